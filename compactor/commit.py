@@ -1,0 +1,84 @@
+"""begin and commit: how every change to a checkpoint starts and ends.
+
+Rules: begin comes before every commit, in fold and in settle alike; whoever holds the checkpoint at version v has seen
+the segment of the commit that wrote v, and so can see every segment up to v; a commit writes the checkpoint and its
+segment in one transaction, and only over the version that begin saw. Nothing here waits or locks: on any doubt the step
+gives up, and the next run starts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ledger import items
+from ledger.errors import GaveUp, LaneDamaged
+from ledger.requests import Absent, Get, Instant, Item, Now, Page, Program, Put, Query, Transact, VersionIs
+from ledger.values import Checkpoint, Delta, Lane, Segment
+
+LOOKS_MAX = 5
+"""How often begin looks for the last segment: the items of a transaction become visible one by one."""
+
+LANDING_MAX_MS = 300_000
+"""A commit that has not landed after five minutes never will: the lane is damaged."""
+
+
+def begin(lane: Lane) -> Program[Checkpoint | None]:
+    """The checkpoint, once the segment of its last commit is seen; None when nothing was ever folded.
+
+    Raises GaveUp (a commit is still landing), LaneDamaged (it has been landing for minutes), DamagedItem.
+    """
+    for _ in range(LOOKS_MAX):
+        item: Item | None = yield Get(items.checkpoint_key(lane))
+        if item is None:
+            page: Page = yield Query(items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, limit=1)
+            if page.items:
+                raise GaveUp(
+                    f"{lane}: there are segments but no checkpoint; a first commit is landing, or it was deleted."
+                )
+            return None
+        checkpoint = items.checkpoint_of(lane, item)
+        segment: Item | None = yield Get(items.segment_key(lane, checkpoint.last, checkpoint.version))
+        if segment is not None:
+            return checkpoint
+    now: Instant = yield Now()
+    if now.wall_ms - checkpoint.committed_ms < LANDING_MAX_MS:
+        raise GaveUp(f"{lane}: the commit of version {checkpoint.version} is still landing.")
+    missing = items.segment_key(lane, checkpoint.last, checkpoint.version)
+    raise LaneDamaged(
+        f"{lane}: the checkpoint's version {checkpoint.version} has no segment {missing.sk!r} "
+        "minutes after its commit. Nothing was written. Look at the lane, then rebuild it."
+    )
+
+
+def commit(
+    lane: Lane, before: Checkpoint | None, deltas: Sequence[Delta], *, hi: str, watermark: str, now_ms: int
+) -> Program[Checkpoint]:
+    """Add `deltas` (in the order of their tokens) to the checkpoint and file them in a segment under `hi`.
+
+    Raises GaveUp when the checkpoint is no longer at the version of `before`, and OutcomeUnknown.
+    """
+    version = before.version + 1 if before else 1
+    segment = Segment.of(lane, hi, version, deltas)
+    after = Checkpoint(
+        lane,
+        total=(before.total if before else 0) + segment.total,
+        count=(before.count if before else 0) + len(segment),
+        watermark=watermark,
+        version=version,
+        last=hi,
+        committed_ms=now_ms,
+    )
+    yield from write(after, segment, VersionIs(before.version) if before else Absent())
+    return after
+
+
+def write(checkpoint: Checkpoint, segment: Segment, unchanged: Absent | VersionIs | None) -> Program[None]:
+    """The transaction of a commit. The version decides between two compactors; the other condition is a second lock.
+
+    Raises GaveUp when a condition failed, and OutcomeUnknown.
+    """
+    committed: bool = yield Transact(
+        (Put(items.checkpoint_item(checkpoint), unchanged), Put(items.segment_item(segment), Absent()))
+    )
+    if not committed:
+        raise GaveUp(f"{checkpoint.lane}: another compactor committed version {checkpoint.version}.")

@@ -1,0 +1,109 @@
+"""`Compactor`: folds, settles and cleans the lanes of its own Region.
+
+Rules: it writes nothing for another Region's lanes; every failure of a step means: give up, start again next time; two
+compactors at once are safe, the version decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from compactor.clean import clean
+from compactor.fold import fold
+from compactor.lanes import lanes_in_need
+from compactor.rebuild import rebuild
+from compactor.report import Report, Tally
+from compactor.settle import settle
+from compactor.verify import Verification, verify
+from ledger import clocks
+from ledger.errors import GaveUp, LedgerError
+from ledger.requests import Program, Result, Table, run
+from ledger.settings import Settings
+from ledger.table import DynamoTable
+from ledger.values import Lane
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+WORKERS = 8
+"""Lanes that `run` compacts at once."""
+
+
+class Compactor:
+    """Compacts the lanes of `settings.region`. Thread-safe; any number may run at once.
+
+    clients: boto3 DynamoDB clients by Region, made where missing; clean, verify and rebuild ask other Regions too.
+    clock as for Ledger. tables: whatever answers requests, by Region, instead of clients.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clients: Mapping[str, DynamoDBClient] | None = None,
+        clock: clocks.Clock = clocks.wall_clock,
+        tables: Mapping[str, Table] | None = None,
+    ) -> None:
+        self.settings = settings
+        self._tables = tables or {r: DynamoTable.of(settings, clients, r) for r in settings.regions}
+        self._now = clocks.instants(clock)
+
+    def compact(self, counter: str) -> Report:
+        """Fold, settle and clean a counter's lanes of this Region.
+
+        Raises InvalidCounter, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors, the first after every
+        lane was tried; nothing is lost by any of them, and the next call starts again.
+        """
+        report = Report.total(self._visit(lane) for lane in self.settings.lanes_of(counter, self.settings.region))
+        for error in report.problems.values():
+            raise error
+        return report
+
+    def run(self) -> Report:
+        """Compact every lane of this Region that needs it, found by a scan of the table. Failures are in the report."""
+        needy = self._run(lanes_in_need(self.settings.region, fold_min=self.settings.fold_min))
+        with ThreadPoolExecutor(WORKERS, thread_name_prefix="compactor") as workers:
+            return Report.total(workers.map(self._visit, needy))
+
+    def verify(self, counter: str) -> Verification:
+        """Recount a counter from its segments and deltas, each lane in its own Region; writes nothing.
+
+        Raises GaveUp (a commit was just landing: ask again), DamagedItem and the TableErrors.
+        """
+        lanes = self.settings.lanes_of(counter)
+        return Verification(counter, tuple(self._run(verify(lane), lane.region) for lane in lanes))
+
+    def rebuild(self, counter: str) -> dict[Lane, int]:
+        """Recompute the checkpoints of a counter's lanes of this Region from their segments; their new totals.
+
+        For an operator, while no compactor works on them: always after a restore from a backup, and after LaneDamaged
+        once the cause is known. Raises GaveUp, LaneDamaged, DamagedItem (nothing written), OutcomeUnknown.
+        """
+        rebuilt = {lane: self._run(rebuild(lane)) for lane in self.settings.lanes_of(counter, self.settings.region)}
+        return {lane: checkpoint.total for lane, checkpoint in rebuilt.items() if checkpoint is not None}
+
+    def _visit(self, lane: Lane) -> Report:
+        tally = Tally()
+        try:
+            self._run(self._steps(lane, tally))
+        except GaveUp:
+            return Report.of(tally, gave_up=True)
+        except LedgerError as error:
+            return Report.of(tally, problems={lane: error})
+        return Report.of(tally)
+
+    def _steps(self, lane: Lane, tally: Tally) -> Program[None]:
+        s = self.settings
+        checkpoint = yield from fold(
+            lane, tally, allowed_lateness_ms=s.allowed_lateness_ms, fold_min=s.fold_min, fold_max=s.fold_max
+        )
+        if checkpoint is None:  # nothing was ever folded: no strays, nothing to clean
+            return
+        yield from settle(lane, tally, checkpoint.watermark, fold_max=s.fold_max)
+        if s.clean:
+            yield from clean(lane, tally, s.regions, keep_ms=s.keep_ms)
+
+    def _run(self, program: Program[Result], region: str | None = None) -> Result:
+        return run(program, self._tables[region or self.settings.region], self._now)

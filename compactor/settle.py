@@ -1,0 +1,59 @@
+"""The program `settle`: strays get into the sum.
+
+Rules: a stray is a delta at or below the watermark that no segment lists; candidates are found cheaply, with eventually
+consistent reads, and confirmed expensively: begin, then the covering segments strongly, in this order; a commit files
+the strays of one range under its own hi and leaves the watermark where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compactor.commit import begin, commit
+from compactor.listing import cover, look_up
+from compactor.report import Tally
+from ledger import items
+from ledger.errors import GaveUp, LaneDamaged
+from ledger.paging import PAGES_MAX
+from ledger.requests import Instant, Now, Page, Program, Query
+from ledger.values import Delta, Lane
+
+
+def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int) -> Program[None]:
+    """Settle every stray at or below `watermark`.
+
+    Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; what was committed stays.
+    """
+    after: str | None = None
+    for _ in range(PAGES_MAX):
+        page: Page = yield Query(items.delta_pk(lane), after, watermark, consistent=False)
+        deltas = [items.delta_of(lane, item) for item in page.items]
+        found = yield from look_up(lane, deltas, consistent=False)
+        strays = [f.delta for f in found if not f.listed]
+        while strays:
+            strays = yield from _settle_range(lane, tally, strays, fold_max)
+        if page.last is None:
+            break
+        after = page.last
+
+
+def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[Delta], fold_max: int) -> Program[list[Delta]]:
+    """Confirm the candidates under the first one's cover and commit at most `fold_max` of them; those left."""
+    checkpoint = yield from begin(lane)
+    if checkpoint is None:
+        raise GaveUp(f"{lane}: the checkpoint is gone.")
+    now: Instant = yield Now()
+    found = yield from cover(lane, candidates, consistent=True)
+    hi = found[0].hi
+    if hi is None:
+        raise LaneDamaged(
+            f"{lane}: the delta {candidates[0].token} is below the watermark, but no segment covers it. "
+            "Nothing was written. Look at the lane, then rebuild it."
+        )
+    strays = [f.delta for f in found if not f.listed]
+    if strays:
+        taken = strays[:fold_max]
+        yield from commit(lane, checkpoint, taken, hi=hi, watermark=checkpoint.watermark, now_ms=now.wall_ms)
+        tally.settled += len(taken)
+        tally.commits += 1
+    return [*strays[fold_max:], *candidates[len(found) :]]

@@ -1,0 +1,114 @@
+"""The program `verify`: a lane recounted from its segments and deltas, and held against its checkpoint.
+
+Rules: it writes nothing; at home and strongly; begin comes first, so that every segment up to the checkpoint's version
+can be seen; the tail comes right after it, before a folded delta can be cleaned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compactor.commit import begin
+from compactor.listing import look_up
+from compactor.recount import Recount, recount
+from ledger import items
+from ledger.errors import LaneDamaged
+from ledger.paging import PAGES_MAX
+from ledger.requests import Page, Program, Query
+from ledger.values import Checkpoint, Lane
+
+
+@dataclass(frozen=True, slots=True)
+class LaneCheck:
+    """A lane as it was recounted. `strays` wait for the next settle; they are in `value` and are no difference."""
+
+    lane: Lane
+    value: int
+    pending: int
+    strays: int
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """A counter recounted. `value`: the sum of every change in the table, strays included."""
+
+    counter: str
+    lanes: tuple[LaneCheck, ...]
+
+    @property
+    def value(self) -> int:
+        return sum(lane.value for lane in self.lanes)
+
+    @property
+    def strays(self) -> int:
+        return sum(lane.strays for lane in self.lanes)
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        return tuple(difference for lane in self.lanes for difference in lane.differences)
+
+    @property
+    def ok(self) -> bool:
+        return not self.differences
+
+
+def verify(lane: Lane) -> Program[LaneCheck]:
+    """Recount one lane. Raises GaveUp (a commit is landing: ask again), DamagedItem and the TableErrors."""
+    try:
+        checkpoint = yield from begin(lane)
+        tail, pending = yield from _tail(lane, checkpoint)
+        sums = (yield from recount(lane, versions_upto=checkpoint.version)) if checkpoint else Recount()
+    except LaneDamaged as damage:
+        return LaneCheck(lane, 0, 0, 0, (str(damage),))
+    differences = _differences(checkpoint, sums) if checkpoint else []
+    strays, stray_sum, conflicts = (yield from _below(lane, checkpoint)) if checkpoint else (0, 0, [])
+    differences += conflicts
+    return LaneCheck(lane, sums.total + stray_sum + tail, pending, strays, tuple(differences))
+
+
+def _tail(lane: Lane, checkpoint: Checkpoint | None) -> Program[tuple[int, int]]:
+    total = pending = 0
+    after = checkpoint.watermark if checkpoint else None
+    for _ in range(PAGES_MAX):
+        page: Page = yield Query(items.delta_pk(lane), after)
+        total += sum(items.delta_of(lane, item).change for item in page.items)
+        pending += len(page.items)
+        if page.last is None:
+            break
+        after = page.last
+    return total, pending
+
+
+def _differences(checkpoint: Checkpoint, sums: Recount) -> list[str]:
+    compared = [
+        ("total", checkpoint.total, sums.total),
+        ("count", checkpoint.count, sums.count),
+        ("watermark", checkpoint.watermark, sums.watermark),
+    ]
+    return [
+        f"{checkpoint.lane}: the checkpoint's {name} is {held}, its segments give {counted}."
+        for name, held, counted in compared
+        if held != counted
+    ]
+
+
+def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[str]]]:
+    """The deltas at or below the watermark: (strays, their sum, those listed with another change)."""
+    strays = stray_sum = 0
+    conflicts: list[str] = []
+    after: str | None = None
+    for _ in range(PAGES_MAX):
+        page: Page = yield Query(items.delta_pk(lane), after, checkpoint.watermark)
+        deltas = [items.delta_of(lane, item) for item in page.items]
+        for found in (yield from look_up(lane, deltas, consistent=True)):
+            delta = found.delta
+            if found.version is None or found.version > checkpoint.version:
+                strays += 1
+                stray_sum += delta.change
+            elif found.change != delta.change:
+                conflicts.append(f"{lane}: delta {delta.token} says {delta.change}, its segment says {found.change}.")
+        if page.last is None:
+            break
+        after = page.last
+    return strays, stray_sum, conflicts

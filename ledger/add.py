@@ -1,0 +1,82 @@
+"""The program `add`: one conditional put a change, and nothing else.
+
+Rules: a delta is put IF attribute_not_exists(pk), so a change that is there already is a success (replayed) and another
+change under the same token is a TokenConflict; nothing is read first; a batch never gives up the condition, because an
+unconditional put could replace a delta by another change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ledger import items
+from ledger.errors import LedgerError, TokenConflict
+from ledger.requests import Absent, AlreadyThere, Item, Program, Put, PutMany
+from ledger.values import Delta, Receipt
+
+
+def add(delta: Delta) -> Program[Receipt]:
+    """Put one delta. Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`."""
+    try:
+        there: Item | None = yield Put(items.delta_item(delta), Absent())
+        return Receipt("recorded", delta) if there is None else _replayed(delta, there)
+    except LedgerError as error:
+        error.delta = delta
+        raise
+
+
+def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
+    """Put many deltas: a receipt or an error for each, in order. A token that comes twice is sent once."""
+    results: list[Receipt | LedgerError] = []
+    first: dict[tuple[object, str], Delta] = {}
+    todo = list(deltas)
+    for delta in todo:
+        first.setdefault((delta.lane, delta.token), delta)
+    unique = list(first.values())
+    answers = yield PutMany(tuple(items.delta_item(delta) for delta in unique))
+    outcomes: dict[tuple[object, str], Receipt | LedgerError] = {}
+    for delta, answer in zip(unique, answers, strict=True):
+        outcomes[delta.lane, delta.token] = yield from _outcome(delta, answer)
+    for delta in todo:
+        sent, outcome = first[delta.lane, delta.token], outcomes[delta.lane, delta.token]
+        results.append(outcome if delta is sent else _repeated(delta, sent, outcome))
+    return results
+
+
+def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program[Receipt | LedgerError]:
+    try:
+        match answer:
+            case None:
+                return Receipt("recorded", delta)
+            case AlreadyThere(item=there) if there is not None:
+                return _replayed(delta, there)
+            case AlreadyThere():  # the store did not show which change is there: a single put does
+                return (yield from add(delta))
+            case error:
+                raise error
+    except LedgerError as error:
+        error.delta = delta
+        return error
+
+
+def _repeated(delta: Delta, sent: Delta, outcome: Receipt | LedgerError) -> Receipt | LedgerError:
+    """What a delta is told whose token came earlier in the same batch."""
+    if delta.change != sent.change:
+        conflict = _conflict(delta, sent.change)
+        conflict.delta = delta
+        return conflict
+    return Receipt("replayed", delta) if isinstance(outcome, Receipt) else outcome
+
+
+def _replayed(delta: Delta, there: Item) -> Receipt:
+    change = items.delta_of(delta.lane, there).change
+    if change != delta.change:
+        raise _conflict(delta, change)
+    return Receipt("replayed", delta)
+
+
+def _conflict(delta: Delta, change: int) -> TokenConflict:
+    return TokenConflict(
+        f"{delta.lane.counter}: the token {delta.token} already stands for a change of {change}, not {delta.change}. "
+        "Nothing was written; the earlier change counts. A new change needs a new idempotency key."
+    )

@@ -1,0 +1,38 @@
+"""The boto3 client of this library: its time-outs, retries and pool, because boto3's own defaults changed in 1.44."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 2, 5
+ATTEMPTS = 4
+"""HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)."""
+
+POOL = 50
+_making_a_client = threading.Lock()
+
+
+def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
+    """A boto3 client with our time-outs, retries and pool. One for each Region and endpoint of a process."""
+    with _making_a_client:  # boto3's default session is not thread-safe while it makes a client
+        return _client(region, endpoint_url)
+
+
+@functools.cache
+def _client(region: str, endpoint_url: str | None) -> DynamoDBClient:
+    config = Config(
+        connect_timeout=CONNECT_TIMEOUT_S,
+        read_timeout=READ_TIMEOUT_S,
+        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        max_pool_connections=POOL,
+        tcp_keepalive=True,
+    )
+    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)

@@ -1,0 +1,132 @@
+"""Every error that this library raises on purpose.
+
+Rules: a docstring says what happened, whether anything was written, and what to do next; a caller who catches
+`LedgerError` has caught them all; an error that concerns one change carries it as `delta`, ready for `Ledger.apply`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ledger.values import Delta
+
+
+class LedgerError(Exception):
+    """The root of the tree. `delta` is the change it concerns, or None."""
+
+    delta: Delta | None = None
+
+
+# -- what the caller passed: nothing was sent, nothing was written ----------------------------------------------------
+
+
+class InvalidInput(LedgerError, ValueError):
+    """An argument is not acceptable. Nothing was written. Correct it; a retry of the same call fails again."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why} Nothing was written.")
+        self.why = why
+
+
+class InvalidCounter(InvalidInput):
+    """A counter's name is not 1 to 256 printable ASCII characters without spaces. Nothing was written."""
+
+
+class InvalidChange(InvalidInput):
+    """A change is not an `int` of magnitude at most 10**18. Nothing was written."""
+
+
+class InvalidKey(InvalidInput):
+    """An idempotency key is not text of 1 to 1,024 bytes, or `at` and it did not come together. Nothing was written."""
+
+
+class InvalidTime(InvalidInput):
+    """A time is not an aware `datetime`, is before 1970, or is more than five minutes ahead. Nothing was written."""
+
+
+class InvalidSettings(InvalidInput):
+    """Settings are out of range or contradict each other. Nothing was sent. The message names the settings."""
+
+
+# -- what the table answered -------------------------------------------------------------------------------------------
+
+
+class TokenConflict(LedgerError):
+    """The same counter, key and time was already used for another change. Nothing was written.
+
+    The change in the table is kept. Use a new idempotency key for what is really a new change. Found only where the
+    other write is already visible: a Region that has not received it yet accepts both, and `verify` reports it later.
+    """
+
+
+class TableError(LedgerError):
+    """The table did not do what was asked; the subclasses say what is known."""
+
+
+class OutcomeUnknown(TableError):
+    """A write may or may not have been applied (a time-out, a lost connection or a 5xx answer).
+
+    Call again with the same idempotency key and `at`, or pass `error.delta` to `Ledger.apply`, here or in another
+    Region: the same change counts once however often it is sent. A compactor simply starts again next time.
+    """
+
+
+class Unavailable(TableError):
+    """A read got no answer. Nothing was written. Read again later; the retries of the SDK are already used up."""
+
+
+class Throttled(TableError):
+    """The table refused a request for lack of capacity, also after retries. Nothing was written. Call again, slower."""
+
+
+class TransactionConflict(TableError):
+    """A request kept meeting another transaction on the same item. Nothing was written. Call again."""
+
+
+class NotAllowed(TableError):
+    """Credentials are missing or lack the permission that the message names. Nothing was written."""
+
+
+class TableMissing(TableError):
+    """There is no such table in this Region. Nothing was written. Check `table`, `region` and `endpoint_url`."""
+
+
+class TableMismatch(TableError):
+    """The table refused the shape of a request. Nothing was written. It needs the string keys `pk` and `sk`."""
+
+
+# -- what stands in the table ------------------------------------------------------------------------------------------
+
+
+class DamagedItem(LedgerError):
+    """An item is not what its key says it is. Nothing was written, nothing is guessed, and it is never read as 0.
+
+    `pk` and `sk` name the item. Look at it; what was written there by hand or by another program must be moved or put
+    right. A damaged checkpoint is recomputed by `Compactor.rebuild`; a damaged segment must come from a backup.
+    """
+
+    def __init__(self, pk: str, sk: str, why: str) -> None:
+        super().__init__(f"The item pk={pk!r}, sk={sk!r} is damaged or not ours: {why}.")
+        self.pk = pk
+        self.sk = sk
+        self.why = why
+
+
+class LaneDamaged(LedgerError):
+    """A lane's checkpoint and segments contradict each other. Nothing was written; the compactor leaves the lane alone.
+
+    Only a restore or a hand in the table can do this. Stop the compactor, look at the lane, then `Compactor.rebuild`.
+    """
+
+
+class ReadTooSlow(LedgerError):
+    """A read took longer than `read_time_max_ms`, several times over. Nothing was written. Compact, then read again."""
+
+
+class NotYetReplicated(LedgerError):
+    """This Region does not hold every segment that its checkpoint counts. Nothing was written. Ask again later."""
+
+
+class GaveUp(LedgerError):
+    """A compactor's step met another compactor, or a commit still landing. Nothing is lost; the next run goes on."""

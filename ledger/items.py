@@ -1,0 +1,169 @@
+"""How the values stand in the table: the only file that knows attribute names and the shape of keys.
+
+Rules: the formats are public (docs/data-model.md) and never change; further attributes on a delta are allowed and
+ignored; anything else that is not exactly as described raises DamagedItem with its key, and is never guessed at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from ledger.errors import DamagedItem, InvalidInput
+from ledger.requests import Item, Key
+from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
+
+SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,37}")
+_VERSION = "{:010d}"
+Value = TypeVar("Value")
+
+
+def delta_pk(lane: Lane) -> str:
+    return f"delta#{lane.region}#{lane.shard}#{lane.counter}"
+
+
+def fold_pk(lane: Lane) -> str:
+    return f"fold#{lane.region}#{lane.shard}#{lane.counter}"
+
+
+def delta_key(delta: Delta) -> Key:
+    return Key(delta_pk(delta.lane), delta.token)
+
+
+def checkpoint_key(lane: Lane) -> Key:
+    return Key(fold_pk(lane), "checkpoint")
+
+
+def note_key(lane: Lane) -> Key:
+    return Key(fold_pk(lane), "clean")
+
+
+def segment_key(lane: Lane, hi: str, version: int) -> Key:
+    return Key(fold_pk(lane), f"{SEGMENTS_FROM}{hi}#{_VERSION.format(version)}")
+
+
+def segments_before(token: str) -> str:
+    """A sort key just below every segment whose hi is at or above `token`."""
+    return f"{SEGMENTS_FROM}{token}"
+
+
+def segments_of_hi(hi: str) -> str:
+    """A sort key just above every segment filed under `hi`."""
+    return f"{SEGMENTS_FROM}{hi}$"
+
+
+def lane_of(pk: str) -> tuple[str, Lane] | None:
+    """("delta" or "fold", the lane) of a partition key; None when it is not one of ours."""
+    kind, *parts = pk.split("#", 3)
+    if kind not in ("delta", "fold") or len(parts) != 3 or not re.fullmatch(r"0|[1-9][0-9]{0,5}", parts[1]):
+        return None
+    try:
+        return kind, Lane(parts[0], int(parts[1]), parts[2])
+    except InvalidInput:
+        return None
+
+
+def delta_item(delta: Delta) -> Item:
+    return {"pk": {"S": delta_pk(delta.lane)}, "sk": {"S": delta.token}, "change": {"N": str(delta.change)}}
+
+
+def delta_of(lane: Lane, item: Item) -> Delta:
+    return _decoded(item, lambda: Delta(lane, _text(item, "sk"), _integer(item, "change")))
+
+
+def checkpoint_item(checkpoint: Checkpoint) -> Item:
+    return _keyed(
+        checkpoint_key(checkpoint.lane),
+        total={"N": str(checkpoint.total)},
+        count={"N": str(checkpoint.count)},
+        watermark={"S": checkpoint.watermark},
+        version={"N": str(checkpoint.version)},
+        last={"S": checkpoint.last},
+        committed_ms={"N": str(checkpoint.committed_ms)},
+    )
+
+
+def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
+    return _decoded(
+        item,
+        lambda: Checkpoint(
+            lane,
+            total=_integer(item, "total"),
+            count=_integer(item, "count"),
+            watermark=_text(item, "watermark"),
+            version=_integer(item, "version"),
+            last=_text(item, "last"),
+            committed_ms=_integer(item, "committed_ms"),
+        ),
+    )
+
+
+def version_of(item: Item | None) -> int | None:
+    """The version that an item carries, be the rest of it damaged or not; None when it carries none."""
+    try:
+        return _integer(item or {}, "version")
+    except ValueError:
+        return None
+
+
+def segment_item(segment: Segment) -> Item:
+    return _keyed(segment_key(segment.lane, segment.hi, segment.version), entries={"B": segment.data})
+
+
+def segment_of(lane: Lane, item: Item) -> Segment:
+    def decode() -> Segment:
+        prefix, hi, version = [*_text(item, "sk").split("#"), "", ""][:3]
+        segment = Segment(lane, hi, int(version) if version.isdecimal() else 0, _binary(item, "entries"))
+        if segment_key(lane, hi, segment.version).sk != _text(item, "sk") or prefix != "segment":
+            raise ValueError("the sort key is not segment#<hi>#<version in 10 digits>")
+        return segment
+
+    return _decoded(item, decode)
+
+
+def note_item(note: CleanNote) -> Item:
+    return _keyed(note_key(note.lane), version={"N": str(note.version)}, noted_ms={"N": str(note.noted_ms)})
+
+
+def note_of(lane: Lane, item: Item) -> CleanNote:
+    return _decoded(item, lambda: CleanNote(lane, _integer(item, "version"), _integer(item, "noted_ms")))
+
+
+def key_of(item: Item) -> Key:
+    return Key(item["pk"]["S"], item["sk"]["S"])
+
+
+def _keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **attributes}
+
+
+def _decoded(item: Item, decode: Callable[[], Value]) -> Value:
+    try:
+        return decode()
+    except ValueError as error:
+        why = error.why if isinstance(error, InvalidInput) else str(error)
+        pk, sk = (str(item.get(name, {}).get("S", "?")) for name in ("pk", "sk"))
+        raise DamagedItem(pk, sk, why.rstrip(".")) from None
+
+
+def _text(item: Item, name: str) -> str:
+    value = item.get(name, {}).get("S")
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is missing or not a string")
+    return value
+
+
+def _integer(item: Item, name: str) -> int:
+    value = item.get(name, {}).get("N")
+    if not isinstance(value, str) or not _INTEGER.fullmatch(value):
+        raise ValueError(f"{name} is missing or not a whole number")
+    return int(value)
+
+
+def _binary(item: Item, name: str) -> bytes:
+    value = item.get(name, {}).get("B")
+    if not isinstance(value, bytes | bytearray):
+        raise ValueError(f"{name} is missing or not binary")
+    return bytes(value)

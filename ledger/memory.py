@@ -1,0 +1,117 @@
+"""A table in memory that answers every request as DynamoDB does: for tests, also those of the library's users.
+
+Rules: one Region, one replica, strongly consistent always; items are never changed in place, so what was answered
+stays as it was; a request it does not know is a TypeError. For several Regions give each table its `peers`.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right, insort
+from collections.abc import Mapping
+from typing import Any
+
+from ledger.errors import LedgerError
+from ledger.items import key_of, version_of
+from ledger.requests import (
+    Absent,
+    AlreadyThere,
+    DeleteMany,
+    Get,
+    GetMany,
+    Item,
+    Key,
+    KeyPage,
+    Page,
+    Put,
+    PutMany,
+    Query,
+    Request,
+    Scan,
+    Together,
+    Transact,
+    VersionIs,
+)
+
+
+class MemoryTable:
+    """A table in memory. Thread-safe. `page_size` items make a page of a Query or a Scan.
+
+    `peers` maps the names of other Regions to their tables, for a `Get` that names a Region.
+    """
+
+    def __init__(self, *, page_size: int = 1_000, peers: Mapping[str, MemoryTable] | None = None) -> None:
+        self.items: dict[Key, Item] = {}
+        self._sort_keys: dict[str, list[str]] = {}  # of each item collection, in order
+        self.page_size = page_size
+        self.peers = peers or {}
+        self._lock = threading.RLock()
+
+    def answer(self, request: Request, /) -> Any:
+        """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
+        with self._lock:
+            match request:
+                case Put(item, condition):
+                    there = self.items.get(key_of(item))
+                    if not _holds(condition, there):
+                        return there or {}
+                    self._store(item)
+                    return None
+                case PutMany(items):
+                    answers = (self.answer(Put(item, Absent())) for item in items)
+                    return tuple(None if there is None else AlreadyThere(there) for there in answers)
+                case Get(key, _, region):
+                    return self.peers.get(region or "", self).items.get(key)
+                case GetMany(keys):
+                    return tuple(self.items.get(key) for key in keys)
+                case Query():
+                    return self._page(request)
+                case Transact(puts):
+                    holds = all(_holds(put.condition, self.items.get(key_of(put.item))) for put in puts)
+                    for put in puts if holds else ():
+                        self._store(put.item)
+                    return holds
+                case DeleteMany(keys):
+                    for key in keys:
+                        if self.items.pop(key, None) is not None:
+                            self._sort_keys[key.pk].remove(key.sk)
+                    return None
+                case Scan(after):
+                    every = sorted(self.items)
+                    start = bisect_right(every, after) if after else 0
+                    found = every[start : start + self.page_size]
+                    return KeyPage(tuple(found), found[-1] if start + len(found) < len(every) else None)
+                case Together(requests):
+                    return tuple(self._or_error(each) for each in requests)
+                case _:
+                    raise TypeError(f"not a request that a table answers: {request!r}")
+
+    def _or_error(self, request: Request) -> Any:
+        try:
+            return self.answer(request)
+        except LedgerError as error:
+            return error
+
+    def _store(self, item: Item) -> None:
+        key = key_of(item)
+        if key not in self.items:
+            insort(self._sort_keys.setdefault(key.pk, []), key.sk)
+        self.items[key] = item
+
+    def _page(self, query: Query) -> Page:
+        keys = self._sort_keys.get(query.pk, [])
+        start = 0 if query.after is None else bisect_right(keys, query.after)
+        end = len(keys) if query.upto is None else bisect_right(keys, query.upto)
+        found = keys[start : min(end, start + min(query.limit or self.page_size, self.page_size))]
+        more = start + len(found) < end
+        return Page(tuple(self.items[Key(query.pk, sk)] for sk in found), found[-1] if more else None)
+
+
+def _holds(condition: Absent | VersionIs | None, there: Item | None) -> bool:
+    match condition:
+        case Absent():
+            return there is None
+        case VersionIs(version):
+            return version_of(there) == version
+        case None:
+            return True

@@ -1,0 +1,170 @@
+"""What a program asks of the table, and what it is sent back.
+
+Rules: the five protocol steps are generators that yield these values and do nothing else, so every point where the
+world can change is a visible `yield`; a request says all that its answer depends on; a table that does not know a
+request raises TypeError; a failure is a LedgerError, raised at the `yield` that asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+Item = Mapping[str, Mapping[str, Any]]
+"""An item in DynamoDB's own spelling: {"change": {"N": "-6"}}."""
+
+Result = TypeVar("Result")
+Program = Generator["Request", Any, Result]
+"""A step of the protocol: yields requests, is sent their answers, returns its result."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    pk: str
+    sk: str
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Write only if no item has this key."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionIs:
+    """Write only if the item under this key has this version."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """PutItem. Answer: None when written; else the item that was there (the condition failed, nothing was written)."""
+
+    item: Item
+    condition: Absent | VersionIs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PutMany:
+    """Conditional puts (Absent), each on its own, in as few requests as the store allows.
+
+    Answer: for each item, in order, None when written, AlreadyThere, or the LedgerError of that item. Never raises.
+    """
+
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyThere:
+    """The condition of one put of a PutMany failed: nothing was written. The other item, where the store showed it."""
+
+    item: Item | None
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """GetItem. Answer: the item or None. `region` asks another Region's replica."""
+
+    key: Key
+    consistent: bool = True
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GetMany:
+    """BatchGetItem, until no key is left unprocessed. Answer: the items or None, in the order of the keys."""
+
+    keys: tuple[Key, ...]
+    consistent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One page of a Query in ascending order: sort keys above `after`, at or below `upto`. Answer: a Page."""
+
+    pk: str
+    after: str | None = None
+    upto: str | None = None
+    limit: int | None = None
+    consistent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`last` is the sort key to go on after, or None when this was the last page."""
+
+    items: tuple[Item, ...]
+    last: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Transact:
+    """TransactWriteItems of conditional puts. Answer: True when all were written, False when a condition failed."""
+
+    puts: tuple[Put, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteMany:
+    """Deletes without conditions, each on its own. Answer: None. A failure may leave some of them undone."""
+
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One page of a Scan of the whole table, keys only. Answer: a KeyPage."""
+
+    after: Key | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPage:
+    keys: tuple[Key, ...]
+    last: Key | None
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Several requests at once. Answer: for each, in their order, its answer or its LedgerError. Never raises."""
+
+    requests: tuple[Put | Get | Query, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """What time is it? Answer: an Instant. Asked of the process, not of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """`wall_ms` since 1970, which may step; `steady_ms` from some origin, which never goes back."""
+
+    wall_ms: int
+    steady_ms: int
+
+
+Request = Put | PutMany | Get | GetMany | Query | Transact | DeleteMany | Scan | Together | Now
+
+
+class Table(Protocol):
+    """Whatever answers requests: DynamoDB (`table.py`), a dictionary (`memory.py`), a simulator."""
+
+    def answer(self, request: Request, /) -> Any: ...
+
+
+def run(program: Program[Result], table: Table, now: Callable[[], Instant]) -> Result:
+    """Drive a program to its end: ask the table what it yields, send it the answers, raise failures where it asked."""
+    try:
+        request = next(program)
+        while True:
+            try:
+                answer = now() if isinstance(request, Now) else table.answer(request)
+            except Exception as failure:
+                request = program.throw(failure)
+            else:
+                request = program.send(answer)
+    except StopIteration as end:
+        result: Result = end.value
+        return result

@@ -1,0 +1,149 @@
+"""Settings: what a process must know of the table and of the protocol's times.
+
+Rules: frozen and checked when made, so that settings that contradict each other never reach the table; only `from_env`
+reads the environment, and an argument wins over it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from ledger import tokens
+from ledger.errors import InvalidSettings
+from ledger.values import Lane, check_counter
+
+FOLD_MAX_LIMIT = 16_000
+"""Entries of one segment: 24 bytes each, so that the item stays below DynamoDB's 400 KB with room for its keys."""
+
+SHARDS_MAX = 1_000
+REGION_FROM = "AWS_REGION"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where the table is and how the protocol is tuned. Times are milliseconds. Raises InvalidSettings.
+
+    table: the table's name. region: this process's Region. regions: every Region whose ledgers write, the same on
+    every process and never shortened while lanes of a Region hold changes (default: `region` alone).
+    endpoint_url: another endpoint than AWS's. shards: counter-name prefix -> number of shards; the longest prefix that
+    fits decides; a counter's number is fixed for its life.
+    allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
+    keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
+    read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
+    clean: False keeps folded deltas as items for ever.
+    """
+
+    table: str
+    region: str
+    regions: tuple[str, ...] = ()
+    endpoint_url: str | None = None
+    shards: Mapping[str, int] = field(default_factory=dict)
+    allowed_lateness_ms: int = 10_000
+    keep_ms: int = 600_000
+    read_time_max_ms: int = 60_000
+    fold_min: int = 32
+    fold_max: int = 8_000
+    clean: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
+        object.__setattr__(self, "shards", MappingProxyType(dict(self.shards)))
+        for wrong in self._contradictions():
+            raise InvalidSettings(wrong)
+
+    def _contradictions(self) -> list[str]:
+        rules = [
+            (
+                bool(re.fullmatch(r"[a-zA-Z0-9_.-]{3,255}", str(self.table))),
+                f"table={self.table!r} is not a DynamoDB table name.",
+            ),
+            (
+                all(re.fullmatch(r"[a-z0-9-]{1,32}", str(r)) for r in self.regions),
+                f"regions={self.regions!r} are not Region names.",
+            ),
+            (self.region in self.regions, f"region={self.region!r} is not one of regions={self.regions!r}."),
+            (len(set(self.regions)) == len(self.regions), f"regions={self.regions!r} names a Region twice."),
+            (type(self.clean) is bool, f"clean={self.clean!r} is not True or False."),
+        ]
+        numbers = {"allowed_lateness_ms": 0, "keep_ms": 1, "read_time_max_ms": 1, "fold_min": 1, "fold_max": 1}
+        for name, least in numbers.items():
+            value = getattr(self, name)
+            rules.append(
+                (type(value) is int and value >= least, f"{name}={value!r} is not an int of at least {least}.")
+            )
+        wrong = [message for holds, message in rules if not holds]
+        if wrong:
+            return wrong
+        rules = [
+            (
+                self.keep_ms > self.read_time_max_ms,
+                f"keep_ms={self.keep_ms} must be above read_time_max_ms={self.read_time_max_ms}: "
+                "else a delta could be deleted while a read still needs it.",
+            ),
+            (self.fold_min <= self.fold_max, f"fold_min={self.fold_min} is above fold_max={self.fold_max}."),
+            (
+                self.fold_max <= FOLD_MAX_LIMIT,
+                f"fold_max={self.fold_max} is above {FOLD_MAX_LIMIT}: an item holds 400 KB.",
+            ),
+        ]
+        for prefix, shards in self.shards.items():
+            fits = type(shards) is int and 1 <= shards <= SHARDS_MAX
+            rules.append((fits, f"shards[{prefix!r}]={shards!r} is not an int from 1 to {SHARDS_MAX}."))
+        return [message for holds, message in rules if not holds]
+
+    def shards_of(self, counter: str) -> int:
+        """The number of shards of a counter: that of the longest prefix that fits its name, else 1."""
+        fitting = [prefix for prefix in self.shards if counter.startswith(prefix)]
+        return self.shards[max(fitting, key=len)] if fitting else 1
+
+    def lane_for(self, counter: str, token: str, region: str) -> Lane:
+        """The lane of a change: a pure function of its counter, its token and its home Region."""
+        shards = self.shards_of(counter)
+        return Lane(region, tokens.draw(token, shards) if shards > 1 else 0, counter)
+
+    def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
+        """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
+        check_counter(counter)
+        regions = self.regions if region is None else (region,)
+        return tuple(Lane(r, shard, counter) for r in regions for shard in range(self.shards_of(counter)))
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None, **arguments: Any) -> Settings:
+        """Settings from the arguments, else the environment, else the defaults. Raises InvalidSettings.
+
+        Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL, LEDGER_SHARDS (JSON,
+        {"stock:": 4}), LEDGER_CLEAN (true or false), LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS,
+        LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX.
+        """
+        environ = os.environ if environ is None else environ
+        for f in fields(cls):
+            variable = REGION_FROM if f.name == "region" else f"LEDGER_{f.name.upper()}"
+            if f.name not in arguments and environ.get(variable):
+                arguments[f.name] = _parsed(f.name, variable, environ[variable])
+        for name, variable in (("table", "LEDGER_TABLE"), ("region", REGION_FROM)):
+            if name not in arguments:
+                raise InvalidSettings(f"{name} is not set: pass {name}= or set {variable}.")
+        return cls(**arguments)
+
+
+def _parsed(name: str, variable: str, text: str) -> Any:
+    try:
+        match name:
+            case "table" | "region" | "endpoint_url":
+                return text
+            case "regions":
+                return tuple(part.strip() for part in text.split(",") if part.strip())
+            case "shards":
+                return dict(json.loads(text))
+            case "clean":
+                return {"true": True, "false": False}[text.lower()]
+            case _:
+                return int(text)
+    except (ValueError, KeyError, TypeError):
+        raise InvalidSettings(f"{variable}={text!r} cannot be read as {name}.") from None

@@ -1,0 +1,303 @@
+"""DynamoDB itself: the only file that calls boto3's operations.
+
+Rules: one arm a request; every page, every unprocessed key and item is seen to; a conflict or throttling is tried again
+a bounded number of times, with jitter and the same ClientRequestToken, because the SDK never does that for a cancelled
+transaction; a failure becomes one of ours in `failures.py` and nowhere else.
+Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ledger import errors, failures
+from ledger.client import POOL, make_client
+from ledger.errors import LedgerError
+from ledger.requests import (
+    Absent,
+    AlreadyThere,
+    DeleteMany,
+    Get,
+    GetMany,
+    Item,
+    Key,
+    KeyPage,
+    Page,
+    Put,
+    PutMany,
+    Query,
+    Request,
+    Scan,
+    Together,
+    Transact,
+    VersionIs,
+)
+from ledger.settings import Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+TRIES_MAX = 6
+"""How often a request is sent that meets conflicts or throttling, the SDK's own retries aside."""
+
+PAUSE_BASE_S = 0.05
+GET_KEYS_MAX, DELETES_MAX, STATEMENTS_MAX = 100, 25, 25
+
+
+class DynamoTable:
+    """Answers requests from a DynamoDB table in `region`, and a `Get` that names another Region from there.
+
+    clients(region) gives the boto3 client of a Region; pause(seconds) and jitter() -> [0, 1) may be given by tests.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        region: str,
+        clients: Callable[[str], DynamoDBClient],
+        *,
+        pause: Callable[[float], None] = time.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.name = name
+        self.region = region
+        self._clients = clients
+        self._pause = pause
+        self._jitter = jitter
+
+    @classmethod
+    def of(
+        cls, settings: Settings, clients: Mapping[str, DynamoDBClient] | None = None, region: str | None = None
+    ) -> DynamoTable:
+        """The table of `settings`, seen from `region` (default: its own), with clients made where none is given."""
+        given = clients or {}
+        return cls(
+            settings.table,
+            region or settings.region,
+            lambda region: given.get(region) or make_client(region, settings.endpoint_url),
+        )
+
+    def answer(self, request: Request, /) -> Any:
+        """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
+        match request:
+            case Put():
+                return self._put(request)
+            case PutMany(items):
+                return tuple(self._at_once(self._put_batch, _chunks(items, STATEMENTS_MAX)))
+            case Get(key, consistent, region):
+                answer = self._read("get_item", {"Key": _key(key), "ConsistentRead": consistent}, region=region)
+                return answer.get("Item")
+            case GetMany(keys, consistent):
+                chunks = _chunks(keys, GET_KEYS_MAX)
+                return tuple(self._at_once(lambda chunk: self._get_batch(chunk, consistent), chunks))
+            case Query():
+                return self._query(request)
+            case Transact(puts):
+                return self._transact(puts)
+            case DeleteMany(keys):
+                self._at_once(self._delete_batch, _chunks(keys, DELETES_MAX))
+                return None
+            case Scan(after):
+                start = {"ExclusiveStartKey": _key(after)} if after else {}
+                answer = self._read("scan", {"ProjectionExpression": "pk, sk", **start})
+                last = answer.get("LastEvaluatedKey")
+                return KeyPage(tuple(_key_of(item) for item in answer["Items"]), _key_of(last) if last else None)
+            case Together(requests):
+                return tuple(self._at_once(lambda each: [self._or_error(each)], requests))
+            case _:
+                raise TypeError(f"not a request that a table answers: {request!r}")
+
+    def _put(self, put: Put) -> Item | None:
+        try:
+            self._write(
+                "put_item",
+                {"Item": put.item, "ReturnValuesOnConditionCheckFailure": "ALL_OLD", **_condition(put.condition)},
+            )
+        except failures.ConditionFailed as failed:
+            return failed.item
+        return None
+
+    def _put_batch(self, items: Sequence[Item]) -> list[AlreadyThere | LedgerError | None]:
+        """Conditional puts in one BatchExecuteStatement; those that met a conflict or throttling once more."""
+        answers: list[AlreadyThere | LedgerError | None] = [None] * len(items)
+        todo = list(range(len(items)))
+        for attempt in range(TRIES_MAX):
+            statements = [_insert(self.name, items[i]) for i in todo]
+            try:
+                responses = self._send("batch_execute_statement", {"Statements": statements}, writes=True)["Responses"]
+            except LedgerError as error:
+                responses = []
+                for i in todo:
+                    answers[i] = type(error)(*error.args)
+                again = todo if _passes(error) else []
+            else:
+                again = []
+            for i, response in zip(todo, responses, strict=False):
+                answers[i] = _statement_answer(response.get("Error"))
+                again += [i] if _passes(answers[i]) else []
+            if not again:
+                break
+            todo = again
+            self._wait(attempt)
+        return answers
+
+    def _get_batch(self, keys: Sequence[Key], consistent: bool) -> list[Item | None]:
+        found: dict[Key, Item] = {}
+        todo: Any = {self.name: {"Keys": [_key(key) for key in keys], "ConsistentRead": consistent}}
+        for attempt in range(TRIES_MAX):
+            answer = self._read("batch_get_item", {"RequestItems": todo}, table=False)
+            found |= {_key_of(item): item for item in answer["Responses"].get(self.name, [])}
+            todo = answer.get("UnprocessedKeys")
+            if not todo:
+                return [found.get(key) for key in keys]
+            self._wait(attempt)
+        raise errors.Throttled(f"BatchGetItem left keys unprocessed {TRIES_MAX} times. Nothing was written.")
+
+    def _delete_batch(self, keys: Sequence[Key]) -> list[None]:
+        todo: Any = {self.name: [{"DeleteRequest": {"Key": _key(key)}} for key in keys]}
+        for attempt in range(TRIES_MAX):
+            todo = self._write("batch_write_item", {"RequestItems": todo}, table=False).get("UnprocessedItems")
+            if not todo:
+                return []
+            self._wait(attempt)
+        raise errors.Throttled(f"BatchWriteItem left deletes unprocessed {TRIES_MAX} times; the others are done.")
+
+    def _query(self, query: Query) -> Page:
+        condition, values = "pk = :pk", {":pk": {"S": query.pk}}
+        low, high = query.after, query.upto
+        if low is not None and high is not None:
+            if low >= high:
+                return Page((), None)
+            # BETWEEN includes its ends; the text that follows `low` at once is `low` and a NUL.
+            condition, values = condition + " AND sk BETWEEN :low AND :high", values | _bounds(low + "\0", high)
+        elif low is not None:
+            condition, values = condition + " AND sk > :low", values | _bounds(low, None)
+        elif high is not None:
+            condition, values = condition + " AND sk <= :high", values | _bounds(None, high)
+        arguments = {
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeValues": values,
+            "ConsistentRead": query.consistent,
+            **({"Limit": query.limit} if query.limit else {}),
+        }
+        answer = self._read("query", arguments)
+        last = answer.get("LastEvaluatedKey")
+        return Page(tuple(answer["Items"]), last["sk"]["S"] if last else None)
+
+    def _transact(self, puts: Sequence[Put]) -> bool:
+        actions = [{"Put": {"TableName": self.name, "Item": put.item, **_condition(put.condition)}} for put in puts]
+        try:
+            self._write(
+                "transact_write_items",
+                {"TransactItems": actions, "ClientRequestToken": str(uuid.uuid4())},
+                table=False,
+            )
+        except failures.ConditionFailed:
+            return False
+        return True
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    def _read(self, operation: str, arguments: dict[str, Any], *, region: str | None = None, table: bool = True) -> Any:
+        return self._persist(operation, arguments, region=region, writes=False, table=table)
+
+    def _write(self, operation: str, arguments: dict[str, Any], *, table: bool = True) -> Any:
+        return self._persist(operation, arguments, region=None, writes=True, table=table)
+
+    def _persist(
+        self, operation: str, arguments: dict[str, Any], *, region: str | None, writes: bool, table: bool
+    ) -> Any:
+        """Send; again, with the same arguments, while the failure is one that passes."""
+        if table:
+            arguments = {"TableName": self.name, **arguments}
+        for attempt in range(TRIES_MAX - 1):
+            try:
+                return self._send(operation, arguments, writes=writes, region=region)
+            except (errors.Throttled, errors.TransactionConflict):
+                self._wait(attempt)
+        return self._send(operation, arguments, writes=writes, region=region)
+
+    def _send(self, operation: str, arguments: dict[str, Any], *, writes: bool, region: str | None = None) -> Any:
+        try:
+            return getattr(self._clients(region or self.region), operation)(**arguments)
+        except (ClientError, BotoCoreError) as failure:
+            raise failures.error_of(failure, operation, writes, self.name) from failure
+
+    def _wait(self, attempt: int) -> None:
+        self._pause(PAUSE_BASE_S * 2**attempt * self._jitter())
+
+    def _or_error(self, request: Request) -> Any:
+        try:
+            return self.answer(request)
+        except LedgerError as error:
+            return error
+
+    def _at_once(self, call: Callable[[Any], Sequence[Any]], parts: Sequence[Any]) -> list[Any]:
+        """The answers to all parts in order, asked for in parallel when there is more than one."""
+        if len(parts) < 2:
+            return [answer for part in parts for answer in call(part)]
+        return [answer for answers in self._threads.map(call, parts) for answer in answers]
+
+    @functools.cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table")
+
+
+def _statement_answer(error: Any) -> AlreadyThere | LedgerError | None:
+    if not error:
+        return None
+    code, message = error.get("Code", ""), error.get("Message", "")
+    if code in ("DuplicateItem", "ConditionalCheckFailed"):
+        return AlreadyThere(error.get("Item"))
+    return failures.known(code, f"INSERT: {message}") or failures.no_answer("INSERT", True, f"{code}: {message}")
+
+
+def _passes(answer: AlreadyThere | LedgerError | None) -> bool:
+    return isinstance(answer, errors.Throttled | errors.TransactionConflict)
+
+
+def _insert(table: str, item: Item) -> dict[str, Any]:
+    """A PartiQL INSERT, which fails when the key exists: a conditional put."""
+    attributes = ", ".join(f"'{name}': ?" for name in item)
+    return {
+        "Statement": f'INSERT INTO "{table}" VALUE {{{attributes}}}',
+        "Parameters": list(item.values()),
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def _condition(condition: Absent | VersionIs | None) -> dict[str, Any]:
+    match condition:
+        case Absent():
+            return {"ConditionExpression": "attribute_not_exists(pk)"}
+        case VersionIs(version):
+            return {
+                "ConditionExpression": "version = :version",
+                "ExpressionAttributeValues": {":version": {"N": str(version)}},
+            }
+        case None:
+            return {}
+
+
+def _bounds(low: str | None, high: str | None) -> dict[str, dict[str, str]]:
+    return {name: {"S": text} for name, text in ((":low", low), (":high", high)) if text is not None}
+
+
+def _key(key: Key) -> dict[str, dict[str, str]]:
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+
+
+def _key_of(item: Any) -> Key:
+    return Key(item["pk"]["S"], item["sk"]["S"])
+
+
+def _chunks(parts: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    return [parts[i : i + size] for i in range(0, len(parts), size)]

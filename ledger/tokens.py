@@ -1,0 +1,65 @@
+"""Tokens: the ULIDs that name deltas, order them and make retries harmless.
+
+Rules: the only file that touches `ulid`; the time and the randomness always come from outside; a retry of the same
+(counter, idempotency key, at) yields the same token; only the canonical 26 characters are a token, because the order
+of the text must be the order of the bytes.
+Source of the format: https://github.com/ulid/spec
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import ulid
+
+TIME_MS_MAX = 2**48 - 1
+"""The largest time a ULID holds, in milliseconds since 1970 (the year 10889)."""
+
+RANDOM_BYTES = 10
+_CANONICAL = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+
+
+def make(time_ms: int, randomness: bytes) -> str:
+    """The token of `time_ms` (milliseconds since 1970) and 10 bytes of randomness."""
+    return ulid.from_bytes(time_ms.to_bytes(6, "big") + randomness).str
+
+
+def keyed(counter: str, idempotency_key: str, time_ms: int) -> str:
+    """The token of a change that names itself: the same arguments always give the same token.
+
+    The 80 bits are the head of SHA-256 over the counter and the key, with the counter's length in front, so that
+    ("ab", "c") and ("a", "bc") differ.
+    """
+    text = f"{len(counter)}:{counter}{idempotency_key}".encode()
+    return make(time_ms, hashlib.sha256(text).digest()[:RANDOM_BYTES])
+
+
+def is_token(text: str) -> bool:
+    """Whether `text` is a ULID in its canonical spelling."""
+    return _CANONICAL.fullmatch(text) is not None
+
+
+def to_bytes(token: str) -> bytes:
+    """The 16 bytes of a token; their order is the order of the text."""
+    return ulid.from_str(token).bytes
+
+
+def from_bytes(data: bytes) -> str:
+    """The token of 16 bytes."""
+    return ulid.from_bytes(data).str
+
+
+def time_ms(token: str) -> int:
+    """When the change was first asked for, in milliseconds since 1970."""
+    return int.from_bytes(to_bytes(token)[:6], "big")
+
+
+def last_of(time_ms: int) -> str:
+    """The highest token of that millisecond."""
+    return make(time_ms, b"\xff" * RANDOM_BYTES)
+
+
+def draw(token: str, sides: int) -> int:
+    """A number below `sides` that depends on the token's 80 random bits alone."""
+    return int.from_bytes(to_bytes(token)[6:], "big") % sides

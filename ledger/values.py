@@ -1,0 +1,203 @@
+"""The values of the ledger: what a counter, a lane, a delta, a checkpoint and a segment are.
+
+Rules: every value is frozen and checks itself when it is made, so a value that exists is valid; nothing here does I/O
+or knows how DynamoDB spells it (that is `items.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from ledger import tokens
+from ledger.errors import InvalidChange, InvalidCounter, InvalidInput
+
+CHANGE_MAX = 10**18
+"""No change is larger, so that a total of 10^20 changes fits DynamoDB's 38 digits, and a change fits 64 bits."""
+
+ENTRY = struct.Struct(">16sq")
+"""One entry of a segment: the token's 16 bytes, then the change as a signed 64-bit big-endian integer."""
+
+_COUNTER = re.compile(r"[!-~]{1,256}")
+_REGION = re.compile(r"[a-z0-9-]{1,32}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def check_counter(counter: object) -> str:
+    """`counter` itself; raises InvalidCounter unless it is 1 to 256 printable ASCII characters without spaces."""
+    if isinstance(counter, str) and _COUNTER.fullmatch(counter):
+        return counter
+    shown = ascii(counter)
+    raise InvalidCounter(
+        f"A counter's name is 1 to 256 printable ASCII characters without spaces, not {shown[:80]} "
+        f"({f'{len(counter)} characters' if isinstance(counter, str) else type(counter).__name__})."
+    )
+
+
+def check_change(change: object) -> int:
+    """`change` itself; raises InvalidChange unless it is an `int` (no `bool`) of magnitude at most 10**18."""
+    if not isinstance(change, int) or isinstance(change, bool):
+        raise InvalidChange(
+            f"A change is an int (money in minor units), not {ascii(change)[:40]} ({type(change).__name__})."
+        )
+    if abs(change) > CHANGE_MAX:
+        raise InvalidChange(f"A change has a magnitude of at most 10**18; this one has {change.bit_length()} bits.")
+    return int(change)
+
+
+def to_ms(at: datetime) -> int:
+    """Milliseconds since 1970 of an aware `datetime`, rounded down."""
+    return (at - _EPOCH) // _MILLISECOND
+
+
+def to_datetime(time_ms: int) -> datetime:
+    """The aware `datetime` (UTC) of milliseconds since 1970, as far as `datetime` reaches (the year 9999)."""
+    return min(_EPOCH + timedelta(milliseconds=min(time_ms, _LAST_MS)), datetime.max.replace(tzinfo=UTC))
+
+
+_LAST_MS = to_ms(datetime.max.replace(tzinfo=UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change to one counter, as a caller asks for it in `Ledger.add_many`.
+
+    `idempotency_key` and `at` go together: both or neither. `region` is the Region in which the change was first asked
+    for; without it, the ledger's own.
+    """
+
+    counter: str
+    change: int
+    idempotency_key: str | None = None
+    at: datetime | None = None
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Lane:
+    """A part of a counter. Only the compactor of its own `region` writes anything but deltas for it."""
+
+    region: str
+    shard: int
+    counter: str
+
+    def __post_init__(self) -> None:
+        check_counter(self.counter)
+        if type(self.region) is not str or not _REGION.fullmatch(self.region):
+            raise InvalidInput(f"A Region's name looks like 'eu-west-1', not {ascii(self.region)[:40]}.")
+        if type(self.shard) is not int or self.shard < 0:
+            raise InvalidInput(f"A shard is an int from 0, not {ascii(self.shard)[:40]}.")
+
+    def __str__(self) -> str:
+        return f"{self.region}#{self.shard}#{self.counter}"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One change in one lane, named by its token. Applied any number of times, in any Region, it counts once."""
+
+    lane: Lane
+    token: str
+    change: int
+
+    def __post_init__(self) -> None:
+        check_change(self.change)
+        if type(self.token) is not str or not tokens.is_token(self.token):
+            raise InvalidInput(f"A token is a ULID of 26 characters, not {ascii(self.token)[:40]}.")
+
+    @property
+    def at(self) -> datetime:
+        """When the change was first asked for."""
+        return to_datetime(tokens.time_ms(self.token))
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The acknowledgement of a change: from now on it counts exactly once.
+
+    outcome: "recorded" when this call put the delta, "replayed" when the same change was already there. A retry that
+    comes after the delta was compacted and cleaned is "recorded" again, and still counts once.
+    """
+
+    outcome: Literal["recorded", "replayed"]
+    delta: Delta
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The sum of all segments of a lane: what a reader adds the tail to."""
+
+    lane: Lane
+    total: int
+    count: int
+    watermark: str
+    version: int
+    last: str
+    committed_ms: int
+
+    def __post_init__(self) -> None:
+        if not (tokens.is_token(self.watermark) and tokens.is_token(self.last)):
+            raise ValueError("watermark and last must be ULIDs")
+        if self.version < 1 or self.count < 0:
+            raise ValueError("version must be at least 1 and count at least 0")
+        if abs(self.total) > self.count * CHANGE_MAX:
+            raise ValueError(f"a total of {self.total} cannot come from {self.count} changes")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The deltas that one commit compacted: 24 bytes each, in the order of their tokens, filed under `hi`."""
+
+    lane: Lane
+    hi: str
+    version: int
+    data: bytes
+
+    def __post_init__(self) -> None:
+        if not tokens.is_token(self.hi) or self.version < 1:
+            raise ValueError("hi must be a ULID and version at least 1")
+        if len(self.data) % ENTRY.size:
+            raise ValueError(f"entries hold {len(self.data)} bytes, not a multiple of {ENTRY.size}")
+        before = b""
+        for token, change in self:
+            if token <= before:
+                raise ValueError("entries are not in ULID order")
+            if abs(change) > CHANGE_MAX:
+                raise ValueError("an entry's change is larger than 10**18")
+            before = token
+        if before > tokens.to_bytes(self.hi):
+            raise ValueError("an entry lies above hi")
+
+    @classmethod
+    def of(cls, lane: Lane, hi: str, version: int, deltas: Iterable[Delta]) -> Segment:
+        """The segment that lists `deltas`, which must come in the order of their tokens."""
+        return cls(lane, hi, version, b"".join(ENTRY.pack(tokens.to_bytes(d.token), d.change) for d in deltas))
+
+    def __iter__(self) -> Iterator[tuple[bytes, int]]:
+        """Each entry: the 16 bytes of the token, and the change."""
+        return ENTRY.iter_unpack(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data) // ENTRY.size
+
+    @property
+    def total(self) -> int:
+        return sum(change for _, change in self)
+
+
+@dataclass(frozen=True, slots=True)
+class CleanNote:
+    """At `noted_ms`, every Region had answered with a checkpoint of at least `version`."""
+
+    lane: Lane
+    version: int
+    noted_ms: int
+
+    def __post_init__(self) -> None:
+        if self.version < 1:
+            raise ValueError("version must be at least 1")

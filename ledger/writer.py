@@ -1,0 +1,154 @@
+"""`Ledger`: what a producer calls to add changes.
+
+Rules: a token is made once, before anything is sent; a retry never makes a new one; the lane of a change is decided by
+the Region where the change was first asked for, not by the one that happens to write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from ledger import add as programs
+from ledger import clocks, tokens
+from ledger.errors import InvalidInput, InvalidKey, InvalidTime, LedgerError
+from ledger.requests import Table, run
+from ledger.settings import Settings
+from ledger.table import DynamoTable
+from ledger.values import Change, Delta, Receipt, check_change, check_counter, to_ms
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+KEY_BYTES_MAX = 1_024
+AHEAD_MAX_MS = 300_000
+"""How far ahead of the clock `at` may be: five minutes."""
+
+
+class Ledger:
+    """Adds changes to counters. Thread-safe; make one a process and keep it.
+
+    client: a boto3 DynamoDB client, else one is made with this library's time-outs, retries and pool. clock() returns
+    milliseconds since 1970, entropy(n) n random bytes. table: anything that answers requests, such as a MemoryTable.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        client: DynamoDBClient | None = None,
+        clock: clocks.Clock = clocks.wall_clock,
+        entropy: clocks.Entropy = clocks.entropy,
+        table: Table | None = None,
+    ) -> None:
+        self.settings = settings
+        self._table = table or DynamoTable.of(settings, {settings.region: client} if client else None)
+        self._clock = clock
+        self._entropy = entropy
+        self._now = clocks.instants(clock)
+
+    def add(
+        self,
+        counter: str,
+        change: int,
+        *,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+        region: str | None = None,
+    ) -> Receipt:
+        """Record one change, exactly once however often this is called with the same key and `at`. One PutItem.
+
+        counter: 1 to 256 printable ASCII characters without spaces. change: an int of magnitude at most 10**18.
+        idempotency_key (1 to 1,024 bytes) and at (an aware datetime, 1970 to five minutes ahead: when the change was
+        first asked for, the same on every retry; kept to the millisecond) go together. region: where it was first asked
+        for, when that is not here: a fail-over must name it, or the change counts in two lanes.
+
+        Raises InvalidInput, TokenConflict (nothing written), OutcomeUnknown (call again with the same key, or pass its
+        `delta` to `apply`) and the other TableErrors.
+        """
+        return self.apply(self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region))
+
+    def prepare(
+        self,
+        counter: str,
+        change: int,
+        *,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+        region: str | None = None,
+    ) -> Delta:
+        """The delta that `add` would put, without sending anything: to be kept, or sent elsewhere, then applied.
+
+        Raises InvalidInput.
+        """
+        check_counter(counter)
+        check_change(change)
+        if region is None:
+            region = self.settings.region
+        elif region not in self.settings.regions:
+            raise InvalidInput(f"region={ascii(region)[:40]} is not one of regions={self.settings.regions!r}.")
+        if idempotency_key is None and at is None:
+            token = tokens.make(_in_range(self._clock()), self._entropy(tokens.RANDOM_BYTES))
+        else:
+            token = tokens.keyed(counter, _checked_key(idempotency_key, at), self._checked_time(at))
+        return Delta(self.settings.lane_for(counter, token, region), token, change)
+
+    def apply(self, delta: Delta) -> Receipt:
+        """Put a delta that `prepare` made, or that a receipt or an error carries. Any number of times, in any Region.
+
+        Raises TokenConflict, OutcomeUnknown and the other TableErrors.
+        """
+        return run(programs.add(delta), self._table, self._now)
+
+    def add_many(self, changes: Iterable[Change]) -> list[Receipt | LedgerError]:
+        """Record many changes: a receipt or an error for each, in order. Nothing is raised for a single change.
+
+        25 changes travel in one request (BatchExecuteStatement of PartiQL INSERTs: each is a conditional put on its
+        own, at the price of a PutItem). BatchWriteItem would need as few, but has no conditions: it could replace a
+        delta by another change. A change that is there already costs a PutItem more when the store does not show it.
+        The role needs dynamodb:PartiQLInsert beside dynamodb:PutItem.
+        """
+        prepared: list[Delta | LedgerError] = []
+        for c in changes:
+            try:
+                prepared.append(
+                    self.prepare(c.counter, c.change, idempotency_key=c.idempotency_key, at=c.at, region=c.region)
+                )
+            except LedgerError as error:
+                prepared.append(error)
+        program = programs.add_many([delta for delta in prepared if isinstance(delta, Delta)])
+        outcomes = iter(run(program, self._table, self._now))
+        return [next(outcomes) if isinstance(delta, Delta) else delta for delta in prepared]
+
+    def _checked_time(self, at: datetime | None) -> int:
+        if not isinstance(at, datetime):
+            raise InvalidTime(f"at is an aware datetime, given together with idempotency_key, not {ascii(at)[:40]}.")
+        if at.utcoffset() is None:
+            raise InvalidTime(f"at={at.isoformat()} has no time zone: which instant it is would be a guess.")
+        at_ms, now_ms = to_ms(at), self._clock()
+        if at_ms > now_ms + AHEAD_MAX_MS:
+            raise InvalidTime(f"at={at.isoformat()} is more than five minutes ahead of this machine's clock.")
+        return _in_range(at_ms)
+
+
+def _checked_key(key: str | None, at: datetime | None) -> str:
+    if key is None:
+        raise InvalidKey("at came without idempotency_key; they go together.")
+    if at is None:
+        raise InvalidKey("idempotency_key came without at; they go together, and both must be the same on a retry.")
+    if not isinstance(key, str):
+        raise InvalidKey(f"An idempotency key is text, not {type(key).__name__}.")
+    try:
+        size_bytes = len(key.encode())
+    except UnicodeEncodeError:
+        raise InvalidKey("The idempotency key is not valid Unicode (a lone surrogate).") from None
+    if not 1 <= size_bytes <= KEY_BYTES_MAX:
+        raise InvalidKey(f"An idempotency key has 1 to {KEY_BYTES_MAX:,} bytes of UTF-8; this one has {size_bytes:,}.")
+    return key
+
+
+def _in_range(time_ms: int) -> int:
+    if not 0 <= time_ms <= tokens.TIME_MS_MAX:
+        raise InvalidTime(f"A change's time is from 1970 to the year 10889, not {time_ms} ms since 1970.")
+    return time_ms

@@ -1,0 +1,34 @@
+"""What a reader answers: balances and entries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """A counter at an instant: the sum of a real set of changes.
+
+    value: the sum. count: how many changes it sums. as_of: when the read began. pending: how many of the changes are
+    still deltas in the tail. by_region: the value's parts by the Region where the changes were asked for.
+    cached: whether an earlier read's answer was used.
+    """
+
+    value: int
+    count: int
+    as_of: datetime
+    pending: int
+    by_region: Mapping[str, int]
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change of a counter's history. `at`: when it was first asked for; `region`: where."""
+
+    token: str
+    at: datetime
+    change: int
+    region: str

@@ -1,0 +1,61 @@
+"""The program `history`: every change of a lane, from its segments and its tail.
+
+Rules: the checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark; the
+entries must be as many as the checkpoint counts, else a replica does not hold them all yet and it is read again; the
+read's time is bounded as in `read`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
+
+from ledger import items, tokens
+from ledger.errors import NotYetReplicated, ReadTooSlow
+from ledger.paging import every_item
+from ledger.requests import Get, Now, Program
+from ledger.values import Delta, Lane, Segment
+from reader.balance import Entry
+from reader.read import in_time
+
+STARTS_MAX = 5
+
+
+def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[tuple[list[Segment], list[Delta]]]:
+    """The segments (in the order of hi) and the tail of one lane.
+
+    Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
+    """
+    late = False
+    for _ in range(STARTS_MAX):
+        began = yield Now()
+        item = yield Get(items.checkpoint_key(lane), consistent)
+        checkpoint = items.checkpoint_of(lane, item) if item is not None else None
+        segments: list[Segment] = []
+        if checkpoint is not None:
+            found = yield from every_item(
+                items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, consistent=consistent
+            )
+            segments = [s for s in (items.segment_of(lane, i) for i in found) if s.version <= checkpoint.version]
+        tail = yield from every_item(
+            items.delta_pk(lane), checkpoint.watermark if checkpoint else None, None, consistent=consistent
+        )
+        ended = yield Now()
+        late = not in_time(began, ended, read_time_max_ms)
+        if not late and sum(map(len, segments)) == (checkpoint.count if checkpoint else 0):
+            return segments, [items.delta_of(lane, i) for i in tail]
+    if late:
+        raise ReadTooSlow(f"{lane}: {STARTS_MAX} reads of the history took longer than {read_time_max_ms} ms.")
+    raise NotYetReplicated(
+        f"{lane}: this Region does not hold every segment that its checkpoint counts. Ask again later."
+    )
+
+
+def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[Delta]) -> Iterator[Entry]:
+    """The entries of a lane in the order of their tokens. Only the segments of one hi interleave."""
+    ranges = (heapq.merge(*group) for _, group in groupby(segments, key=lambda segment: segment.hi))
+    folded = ((tokens.from_bytes(token), change) for token, change in chain.from_iterable(ranges))
+    for token, change in chain(folded, ((delta.token, delta.change) for delta in tail)):
+        delta = Delta(lane, token, change)
+        yield Entry(token, delta.at, change, lane.region)

@@ -1,0 +1,171 @@
+"""`Reader`: what others call to know a counter.
+
+Rules: a balance in the cache is a whole read's answer, never a mixture; its age is counted from the beginning of that
+read; many threads that ask for the same counter at once cause one load (cachetools' `condition`).
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from cachetools import TTLCache, cachedmethod
+
+from ledger import clocks
+from ledger.errors import InvalidInput, InvalidTime
+from ledger.requests import Program, Table, run
+from ledger.settings import Settings
+from ledger.table import DynamoTable
+from ledger.values import Delta, Lane, Segment, check_counter, to_datetime, to_ms
+from reader.balance import Balance, Entry
+from reader.history import entries, history
+from reader.read import LaneSum, read
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+CACHE_COUNTERS = 10_000
+
+
+class Reader:
+    """Reads counters in this Region. Thread-safe; make one a process and keep it.
+
+    ttl: how many seconds `value` and `values` may answer from the cache. consistent: whether reads are strongly
+    consistent in this Region (twice the read units); False may lag by what a replica node lags, and is a true sum too.
+    client, clock and table as for Ledger.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        ttl: float = 5.0,
+        *,
+        consistent: bool = True,
+        client: DynamoDBClient | None = None,
+        clock: clocks.Clock = clocks.wall_clock,
+        table: Table | None = None,
+    ) -> None:
+        self.settings = settings
+        self.ttl = _seconds("ttl", ttl)
+        self._consistent = consistent
+        self._table = table or DynamoTable.of(settings, {settings.region: client} if client else None)
+        self._clock = clock
+        self._now = clocks.instants(clock)
+        self._cache: TTLCache[str, Balance] = TTLCache(CACHE_COUNTERS, self.ttl, timer=lambda: clock() / 1000)
+        self._condition = threading.Condition()
+
+    def value(self, counter: str) -> int:
+        """The counter's value, at most `ttl` seconds old. A counter that nobody wrote is 0.
+
+        Raises InvalidCounter, DamagedItem, ReadTooSlow, Unavailable and the other TableErrors.
+        """
+        return self.read(counter, max_age=self.ttl).value
+
+    def values(self, counters: Iterable[str]) -> dict[str, int]:
+        """The values of several counters, at most `ttl` seconds old, those not in the cache read together."""
+        names = list(dict.fromkeys(check_counter(counter) for counter in counters))
+        with self._condition:
+            self._forget(names, self.ttl)
+            known = {name: self._cache[name] for name in names if name in self._cache}
+        missing = [name for name in names if name not in known]
+        known |= self._load(missing)
+        return {name: known[name].value for name in names}
+
+    def read(self, counter: str, max_age: float = 0) -> Balance:
+        """The counter's balance, at most `max_age` seconds old (never more than `ttl`); 0 reads the table.
+
+        Raises as `value` does.
+        """
+        check_counter(counter)
+        most = min(_seconds("max_age", max_age), self.ttl)
+        if most == 0:
+            return self._load([counter])[counter]
+        with self._condition:
+            self._forget([counter], most)
+        loaded: list[str] = []
+        balance = self._balance(counter, loaded)
+        return balance if loaded else replace(balance, cached=True)
+
+    def history(self, counter: str, *, since: datetime | None = None, until: datetime | None = None) -> Iterator[Entry]:
+        """Every change of the counter in the order of time, at or after `since` and before `until` (aware datetimes).
+
+        Holds 24 bytes a change in memory. Raises InvalidInput, DamagedItem, NotYetReplicated (this Region's replica
+        lacks a segment: ask again), ReadTooSlow and the TableErrors, all before the first entry.
+        """
+        since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
+        lanes = [
+            entries(lane, *run(self._history(lane), self._table, self._now)) for lane in self.settings.lanes_of(counter)
+        ]
+        merged = heapq.merge(*lanes, key=lambda entry: entry.token)
+        return (
+            entry
+            for entry in merged
+            if (since_ms is None or to_ms(entry.at) >= since_ms) and (until_ms is None or to_ms(entry.at) < until_ms)
+        )
+
+    def _history(self, lane: Lane) -> Program[tuple[list[Segment], list[Delta]]]:
+        return history(lane, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
+
+    @cachedmethod(
+        lambda self: self._cache,
+        key=lambda self, counter, loaded: counter,
+        condition=lambda self: self._condition,
+    )
+    def _balance(self, counter: str, loaded: list[str]) -> Balance:
+        """From the cache, else from the table; in the latter case `loaded` gets the name."""
+        loaded.append(counter)
+        return self._load([counter], keep=False)[counter]
+
+    def _load(self, counters: list[str], keep: bool = True) -> dict[str, Balance]:
+        if not counters:
+            return {}
+        lanes = [lane for counter in counters for lane in self.settings.lanes_of(counter)]
+        program = read(lanes, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
+        began, sums = run(program, self._table, self._now)
+        by_counter: dict[str, list[LaneSum]] = {counter: [] for counter in counters}
+        for lane_sum in sums:
+            by_counter[lane_sum.lane.counter].append(lane_sum)
+        as_of = to_datetime(began.wall_ms)
+        balances = {counter: _balance_of(lane_sums, as_of) for counter, lane_sums in by_counter.items()}
+        if keep:
+            with self._condition:
+                self._cache.update(balances)
+        return balances
+
+    def _forget(self, counters: Iterable[str], most_s: float) -> None:
+        """Drop balances older than `most_s`, or from the future: a clock that stepped back cannot tell their age."""
+        now_ms = self._clock()
+        for counter in counters:
+            balance = self._cache.get(counter)
+            if balance is not None and not 0 <= now_ms - to_ms(balance.as_of) < most_s * 1000:
+                self._cache.pop(counter, None)
+
+
+def _balance_of(sums: Iterable[LaneSum], as_of: datetime) -> Balance:
+    by_region: dict[str, int] = {}
+    count = pending = 0
+    for lane_sum in sums:
+        by_region[lane_sum.lane.region] = by_region.get(lane_sum.lane.region, 0) + lane_sum.value
+        count += lane_sum.count
+        pending += lane_sum.pending
+    parts: Mapping[str, int] = MappingProxyType(by_region)
+    return Balance(sum(by_region.values()), count, as_of, pending, parts)
+
+
+def _seconds(name: str, value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
+        return float(value)
+    raise InvalidInput(f"{name} is a number of seconds from 0, not {ascii(value)[:40]}.")
+
+
+def _bound_ms(name: str, at: object) -> int | None:
+    if at is None:
+        return None
+    if not isinstance(at, datetime) or at.utcoffset() is None:
+        raise InvalidTime(f"{name} is an aware datetime, not {ascii(at)[:40]}.")
+    return to_ms(at)
