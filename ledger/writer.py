@@ -107,7 +107,7 @@ class Ledger:
         25 changes travel in one request (BatchExecuteStatement of PartiQL INSERTs: each is a conditional put on its
         own, at the price of a PutItem). BatchWriteItem would need as few, but has no conditions: it could replace a
         delta by another change. A change that is there already costs a PutItem more when the store does not show it.
-        The role needs dynamodb:PartiQLInsert beside dynamodb:PutItem.
+        A role without dynamodb:PartiQLInsert costs a PutItem a change.
         """
         prepared: list[Delta | LedgerError] = []
         for c in changes:
