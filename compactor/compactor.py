@@ -34,7 +34,7 @@ WORKERS = 8
 class Compactor:
     """Compacts the lanes of `settings.region`. Thread-safe; any number may run at once.
 
-    clients: boto3 DynamoDB clients by Region, made where missing; clean, verify and rebuild ask other Regions too.
+    clients: boto3 DynamoDB clients by Region, made where missing; clean and verify ask other Regions too.
     clock as for Ledger. tables: whatever answers requests, by Region, instead of clients.
     """
 

@@ -20,10 +20,13 @@ from ledger.values import Checkpoint, Lane
 
 @dataclass(frozen=True, slots=True)
 class LaneCheck:
-    """A lane as it was recounted. `strays` wait for the next settle; they are in `value` and are no difference."""
+    """A lane as it was recounted. `strays` wait for the next settle; they are in `value` and are no difference.
+
+    `value` is None when the lane is too damaged to say.
+    """
 
     lane: Lane
-    value: int
+    value: int | None
     pending: int
     strays: int
     differences: tuple[str, ...]
@@ -31,14 +34,15 @@ class LaneCheck:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A counter recounted. `value`: the sum of every change in the table, strays included."""
+    """A counter recounted. `value`: the sum of every change in the table, strays included; None if nobody can say."""
 
     counter: str
     lanes: tuple[LaneCheck, ...]
 
     @property
-    def value(self) -> int:
-        return sum(lane.value for lane in self.lanes)
+    def value(self) -> int | None:
+        values = [lane.value for lane in self.lanes if lane.value is not None]
+        return sum(values) if len(values) == len(self.lanes) else None
 
     @property
     def strays(self) -> int:
@@ -60,7 +64,7 @@ def verify(lane: Lane) -> Program[LaneCheck]:
         tail, pending = yield from _tail(lane, checkpoint)
         sums = (yield from recount(lane, versions_upto=checkpoint.version)) if checkpoint else Recount()
     except LaneDamaged as damage:
-        return LaneCheck(lane, 0, 0, 0, (str(damage),))
+        return LaneCheck(lane, None, 0, 0, (str(damage),))
     differences = _differences(checkpoint, sums) if checkpoint else []
     strays, stray_sum, conflicts = (yield from _below(lane, checkpoint)) if checkpoint else (0, 0, [])
     differences += conflicts

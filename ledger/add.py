@@ -39,7 +39,11 @@ def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
         outcomes[delta.lane, delta.token] = yield from _outcome(delta, answer)
     for delta in todo:
         sent, outcome = first[delta.lane, delta.token], outcomes[delta.lane, delta.token]
-        results.append(outcome if delta is sent else _repeated(delta, sent, outcome))
+        if delta is not sent and delta.change != sent.change:  # only the table knows which of the two is there
+            outcome = yield from _outcome(delta, AlreadyThere(None))
+        elif delta is not sent and isinstance(outcome, Receipt):
+            outcome = Receipt("replayed", delta)
+        results.append(outcome)
     return results
 
 
@@ -59,24 +63,11 @@ def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program
         return error
 
 
-def _repeated(delta: Delta, sent: Delta, outcome: Receipt | LedgerError) -> Receipt | LedgerError:
-    """What a delta is told whose token came earlier in the same batch."""
-    if delta.change != sent.change:
-        conflict = _conflict(delta, sent.change)
-        conflict.delta = delta
-        return conflict
-    return Receipt("replayed", delta) if isinstance(outcome, Receipt) else outcome
-
-
 def _replayed(delta: Delta, there: Item) -> Receipt:
     change = items.delta_of(delta.lane, there).change
     if change != delta.change:
-        raise _conflict(delta, change)
+        raise TokenConflict(
+            f"{delta.lane.counter}: the token {delta.token} already stands for a change of {change}, not "
+            f"{delta.change}. Nothing was written; the earlier change counts. A new change needs a new idempotency key."
+        )
     return Receipt("replayed", delta)
-
-
-def _conflict(delta: Delta, change: int) -> TokenConflict:
-    return TokenConflict(
-        f"{delta.lane.counter}: the token {delta.token} already stands for a change of {change}, not {delta.change}. "
-        "Nothing was written; the earlier change counts. A new change needs a new idempotency key."
-    )

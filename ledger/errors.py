@@ -56,7 +56,8 @@ class TokenConflict(LedgerError):
     """The same counter, key and time was already used for another change. Nothing was written.
 
     The change in the table is kept. Use a new idempotency key for what is really a new change. Found only where the
-    other write is already visible: a Region that has not received it yet accepts both, and `verify` reports it later.
+    other write is already visible: a Region that has not received it yet accepts the second one too. Then the last
+    writer wins, unless the first was folded before: that one counts, and clean and `verify` report the other.
     """
 
 
@@ -67,9 +68,18 @@ class TableError(LedgerError):
 class OutcomeUnknown(TableError):
     """A write may or may not have been applied (a time-out, a lost connection or a 5xx answer).
 
-    Call again with the same idempotency key and `at`, or pass `error.delta` to `Ledger.apply`, here or in another
-    Region: the same change counts once however often it is sent. A compactor simply starts again next time.
+    Of an add: pass `error.delta` to `Ledger.apply`, here or in another Region, or call again with the same idempotency
+    key and `at` if you gave them. The same delta counts once however often it is sent; a call without a key would be a
+    new change. A compactor simply starts again next time.
     """
+
+    def __str__(self) -> str:
+        if self.delta is None:
+            return super().__str__()
+        return (
+            f"{super().__str__()} To retry, pass this error's delta to Ledger.apply, or call again with the same "
+            "idempotency_key and at if you gave them: it counts once."
+        )
 
 
 class Unavailable(TableError):

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, NoRegionError, PartialCredentialsError
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
 
 from ledger import errors
 from ledger.errors import LedgerError
 from ledger.requests import Item
 
-_THROTTLING = {
+THROTTLING = {
     "ProvisionedThroughputExceeded",
     "ProvisionedThroughputExceededException",
     "ThrottlingException",
     "ThrottlingError",
     "RequestLimitExceeded",
 }
-_CONFLICT = {"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"}
+CONFLICT = {"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"}
 _NOT_ALLOWED = {
     "AccessDeniedException",
     "AccessDenied",
@@ -44,31 +44,45 @@ class ConditionFailed(Exception):
 
 
 def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool, table: str) -> Exception:
-    """Our error for botocore's. What was sent more than once, and refused only then, may have been applied before."""
+    """Our error for botocore's. A write that was sent more than once, and refused only then, may have been applied."""
     if not isinstance(failure, ClientError):
-        if isinstance(failure, NoCredentialsError | PartialCredentialsError | NoRegionError):
+        if isinstance(failure, NoCredentialsError | PartialCredentialsError):
             return errors.NotAllowed(f"{operation}: {failure}. Nothing was written. Give this process credentials.")
         return no_answer(operation, writes, str(failure))
+    code = code_of(failure)
     answer: Any = failure.response
-    code, message = answer["Error"].get("Code", ""), answer["Error"].get("Message", str(failure))
-    if code == "ConditionalCheckFailedException":
+    message = answer["Error"].get("Message", str(failure))
+    if code == "ConditionalCheckFailed":
         return ConditionFailed(answer.get("Item") or {})
-    if code == "TransactionCanceledException":
-        reasons = {reason.get("Code") for reason in answer.get("CancellationReasons", [])}
-        if "ConditionalCheckFailed" in reasons:
-            return ConditionFailed({})
-        code = next(iter(reasons & (_CONFLICT | _THROTTLING)), f"{code} {sorted(map(str, reasons))}")
     sent_before = answer.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
-    if writes and sent_before and operation != "transact_write_items":  # its token makes a repeat harmless
-        return no_answer(operation, writes, f"{code} after retries: {message}")
+    if writes and (sent_before or code == "TransactionInProgressException"):
+        return no_answer(operation, writes, f"{code}: {message}")
     return known(code, f"{operation} on {table}: {message}") or no_answer(operation, writes, f"{code}: {message}")
+
+
+def code_of(failure: BaseException | None) -> str:
+    """The code of a ClientError, for a cancelled transaction that of the reason that matters most; else ""."""
+    if not isinstance(failure, ClientError):
+        return ""
+    answer: Any = failure.response
+    code: str = answer["Error"].get("Code", "")
+    if code != "TransactionCanceledException":
+        return code.removesuffix("Exception") if code == "ConditionalCheckFailedException" else code
+    reasons = {reason.get("Code") for reason in answer.get("CancellationReasons", [])}
+    telling = ("ConditionalCheckFailed", "ValidationError", *sorted(CONFLICT), *sorted(THROTTLING))
+    return next((reason for reason in telling if reason in reasons), code)
+
+
+def passes(failure: BaseException | None) -> bool:
+    """Whether the same request may succeed in a moment: it met a conflict or throttling."""
+    return code_of(failure) in CONFLICT | THROTTLING
 
 
 def known(code: str, message: str) -> LedgerError | None:
     """The error of a refusal that certainly wrote nothing; None for everything else."""
-    if code in _THROTTLING:
+    if code in THROTTLING:
         return errors.Throttled(f"{message} Nothing was written. Call again, slower.")
-    if code in _CONFLICT:
+    if code in CONFLICT:
         return errors.TransactionConflict(f"{message} Nothing was written. Call again.")
     if code in _NOT_ALLOWED:
         return errors.NotAllowed(f"{message} Nothing was written. Check this process's role.")
@@ -81,8 +95,5 @@ def known(code: str, message: str) -> LedgerError | None:
 
 def no_answer(operation: str, writes: bool, why: str) -> LedgerError:
     if writes:
-        return errors.OutcomeUnknown(
-            f"{operation} may or may not have been applied ({why}). "
-            "Call again with the same idempotency key and at, or apply this error's delta: it counts once."
-        )
+        return errors.OutcomeUnknown(f"{operation} may or may not have been applied ({why}).")
     return errors.Unavailable(f"{operation} got no answer ({why}). Nothing was written. Read again later.")

@@ -1,7 +1,7 @@
 """How the values stand in the table: the only file that knows attribute names and the shape of keys.
 
-Rules: the formats are public (docs/data-model.md) and never change; further attributes on a delta are allowed and
-ignored; anything else that is not exactly as described raises DamagedItem with its key, and is never guessed at.
+Rules: the formats are public (docs/data-model.md) and never change; further attributes are ignored; an attribute of
+ours that is missing or not as described raises DamagedItem with the item's key, and is never guessed at.
 """
 
 from __future__ import annotations

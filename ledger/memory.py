@@ -1,7 +1,7 @@
 """A table in memory that answers every request as DynamoDB does: for tests, also those of the library's users.
 
 Rules: one Region, one replica, strongly consistent always; items are never changed in place, so what was answered
-stays as it was; a request it does not know is a TypeError. For several Regions give each table its `peers`.
+stays as it was; a request it does not know is a TypeError; nothing replicates by itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from ledger.requests import (
 class MemoryTable:
     """A table in memory. Thread-safe. `page_size` items make a page of a Query or a Scan.
 
-    `peers` maps the names of other Regions to their tables, for a `Get` that names a Region.
+    `peers` maps the names of other Regions to their tables, for a `Get` that names a Region; a name that is not there
+    means this table.
     """
 
     def __init__(self, *, page_size: int = 1_000, peers: Mapping[str, MemoryTable] | None = None) -> None:

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from types import MappingProxyType
 from typing import Any
 
 from ledger import tokens
@@ -29,21 +28,21 @@ REGION_FROM = "AWS_REGION"
 class Settings:
     """Where the table is and how the protocol is tuned. Times are milliseconds. Raises InvalidSettings.
 
-    table: the table's name. region: this process's Region. regions: every Region whose ledgers write, the same on
-    every process and never shortened while lanes of a Region hold changes (default: `region` alone).
+    table: the table's name. region: this process's Region. regions: every Region where anyone adds or reads, the same
+    on every process, and never shortened while lanes of a Region hold changes (default: `region` alone).
     endpoint_url: another endpoint than AWS's. shards: counter-name prefix -> number of shards; the longest prefix that
     fits decides; a counter's number is fixed for its life.
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
     read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
-    clean: False keeps folded deltas as items for ever.
+    clean: False keeps folded deltas as items for ever; every settle then reads all of them again.
     """
 
     table: str
     region: str
     regions: tuple[str, ...] = ()
     endpoint_url: str | None = None
-    shards: Mapping[str, int] = field(default_factory=dict)
+    shards: Mapping[str, int] = field(default_factory=dict, hash=False)
     allowed_lateness_ms: int = 10_000
     keep_ms: int = 600_000
     read_time_max_ms: int = 60_000
@@ -52,8 +51,13 @@ class Settings:
     clean: bool = True
 
     def __post_init__(self) -> None:
+        shards: object = self.shards
+        if type(self.regions) not in (tuple, list):  # a text would become its letters
+            raise InvalidSettings(f"regions={self.regions!r} is not a tuple of Region names.")
+        if not isinstance(shards, Mapping):
+            raise InvalidSettings(f"shards={self.shards!r} is not a mapping from prefixes to numbers.")
         object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
-        object.__setattr__(self, "shards", MappingProxyType(dict(self.shards)))
+        object.__setattr__(self, "shards", dict(self.shards))
         for wrong in self._contradictions():
             raise InvalidSettings(wrong)
 
@@ -68,7 +72,7 @@ class Settings:
                 f"regions={self.regions!r} are not Region names.",
             ),
             (self.region in self.regions, f"region={self.region!r} is not one of regions={self.regions!r}."),
-            (len(set(self.regions)) == len(self.regions), f"regions={self.regions!r} names a Region twice."),
+            (len({*map(str, self.regions)}) == len(self.regions), f"regions={self.regions!r} names a Region twice."),
             (type(self.clean) is bool, f"clean={self.clean!r} is not True or False."),
         ]
         numbers = {"allowed_lateness_ms": 0, "keep_ms": 1, "read_time_max_ms": 1, "fold_min": 1, "fold_max": 1}
@@ -93,8 +97,8 @@ class Settings:
             ),
         ]
         for prefix, shards in self.shards.items():
-            fits = type(shards) is int and 1 <= shards <= SHARDS_MAX
-            rules.append((fits, f"shards[{prefix!r}]={shards!r} is not an int from 1 to {SHARDS_MAX}."))
+            fits = type(prefix) is str and type(shards) is int and 1 <= shards <= SHARDS_MAX
+            rules.append((fits, f"shards[{prefix!r}]={shards!r} is not an int from 1 to {SHARDS_MAX} for a prefix."))
         return [message for holds, message in rules if not holds]
 
     def shards_of(self, counter: str) -> int:

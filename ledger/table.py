@@ -135,32 +135,27 @@ class DynamoTable:
         return tuple(answers)
 
     def _put_batch(self, items: Sequence[Item]) -> list[AlreadyThere | LedgerError | None]:
-        """Conditional puts in one BatchExecuteStatement; those that met a conflict or throttling once more."""
-        answers: list[AlreadyThere | LedgerError | None] = [None] * len(items)
+        """Conditional puts in one request; those that met a conflict or throttling again, a bounded number of times."""
+        answers: dict[int, AlreadyThere | LedgerError | None] = {}
         todo = list(range(len(items)))
         for attempt in range(TRIES_MAX):
-            statements = [_insert(self.name, items[i]) for i in todo]
-            try:
-                responses = self._send("batch_execute_statement", {"Statements": statements}, writes=True)["Responses"]
-            except TypeError:  # moto 5.2 cannot read a PartiQL parameter: to it, as to a role, PutItem remains
-                return [errors.NotAllowed("This engine does not know PartiQL parameters. Nothing was written.")] * len(
-                    items
-                )
-            except LedgerError as error:
-                responses = []
-                for i in todo:
-                    answers[i] = type(error)(*error.args)
-                again = todo if _passes(error) else []
-            else:
-                again = []
-            for i, response in zip(todo, responses, strict=False):
-                answers[i] = _statement_answer(response.get("Error"))
-                again += [i] if _passes(answers[i]) else []
-            if not again:
+            answers |= zip(todo, self._insert([items[i] for i in todo]), strict=True)
+            todo = [i for i in todo if isinstance(answers[i], errors.Throttled | errors.TransactionConflict)]
+            if not todo:
                 break
-            todo = again
             self._wait(attempt)
-        return answers
+        return [answers[i] for i in range(len(items))]
+
+    def _insert(self, items: Sequence[Item]) -> list[AlreadyThere | LedgerError | None]:
+        statements = [_statement(self.name, item) for item in items]
+        try:
+            responses = self._send("batch_execute_statement", {"Statements": statements}, writes=True)["Responses"]
+        except TypeError:  # moto 5.2 cannot read a PartiQL parameter: to it, as to a narrow role, PutItem remains
+            return [errors.NotAllowed("This engine knows no PartiQL parameters. Nothing was written.") for _ in items]
+        except LedgerError as error:
+            return [type(error)(*error.args) for _ in items]
+        unanswered = [{"Error": {"Code": "no response"}}] * (len(items) - len(responses))
+        return [_statement_answer(response.get("Error")) for response in (*responses, *unanswered)]
 
     def _get_batch(self, keys: Sequence[Key], consistent: bool) -> list[Item | None]:
         found: dict[Key, Item] = {}
@@ -231,12 +226,17 @@ class DynamoTable:
         """Send; again, with the same arguments, while the failure is one that passes."""
         if table:
             arguments = {"TableName": self.name, **arguments}
-        for attempt in range(TRIES_MAX - 1):
+        unknown: errors.OutcomeUnknown | None = None
+        for attempt in range(TRIES_MAX):
             try:
                 return self._send(operation, arguments, writes=writes, region=region)
-            except (errors.Throttled, errors.TransactionConflict):
-                self._wait(attempt)
-        return self._send(operation, arguments, writes=writes, region=region)
+            except LedgerError as error:
+                if isinstance(error, errors.OutcomeUnknown):
+                    unknown = error
+                if attempt == TRIES_MAX - 1 or not failures.passes(error.__cause__):
+                    raise unknown or error from error.__cause__  # what an earlier attempt may have done stays unknown
+            self._wait(attempt)
+        raise AssertionError("unreachable")
 
     def _send(self, operation: str, arguments: dict[str, Any], *, writes: bool, region: str | None = None) -> Any:
         try:
@@ -273,11 +273,7 @@ def _statement_answer(error: Any) -> AlreadyThere | LedgerError | None:
     return failures.known(code, f"INSERT: {message}") or failures.no_answer("INSERT", True, f"{code}: {message}")
 
 
-def _passes(answer: AlreadyThere | LedgerError | None) -> bool:
-    return isinstance(answer, errors.Throttled | errors.TransactionConflict)
-
-
-def _insert(table: str, item: Item) -> dict[str, Any]:
+def _statement(table: str, item: Item) -> dict[str, Any]:
     """A PartiQL INSERT, which fails when the key exists: a conditional put."""
     attributes = ", ".join(f"'{name}': ?" for name in item)
     return {

@@ -67,7 +67,7 @@ class Ledger:
         Raises InvalidInput, TokenConflict (nothing written), OutcomeUnknown (call again with the same key, or pass its
         `delta` to `apply`) and the other TableErrors.
         """
-        return self.apply(self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region))
+        return self._put(self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region))
 
     def prepare(
         self,
@@ -97,8 +97,19 @@ class Ledger:
     def apply(self, delta: Delta) -> Receipt:
         """Put a delta that `prepare` made, or that a receipt or an error carries. Any number of times, in any Region.
 
-        Raises TokenConflict, OutcomeUnknown and the other TableErrors.
+        Raises InvalidInput (a lane that no reader of these settings looks at: nothing written), TokenConflict,
+        OutcomeUnknown and the other TableErrors.
         """
+        lane = delta.lane
+        expected = self.settings.lane_for(lane.counter, delta.token, lane.region)
+        if lane != expected or lane.region not in self.settings.regions:
+            raise InvalidInput(
+                f"No reader looks at the lane {lane}: regions={self.settings.regions!r}, and this token's shard is "
+                f"{expected.shard}. The settings must be those with which the delta was prepared."
+            )
+        return self._put(delta)
+
+    def _put(self, delta: Delta) -> Receipt:
         return run(programs.add(delta), self._table, self._now)
 
     def add_many(self, changes: Iterable[Change]) -> list[Receipt | LedgerError]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -20,7 +20,7 @@ class Balance:
     count: int
     as_of: datetime
     pending: int
-    by_region: Mapping[str, int]
+    by_region: Mapping[str, int] = field(hash=False)
     cached: bool = False
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cachetools import TTLCache, cachedmethod
@@ -153,8 +152,7 @@ def _balance_of(sums: Iterable[LaneSum], as_of: datetime) -> Balance:
         by_region[lane_sum.lane.region] = by_region.get(lane_sum.lane.region, 0) + lane_sum.value
         count += lane_sum.count
         pending += lane_sum.pending
-    parts: Mapping[str, int] = MappingProxyType(by_region)
-    return Balance(sum(by_region.values()), count, as_of, pending, parts)
+    return Balance(sum(by_region.values()), count, as_of, pending, by_region)
 
 
 def _seconds(name: str, value: object) -> float:
