@@ -1,0 +1,47 @@
+# Every target works on a clean clone with only Python 3.11 or later; PYTHON=... names another one.
+# Rules: works with GNU make 3.81 (macOS); nothing is installed outside .venv; the locks' hashes decide what is.
+
+PYTHON ?= python3
+VENV   := .venv
+ENGINE := $(VENV)/engine
+BIN    := $(VENV)/bin
+PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
+
+.DEFAULT_GOAL := help
+.PHONY: help dev demo test check bench
+
+help:
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks (every other target does it when needed)
+	@echo "ready: source $(BIN)/activate"
+
+demo: $(VENV)/.made $(ENGINE)/.made ## two Regions on this computer; EVENTS=file.csv feeds it your own events
+	@$(BIN)/python -m demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+
+test: $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
+	@$(BIN)/python -m pytest -q $(ARGS)
+
+check: $(VENV)/.made ## lint, format and type checks
+	@$(BIN)/python -m ruff check .
+	@$(BIN)/python -m ruff format --check .
+	@$(BIN)/python -m mypy
+
+bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this design and of the naive ones
+	@$(BIN)/python -m bench $(ARGS)
+
+# A stamp is touched last, so an install that was cut off starts again.
+$(VENV)/.made: requirements.lock
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Python 3.11 or later is needed, and $(PYTHON) is %d.%d: make PYTHON=python3.12 ..." % v[:2])'
+	@echo "making $(VENV) (once; a minute or so)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python $(PIP) -r requirements.lock
+	@$(BIN)/python -c 'import os, pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text(os.getcwd() + "\n")'
+	@touch $@
+
+# The engine pins its own botocore: a venv of its own keeps it from deciding ours.
+$(ENGINE)/.made: requirements-engine.lock $(VENV)/.made
+	@echo "making $(ENGINE)"
+	@$(BIN)/python -m venv --clear $(ENGINE)
+	@$(ENGINE)/bin/python $(PIP) -r requirements-engine.lock
+	@touch $@

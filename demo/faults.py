@@ -1,0 +1,78 @@
+"""What goes wrong in the demo, decided beforehand from a seed, so that every design meets the same.
+
+Rules: a lost answer is lost after the engine applied the request and below the SDK, whose own retries then do what they
+always do; a plan is drawn from the event's number, so it does not depend on threads.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ReadTimeoutError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+LOSE_ONE, LOSE_ALL = 0.012, 0.006
+ALL_ATTEMPTS = 3
+REDELIVER, REDELIVER_LATE = 0.06, 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What happens to one event. home: the Region where it is asked for. lost: answers lost on the first delivery.
+
+    elsewhere: whether the caller, left without an answer, fails over to the other Region. redelivered_after: after how
+    many further events the queue delivers it again (None: it does not).
+    """
+
+    home: str
+    lost: int
+    elsewhere: bool
+    redelivered_after: int | None
+
+
+def plan(seed: int, number: int, regions: Sequence[str]) -> Plan:
+    """The plan of event `number`."""
+    rng = random.Random(seed * 1_000_003 + number)
+    draw, again = rng.random(), rng.random()
+    redelivered_after: int | None
+    if again < REDELIVER_LATE:
+        redelivered_after = rng.randrange(500, 2_500)  # long enough for the delta to be folded, often cleaned
+    else:
+        redelivered_after = rng.randrange(1, 30) if again < REDELIVER_LATE + REDELIVER else None
+    return Plan(
+        home=rng.choice(list(regions)),
+        lost=ALL_ATTEMPTS if draw < LOSE_ALL else 1 if draw < LOSE_ALL + LOSE_ONE else 0,
+        elsewhere=rng.random() < 0.5,
+        redelivered_after=redelivered_after,
+    )
+
+
+class LostAnswers:
+    """Loses the answers to a client's next writes, as a network does: the engine has applied them."""
+
+    def __init__(self) -> None:
+        self._mine = threading.local()
+        self.lost = 0
+
+    def attach(self, client: DynamoDBClient) -> None:
+        session = client._endpoint.http_session  # type: ignore[attr-defined]
+
+        def before_send(request: Any, **_: Any) -> None:
+            if getattr(self._mine, "left", 0) > 0:
+                self._mine.left -= 1
+                self.lost += 1
+                session.send(request)
+                raise ReadTimeoutError(endpoint_url=request.url, error="answer lost by the demo")
+
+        for operation in ("PutItem", "UpdateItem"):
+            client.meta.events.register(f"before-send.dynamodb.{operation}", before_send)
+
+    def next(self, count: int) -> None:
+        """Lose the answers to this thread's next `count` writes."""
+        self._mine.left = count

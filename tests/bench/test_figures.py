@@ -1,0 +1,29 @@
+"""The benchmark's own arithmetic, on small numbers and the embedded engine."""
+
+import pytest
+
+from bench.figures import import_over_boto3_ms, lives
+from demo.engine import Engine, EngineMissing
+
+
+def test_the_lives_of_a_hot_and_a_cold_counter_cost_what_their_items_cost() -> None:
+    try:
+        with Engine() as engine:
+            hot, cold, reads = lives(engine, say=lambda text: None, targets=(40, 1_000))
+    except EngineMissing as missing:
+        pytest.skip(str(missing))
+    puts_and_deletes = 1_000 + 1_000
+    segments = 2 * (2 + 23)  # 40 and 960 entries of 24 bytes and the keys: 2 KB and 23 KB, twice for the transaction
+    checkpoints, notes = 2 * 2, 2
+    assert hot.changes == 1_000
+    assert hot.write_units * 1_000 == puts_and_deletes + segments + checkpoints + notes
+    assert hot.deltas_per_commit == 500
+    assert cold.write_units == 1
+    assert [read.requests for read in reads] == [2, 2]
+    assert [read.read_units for read in reads] == [2, 2]
+
+
+def test_the_import_times_are_of_real_processes() -> None:
+    boto3_ms, ledger_ms = import_over_boto3_ms(runs=1)
+    assert boto3_ms > 1
+    assert ledger_ms > 1
