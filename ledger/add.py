@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ledger import items
-from ledger.errors import LedgerError, TokenConflict
+from ledger.errors import LedgerError, TableMismatch, TokenConflict
 from ledger.requests import Absent, AlreadyThere, Item, Program, Put, PutMany
 from ledger.values import Delta, Receipt
 
@@ -65,6 +65,11 @@ def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program
 
 def _replayed(delta: Delta, there: Item) -> Receipt:
     change = items.delta_of(delta.lane, there).change
+    if items.key_of(there) != items.delta_key(delta):
+        raise TableMismatch(
+            f"The table holds {items.key_of(there)} where {items.delta_key(delta)} goes: its keys are not pk and sk. "
+            "Nothing was written."
+        )
     if change != delta.change:
         raise TokenConflict(
             f"{delta.lane.counter}: the token {delta.token} already stands for a change of {change}, not "

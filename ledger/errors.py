@@ -28,6 +28,9 @@ class InvalidInput(LedgerError, ValueError):
         super().__init__(f"{why} Nothing was written.")
         self.why = why
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.why,), self.__dict__
+
 
 class InvalidCounter(InvalidInput):
     """A counter's name is not 1 to 256 printable ASCII characters without spaces. Nothing was written."""
@@ -121,6 +124,9 @@ class DamagedItem(LedgerError):
         self.pk = pk
         self.sk = sk
         self.why = why
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.pk, self.sk, self.why), self.__dict__
 
 
 class LaneDamaged(LedgerError):

@@ -132,7 +132,9 @@ def note_of(lane: Lane, item: Item) -> CleanNote:
 
 
 def key_of(item: Item) -> Key:
-    return Key(item["pk"]["S"], item["sk"]["S"])
+    """The key of an item; "?" stands for a key attribute that it lacks."""
+    pk, sk = (str(item.get(name, {}).get("S", "?")) for name in ("pk", "sk"))
+    return Key(pk, sk)
 
 
 def _keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
@@ -144,8 +146,8 @@ def _decoded(item: Item, decode: Callable[[], Value]) -> Value:
         return decode()
     except ValueError as error:
         why = error.why if isinstance(error, InvalidInput) else str(error)
-        pk, sk = (str(item.get(name, {}).get("S", "?")) for name in ("pk", "sk"))
-        raise DamagedItem(pk, sk, why.rstrip(".")) from None
+        key = key_of(item)
+        raise DamagedItem(key.pk, key.sk, why.rstrip(".")) from None
 
 
 def _text(item: Item, name: str) -> str:

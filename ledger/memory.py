@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, Unavailable
 from ledger.items import key_of, version_of
 from ledger.requests import (
     Absent,
@@ -37,8 +37,8 @@ from ledger.requests import (
 class MemoryTable:
     """A table in memory. Thread-safe. `page_size` items make a page of a Query or a Scan.
 
-    `peers` maps the names of other Regions to their tables, for a `Get` that names a Region; a name that is not there
-    means this table.
+    `peers` maps the names of other Regions to their tables, for a `Get` that names a Region; a Region that is
+    not there is Unavailable.
     """
 
     def __init__(self, *, page_size: int = 1_000, peers: Mapping[str, MemoryTable] | None = None) -> None:
@@ -62,7 +62,9 @@ class MemoryTable:
                     answers = (self.answer(Put(item, Absent())) for item in items)
                     return tuple(None if there is None else AlreadyThere(there) for there in answers)
                 case Get(key, _, region):
-                    return self.peers.get(region or "", self).items.get(key)
+                    if region is not None and region not in self.peers:
+                        raise Unavailable(f"This table has no peer {region}. Nothing was written.")
+                    return (self if region is None else self.peers[region]).items.get(key)
                 case GetMany(keys):
                     return tuple(self.items.get(key) for key in keys)
                 case Query():

@@ -64,15 +64,19 @@ class Settings:
     def _contradictions(self) -> list[str]:
         rules = [
             (
-                bool(re.fullmatch(r"[a-zA-Z0-9_.-]{3,255}", str(self.table))),
+                _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table),
                 f"table={self.table!r} is not a DynamoDB table name.",
             ),
             (
-                all(re.fullmatch(r"[a-z0-9-]{1,32}", str(r)) for r in self.regions),
+                all(_fits(r"[a-z0-9-]{1,32}", r) for r in self.regions),
                 f"regions={self.regions!r} are not Region names.",
             ),
             (self.region in self.regions, f"region={self.region!r} is not one of regions={self.regions!r}."),
             (len({*map(str, self.regions)}) == len(self.regions), f"regions={self.regions!r} names a Region twice."),
+            (
+                self.endpoint_url is None or _fits(r"https?://\S+", self.endpoint_url),
+                f"endpoint_url={self.endpoint_url!r} does not start with http:// or https://.",
+            ),
             (type(self.clean) is bool, f"clean={self.clean!r} is not True or False."),
         ]
         numbers = {"allowed_lateness_ms": 0, "keep_ms": 1, "read_time_max_ms": 1, "fold_min": 1, "fold_max": 1}
@@ -134,6 +138,10 @@ class Settings:
             if name not in arguments:
                 raise InvalidSettings(f"{name} is not set: pass {name}= or set {variable}.")
         return cls(**arguments)
+
+
+def _fits(pattern: str, text: object) -> bool:
+    return type(text) is str and re.fullmatch(pattern, text) is not None
 
 
 def _parsed(name: str, variable: str, text: str) -> Any:

@@ -149,13 +149,14 @@ class DynamoTable:
     def _insert(self, items: Sequence[Item]) -> list[AlreadyThere | LedgerError | None]:
         statements = [_statement(self.name, item) for item in items]
         try:
-            responses = self._send("batch_execute_statement", {"Statements": statements}, writes=True)["Responses"]
+            answer = self._send("batch_execute_statement", {"Statements": statements}, writes=True)
         except TypeError:  # moto 5.2 cannot read a PartiQL parameter: to it, as to a narrow role, PutItem remains
             return [errors.NotAllowed("This engine knows no PartiQL parameters. Nothing was written.") for _ in items]
         except LedgerError as error:
             return [type(error)(*error.args) for _ in items]
-        unanswered = [{"Error": {"Code": "no response"}}] * (len(items) - len(responses))
-        return [_statement_answer(response.get("Error")) for response in (*responses, *unanswered)]
+        unanswered = [{"Error": {"Code": "no response"}}] * (len(items) - len(answer["Responses"]))
+        resent = answer.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+        return [_statement_answer(each.get("Error"), resent) for each in (*answer["Responses"], *unanswered)]
 
     def _get_batch(self, keys: Sequence[Key], consistent: bool) -> list[Item | None]:
         found: dict[Key, Item] = {}
@@ -240,7 +241,11 @@ class DynamoTable:
 
     def _send(self, operation: str, arguments: dict[str, Any], *, writes: bool, region: str | None = None) -> Any:
         try:
-            return getattr(self._clients(region or self.region), operation)(**arguments)
+            client = self._clients(region or self.region)
+        except BotoCoreError as failure:  # such as a profile that does not exist
+            raise errors.NotAllowed(f"There is no client: {failure}. Nothing was written.") from failure
+        try:
+            return getattr(client, operation)(**arguments)
         except (ClientError, BotoCoreError) as failure:
             raise failures.error_of(failure, operation, writes, self.name) from failure
 
@@ -264,13 +269,15 @@ class DynamoTable:
         return ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table")
 
 
-def _statement_answer(error: Any) -> AlreadyThere | LedgerError | None:
+def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | None:
+    """What a response to one statement says. One refused after the batch was `resent` may have been applied before."""
     if not error:
         return None
     code, message = error.get("Code", ""), error.get("Message", "")
     if code in ("DuplicateItem", "ConditionalCheckFailed"):
         return AlreadyThere(error.get("Item"))
-    return failures.known(code, f"INSERT: {message}") or failures.no_answer("INSERT", True, f"{code}: {message}")
+    refusal = None if resent else failures.known(code, f"INSERT: {message}")
+    return refusal or failures.no_answer("INSERT", True, f"{code}: {message}")
 
 
 def _statement(table: str, item: Item) -> dict[str, Any]:
@@ -305,6 +312,8 @@ def _key(key: Key) -> dict[str, dict[str, str]]:
 
 
 def _key_of(item: Any) -> Key:
+    if "S" not in item.get("pk", {}) or "S" not in item.get("sk", {}):
+        raise errors.TableMismatch(f"An item has the keys {sorted(item)}. The table needs the string keys pk and sk.")
     return Key(item["pk"]["S"], item["sk"]["S"])
 
 

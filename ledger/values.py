@@ -29,9 +29,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def check_counter(counter: object) -> str:
-    """`counter` itself; raises InvalidCounter unless it is 1 to 256 printable ASCII characters without spaces."""
+    """`counter` as plain text; raises InvalidCounter unless it is 1 to 256 printable ASCII characters, no spaces."""
     if isinstance(counter, str) and _COUNTER.fullmatch(counter):
-        return counter
+        return str.__str__(counter)  # the text of an Enum member, not its name
     shown = ascii(counter)
     raise InvalidCounter(
         f"A counter's name is 1 to 256 printable ASCII characters without spaces, not {shown[:80]} "
@@ -87,7 +87,7 @@ class Lane:
     counter: str
 
     def __post_init__(self) -> None:
-        check_counter(self.counter)
+        object.__setattr__(self, "counter", check_counter(self.counter))
         if type(self.region) is not str or not _REGION.fullmatch(self.region):
             raise InvalidInput(f"A Region's name looks like 'eu-west-1', not {ascii(self.region)[:40]}.")
         if type(self.shard) is not int or self.shard < 0:
@@ -106,7 +106,7 @@ class Delta:
     change: int
 
     def __post_init__(self) -> None:
-        check_change(self.change)
+        object.__setattr__(self, "change", check_change(self.change))
         if type(self.token) is not str or not tokens.is_token(self.token):
             raise InvalidInput(f"A token is a ULID of 26 characters, not {ascii(self.token)[:40]}.")
 

@@ -16,7 +16,7 @@ from ledger.errors import InvalidInput, InvalidKey, InvalidTime, LedgerError
 from ledger.requests import Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
-from ledger.values import Change, Delta, Receipt, check_change, check_counter, to_ms
+from ledger.values import Change, Delta, Receipt, check_counter, to_ms
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -82,8 +82,7 @@ class Ledger:
 
         Raises InvalidInput.
         """
-        check_counter(counter)
-        check_change(change)
+        counter = check_counter(counter)
         if region is None:
             region = self.settings.region
         elif region not in self.settings.regions:
@@ -156,7 +155,7 @@ def _checked_key(key: str | None, at: datetime | None) -> str:
         raise InvalidKey("The idempotency key is not valid Unicode (a lone surrogate).") from None
     if not 1 <= size_bytes <= KEY_BYTES_MAX:
         raise InvalidKey(f"An idempotency key has 1 to {KEY_BYTES_MAX:,} bytes of UTF-8; this one has {size_bytes:,}.")
-    return key
+    return str.__str__(key)
 
 
 def _in_range(time_ms: int) -> int:

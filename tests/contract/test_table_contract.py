@@ -1,0 +1,451 @@
+"""One contract for whatever answers requests: in memory, moto, and a DynamoDB that runs as a process."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from demo.engine import Engine
+from ledger.memory import MemoryTable
+from ledger.requests import (
+    Absent,
+    AlreadyThere,
+    DeleteMany,
+    Get,
+    GetMany,
+    Item,
+    Key,
+    KeyPage,
+    Now,
+    Page,
+    Put,
+    PutMany,
+    Query,
+    Scan,
+    Table,
+    Together,
+    Transact,
+    VersionIs,
+)
+from ledger.table import DynamoTable
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+HOME, ABROAD = "eu-west-1", "us-east-1"
+PAGES_MAX = 100
+
+
+@dataclass(frozen=True)
+class World:
+    """An empty table as its home Region sees it, and the replica that another Region sees."""
+
+    home: Table
+    abroad: Table
+
+
+@contextmanager
+def memory() -> Iterator[World]:
+    abroad = MemoryTable(page_size=3)
+    yield World(MemoryTable(page_size=3, peers={ABROAD: abroad}), abroad)
+
+
+@cache  # a client costs more than the test it is for
+def moto_client(region: str) -> "DynamoDBClient":
+    return boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
+
+
+@contextmanager
+def moto() -> Iterator[World]:
+    with mock_aws():
+        clients = {region: moto_client(region) for region in (HOME, ABROAD)}
+        for client in clients.values():
+            client.create_table(
+                TableName="counters",
+                KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+                AttributeDefinitions=[
+                    {"AttributeName": "pk", "AttributeType": "S"},
+                    {"AttributeName": "sk", "AttributeType": "S"},
+                ],
+                BillingMode="PAY_PER_REQUEST",
+            )
+        yield World(*(DynamoTable("counters", region, clients.__getitem__) for region in clients))
+
+
+@contextmanager
+def process(engine: Engine, name: str) -> Iterator[World]:
+    for region in (HOME, ABROAD):
+        engine.create_table(name, region)
+    with closing(engine.client(HOME)) as home, closing(engine.client(ABROAD)) as abroad:
+        clients = {HOME: home, ABROAD: abroad}
+        yield World(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
+
+
+@pytest.fixture(params=["memory", "moto", "engine"])
+def world(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[World]:
+    match request.param:
+        case "memory":
+            entered = memory()
+        case "moto":
+            entered = moto()
+        case _:
+            entered = process(request.getfixturevalue("engine"), next(table_names))
+    with entered as made:
+        yield made
+
+
+@pytest.fixture
+def table(world: World) -> Table:
+    return world.home
+
+
+def item(sk: str, version: int = 1, *, pk: str = "p", padding: int = 0) -> Item:
+    extra = {"padding": {"B": b"x" * padding}} if padding else {}
+    return {"pk": {"S": pk}, "sk": {"S": sk}, "version": {"N": str(version)}, **extra}
+
+
+def key(sk: str, pk: str = "p") -> Key:
+    return Key(pk, sk)
+
+
+def fill(table: Table, *sks: str, pk: str = "p", padding: int = 0) -> None:
+    for sk in sks:
+        assert table.answer(Put(item(sk, pk=pk, padding=padding))) is None
+
+
+def walk(table: Table, after: str | None = None, upto: str | None = None, limit: int | None = None) -> list[str]:
+    """The sort keys of a whole range, page by page."""
+    found: list[str] = []
+    for _ in range(PAGES_MAX):
+        page: Page = table.answer(Query("p", after, upto, limit))
+        assert limit is None or len(page.items) <= limit
+        found += (each["sk"]["S"] for each in page.items)
+        if page.last is None:
+            return found
+        after = page.last
+    raise AssertionError("the pages do not end")
+
+
+def scan(table: Table) -> tuple[list[Key], int]:
+    """Every key of the table in the order of the pages, and how many pages there were."""
+    found: list[Key] = []
+    after: Key | None = None
+    for pages in range(1, PAGES_MAX):
+        page: KeyPage = table.answer(Scan(after))
+        found += page.keys
+        if page.last is None:
+            return found, pages
+        after = page.last
+    raise AssertionError("the pages do not end")
+
+
+# -- Put -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_put_if_absent_is_written_and_answers_none(table: Table) -> None:
+    assert table.answer(Put(item("a"), Absent())) is None
+    assert table.answer(Get(key("a"))) == item("a")
+
+
+def test_a_put_if_absent_on_an_item_answers_that_item_and_writes_nothing(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Put(item("a", 2), Absent())) == item("a", 1)
+    assert table.answer(Get(key("a"))) == item("a", 1)
+
+
+def test_absent_speaks_of_the_whole_key(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Put(item("b"), Absent())) is None
+    assert table.answer(Put(item("a", pk="q"), Absent())) is None
+
+
+def test_a_put_over_its_version_replaces_the_item(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Put(item("a", 2), VersionIs(1))) is None
+    assert table.answer(Get(key("a"))) == item("a", 2)
+
+
+def test_a_put_over_another_version_answers_the_item_and_writes_nothing(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Put(item("a", 3), VersionIs(2))) == item("a", 1)
+    assert table.answer(Get(key("a"))) == item("a", 1)
+
+
+def test_a_put_over_a_version_where_there_is_no_item_writes_nothing(table: Table) -> None:
+    assert table.answer(Put(item("a", 2), VersionIs(1))) is not None
+    assert table.answer(Get(key("a"))) is None
+
+
+def test_a_put_over_a_version_where_the_item_has_none_writes_nothing(table: Table) -> None:
+    bare = {"pk": {"S": "p"}, "sk": {"S": "a"}}
+    table.answer(Put(bare))
+    assert table.answer(Put(item("a", 2), VersionIs(1))) == bare
+    assert table.answer(Get(key("a"))) == bare
+
+
+def test_a_put_without_condition_replaces_whatever_is_there(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Put(item("a", 7))) is None
+    assert table.answer(Query("p")) == Page((item("a", 7),), None)
+
+
+def test_every_kind_of_attribute_comes_back_as_it_went(table: Table) -> None:
+    whole = {**item("a"), "total": {"N": "-" + "9" * 38}, "entries": {"B": bytes(range(256))}, "last": {"S": "#é/%"}}
+    table.answer(Put(whole))
+    assert table.answer(Get(key("a"))) == whole
+
+
+# -- PutMany -------------------------------------------------------------------------------------------------------
+
+
+def test_many_puts_are_written_and_answer_none_each(table: Table) -> None:
+    assert table.answer(PutMany((item("b"), item("a"), item("a", pk="q")))) == (None, None, None)
+    assert walk(table) == ["a", "b"]
+    assert table.answer(Get(key("a", "q"))) == item("a", pk="q")
+
+
+def test_many_puts_of_nothing_answer_nothing(table: Table) -> None:
+    assert table.answer(PutMany(())) == ()
+
+
+def test_many_puts_leave_what_is_there_and_write_the_others(table: Table) -> None:
+    fill(table, "b")
+    first, there, last = table.answer(PutMany((item("a", 2), item("b", 2), item("c", 2))))
+    assert (first, last) == (None, None)
+    assert there in (AlreadyThere(item("b", 1)), AlreadyThere(None))  # the store need not show it
+    assert table.answer(GetMany((key("a"), key("b"), key("c")))) == (item("a", 2), item("b", 1), item("c", 2))
+
+
+def test_more_puts_than_one_request_holds_are_answered_in_order(table: Table) -> None:
+    sks = [f"{n:03}" for n in range(60)]
+    there = {sks[n] for n in (0, 24, 25, 49, 50, 59)}
+    fill(table, *there)
+    answers = table.answer(PutMany(tuple(item(sk) for sk in sks)))
+    assert {sk for sk, answer in zip(sks, answers, strict=True) if isinstance(answer, AlreadyThere)} == there
+    assert [answer for answer in answers if not isinstance(answer, AlreadyThere)] == [None] * 54
+    assert walk(table) == sks
+
+
+# -- Get and GetMany -----------------------------------------------------------------------------------------------
+
+
+def test_a_get_of_what_is_not_there_answers_none(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Get(key("b"))) is None
+    assert table.answer(Get(key("a", "q"))) is None
+
+
+def test_an_eventually_consistent_get_answers_the_item(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Get(key("a"), consistent=False)) == item("a")
+
+
+def test_a_get_that_names_a_region_is_answered_from_there(world: World) -> None:
+    world.home.answer(Put(item("a", 1)))
+    world.abroad.answer(Put(item("a", 2)))
+    assert world.home.answer(Get(key("a"))) == item("a", 1)
+    assert world.home.answer(Get(key("a"), region=ABROAD)) == item("a", 2)
+
+
+def test_many_gets_are_answered_in_the_order_of_the_keys(table: Table) -> None:
+    fill(table, "a", "b", "c")
+    assert table.answer(GetMany((key("c"), key("x"), key("a"), key("a", "q"), key("b")))) == (
+        item("c"),
+        None,
+        item("a"),
+        None,
+        item("b"),
+    )
+
+
+def test_many_gets_of_nothing_answer_nothing(table: Table) -> None:
+    assert table.answer(GetMany(())) == ()
+
+
+def test_more_gets_than_one_request_holds_are_answered_in_order(table: Table) -> None:
+    sks = [f"{n:03}" for n in range(130)]
+    fill(table, *sks[::2])
+    answers = table.answer(GetMany(tuple(key(sk) for sk in reversed(sks)), consistent=False))
+    assert [each and each["sk"]["S"] for each in reversed(answers)] == [
+        sk if n % 2 == 0 else None for n, sk in enumerate(sks)
+    ]
+
+
+# -- Query ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("after", "upto", "found"),
+    [
+        (None, None, "bdf"),
+        ("b", None, "df"),
+        ("c", None, "df"),  # no such item
+        ("f", None, ""),
+        (None, "d", "bd"),
+        (None, "e", "bd"),
+        (None, "a", ""),
+        ("b", "f", "df"),
+        ("a", "e", "bd"),
+        ("b", "b\0", ""),
+        ("d", "d", ""),
+        ("f", "b", ""),
+    ],
+)
+def test_a_query_answers_what_lies_above_after_and_at_or_below_upto(
+    table: Table, after: str | None, upto: str | None, found: str
+) -> None:
+    fill(table, "f", "b", "d")
+    fill(table, "c", "d", pk="q")
+    page: Page = table.answer(Query("p", after, upto))
+    assert page == Page(tuple(item(sk) for sk in found), None)
+
+
+def test_a_query_that_need_not_be_consistent_answers_the_items(table: Table) -> None:
+    fill(table, "a", "b")
+    assert table.answer(Query("p", consistent=False)) == Page((item("a"), item("b")), None)
+
+
+def test_a_query_of_a_collection_that_does_not_exist_is_empty(table: Table) -> None:
+    assert table.answer(Query("p")) == Page((), None)
+
+
+def test_a_query_orders_by_bytes(table: Table) -> None:
+    sks = ["segment#Z", "segment$", "\uff21", "~", "a", "Z", "segment#", "\U0001f600", "é", "0"]
+    fill(table, *sks)
+    assert walk(table) == sorted(sks, key=str.encode)
+
+
+def test_a_sort_key_that_goes_on_where_another_ends_comes_after_it(table: Table) -> None:
+    fill(table, "a", "a\0", "aa")
+    assert walk(table, after="a", upto="b") == ["a\0", "aa"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize(("after", "upto"), [(None, None), ("00", None), (None, "08"), ("00", "08")])
+def test_the_pages_of_a_query_hold_every_item_exactly_once(
+    table: Table, after: str | None, upto: str | None, limit: int
+) -> None:
+    sks = [f"{n:02}" for n in range(10)]
+    fill(table, *sks)
+    expected = [sk for sk in sks if (after is None or sk > after) and (upto is None or sk <= upto)]
+    assert walk(table, after, upto, limit) == expected
+
+
+def test_a_page_that_leaves_something_says_where_to_go_on(table: Table) -> None:
+    fill(table, "a", "b", "c")
+    assert table.answer(Query("p", limit=2)) == Page((item("a"), item("b")), "b")
+
+
+def test_a_range_larger_than_a_page_comes_in_pages(table: Table) -> None:
+    fill(table, *"abcde", padding=300_000)
+    first: Page = table.answer(Query("p"))
+    assert first.last == first.items[-1]["sk"]["S"]
+    assert walk(table) == list("abcde")
+
+
+# -- Transact ------------------------------------------------------------------------------------------------------
+
+
+def test_a_transaction_writes_everything_when_both_conditions_hold(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Transact((Put(item("a", 2), VersionIs(1)), Put(item("b"), Absent())))) is True
+    assert table.answer(GetMany((key("a"), key("b")))) == (item("a", 2), item("b"))
+
+
+def test_a_transaction_of_puts_without_condition_replaces(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Transact((Put(item("a", 9)), Put(item("b"), Absent())))) is True
+    assert table.answer(Get(key("a"))) == item("a", 9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Put(item("a", 2), VersionIs(5)), Put(item("c", 2), Absent())),
+        (Put(item("a", 2), VersionIs(1)), Put(item("b", 2), Absent())),
+        (Put(item("a", 2), Absent()), Put(item("c", 2), Absent())),
+        (Put(item("a", 2)), Put(item("b", 2), Absent())),
+        (Put(item("c", 2), VersionIs(1)), Put(item("d", 2), Absent())),
+    ],
+)
+def test_a_transaction_with_a_condition_that_fails_writes_nothing(table: Table, first: Put, second: Put) -> None:
+    fill(table, "a", "b")
+    assert table.answer(Transact((first, second))) is False
+    assert table.answer(Query("p")) == Page((item("a"), item("b")), None)
+
+
+# -- DeleteMany ----------------------------------------------------------------------------------------------------
+
+
+def test_deletes_remove_what_is_there_and_pass_over_what_is_not(table: Table) -> None:
+    fill(table, "a", "b", "c")
+    fill(table, "a", pk="q")
+    assert table.answer(DeleteMany((key("a"), key("x"), key("c")))) is None
+    assert walk(table) == ["b"]
+    assert table.answer(Get(key("a", "q"))) == item("a", pk="q")
+
+
+def test_a_deleted_item_can_be_put_again(table: Table) -> None:
+    fill(table, "a")
+    table.answer(DeleteMany((key("a"),)))
+    assert table.answer(Put(item("a", 2), Absent())) is None
+    assert table.answer(Query("p")) == Page((item("a", 2),), None)
+
+
+def test_deletes_of_nothing_do_nothing(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(DeleteMany(())) is None
+    assert walk(table) == ["a"]
+
+
+def test_more_deletes_than_one_request_holds_are_all_done(table: Table) -> None:
+    sks = [f"{n:03}" for n in range(60)]
+    fill(table, *sks)
+    assert table.answer(DeleteMany(tuple(key(sk) for sk in sks[1:-1]))) is None
+    assert walk(table) == [sks[0], sks[-1]]
+
+
+# -- Scan ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_scan_of_an_empty_table_is_one_empty_page(table: Table) -> None:
+    assert table.answer(Scan()) == KeyPage((), None)
+
+
+def test_the_pages_of_a_scan_hold_every_key_exactly_once(table: Table) -> None:
+    fill(table, *"abc", padding=300_000)
+    fill(table, *"abc", pk="q", padding=300_000)
+    found, pages = scan(table)
+    assert sorted(found) == [key(sk, pk) for pk in "pq" for sk in "abc"]
+    assert pages > 1
+
+
+# -- Together ------------------------------------------------------------------------------------------------------
+
+
+def test_requests_together_are_answered_in_their_order(table: Table) -> None:
+    fill(table, "a", "b")
+    answers = table.answer(
+        Together((Query("p"), Get(key("x")), Put(item("a", 5), Absent()), Get(key("b")), Put(item("n", pk="q"))))
+    )
+    assert answers == (Page((item("a"), item("b")), None), None, item("a"), item("b"), None)
+    assert table.answer(Get(key("n", "q"))) == item("n", pk="q")
+
+
+def test_one_request_together_is_answered_too(table: Table) -> None:
+    assert table.answer(Together((Get(key("a")),))) == (None,)
+
+
+def test_no_requests_together_answer_nothing(table: Table) -> None:
+    assert table.answer(Together(())) == ()
+
+
+@pytest.mark.parametrize("request_", ["Put", None, Now(), Together((Now(),))])  # type: ignore[arg-type]
+def test_an_unknown_request_is_a_type_error(table: Table, request_: Any) -> None:
+    with pytest.raises(TypeError, match="not a request"):
+        table.answer(request_)

@@ -1,0 +1,187 @@
+"""What the README and the pages in docs/ say is held against the code."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from ledger import items, tokens
+from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
+from ledger.values import CHANGE_MAX, Delta, Lane, Segment, to_ms
+from ledger.writer import AHEAD_MAX_MS, KEY_BYTES_MAX
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+DATA_MODEL = ROOT / "docs" / "data-model.md"
+PAGES = sorted([README, ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+LANE = Lane("eu-west-1", 0, "stock:85123A")
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def prose(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def rows(page: Path, heading: str) -> Iterator[list[str]]:
+    """The cells of the table whose header begins with `heading`, row by row."""
+    _, _, below = page.read_text().partition(f"\n| {heading} |")
+    assert below, f"no table {heading!r} in {page.name}"
+    for line in below.splitlines()[2:]:
+        if not line.startswith("|"):
+            return
+        yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def code(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def run_readme() -> tuple[str, dict[str, Any]]:
+    """What the README's Python prints, and the names it leaves."""
+    names: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        for block in blocks(README, "python"):
+            exec(compile(block, README.name, "exec"), names)
+    return printed.getvalue(), names
+
+
+def test_the_python_in_the_readme_prints_what_its_comments_say() -> None:
+    said = re.findall(r"^print\(.*\)  # (.+)$", "".join(blocks(README, "python")), re.MULTILINE)
+    printed, _ = run_readme()
+    assert said
+    assert printed.splitlines() == said
+
+
+def test_the_rows_in_the_readme_are_those_that_its_python_leaves() -> None:
+    _, names = run_readme()
+    left = {
+        (key.pk, key.sk): {name: next(iter(value.values())) for name, value in item.items() if name not in ("pk", "sk")}
+        for key, item in names["table"].items.items()
+    }
+    shown: dict[tuple[str, str], dict[str, Any]] = {}
+    for _, pk, sk, attributes in rows(README, "item"):
+        pairs = dict(pair.split(" = ") for pair in code(attributes))
+        shown[code(pk)[0], code(sk)[0]] = pairs
+    for key, item in left.items():
+        for name, value in item.items():
+            if name.endswith("_ms"):  # the time of the run
+                item[name] = shown.get(key, {}).get(name)
+            elif isinstance(value, bytes):
+                item[name] = f"0x{value.hex()}"
+    assert shown == left
+
+
+@each_page
+def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?://)([^)\s]+)\)", prose(page)):
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+@each_page
+def test_every_file_and_folder_that_is_named_exists(page: Path) -> None:
+    named = {name for name in code(prose(page)) if re.fullmatch(r"\w+/([\w.-]+/)*([\w-]+\.\w+)?", name)}
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_every_file_in_the_map_is_in_its_folder() -> None:
+    _, _, map_ = README.read_text().partition("## The map")
+    for folder in ("ledger", "reader", "compactor"):
+        (line,) = re.findall(rf"^\| `{folder}/` \| (.*) \|$", map_, re.MULTILINE)
+        named = {name for name in code(line) if name.endswith(".py")}
+        assert named == {path.name for path in (ROOT / folder).glob("*.py")} - {"__init__.py"}
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    named = {target for page in PAGES for target in re.findall(r"\bmake ([a-z]+)\b", " ".join(code(prose(page))))}
+    named |= set(re.findall(r"^make ([a-z]+)", "".join(blocks(README, "sh")), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"demo", "test"} <= named <= targets
+
+
+def test_the_settings_in_the_readme_are_those_of_the_code() -> None:
+    said: dict[str, Any] = {}
+    for name, variable, default, _ in rows(README, "setting"):
+        (setting,) = code(name)
+        said[setting] = "required" if default == "required" else ast.literal_eval(default.strip("`"))
+        assert f" {code(variable)[0]}" in str(Settings.from_env.__doc__).replace("\n", " ")
+        assert code(variable) == ["AWS_REGION" if setting == "region" else f"LEDGER_{setting.upper()}"]
+    held = {f.name: "required" if f.default is MISSING else f.default for f in fields(Settings)}
+    held["shards"] = {}
+    assert said == held
+
+
+def test_the_entries_in_the_data_model_are_those_of_the_code() -> None:
+    first, second = (row[4].strip("`") for row in rows(DATA_MODEL, "counter"))
+    (hex_,) = blocks(DATA_MODEL, "hex")
+    segment = Segment.of(LANE, second, 7, [Delta(LANE, first, -6), Delta(LANE, second, 10**18)])
+    item = items.segment_item(segment)
+    assert bytes.fromhex(hex_) == item["entries"]["B"]
+    assert f"`{item['sk']['S']}`" in DATA_MODEL.read_text()
+
+
+def test_the_tokens_in_the_data_model_are_those_of_the_code() -> None:
+    for counter, key, at, hashed, token in ([cell.strip("`") for cell in row] for row in rows(DATA_MODEL, "counter")):
+        at_ms = to_ms(datetime.fromisoformat(at))
+        assert tokens.keyed(counter, key, at_ms) == token
+        assert tokens.make(at_ms, hashlib.sha256(hashed.encode()).digest()[:10]) == token
+
+
+def test_the_deltas_in_the_data_model_are_those_of_the_code() -> None:
+    delta, put, *_ = (json.loads(block) for block in blocks(DATA_MODEL, "json"))
+    assert delta == items.delta_item(Delta(LANE, "015JGGKGE064BG4X58772SZHBM", -6))
+    assert put["Item"] == delta
+    assert put["ConditionExpression"] == "attribute_not_exists(pk)"
+
+
+def test_every_json_in_the_data_model_is_json() -> None:
+    for block in blocks(DATA_MODEL, "json"):
+        json.loads(block)
+
+
+def test_the_limits_in_the_data_model_are_those_of_the_code() -> None:
+    limits = {what: limit for what, limit, _ in rows(DATA_MODEL, "what")}
+    default = {f.name: f.default for f in fields(Settings)}
+    assert limits["idempotency key"].startswith(f"1 to {KEY_BYTES_MAX:,} bytes")
+    assert (CHANGE_MAX, AHEAD_MAX_MS) == (10**18, 5 * 60_000)
+    assert limits["change"].startswith("magnitude at most 10^18")
+    assert limits["`at`"] == "from 1970 to five minutes ahead"
+    assert limits["entries of a segment"] == f"{default['fold_max']:,} by default, at most {FOLD_MAX_LIMIT:,}"
+    assert limits["shards of a counter"] == f"1 to {SHARDS_MAX:,}"
+
+
+def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
+    _, names = run_readme()
+    written = {name for item in names["table"].items.values() for name in item}
+    tables = re.findall(r"^\| `(\w+)` \| [NSB] \|", DATA_MODEL.read_text(), re.MULTILINE)
+    assert written == {*tables, "pk", "sk", "change", "entries"}
+
+
+def test_the_picture_is_well_formed_and_fits_dark_pages() -> None:
+    picture = ElementTree.parse(ROOT / "docs" / "protocol.svg")
+    texts = {text.strip() for text in picture.getroot().itertext()}
+    assert {"add", "fold", "settle", "clean"} <= texts
+    assert any("prefers-color-scheme: dark" in text for text in texts)

@@ -1,0 +1,103 @@
+"""Driving a program: `run`, `every_item`, and what the table in memory adds."""
+
+import time
+from typing import Any
+
+import pytest
+
+from ledger.clocks import instants
+from ledger.errors import LedgerError, Throttled
+from ledger.memory import MemoryTable
+from ledger.paging import every_item
+from ledger.requests import Get, Instant, Item, Key, Now, Page, Program, Put, Query, Request, Together, run
+
+
+def item(sk: str, pk: str = "p") -> Item:
+    return {"pk": {"S": pk}, "sk": {"S": sk}}
+
+
+class Broken(MemoryTable):
+    """A table in memory that refuses every request about the collection "bad"."""
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, Query) and request.pk == "bad":
+            raise Throttled("slow")
+        return super().answer(request)
+
+
+def instant() -> Instant:
+    return Instant(7, 8)
+
+
+def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
+    now = instants(lambda: 1_000)
+    before_ms = time.monotonic_ns() // 1_000_000
+    instant = now()
+    assert instant.wall_ms == 1_000
+    assert before_ms <= instant.steady_ms <= time.monotonic_ns() // 1_000_000
+
+
+def test_run_sends_each_answer_and_returns_the_result() -> None:
+    def program() -> Program[list[Any]]:
+        return [(yield Put(item("a"))), (yield Now()), (yield Get(Key("p", "a")))]
+
+    assert run(program(), MemoryTable(), instant) == [None, Instant(7, 8), item("a")]
+
+
+def test_run_raises_a_failure_where_it_was_asked_for() -> None:
+    def program() -> Program[str]:
+        try:
+            yield Query("bad")
+        except Throttled:
+            page: Page = yield Query("good")
+            return f"caught, then {len(page.items)}"
+        return "not reached"
+
+    assert run(program(), Broken(), instant) == "caught, then 0"
+
+
+def test_run_raises_what_the_program_does_not_catch() -> None:
+    def program() -> Program[None]:
+        yield Query("bad")
+
+    with pytest.raises(Throttled, match="slow"):
+        run(program(), Broken(), instant)
+
+
+def test_an_error_among_requests_together_is_a_value_in_memory_too() -> None:
+    first, failed, last = Broken().answer(Together((Query("p"), Query("bad"), Query("q"))))
+    assert first == last == Page((), None)
+    assert isinstance(failed, LedgerError)
+
+
+def test_what_was_answered_stays_as_it_was() -> None:
+    table = MemoryTable()
+    table.answer(Put(item("a")))
+    page = table.answer(Query("p"))
+    table.answer(Put({**item("a"), "change": {"N": "1"}}))
+    assert page == Page((item("a"),), None)
+
+
+# -- every_item ----------------------------------------------------------------------------------------------------
+
+
+def result(program: Program[list[Item]], answer: Page) -> list[Item]:
+    with pytest.raises(StopIteration) as end:
+        program.send(answer)
+    found: list[Item] = end.value.value
+    return found
+
+
+def test_every_item_goes_on_after_each_page_until_there_is_no_more() -> None:
+    program = every_item("p", "a", "z", consistent=False)
+    assert next(program) == Query("p", "a", "z", None, False)
+    assert program.send(Page((item("b"),), "b")) == Query("p", "b", "z", None, False)
+    assert program.send(Page((), "c")) == Query("p", "c", "z", None, False)  # an empty page need not be the last
+    assert result(program, Page((item("d"),), None)) == [item("b"), item("d")]
+
+
+def test_every_item_takes_no_more_than_it_was_asked_for() -> None:
+    program = every_item("p", None, None, most=3, consistent=True)
+    assert next(program) == Query("p", None, None, 3, True)
+    assert program.send(Page((item("a"), item("b")), "b")) == Query("p", "b", None, 1, True)
+    assert result(program, Page((item("c"),), "c")) == [item("a"), item("b"), item("c")]

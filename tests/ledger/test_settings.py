@@ -1,0 +1,217 @@
+"""Settings that contradict each other are never made; the environment is read in one place."""
+
+import os
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger import tokens
+from ledger.errors import InvalidCounter, InvalidSettings
+from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
+from ledger.values import Lane
+
+TOKEN = tokens.make(1_000, bytes(9) + b"\x07")
+
+
+def settings(**changed: Any) -> Settings:
+    return Settings(**{"table": "counters", "region": "eu-west-1", **changed})
+
+
+def test_the_defaults_are_those_of_the_design() -> None:
+    made = settings()
+    assert made.regions == ("eu-west-1",)
+    assert made.endpoint_url is None
+    assert made.shards == {}
+    assert (made.allowed_lateness_ms, made.keep_ms, made.read_time_max_ms) == (10_000, 600_000, 60_000)
+    assert (made.fold_min, made.fold_max, made.clean) == (32, 8_000, True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"table": ""}, ["table"]),
+        ({"table": "a"}, ["table"]),
+        ({"table": "a b c"}, ["table"]),
+        ({"table": 12345}, ["table"]),
+        ({"region": ""}, ["region"]),
+        ({"region": 5}, ["region"]),
+        ({"region": None}, ["region"]),
+        ({"region": "EU"}, ["region"]),
+        ({"region": "ap-south-1", "regions": ("eu-west-1", "us-east-1")}, ["region='ap-south-1'", "regions="]),
+        ({"regions": ("eu-west-1", "eu-west-1")}, ["regions", "twice"]),
+        ({"regions": ("eu-west-1", "us east")}, ["regions"]),
+        ({"regions": "eu-west-1"}, ["regions"]),
+        ({"regions": None}, ["regions"]),
+        ({"endpoint_url": "localhost:8000"}, ["endpoint_url"]),
+        ({"endpoint_url": 8000}, ["endpoint_url"]),
+        ({"clean": "false"}, ["clean"]),
+        ({"clean": None}, ["clean"]),
+        ({"allowed_lateness_ms": -1}, ["allowed_lateness_ms"]),
+        ({"allowed_lateness_ms": 1.5}, ["allowed_lateness_ms"]),
+        ({"allowed_lateness_ms": True}, ["allowed_lateness_ms"]),
+        ({"keep_ms": 0}, ["keep_ms"]),
+        ({"keep_ms": "600000"}, ["keep_ms"]),
+        ({"read_time_max_ms": 0}, ["read_time_max_ms"]),
+        ({"fold_min": 0}, ["fold_min"]),
+        ({"fold_max": 0}, ["fold_max"]),
+        ({"keep_ms": 60_000}, ["keep_ms=60000", "read_time_max_ms=60000"]),
+        ({"read_time_max_ms": 600_000}, ["keep_ms=600000", "read_time_max_ms=600000"]),
+        ({"fold_min": 9_000}, ["fold_min=9000", "fold_max=8000"]),
+        ({"fold_max": FOLD_MAX_LIMIT + 1}, [f"fold_max={FOLD_MAX_LIMIT + 1}"]),
+        ({"shards": {"stock:": 0}}, ["shards['stock:']=0"]),
+        ({"shards": {"stock:": SHARDS_MAX + 1}}, ["shards['stock:']"]),
+        ({"shards": {"stock:": True}}, ["shards['stock:']"]),
+        ({"shards": {"stock:": "4"}}, ["shards['stock:']"]),
+        ({"shards": {5: 4}}, ["shards"]),
+        ({"shards": None}, ["shards"]),
+    ],
+    ids=str,
+)
+def test_settings_that_cannot_be_are_refused_by_name(changed: dict[str, Any], named: list[str]) -> None:
+    with pytest.raises(InvalidSettings) as raised:
+        settings(**changed)
+    assert all(name in str(raised.value) for name in named)
+
+
+def test_settings_at_their_limits_are_made() -> None:
+    made = settings(
+        table="a.b",
+        regions=["eu-west-1", "us-east-1"],
+        shards={"": 1, "hot:": SHARDS_MAX},
+        allowed_lateness_ms=0,
+        keep_ms=2,
+        read_time_max_ms=1,
+        fold_min=FOLD_MAX_LIMIT,
+        fold_max=FOLD_MAX_LIMIT,
+    )
+    assert made.regions == ("eu-west-1", "us-east-1")
+
+
+def test_settings_do_not_change_after_they_were_checked() -> None:
+    shards = {"stock:": 4}
+    made = settings(shards=shards)
+    shards["stock:"] = 0
+    assert made.shards == {"stock:": 4}
+    with pytest.raises(AttributeError):
+        made.keep_ms = 1  # type: ignore[misc]
+
+
+def test_settings_can_be_a_key_and_travel_to_another_process() -> None:
+    made = settings(shards={"stock:": 4})
+    assert {made: 1}[settings(shards={"stock:": 4})] == 1
+    assert pickle.loads(pickle.dumps(made)) == made
+
+
+# -- lanes ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_longest_prefix_that_fits_says_how_many_shards() -> None:
+    made = settings(shards={"": 2, "stock:": 4, "stock:85": 8})
+    assert [made.shards_of(name) for name in ("likes", "stock:1", "stock:85123A", "stock:8")] == [2, 4, 8, 4]
+    assert settings(shards={"stock:": 4}).shards_of("likes") == 1
+
+
+def test_the_lanes_of_a_counter_are_its_shards_in_every_region() -> None:
+    made = settings(regions=("eu-west-1", "us-east-1"), shards={"hot:": 2})
+    assert made.lanes_of("cold") == (Lane("eu-west-1", 0, "cold"), Lane("us-east-1", 0, "cold"))
+    assert made.lanes_of("hot:a") == tuple(
+        Lane(region, shard, "hot:a") for region in ("eu-west-1", "us-east-1") for shard in (0, 1)
+    )
+    assert made.lanes_of("hot:a", "us-east-1") == (Lane("us-east-1", 0, "hot:a"), Lane("us-east-1", 1, "hot:a"))
+    with pytest.raises(InvalidCounter):
+        made.lanes_of("a b")
+
+
+def test_a_counter_of_one_shard_has_shard_0() -> None:
+    assert settings().lane_for("c", TOKEN, "us-east-1") == Lane("us-east-1", 0, "c")
+
+
+@given(st.binary(min_size=10, max_size=10), st.integers(1, SHARDS_MAX))
+def test_a_change_goes_into_one_of_the_lanes_that_are_read(randomness: bytes, shards: int) -> None:
+    made = settings(shards={"": shards})
+    token = tokens.make(5, randomness)
+    assert made.lane_for("c", token, "eu-west-1") in made.lanes_of("c")
+    assert made.lane_for("c", token, "eu-west-1").shard == (tokens.draw(token, shards) if shards > 1 else 0)
+
+
+# -- the environment -----------------------------------------------------------------------------------------------
+
+FULL = {
+    "LEDGER_TABLE": "counters",
+    "AWS_REGION": "us-east-1",
+    "LEDGER_REGIONS": "eu-west-1, us-east-1,",
+    "LEDGER_ENDPOINT_URL": "http://127.0.0.1:8000",
+    "LEDGER_SHARDS": '{"stock:": 4}',
+    "LEDGER_ALLOWED_LATENESS_MS": "1",
+    "LEDGER_KEEP_MS": "7",
+    "LEDGER_READ_TIME_MAX_MS": "6",
+    "LEDGER_FOLD_MIN": "2",
+    "LEDGER_FOLD_MAX": "5",
+    "LEDGER_CLEAN": "false",
+}
+
+
+def test_every_setting_is_read_from_its_variable() -> None:
+    assert Settings.from_env(FULL) == Settings(
+        table="counters",
+        region="us-east-1",
+        regions=("eu-west-1", "us-east-1"),
+        endpoint_url="http://127.0.0.1:8000",
+        shards={"stock:": 4},
+        allowed_lateness_ms=1,
+        keep_ms=7,
+        read_time_max_ms=6,
+        fold_min=2,
+        fold_max=5,
+        clean=False,
+    )
+
+
+def test_an_argument_wins_over_the_environment_over_the_default() -> None:
+    made = Settings.from_env(FULL, table="others", keep_ms=100, endpoint_url=None, regions=("us-east-1",))
+    assert (made.table, made.keep_ms, made.endpoint_url, made.regions) == ("others", 100, None, ("us-east-1",))
+    assert (made.fold_max, made.clean) == (5, False)
+    bare = Settings.from_env({"LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"})
+    assert bare == settings()
+
+
+def test_an_empty_variable_is_not_set() -> None:
+    made = Settings.from_env(dict.fromkeys(FULL, "") | {"LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"})
+    assert made == settings()
+
+
+@pytest.mark.parametrize("variable", ["LEDGER_TABLE", "AWS_REGION"])
+def test_what_must_be_set_is_named_when_it_is_missing(variable: str) -> None:
+    with pytest.raises(InvalidSettings, match=variable):
+        Settings.from_env({name: value for name, value in FULL.items() if name != variable})
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("LEDGER_SHARDS", "stock:=4"),
+        ("LEDGER_SHARDS", "5"),
+        ("LEDGER_SHARDS", '["ab", 1]'),
+        ("LEDGER_CLEAN", "no"),
+        ("LEDGER_CLEAN", "0"),
+        ("LEDGER_KEEP_MS", "10m"),
+        ("LEDGER_KEEP_MS", "1.5"),
+        ("LEDGER_FOLD_MIN", "0x10"),
+    ],
+)
+def test_a_variable_that_cannot_be_read_is_named(variable: str, text: str) -> None:
+    with pytest.raises(InvalidSettings, match=variable):
+        Settings.from_env({**FULL, variable: text})
+
+
+def test_a_variable_is_held_against_the_others() -> None:
+    with pytest.raises(InvalidSettings, match="fold_min=9"):
+        Settings.from_env({**FULL, "LEDGER_FOLD_MIN": "9"})
+
+
+def test_without_a_mapping_the_process_environment_is_read() -> None:
+    expected = os.environ.get("LEDGER_ENDPOINT_URL") or None
+    assert Settings.from_env(table="counters", region="eu-west-1", regions=("eu-west-1",)).endpoint_url == expected

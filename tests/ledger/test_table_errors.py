@@ -1,0 +1,573 @@
+"""What DynamoDB's failures become: the table edge over a client that answers from a script."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ReadTimeoutError,
+)
+
+from ledger.client import make_client
+from ledger.errors import (
+    LedgerError,
+    NotAllowed,
+    OutcomeUnknown,
+    TableMismatch,
+    TableMissing,
+    Throttled,
+    TransactionConflict,
+    Unavailable,
+)
+from ledger.requests import (
+    Absent,
+    AlreadyThere,
+    DeleteMany,
+    Get,
+    GetMany,
+    Item,
+    Key,
+    Page,
+    Put,
+    PutMany,
+    Query,
+    Request,
+    Scan,
+    Together,
+    Transact,
+    VersionIs,
+)
+from ledger.settings import Settings
+from ledger.table import PAUSE_BASE_S, TRIES_MAX, DynamoTable
+
+LOST = [
+    ReadTimeoutError(endpoint_url="http://x"),
+    ConnectionClosedError(endpoint_url="http://x"),
+    EndpointConnectionError(endpoint_url="http://x", error="refused"),
+    ConnectTimeoutError(endpoint_url="http://x"),
+]
+KEY = Key("p", "a")
+
+
+class Script:
+    """A boto3 client that answers each call with the next line: a dictionary is returned, an exception raised."""
+
+    def __init__(self, lines: Iterable[Any]) -> None:
+        self.lines = list(lines)
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    def __getattr__(self, operation: str) -> Any:
+        def call(**arguments: Any) -> Any:
+            self.calls.append((operation, arguments))
+            line = self.lines.pop(0)
+            if isinstance(line, Exception):
+                raise line
+            return line
+
+        return call
+
+
+class Edge:
+    """A DynamoTable over a script; its pauses are written down, and its jitter is a half."""
+
+    def __init__(self, *lines: Any) -> None:
+        self.client = Script(lines)
+        self.pauses: list[float] = []
+        self.table = DynamoTable(
+            "counters",
+            "eu-west-1",
+            lambda region: cast(Any, self.client),
+            pause=self.pauses.append,
+            jitter=lambda: 0.5,
+        )
+
+    def answer(self, request: Request) -> Any:
+        answer = self.table.answer(request)
+        assert not self.client.lines, "the script was not played to its end"
+        return answer
+
+    def error(self, request: Request) -> LedgerError:
+        with pytest.raises(LedgerError) as raised:
+            self.table.answer(request)
+        assert not self.client.lines, "the script was not played to its end"
+        return raised.value
+
+
+def item(sk: str = "a", pk: str = "p") -> Item:
+    return {"pk": {"S": pk}, "sk": {"S": sk}}
+
+
+def refusal(code: str, *, retries: int = 0, **more: Any) -> ClientError:
+    answer: Any = {"Error": {"Code": code, "Message": "No."}, "ResponseMetadata": {"RetryAttempts": retries}, **more}
+    return ClientError(answer, "Operation")
+
+
+def cancelled(*reasons: str, retries: int = 0) -> ClientError:
+    return refusal(
+        "TransactionCanceledException", CancellationReasons=[{"Code": reason} for reason in reasons], retries=retries
+    )
+
+
+def statements(*errors: dict[str, Any] | None) -> dict[str, Any]:
+    return {"Responses": [{"Error": error} if error else {} for error in errors]}
+
+
+PUT = Put(item(), Absent())
+TRANSACT = Transact((Put(item("a"), VersionIs(3)), Put(item("b"), Absent())))
+WRITES: list[Request] = [PUT, TRANSACT, DeleteMany((KEY,))]
+READS: list[Request] = [Get(KEY), GetMany((KEY,)), Query("p"), Scan()]
+
+
+def kind(request: Request) -> str:
+    return type(request).__name__
+
+
+# -- no answer -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lost", LOST, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("write", WRITES, ids=kind)
+def test_a_write_whose_answer_is_lost_has_an_unknown_outcome(write: Request, lost: BotoCoreError) -> None:
+    edge = Edge(lost)
+    error = edge.error(write)
+    assert type(error) is OutcomeUnknown
+    assert error.__cause__ is lost
+    assert "may or may not have been applied" in str(error)
+    assert edge.pauses == []  # whoever knows the idempotency key decides
+
+
+@pytest.mark.parametrize("lost", LOST, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("read", READS, ids=kind)
+def test_a_read_without_answer_is_unavailable(read: Request, lost: BotoCoreError) -> None:
+    assert type(Edge(lost).error(read)) is Unavailable
+
+
+@pytest.mark.parametrize("code", ["InternalServerError", "InternalFailure", "ServiceUnavailable", "500", "503", "New"])
+def test_a_500_or_a_code_nobody_knows_leaves_the_outcome_of_a_write_unknown(code: str) -> None:
+    for write in WRITES:
+        assert type(Edge(refusal(code)).error(write)) is OutcomeUnknown
+    for read in READS:
+        assert type(Edge(refusal(code)).error(read)) is Unavailable
+
+
+# -- refusals ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("request_", [*WRITES, *READS], ids=kind)
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("AccessDeniedException", NotAllowed),
+        ("UnrecognizedClientException", NotAllowed),
+        ("ExpiredTokenException", NotAllowed),
+        ("ResourceNotFoundException", TableMissing),
+        ("ValidationException", TableMismatch),
+    ],
+)
+def test_a_refusal_is_told_by_its_kind_and_is_not_asked_again(
+    request_: Request, code: str, error: type[LedgerError]
+) -> None:
+    edge = Edge(refusal(code))
+    told = edge.error(request_)
+    assert type(told) is error
+    assert "counters" in str(told)
+    assert "Nothing was written" in str(told)
+    assert edge.pauses == []
+
+
+@pytest.mark.parametrize("failure", [NoCredentialsError(), PartialCredentialsError(provider="env", cred_var="x")])
+@pytest.mark.parametrize("request_", [PUT, Get(KEY)], ids=kind)
+def test_a_process_without_credentials_is_not_allowed(request_: Request, failure: BotoCoreError) -> None:
+    assert type(Edge(failure).error(request_)) is NotAllowed
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ResourceNotFoundException", "ValidationException"])
+@pytest.mark.parametrize("write", WRITES, ids=kind)
+def test_a_refusal_after_a_lost_answer_is_an_unknown_outcome(write: Request, code: str) -> None:
+    assert type(Edge(refusal(code, retries=1)).error(write)) is OutcomeUnknown
+
+
+def test_a_condition_that_fails_after_a_lost_answer_shows_the_item_of_the_first_attempt() -> None:
+    assert Edge(refusal("ConditionalCheckFailedException", retries=1, Item=item())).answer(PUT) == item()
+
+
+def test_a_condition_that_fails_answers_the_item_and_is_no_error() -> None:
+    edge = Edge(refusal("ConditionalCheckFailedException", Item=item()))
+    assert edge.answer(PUT) == item()
+    assert edge.client.calls == [
+        (
+            "put_item",
+            {
+                "TableName": "counters",
+                "Item": item(),
+                "ConditionExpression": "attribute_not_exists(pk)",
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            },
+        )
+    ]
+
+
+def test_a_put_over_a_version_names_it_in_its_condition() -> None:
+    edge = Edge({})
+    edge.answer(Put(item(), VersionIs(7)))
+    assert edge.client.calls[0][1]["ConditionExpression"] == "version = :version"
+    assert edge.client.calls[0][1]["ExpressionAttributeValues"] == {":version": {"N": "7"}}
+
+
+# -- throttling and conflicts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("ProvisionedThroughputExceededException", Throttled),
+        ("ThrottlingException", Throttled),
+        ("RequestLimitExceeded", Throttled),
+        ("TransactionConflictException", TransactionConflict),
+    ],
+)
+@pytest.mark.parametrize("request_", [*WRITES, *READS], ids=kind)
+def test_throttling_and_conflicts_are_tried_again_and_bounded(
+    request_: Request, code: str, error: type[LedgerError]
+) -> None:
+    edge = Edge(*[refusal(code)] * TRIES_MAX)
+    assert type(edge.error(request_)) is error
+    assert edge.pauses == [PAUSE_BASE_S * 2**n * 0.5 for n in range(TRIES_MAX - 1)]
+    assert [call == edge.client.calls[0] for call in edge.client.calls] == [True] * TRIES_MAX
+
+
+def test_a_throttled_put_that_passes_is_written() -> None:
+    edge = Edge(refusal("ThrottlingException"), refusal("TransactionConflictException"), {})
+    assert edge.answer(PUT) is None
+    assert len(edge.client.calls) == 3
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "TransactionConflictException"])
+@pytest.mark.parametrize("write", WRITES, ids=kind)
+def test_a_write_that_is_throttled_for_good_after_a_lost_answer_has_an_unknown_outcome(
+    write: Request, code: str
+) -> None:
+    edge = Edge(refusal(code, retries=1), *[refusal(code)] * (TRIES_MAX - 1))
+    assert type(edge.error(write)) is OutcomeUnknown
+    assert len(edge.pauses) == TRIES_MAX - 1
+
+
+def test_a_write_that_is_refused_after_an_unknown_outcome_stays_unknown() -> None:
+    edge = Edge(refusal("ThrottlingException", retries=1), refusal("AccessDeniedException"))
+    assert type(edge.error(PUT)) is OutcomeUnknown
+
+
+def test_a_read_that_the_sdk_retried_is_still_throttled() -> None:
+    assert type(Edge(*[refusal("ThrottlingException", retries=3)] * TRIES_MAX).error(Get(KEY))) is Throttled
+
+
+# -- transactions --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reasons",
+    [
+        ("ConditionalCheckFailed", "None"),
+        ("None", "ConditionalCheckFailed"),
+        ("ConditionalCheckFailed", "TransactionConflict"),
+    ],
+)
+def test_a_transaction_whose_condition_fails_answers_false_at_once(reasons: tuple[str, ...]) -> None:
+    edge = Edge(cancelled(*reasons))
+    assert edge.answer(TRANSACT) is False
+    assert edge.pauses == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "error"),
+    [
+        ("TransactionConflict", TransactionConflict),
+        ("ThrottlingError", Throttled),
+        ("ProvisionedThroughputExceeded", Throttled),
+    ],
+)
+def test_a_cancelled_transaction_is_tried_again_with_the_same_token_and_bounded(
+    reason: str, error: type[LedgerError]
+) -> None:
+    edge = Edge(*[cancelled("None", reason)] * TRIES_MAX)
+    assert type(edge.error(TRANSACT)) is error
+    assert edge.pauses == [PAUSE_BASE_S * 2**n * 0.5 for n in range(TRIES_MAX - 1)]
+    tokens = [arguments["ClientRequestToken"] for _, arguments in edge.client.calls]
+    assert len(tokens) == TRIES_MAX
+    assert len(set(tokens)) == 1
+
+
+def test_a_transaction_in_progress_is_waited_for() -> None:
+    edge = Edge(refusal("TransactionInProgressException"), {})
+    assert edge.answer(TRANSACT) is True
+    assert len(edge.pauses) == 1
+
+
+def test_a_transaction_that_stays_in_progress_has_an_unknown_outcome() -> None:
+    edge = Edge(*[refusal("TransactionInProgressException")] * TRIES_MAX)
+    assert type(edge.error(TRANSACT)) is OutcomeUnknown
+
+
+def test_a_cancelled_transaction_that_passes_is_written() -> None:
+    edge = Edge(cancelled("TransactionConflict", "None"), cancelled("None", "ThrottlingError"), {})
+    assert edge.answer(TRANSACT) is True
+
+
+def test_two_transactions_have_two_tokens() -> None:
+    edge = Edge({}, {})
+    edge.table.answer(TRANSACT)
+    edge.table.answer(TRANSACT)
+    assert len({arguments["ClientRequestToken"] for _, arguments in edge.client.calls}) == 2
+
+
+def test_a_transaction_is_two_conditional_puts() -> None:
+    edge = Edge({})
+    edge.answer(TRANSACT)
+    ((operation, arguments),) = edge.client.calls
+    assert operation == "transact_write_items"
+    assert arguments["TransactItems"] == [
+        {
+            "Put": {
+                "TableName": "counters",
+                "Item": item("a"),
+                "ConditionExpression": "version = :version",
+                "ExpressionAttributeValues": {":version": {"N": "3"}},
+            }
+        },
+        {"Put": {"TableName": "counters", "Item": item("b"), "ConditionExpression": "attribute_not_exists(pk)"}},
+    ]
+
+
+def test_a_transaction_cancelled_for_its_shape_wrote_nothing() -> None:
+    assert type(Edge(cancelled("None", "ValidationError")).error(TRANSACT)) is TableMismatch
+
+
+# -- what DynamoDB leaves undone -----------------------------------------------------------------------------------
+
+
+def unprocessed_keys(*sks: str) -> dict[str, Any]:
+    return {"counters": {"Keys": [item(sk) for sk in sks], "ConsistentRead": True}}
+
+
+def unprocessed_deletes(*sks: str) -> dict[str, Any]:
+    return {"counters": [{"DeleteRequest": {"Key": item(sk)}} for sk in sks]}
+
+
+def test_unprocessed_keys_are_asked_for_again() -> None:
+    edge = Edge(
+        {"Responses": {"counters": [item("b")]}, "UnprocessedKeys": unprocessed_keys("a", "c")},
+        {"Responses": {}, "UnprocessedKeys": unprocessed_keys("a", "c")},
+        {"Responses": {"counters": [item("a")]}, "UnprocessedKeys": {}},
+    )
+    assert edge.answer(GetMany((Key("p", "a"), Key("p", "b"), Key("p", "c")))) == (item("a"), item("b"), None)
+    assert [arguments["RequestItems"]["counters"]["Keys"] for _, arguments in edge.client.calls] == [
+        [item("a"), item("b"), item("c")],
+        [item("a"), item("c")],
+        [item("a"), item("c")],
+    ]
+    assert edge.pauses == [PAUSE_BASE_S * 0.5, PAUSE_BASE_S]
+
+
+def test_unprocessed_keys_are_asked_for_a_bounded_number_of_times() -> None:
+    left = {"Responses": {}, "UnprocessedKeys": unprocessed_keys("a")}
+    assert type(Edge(*[left] * TRIES_MAX).error(GetMany((KEY,)))) is Throttled
+
+
+def test_unprocessed_deletes_are_sent_again() -> None:
+    edge = Edge({"UnprocessedItems": unprocessed_deletes("b")}, {"UnprocessedItems": {}})
+    assert edge.answer(DeleteMany((Key("p", "a"), Key("p", "b")))) is None
+    assert [arguments["RequestItems"] for _, arguments in edge.client.calls] == [
+        unprocessed_deletes("a", "b"),
+        unprocessed_deletes("b"),
+    ]
+
+
+def test_unprocessed_deletes_are_sent_a_bounded_number_of_times() -> None:
+    left = {"UnprocessedItems": unprocessed_deletes("a")}
+    assert type(Edge(*[left] * TRIES_MAX).error(DeleteMany((KEY,)))) is Throttled
+
+
+# -- PutMany: one failure a statement ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("AccessDenied", NotAllowed),
+        ("ResourceNotFound", TableMissing),
+        ("ValidationError", TableMismatch),
+        ("InternalServerError", OutcomeUnknown),
+        ("ItemCollectionSizeLimitExceeded", OutcomeUnknown),
+        ("SomethingNew", OutcomeUnknown),
+    ],
+)
+def test_the_error_of_one_statement_is_the_answer_of_its_item_alone(code: str, error: type[LedgerError]) -> None:
+    failed = {"Code": code, "Message": "No."}
+    after = [refusal("AccessDeniedException")] if error is NotAllowed else []  # PutItem is tried
+    answers = Edge(statements(None, failed, None), *after).answer(PutMany((item("a"), item("b"), item("c"))))
+    assert [type(answer) for answer in answers] == [type(None), error, type(None)]
+
+
+@pytest.mark.parametrize("code", ["DuplicateItem", "ConditionalCheckFailed"])
+def test_a_statement_whose_item_is_there_answers_with_the_item_when_the_store_shows_it(code: str) -> None:
+    edge = Edge(statements({"Code": code, "Item": item("a")}, {"Code": code}))
+    assert edge.answer(PutMany((item("a"), item("b")))) == (AlreadyThere(item("a")), AlreadyThere(None))
+
+
+@pytest.mark.parametrize(
+    "code", ["ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded", "TransactionConflict"]
+)
+def test_only_the_statements_that_failed_in_passing_are_sent_again(code: str) -> None:
+    edge = Edge(
+        statements(None, {"Code": code}, {"Code": "DuplicateItem"}, {"Code": code}),
+        statements({"Code": code}, None),
+        statements(None),
+    )
+    puts = tuple(item(sk) for sk in "abcd")
+    assert edge.answer(PutMany(puts)) == (None, None, AlreadyThere(None), None)
+    sent = [[s["Parameters"][1]["S"] for s in arguments["Statements"]] for _, arguments in edge.client.calls]
+    assert sent == [["a", "b", "c", "d"], ["b", "d"], ["b"]]
+    assert edge.pauses == [PAUSE_BASE_S * 0.5, PAUSE_BASE_S]
+
+
+def test_statements_are_sent_a_bounded_number_of_times() -> None:
+    edge = Edge(*[statements({"Code": "ThrottlingError"})] * TRIES_MAX)
+    (answer,) = edge.answer(PutMany((item(),)))
+    assert type(answer) is Throttled
+
+
+def test_a_batch_whose_answer_is_lost_leaves_the_outcome_of_each_item_unknown() -> None:
+    first, second = Edge(LOST[0]).answer(PutMany((item("a"), item("b"))))
+    assert [type(first), type(second)] == [OutcomeUnknown, OutcomeUnknown]
+    assert first is not second  # each carries a delta of its own
+
+
+def test_a_statement_without_a_response_has_an_unknown_outcome() -> None:
+    first, second = Edge(statements(None)).answer(PutMany((item("a"), item("b"))))
+    assert first is None
+    assert type(second) is OutcomeUnknown
+
+
+def test_a_batch_that_is_throttled_as_a_whole_is_sent_again() -> None:
+    edge = Edge(refusal("ThrottlingException"), statements(None, None))
+    assert edge.answer(PutMany((item("a"), item("b")))) == (None, None)
+
+
+def test_a_batch_that_is_throttled_for_good_is_throttled() -> None:
+    answers = Edge(*[refusal("ThrottlingException")] * TRIES_MAX).answer(PutMany((item("a"), item("b"))))
+    assert [type(answer) for answer in answers] == [Throttled, Throttled]
+
+
+def test_a_statement_refused_after_a_lost_answer_has_an_unknown_outcome() -> None:
+    answer = statements({"Code": "ValidationError", "Message": "No."}) | {"ResponseMetadata": {"RetryAttempts": 1}}
+    (told,) = Edge(answer).answer(PutMany((item(),)))
+    assert type(told) is OutcomeUnknown
+
+
+def test_a_role_without_partiql_puts_one_by_one() -> None:
+    there = refusal("ConditionalCheckFailedException", Item=item())
+    edge = Edge(refusal("AccessDeniedException"), there)
+    assert edge.answer(PutMany((item(),))) == (AlreadyThere(item()),)
+    assert [operation for operation, _ in edge.client.calls] == ["batch_execute_statement", "put_item"]
+    assert edge.client.calls[1][1]["ConditionExpression"] == "attribute_not_exists(pk)"
+
+
+def test_an_insert_names_every_attribute_and_asks_for_the_item_that_is_there() -> None:
+    edge = Edge(statements(None))
+    edge.answer(PutMany((item(),)))
+    assert edge.client.calls == [
+        (
+            "batch_execute_statement",
+            {
+                "Statements": [
+                    {
+                        "Statement": "INSERT INTO \"counters\" VALUE {'pk': ?, 'sk': ?}",
+                        "Parameters": [{"S": "p"}, {"S": "a"}],
+                        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                    }
+                ]
+            },
+        )
+    ]
+
+
+# -- Together, Scan, clients ---------------------------------------------------------------------------------------
+
+
+def test_an_error_among_requests_together_is_a_value() -> None:
+    class ByKey(Script):
+        def query(self, **arguments: Any) -> Any:
+            if arguments["ExpressionAttributeValues"][":pk"]["S"] == "bad":
+                raise refusal("AccessDeniedException")
+            return {"Items": [item()]}
+
+    table = DynamoTable("counters", "eu-west-1", lambda region: cast(Any, ByKey([])))
+    first, failed, last = table.answer(Together((Query("p"), Query("bad"), Query("q"))))
+    assert first == last == Page((item(),), None)
+    assert type(failed) is NotAllowed
+
+
+def test_a_scan_goes_on_after_a_key_and_asks_for_keys_only() -> None:
+    edge = Edge({"Items": [item("b")], "LastEvaluatedKey": item("b")})
+    page = edge.answer(Scan(Key("p", "a")))
+    assert page.last == Key("p", "b")
+    assert edge.client.calls == [
+        ("scan", {"TableName": "counters", "ProjectionExpression": "pk, sk", "ExclusiveStartKey": item("a")})
+    ]
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+@pytest.mark.parametrize("read", [Get, GetMany, Query])
+def test_a_read_is_as_consistent_as_it_was_asked_to_be(read: Any, consistent: bool) -> None:
+    edge = Edge({"Items": [], "Responses": {}})
+    edge.answer(read({Get: KEY, GetMany: (KEY,), Query: "p"}[read], consistent=consistent))
+    arguments = edge.client.calls[0][1]
+    assert arguments.get("RequestItems", {}).get("counters", arguments)["ConsistentRead"] is consistent
+
+
+def test_a_read_of_another_region_goes_to_its_client() -> None:
+    asked: list[str] = []
+
+    def clients(region: str) -> Any:
+        asked.append(region)
+        return Script([{}])
+
+    table = DynamoTable("counters", "eu-west-1", clients)
+    table.answer(Get(KEY, region="us-east-1"))
+    table.answer(Get(KEY))
+    assert asked == ["us-east-1", "eu-west-1"]
+
+
+def test_given_clients_are_used_and_the_others_are_made() -> None:
+    given = Script([{}, {"Item": item()}])
+    settings = Settings(table="counters", region="eu-west-1", regions=("eu-west-1", "us-east-1"))
+    clients = {"us-east-1": cast(Any, given)}
+    assert DynamoTable.of(settings, clients, "us-east-1").answer(Get(KEY)) is None
+    assert DynamoTable.of(settings, clients).answer(Get(KEY, region="us-east-1")) == item()
+
+
+# -- the client ----------------------------------------------------------------------------------------------------
+
+
+def test_the_client_has_our_time_outs_retries_and_pool() -> None:
+    client = make_client("eu-west-1", "http://127.0.0.1:1")
+    config: Any = client.meta.config
+    assert (config.connect_timeout, config.read_timeout) == (2, 5)
+    assert config.retries == {"mode": "standard", "total_max_attempts": 4}
+    assert config.max_pool_connections == 50
+    assert client.meta.endpoint_url == "http://127.0.0.1:1"
+    assert client.meta.region_name == "eu-west-1"
+
+
+def test_a_process_makes_one_client_for_a_region_and_an_endpoint() -> None:
+    client = make_client("eu-west-1", "http://127.0.0.1:1")
+    assert make_client("eu-west-1", "http://127.0.0.1:1") is client
+    assert make_client("us-east-1", "http://127.0.0.1:1") is not client
+    assert make_client("eu-west-1", "http://127.0.0.1:2") is not client

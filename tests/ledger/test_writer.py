@@ -1,0 +1,448 @@
+"""`Ledger`, as a producer uses it."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from itertools import count
+from typing import Any, cast
+
+import pytest
+
+from ledger import Change, Delta, Lane, Ledger, Receipt, Settings, tokens
+from ledger.errors import (
+    DamagedItem,
+    InvalidChange,
+    InvalidCounter,
+    InvalidInput,
+    InvalidKey,
+    InvalidTime,
+    LedgerError,
+    OutcomeUnknown,
+    TokenConflict,
+)
+from ledger.memory import MemoryTable
+from ledger.requests import Key, Put, PutMany
+from reader import Reader
+
+HOME, ABROAD = "eu-west-1", "us-east-1"
+AT = datetime(2010, 12, 1, 8, 26, 0, 500_900, tzinfo=UTC)
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+NOW_MS = int(NOW.timestamp()) * 1_000
+MINUTES = timedelta(minutes=1)
+SETTINGS = Settings(table="counters", region=HOME, regions=(HOME, ABROAD))
+
+
+class Recorder(MemoryTable):
+    """A table in memory that counts requests and loses the answers of the first `lost` puts, after applying them."""
+
+    def __init__(self, lost: int = 0) -> None:
+        super().__init__()
+        self.requests: list[Any] = []
+        self.lost = lost
+
+    def answer(self, request: Any, /) -> Any:
+        self.requests.append(request)
+        answer = super().answer(request)
+        if isinstance(request, Put) and self.lost:
+            self.lost -= 1
+            raise OutcomeUnknown("lost")
+        return answer
+
+
+@pytest.fixture
+def table() -> Recorder:
+    return Recorder()
+
+
+def entropy() -> Any:
+    """Ten bytes that are new each time, and the same in each test."""
+    numbers = count(1)
+    return lambda size: next(numbers).to_bytes(size, "big")
+
+
+def ledger(table: MemoryTable, region: str = HOME, now_ms: int = NOW_MS, **settings: Any) -> Ledger:
+    made = Settings(**{"table": "counters", "region": region, "regions": (HOME, ABROAD), **settings})
+    return Ledger(made, clock=lambda: now_ms, entropy=entropy(), table=table)
+
+
+def value(table: MemoryTable, counter: str = "c") -> int:
+    return Reader(SETTINGS, clock=lambda: NOW_MS, table=table).read(counter).value
+
+
+# -- add -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_add_records_a_delta_with_the_time_of_the_clock_and_the_given_entropy(table: Recorder) -> None:
+    receipt = ledger(table).add("c", -6)
+    token = tokens.make(NOW_MS, (1).to_bytes(10, "big"))
+    assert receipt == Receipt("recorded", Delta(Lane(HOME, 0, "c"), token, -6))
+    assert list(table.items.values()) == [
+        {"pk": {"S": "delta#eu-west-1#0#c"}, "sk": {"S": token}, "change": {"N": "-6"}}
+    ]
+    assert len(table.requests) == 1
+
+
+def test_two_adds_without_a_key_are_two_changes(table: Recorder) -> None:
+    writer = ledger(table)
+    writer.add("c", 1)
+    writer.add("c", 1)
+    assert value(table) == 2
+
+
+def test_an_add_with_a_key_records_a_delta_with_the_time_of_the_change(table: Recorder) -> None:
+    receipt = ledger(table).add("stock:85123A", -6, idempotency_key="536365/1", at=AT)
+    assert receipt.delta.token == tokens.keyed("stock:85123A", "536365/1", 1291191960500)
+    assert receipt.delta.at == AT.replace(microsecond=500_000)
+
+
+def test_a_retried_add_counts_once(table: Recorder) -> None:
+    first = ledger(table).add("c", 4, idempotency_key="k", at=AT)
+    again = ledger(table, now_ms=NOW_MS + 10**10).add("c", 4, idempotency_key="k", at=AT)
+    assert (first.outcome, again.outcome) == ("recorded", "replayed")
+    assert first.delta == again.delta
+    assert value(table) == 4
+
+
+def test_the_same_instant_in_another_time_zone_is_the_same_change(table: Recorder) -> None:
+    ledger(table).add("c", 4, idempotency_key="k", at=AT)
+    there = AT.astimezone(timezone(timedelta(hours=9)))
+    assert ledger(table).add("c", 4, idempotency_key="k", at=there).outcome == "replayed"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"counter": "d"},
+        {"idempotency_key": "k2"},
+        {"at": AT + timedelta(milliseconds=1)},
+        {"region": ABROAD},
+    ],
+    ids=str,
+)
+def test_another_counter_key_time_or_region_is_another_change(table: Recorder, other: dict[str, Any]) -> None:
+    call: dict[str, Any] = {"counter": "c", "change": 4, "idempotency_key": "k", "at": AT}
+    ledger(table).add(**call)
+    assert ledger(table).add(**(call | other)).outcome == "recorded"
+    assert len(table.items) == 2
+
+
+def test_a_key_reused_for_another_change_is_a_conflict_and_writes_nothing(table: Recorder) -> None:
+    ledger(table).add("c", 4, idempotency_key="k", at=AT)
+    before = dict(table.items)
+    with pytest.raises(TokenConflict, match="a change of 4, not 5") as raised:
+        ledger(table).add("c", 5, idempotency_key="k", at=AT)
+    assert table.items == before
+    assert raised.value.delta is not None
+    assert raised.value.delta.change == 5
+
+
+def test_a_change_of_zero_is_recorded(table: Recorder) -> None:
+    assert ledger(table).add("c", 0, idempotency_key="k", at=AT).outcome == "recorded"
+    assert ledger(table).add("c", 0, idempotency_key="k", at=AT).outcome == "replayed"
+    assert len(table.items) == 1
+
+
+@pytest.mark.parametrize("change", [10**18, -(10**18)])
+def test_the_largest_changes_are_recorded(table: Recorder, change: int) -> None:
+    ledger(table).add("c", change)
+    ledger(table).add("d", change)
+    assert value(table) == change
+
+
+@pytest.mark.parametrize("region", [HOME, ABROAD])
+def test_an_add_goes_into_a_lane_of_its_own_region(table: Recorder, region: str) -> None:
+    assert ledger(table, region).add("c", 1).delta.lane == Lane(region, 0, "c")
+
+
+def test_an_add_for_another_region_goes_into_a_lane_of_that_region(table: Recorder) -> None:
+    receipt = ledger(table).add("c", 1, region=ABROAD)
+    assert receipt.delta.lane == Lane(ABROAD, 0, "c")
+    assert [key.pk for key in table.items] == ["delta#us-east-1#0#c"]
+
+
+def test_a_retry_through_another_region_that_names_the_first_counts_once(table: Recorder) -> None:
+    ledger(table, HOME).add("c", 4, idempotency_key="k", at=AT)
+    assert ledger(table, ABROAD).add("c", 4, idempotency_key="k", at=AT, region=HOME).outcome == "replayed"
+    assert value(table) == 4
+
+
+def test_a_counter_with_shards_spreads_its_changes_and_a_retry_finds_its_shard(table: Recorder) -> None:
+    writer = ledger(table, shards={"hot:": 4})
+    lanes = {writer.add("hot:a", 1, idempotency_key=str(n), at=AT).delta.lane.shard for n in range(40)}
+    assert lanes == {0, 1, 2, 3}
+    assert {writer.add("hot:a", 1, idempotency_key=str(n), at=AT).outcome for n in range(40)} == {"replayed"}
+
+
+def test_an_item_that_is_no_delta_is_damage_and_stays(table: Recorder) -> None:
+    delta = ledger(table).prepare("c", 4, idempotency_key="k", at=AT)
+    theirs = {"pk": {"S": "delta#eu-west-1#0#c"}, "sk": {"S": delta.token}, "change": {"S": "4"}}
+    table.answer(Put(theirs))
+    with pytest.raises(DamagedItem, match=delta.token):
+        ledger(table).apply(delta)
+    assert list(table.items.values()) == [theirs]
+
+
+# -- prepare, apply, unknown outcomes ------------------------------------------------------------------------------
+
+
+def test_prepare_sends_nothing_and_apply_records_it(table: Recorder) -> None:
+    delta = ledger(table).prepare("c", 4)
+    assert table.requests == []
+    assert ledger(table).apply(delta) == Receipt("recorded", delta)
+    assert ledger(table).apply(delta) == Receipt("replayed", delta)
+
+
+@pytest.mark.parametrize("keyed", [{}, {"idempotency_key": "k", "at": AT}], ids=["random", "keyed"])
+def test_an_unknown_outcome_is_settled_by_its_delta_in_any_region_and_counts_once(keyed: dict[str, Any]) -> None:
+    table = Recorder(lost=2)
+    with pytest.raises(OutcomeUnknown) as raised:
+        ledger(table).add("c", 4, **keyed)
+    delta = raised.value.delta
+    assert delta is not None
+    with pytest.raises(OutcomeUnknown):
+        ledger(table, ABROAD).apply(delta)
+    assert ledger(table, ABROAD).apply(delta) == Receipt("replayed", delta)
+    assert delta.lane.region == HOME
+    assert value(table) == 4
+
+
+@pytest.mark.parametrize("lane", [Lane("ap-south-1", 0, "c"), Lane(HOME, 1, "c")])
+def test_a_delta_for_a_lane_that_nobody_reads_is_refused(table: Recorder, lane: Lane) -> None:
+    """Acknowledged, it would never be in any sum: its Region or its shard is not in these settings."""
+    with pytest.raises(LedgerError):
+        ledger(table).apply(Delta(lane, tokens.make(5, bytes(10)), 4))
+    assert table.items == {}
+
+
+# -- add_many ------------------------------------------------------------------------------------------------------
+
+
+def test_add_many_answers_in_order_with_errors_as_values(table: Recorder) -> None:
+    ledger(table).add("c", 4, idempotency_key="there", at=AT)
+    ledger(table).add("c", 4, idempotency_key="other", at=AT)
+    results = ledger(table).add_many(
+        iter(
+            [
+                Change("c", 1),
+                Change("not a name", 1),
+                Change("c", 4, "there", AT),
+                Change("c", True),
+                Change("c", 5, "other", AT),
+                Change("c", 1, "key alone"),
+                Change("d", 1, "k", AT, region=ABROAD),
+                Change("d", 1, region="ap-south-1"),
+            ]
+        )
+    )
+    outcomes = [each.outcome if isinstance(each, Receipt) else type(each) for each in results]
+    assert outcomes == [
+        "recorded",
+        InvalidCounter,
+        "replayed",
+        InvalidChange,
+        TokenConflict,
+        InvalidKey,
+        "recorded",
+        InvalidInput,
+    ]
+    assert value(table) == 9
+    assert Key("delta#us-east-1#0#d", tokens.keyed("d", "k", 1291191960500)) in table.items
+
+
+def test_add_many_takes_the_same_token_as_add(table: Recorder) -> None:
+    ledger(table).add_many([Change("c", 4, "k", AT)])
+    assert ledger(table).add("c", 4, idempotency_key="k", at=AT).outcome == "replayed"
+
+
+def test_a_change_that_comes_twice_in_a_batch_counts_once(table: Recorder) -> None:
+    results = ledger(table).add_many([Change("c", 4, "k", AT), Change("c", 1), Change("c", 4, "k", AT)])
+    assert [cast(Receipt, each).outcome for each in results] == ["recorded", "recorded", "replayed"]
+    assert value(table) == 5
+
+
+def test_a_batch_sent_again_counts_once(table: Recorder) -> None:
+    batch = [Change("c", 4, str(n), AT) for n in range(30)]
+    ledger(table).add_many(batch[:20])
+    outcomes = [cast(Receipt, each).outcome for each in ledger(table, ABROAD).add_many(replace_region(batch))]
+    assert outcomes == ["replayed"] * 20 + ["recorded"] * 10
+    assert value(table) == 120
+
+
+def replace_region(batch: list[Change]) -> list[Change]:
+    return [Change(c.counter, c.change, c.idempotency_key, c.at, HOME) for c in batch]
+
+
+def test_a_batch_without_a_valid_change_writes_nothing(table: Recorder) -> None:
+    (error,) = ledger(table).add_many([Change("", 1)])
+    assert isinstance(error, InvalidCounter)
+    assert ledger(table).add_many([]) == []
+    assert table.items == {}
+
+
+def test_a_batch_is_one_request_to_the_table(table: Recorder) -> None:
+    ledger(table).add_many([Change("c", 1) for _ in range(60)])
+    assert [type(request) for request in table.requests[:1]] == [PutMany]
+
+
+class Statements:
+    """A boto3 client that writes every statement down."""
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+
+    def batch_execute_statement(self, Statements: list[Any]) -> dict[str, Any]:
+        self.calls.append(len(Statements))
+        return {"Responses": [{} for _ in Statements]}
+
+
+def test_sixty_changes_are_three_requests_to_dynamodb() -> None:
+    client = Statements()
+    writer = Ledger(SETTINGS, client=cast(Any, client), clock=lambda: NOW_MS, entropy=entropy())
+    results = writer.add_many([Change("c", n) for n in range(60)])
+    assert sorted(client.calls) == [10, 25, 25]
+    assert [cast(Receipt, each).delta.change for each in results] == list(range(60))
+
+
+# -- bad input: a typed error, and nothing written -----------------------------------------------------------------
+
+GOOD: dict[str, Any] = {"counter": "c", "change": 1, "idempotency_key": "k", "at": AT}
+
+
+def refused(table: Recorder, error: type[LedgerError], now_ms: int = NOW_MS, **call: Any) -> LedgerError:
+    """The error of add; it is the same from prepare and in add_many, and none of the three sent anything."""
+    writer = ledger(table, now_ms=now_ms)
+    with pytest.raises(LedgerError) as raised:
+        writer.add(**call)
+    with pytest.raises(error):
+        writer.prepare(**call)
+    (value,) = writer.add_many([Change(**call)])
+    assert type(raised.value) is type(value) is error
+    assert str(raised.value) == str(value)
+    assert isinstance(raised.value, ValueError)
+    assert "Nothing was written" in str(raised.value)
+    str(raised.value).encode()  # can be logged, also with a lone surrogate in the input
+    assert table.requests == [PutMany(())]
+    assert table.items == {}
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "counter",
+    [
+        "",
+        "x" * 257,
+        " ",
+        "a b",
+        "a ",
+        "a\tb",
+        "a\n",
+        "\0",
+        "\x7f",
+        "é",
+        "名",
+        "\ud800",
+        "a\udfff",
+        b"c",
+        None,
+        5,
+        ["c"],
+    ],
+    ids=ascii,
+)
+def test_a_counter_name_that_cannot_be_is_refused(table: Recorder, counter: Any) -> None:
+    refused(table, InvalidCounter, **(GOOD | {"counter": counter}))
+
+
+@pytest.mark.parametrize(
+    "counter", ["x", "x" * 256, "a#b", "a/b", "50%", "delta#eu-west-1#0#x", "fold#eu-west-1#0#x", "checkpoint", "#"]
+)
+def test_a_counter_name_that_looks_odd_counts(table: Recorder, counter: str) -> None:
+    ledger(table).add(counter, 4)
+    ledger(table).add("x#" + counter[:254], 16)
+    assert value(table, counter) == 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [True, False, 1.0, float("nan"), float("inf"), Decimal(1), "1", b"1", None, 1j, 10**18 + 1, -(10**18) - 1, 10**38],
+    ids=repr,
+)
+def test_a_change_that_cannot_be_is_refused(table: Recorder, change: Any) -> None:
+    refused(table, InvalidChange, **(GOOD | {"change": change}))
+
+
+@pytest.mark.parametrize(
+    "key", ["", "x" * 10_000, "x" * 1_025, "é" * 513, "\ud800", b"k", 5, ("k",)], ids=lambda k: ascii(k)[:9]
+)
+def test_a_key_that_cannot_be_is_refused(table: Recorder, key: Any) -> None:
+    refused(table, InvalidKey, **(GOOD | {"idempotency_key": key}))
+
+
+@pytest.mark.parametrize("key", ["x" * 1_024, "é" * 512, " ", "\0", "👍"], ids=lambda k: ascii(k)[:9])
+def test_any_text_of_up_to_1024_bytes_is_a_key(table: Recorder, key: str) -> None:
+    assert ledger(table).add("c", 1, idempotency_key=key, at=AT).outcome == "recorded"
+    assert ledger(table).add("c", 1, idempotency_key=key, at=AT).outcome == "replayed"
+
+
+def test_a_key_without_at_is_refused(table: Recorder) -> None:
+    assert "without at" in str(refused(table, InvalidKey, counter="c", change=1, idempotency_key="k"))
+
+
+def test_at_without_a_key_is_refused(table: Recorder) -> None:
+    assert "without idempotency_key" in str(refused(table, InvalidKey, counter="c", change=1, at=AT))
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        AT.replace(tzinfo=None),
+        datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+        datetime.min.replace(tzinfo=UTC),
+        datetime.max.replace(tzinfo=UTC),
+        NOW + 5 * MINUTES + timedelta(milliseconds=1),
+        NOW + 6 * MINUTES,
+        date(2010, 12, 1),
+        AT.isoformat(),
+        AT.timestamp(),
+        1291191960500,
+    ],
+    ids=str,
+)
+def test_a_time_that_cannot_be_is_refused(table: Recorder, at: Any) -> None:
+    refused(table, InvalidTime, **(GOOD | {"at": at}))
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        datetime(1970, 1, 1, tzinfo=UTC),
+        AT,
+        NOW,
+        NOW + 5 * MINUTES,
+        datetime(1970, 1, 1, 14, tzinfo=timezone(14 * 60 * MINUTES)),
+    ],
+)
+def test_any_instant_from_1970_to_five_minutes_ahead_is_a_time(table: Recorder, at: datetime) -> None:
+    receipt = ledger(table).add("c", 1, idempotency_key="k", at=at)
+    assert receipt.delta.at == at.replace(microsecond=at.microsecond // 1_000 * 1_000)
+
+
+@pytest.mark.parametrize("region", ["ap-south-1", "", "EU", 5])
+def test_a_region_that_is_not_in_the_settings_is_refused(table: Recorder, region: Any) -> None:
+    assert "regions=" in str(refused(table, InvalidInput, **GOOD, region=region))
+
+
+@pytest.mark.parametrize("now_ms", [-1, -(10**15), 2**48])
+def test_a_clock_that_no_token_can_hold_is_refused(table: Recorder, now_ms: int) -> None:
+    refused(table, InvalidTime, now_ms=now_ms, counter="c", change=1)
+
+
+def test_a_clock_before_1970_still_refuses_times_ahead_of_it(table: Recorder) -> None:
+    refused(table, InvalidTime, now_ms=-400_000, **(GOOD | {"at": datetime(1970, 1, 1, tzinfo=UTC)}))
+
+
+def test_the_process_has_a_clock_and_entropy_of_its_own(table: Recorder) -> None:
+    writer = Ledger(SETTINGS, table=table)
+    before = datetime.now(UTC) - timedelta(milliseconds=1)
+    first, second = writer.add("c", 1), writer.add("c", 1)
+    assert before <= first.delta.at <= second.delta.at <= datetime.now(UTC)
+    assert first.delta.token != second.delta.token
