@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from compactor.clean import clean
-from compactor.fold import fold
 from compactor.lanes import lanes_in_need
 from compactor.rebuild import rebuild
 from compactor.report import Report, Tally
-from compactor.settle import settle
 from compactor.verify import Verification, verify
+from compactor.visit import visit
 from ledger import clocks
 from ledger.errors import GaveUp, LedgerError
 from ledger.requests import Program, Result, Table, run
@@ -87,23 +85,12 @@ class Compactor:
     def _visit(self, lane: Lane) -> Report:
         tally = Tally()
         try:
-            self._run(self._steps(lane, tally))
+            self._run(visit(lane, tally, self.settings))
         except GaveUp:
             return Report.of(tally, gave_up=True)
         except LedgerError as error:
             return Report.of(tally, problems={lane: error})
         return Report.of(tally)
-
-    def _steps(self, lane: Lane, tally: Tally) -> Program[None]:
-        s = self.settings
-        checkpoint = yield from fold(
-            lane, tally, allowed_lateness_ms=s.allowed_lateness_ms, fold_min=s.fold_min, fold_max=s.fold_max
-        )
-        if checkpoint is None:  # nothing was ever folded: no strays, nothing to clean
-            return
-        yield from settle(lane, tally, checkpoint.watermark, fold_max=s.fold_max)
-        if s.clean:
-            yield from clean(lane, tally, s.regions, keep_ms=s.keep_ms)
 
     def _run(self, program: Program[Result], region: str | None = None) -> Result:
         return run(program, self._tables[region or self.settings.region], self._now)

@@ -1,0 +1,27 @@
+"""The program `visit`: one pass of a compactor over one lane: fold, settle, clean, in this order."""
+
+from __future__ import annotations
+
+from compactor.clean import clean
+from compactor.fold import fold
+from compactor.report import Tally
+from compactor.settle import settle
+from ledger.requests import Program
+from ledger.settings import Settings
+from ledger.values import Lane
+
+
+def visit(lane: Lane, tally: Tally, settings: Settings) -> Program[None]:
+    """Fold, settle and clean one lane. Raises what they raise; the tally has what was done until then."""
+    checkpoint = yield from fold(
+        lane,
+        tally,
+        allowed_lateness_ms=settings.allowed_lateness_ms,
+        fold_min=settings.fold_min,
+        fold_max=settings.fold_max,
+    )
+    if checkpoint is None:  # nothing was ever folded: no strays, nothing to clean
+        return
+    yield from settle(lane, tally, checkpoint.watermark, fold_max=settings.fold_max)
+    if settings.clean:
+        yield from clean(lane, tally, settings.regions, keep_ms=settings.keep_ms)
