@@ -17,18 +17,21 @@ from ledger.values import Checkpoint, Lane, Segment
 
 
 def rebuild(lane: Lane) -> Program[Checkpoint | None]:
-    """Write a checkpoint that is the sum of the segments; None when the lane has neither.
+    """Write a checkpoint that is the sum of the segments; None when there are none, and then no checkpoint either.
 
     Raises GaveUp (a compactor is at work), LaneDamaged and DamagedItem (nothing written), OutcomeUnknown.
     """
     item: Item | None = yield Get(items.checkpoint_key(lane))
     noted: Item | None = yield Get(items.note_key(lane))
     sums = yield from recount(lane)
+    seen = items.version_of(item)
     if sums.watermark is None:
         if item is None:
             return None
+        if seen == 1 and noted is None:  # half of the first commit: its deltas were never cleaned, so they are the tail
+            yield DeleteMany((items.checkpoint_key(lane),))
+            return None
         raise LaneDamaged(f"{lane}: there is a checkpoint but no segment to rebuild it from. Nothing was written.")
-    seen = items.version_of(item)
     version = max(sums.version, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
     checkpoint = Checkpoint(lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 CACHE_COUNTERS = 10_000
+LOADS_AWAITED_MAX = 2
+"""How many loads of other threads a read waits for before it makes its own."""
 
 
 class Reader:
@@ -70,7 +72,8 @@ class Reader:
         names = list(dict.fromkeys(check_counter(counter) for counter in counters))
         with self._condition:
             self._forget(names, self.ttl)
-            known = {name: self._cache[name] for name in names if name in self._cache}
+            cached = {name: self._cache.get(name) for name in names}
+        known = {name: balance for name, balance in cached.items() if balance is not None}
         missing = [name for name in names if name not in known]
         known |= self._load(missing)
         return {name: known[name].value for name in names}
@@ -84,11 +87,16 @@ class Reader:
         most = min(_seconds("max_age", max_age), self.ttl)
         if most == 0:
             return self._load([counter])[counter]
-        with self._condition:
-            self._forget([counter], most)
-        loaded: list[str] = []
-        balance = self._balance(counter, loaded)
-        return balance if loaded else replace(balance, cached=True)
+        for _ in range(LOADS_AWAITED_MAX):
+            with self._condition:
+                self._forget([counter], most)
+            loaded: list[str] = []
+            balance = self._balance(counter, loaded)
+            if loaded:
+                return balance
+            if self._is_younger(balance, most):  # else it waited for a load that had begun too long ago
+                return replace(balance, cached=True)
+        return self._load([counter])[counter]
 
     def history(self, counter: str, *, since: datetime | None = None, until: datetime | None = None) -> Iterator[Entry]:
         """Every change of the counter in the order of time, at or after `since` and before `until` (aware datetimes).
@@ -138,11 +146,13 @@ class Reader:
 
     def _forget(self, counters: Iterable[str], most_s: float) -> None:
         """Drop balances older than `most_s`, or from the future: a clock that stepped back cannot tell their age."""
-        now_ms = self._clock()
         for counter in counters:
             balance = self._cache.get(counter)
-            if balance is not None and not 0 <= now_ms - to_ms(balance.as_of) < most_s * 1000:
+            if balance is not None and not self._is_younger(balance, most_s):
                 self._cache.pop(counter, None)
+
+    def _is_younger(self, balance: Balance, most_s: float) -> bool:
+        return 0 <= self._clock() - to_ms(balance.as_of) < most_s * 1000
 
 
 def _balance_of(sums: Iterable[LaneSum], as_of: datetime) -> Balance:

@@ -1,0 +1,171 @@
+"""begin and commit: every commit has seen the segment of the commit before it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compactor.commit import LANDING_MAX_MS, LOOKS_MAX, begin, commit
+from compactor.fold import fold
+from compactor.report import Tally
+from compactor.settle import settle
+from compactor.verify import verify
+from ledger import items
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged
+from ledger.requests import Absent, Get, Program, Put, Query, Request, Transact, VersionIs
+from ledger.values import Checkpoint, Segment
+from tests.support import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, token, two_regions
+
+CHECKPOINT, SEGMENT = Get(items.checkpoint_key(LANE)), Get(items.segment_key(LANE, token(2), 1))
+
+
+def folded() -> tuple[Region, Checkpoint]:
+    """Deltas 1 and 2 in the sum, 3 in the tail, 0 a stray."""
+    home, away = two_regions()
+    home.put(delta(1), delta(2))
+    compactor(home, away).compact(COUNTER)
+    home.put(delta(0), delta(3))
+    home.asked.clear()
+    return home, Checkpoint(LANE, 4 + 16, 2, token(2), 1, token(2), NOW_MS)
+
+
+def test_it_reads_the_checkpoint_then_the_segment_of_its_last_commit_both_strongly() -> None:
+    home, checkpoint = folded()
+    assert home.run(begin(LANE)) == checkpoint
+    assert home.asked == [CHECKPOINT, SEGMENT]
+    assert CHECKPOINT.consistent
+    assert SEGMENT.consistent
+
+
+def test_without_a_checkpoint_it_looks_for_any_segment() -> None:
+    home = Region()
+    assert home.run(begin(LANE)) is None
+    assert home.asked == [CHECKPOINT, Query(items.fold_pk(LANE), "segment#", "segment$", limit=1, consistent=True)]
+
+
+def test_segments_without_a_checkpoint_give_up() -> None:
+    home, _ = folded()
+    home.drop(items.checkpoint_key(LANE))
+    with pytest.raises(GaveUp):
+        home.run(begin(LANE))
+
+
+def test_a_segment_that_lands_meanwhile_is_seen() -> None:
+    class Landing(Region):
+        def answer(self, request: Request, /) -> Any:
+            if self.asked.count(SEGMENT) == LOOKS_MAX - 1:
+                self.store([landing])
+            return super().answer(request)
+
+    home, checkpoint = folded()
+    landing = home.items[items.segment_key(LANE, token(2), 1)]
+    table = Landing()
+    table.store(item for item in home.items.values() if item is not landing)
+    assert table.run(begin(LANE)) == checkpoint
+    assert table.asked == [CHECKPOINT, SEGMENT] * LOOKS_MAX
+
+
+def test_both_are_read_again_because_another_commit_may_have_come() -> None:
+    class Overtaken(Region):
+        def answer(self, request: Request, /) -> Any:
+            answer = super().answer(request)
+            if request == SEGMENT:
+                home.copy_to(self)
+            return answer
+
+    home, _ = folded()
+    table = Overtaken()
+    home.copy_to(table, items.checkpoint_key(LANE))
+    compactor(home, Region()).compact(COUNTER)
+    found = table.run(begin(LANE))
+    assert found is not None
+    assert found.version == 3
+
+
+fold_it: Callable[[], Program[object]] = lambda: fold(  # noqa: E731
+    LANE, Tally(), allowed_lateness_ms=LATENESS_MS, fold_min=1, fold_max=8
+)
+settle_it: Callable[[], Program[object]] = lambda: settle(LANE, Tally(), token(2), fold_max=8)  # noqa: E731
+programs = pytest.mark.parametrize("program", [fold_it, settle_it], ids=["fold", "settle"])
+
+
+@programs
+@pytest.mark.parametrize(
+    ("age_ms", "error"), [(0, GaveUp), (-5, GaveUp), (LANDING_MAX_MS - 1, GaveUp), (LANDING_MAX_MS, LaneDamaged)]
+)
+def test_a_last_segment_that_stays_away_gives_up_and_after_minutes_is_damage(
+    program: Callable[[], Program[object]], age_ms: int, error: type[Exception]
+) -> None:
+    home, _ = folded()
+    home.drop(items.segment_key(LANE, token(2), 1))
+    home.now_ms += age_ms
+    before = dict(home.items)
+    with pytest.raises(error):
+        home.run(program())
+    assert home.items == before
+    assert home.asked.count(SEGMENT) == LOOKS_MAX
+
+
+def test_a_verify_too_gives_up_while_a_commit_lands_and_tells_a_damage_that_lasts() -> None:
+    home, _ = folded()
+    home.drop(items.segment_key(LANE, token(2), 1))
+    with pytest.raises(GaveUp):
+        home.run(verify(LANE))
+    home.now_ms += LANDING_MAX_MS
+    assert "segment" in home.run(verify(LANE)).differences[0]
+
+
+@pytest.mark.parametrize("present", [False, True])
+def test_a_commit_is_one_transaction_of_the_checkpoint_over_the_version_seen_and_a_new_segment(present: bool) -> None:
+    home, checkpoint = folded()
+    before = checkpoint if present else None
+    table = home if present else Region()
+    after = table.run(commit(LANE, before, [delta(3)], hi=token(4), watermark=token(5), now_ms=7))
+    expected = (
+        Checkpoint(LANE, 4 + 16 + 64, 3, token(5), 2, token(4), 7)
+        if present
+        else Checkpoint(LANE, 64, 1, token(5), 1, token(4), 7)
+    )
+    assert after == expected
+    assert table.asked == [
+        Transact(
+            (
+                Put(items.checkpoint_item(expected), VersionIs(1) if present else Absent()),
+                Put(items.segment_item(Segment.of(LANE, token(4), expected.version, [delta(3)])), Absent()),
+            )
+        )
+    ]
+
+
+def _another_commits(table: Region) -> None:
+    compactor(table, Region()).compact(COUNTER)
+
+
+def _segment_is_there(table: Region) -> None:
+    table.store([items.segment_item(Segment.of(LANE, token(3), 2, []))])
+
+
+@pytest.mark.parametrize("happens", [_another_commits, _segment_is_there])
+def test_a_commit_that_finds_its_condition_broken_gives_up_and_changes_nothing(
+    happens: Callable[[Region], None],
+) -> None:
+    home, checkpoint = folded()
+    happens(home)
+    before = dict(home.items)
+    with pytest.raises(GaveUp):
+        home.run(commit(LANE, checkpoint, [delta(3)], hi=token(3), watermark=token(3), now_ms=NOW_MS))
+    assert home.items == before
+
+
+def test_a_first_commit_that_finds_a_checkpoint_gives_up() -> None:
+    home, _ = folded()
+    with pytest.raises(GaveUp):
+        home.run(commit(LANE, None, [delta(3)], hi=token(3), watermark=token(3), now_ms=NOW_MS))
+
+
+def test_a_damaged_checkpoint_is_named() -> None:
+    home, _ = folded()
+    home.store([{**home.items[items.checkpoint_key(LANE)], "version": {"S": "1"}}])
+    with pytest.raises(DamagedItem) as raised:
+        home.run(begin(LANE))
+    assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), "checkpoint")

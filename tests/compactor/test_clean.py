@@ -1,0 +1,242 @@
+"""The program `clean`: two visits, every Region, and only what is listed with the same change."""
+
+import pytest
+
+from compactor.clean import clean
+from compactor.report import Tally
+from compactor.settle import settle
+from ledger import items
+from ledger.errors import DamagedItem
+from ledger.requests import DeleteMany, Get, Instant, Now, Put, Query
+from ledger.values import CleanNote, Delta
+from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, token, two_regions, value
+
+CHECKPOINT, NOTE = Get(items.checkpoint_key(LANE), True), Get(items.note_key(LANE), True)
+
+
+def folded(page_size: int = 1_000) -> tuple[Region, Region]:
+    """Deltas 1 and 2 folded in version 1, in both Regions, not noted yet."""
+    home, away = two_regions(page_size=page_size)
+    home.put(delta(1), delta(2))
+    compactor(home, away, clean=False).compact(COUNTER)
+    home.copy_to(away)
+    home.asked.clear()
+    return home, away
+
+
+def visit(home: Region) -> Tally:
+    tally = Tally()
+    home.run(clean(LANE, tally, (A, B), keep_ms=KEEP_MS))
+    return tally
+
+
+def note(home: Region) -> CleanNote | None:
+    item = home.items.get(items.note_key(LANE))
+    return None if item is None else items.note_of(LANE, item)
+
+
+def deltas(home: Region) -> list[str]:
+    return sorted(key.sk for key in home.items if key.pk == items.delta_pk(LANE))
+
+
+def test_the_first_visit_asks_home_then_every_other_region_then_the_clock_then_notes() -> None:
+    home, away = folded()
+    away.asked.clear()
+    visit(home)
+    assert home.asked == [
+        CHECKPOINT,
+        NOTE,
+        Get(items.checkpoint_key(LANE), True, region=B),
+        Now(),
+        Put(items.note_item(CleanNote(LANE, 1, NOW_MS))),
+    ]
+    assert away.asked == [Get(items.checkpoint_key(LANE), True)]
+    assert deltas(home) == [token(1), token(2)]
+
+
+def test_the_time_noted_is_after_the_last_region_answered() -> None:
+    home, _ = folded()
+    program = clean(LANE, Tally(), (A, B), keep_ms=KEEP_MS)
+    request = next(program)
+    while not isinstance(request, Now):
+        answer = home.answer(request)
+        home.now_ms += 1_000  # every answer takes a second
+        request = program.send(answer)
+    put = program.send(Instant(home.now_ms, home.now_ms))
+    assert put == Put(items.note_item(CleanNote(LANE, 1, NOW_MS + 3_000)))
+
+
+def test_a_later_visit_looks_up_what_is_listed_cheaply_and_deletes_it() -> None:
+    home, _ = folded()
+    visit(home)
+    home.now_ms += KEEP_MS
+    home.asked.clear()
+    assert visit(home).cleaned == 2
+    assert home.asked == [
+        CHECKPOINT,
+        NOTE,
+        Now(),
+        Query(items.delta_pk(LANE), None, token(2), None, False),
+        Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, False),
+        DeleteMany((items.delta_key(delta(1)), items.delta_key(delta(2)))),
+    ]
+    assert deltas(home) == []
+    assert value(home) == {1, 2}
+
+
+@pytest.mark.parametrize("age_ms", [0, 1, KEEP_MS - 1, -1, -KEEP_MS])
+def test_a_note_younger_than_keep_deletes_nothing_and_is_not_renewed(age_ms: int) -> None:
+    home, away = folded()
+    visit(home)
+    home.put(delta(3))
+    compactor(home, away, clean=False).compact(COUNTER)
+    home.copy_to(away)
+    home.now_ms += age_ms
+    assert visit(home) == Tally()
+    assert deltas(home) == [token(1), token(2), token(3)]
+    assert note(home) == CleanNote(LANE, 1, NOW_MS)
+
+
+def test_only_what_the_noted_version_or_an_older_one_lists_is_deleted() -> None:
+    home, away = folded()
+    visit(home)
+    home.put(delta(0), delta(3))
+    compactor(home, away, clean=False).compact(COUNTER)  # version 2 lists 3, version 3 lists 0
+    home.copy_to(away)
+    home.now_ms += KEEP_MS
+    assert visit(home).cleaned == 2
+    assert deltas(home) == [token(0), token(3)]
+    assert note(home) == CleanNote(LANE, 3, NOW_MS + KEEP_MS)
+    home.now_ms += KEEP_MS
+    assert visit(home).cleaned == 2
+    assert deltas(home) == []
+    assert value(home) == {0, 1, 2, 3}
+
+
+def test_a_stray_that_is_not_listed_is_kept() -> None:
+    home, _ = folded()
+    visit(home)
+    home.put(delta(0))
+    home.now_ms += KEEP_MS
+    visit(home)
+    assert deltas(home) == [token(0)]
+
+
+def test_the_tail_is_kept() -> None:
+    home, _ = folded()
+    visit(home)
+    home.put(delta(5))
+    home.now_ms += KEEP_MS
+    visit(home)
+    assert deltas(home) == [token(5)]
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 3])
+def test_all_pages_are_cleaned(page_size: int) -> None:
+    home, away = two_regions(page_size=page_size)
+    home.put(*map(delta, range(7)))
+    compactor(home, away, fold_max=3).compact(COUNTER)
+    home.copy_to(away)
+    visit(home)
+    home.now_ms += KEEP_MS
+    assert visit(home).cleaned == 7
+    assert deltas(home) == []
+
+
+def test_a_region_that_lags_postpones_the_note() -> None:
+    home, away = folded()
+    home.put(delta(3))
+    compactor(home, away, clean=False).compact(COUNTER)
+    tally = visit(home)
+    assert (tally.postponed_by, note(home)) == ([B], None)
+    home.copy_to(away, items.checkpoint_key(LANE))
+    assert visit(home).postponed_by == []
+    assert note(home) == CleanNote(LANE, 2, NOW_MS)
+
+
+def test_a_region_that_has_no_checkpoint_yet_postpones_the_note() -> None:
+    home, away = folded()
+    away.drop(items.checkpoint_key(LANE))
+    assert visit(home).postponed_by == [B]
+    assert note(home) is None
+
+
+def test_a_region_that_does_not_answer_postpones_the_note() -> None:
+    home, away = folded()
+    away.down = True
+    assert visit(home).postponed_by == [B]
+    assert note(home) is None
+
+
+def test_a_damaged_checkpoint_in_another_region_postpones_the_note() -> None:
+    home, away = folded()
+    away.store([{**away.items[items.checkpoint_key(LANE)], "version": {"S": "1"}}])
+    assert visit(home).postponed_by == [B]
+    assert note(home) is None
+
+
+def test_what_is_noted_is_cleaned_though_a_region_is_down() -> None:
+    home, away = folded()
+    visit(home)
+    away.down = True
+    home.now_ms += KEEP_MS
+    assert visit(home).cleaned == 2
+
+
+def test_a_region_ahead_of_the_checkpoint_that_was_read_does_not_postpone() -> None:
+    home, away = folded()
+    away.store([{**away.items[items.checkpoint_key(LANE)], "version": {"N": "7"}}])
+    visit(home)
+    assert note(home) == CleanNote(LANE, 1, NOW_MS)
+
+
+def test_a_delta_listed_with_another_change_is_kept_and_told() -> None:
+    home, _ = folded()
+    visit(home)
+    home.put(Delta(LANE, token(1), 99))
+    home.now_ms += KEEP_MS
+    tally = visit(home)
+    assert (tally.cleaned, tally.conflicts) == (1, [token(1)])
+    assert deltas(home) == [token(1)]
+
+
+def test_a_delta_that_comes_back_is_deleted_again_without_a_new_note() -> None:
+    home, _ = folded()
+    visit(home)
+    home.now_ms += KEEP_MS
+    visit(home)
+    before = note(home)
+    home.put(delta(1))
+    assert visit(home).cleaned == 1
+    assert (deltas(home), note(home)) == ([], before)
+
+
+def test_a_lane_that_was_never_folded_has_nothing_to_clean() -> None:
+    home = Region()
+    home.put(delta(1))
+    assert visit(home) == Tally()
+    assert home.asked == [CHECKPOINT]
+
+
+def test_a_replica_node_that_lags_behind_the_segments_deletes_less_never_more() -> None:
+    home, away = folded()
+    home.put(delta(0))
+    home.lag()
+    home.run(settle(LANE, Tally(), token(2), fold_max=8))
+    home.copy_to(away)
+    visit(home)
+    home.now_ms += KEEP_MS
+    assert visit(home).cleaned == 2
+    assert deltas(home) == [token(0)]
+
+
+@pytest.mark.parametrize("damage", [{"version": {"S": "1"}}, {"version": {"N": "0"}}, {"noted_ms": {}}])
+def test_a_damaged_note_is_named_and_nothing_is_deleted(damage: dict[str, dict[str, str]]) -> None:
+    home, _ = folded()
+    visit(home)
+    home.store([{**home.items[items.note_key(LANE)], **damage}])
+    home.now_ms += KEEP_MS
+    with pytest.raises(DamagedItem) as raised:
+        visit(home)
+    assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), "clean")
+    assert len(deltas(home)) == 2

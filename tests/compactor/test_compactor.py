@@ -1,0 +1,226 @@
+"""`Compactor` as its users see it: what it visits, what it reports, what it never writes."""
+
+from typing import Any
+
+import pytest
+
+from compactor import Compactor, Report
+from ledger import items
+from ledger.errors import InvalidCounter, Unavailable
+from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact
+from ledger.values import Lane
+from tests.support import (
+    COUNTER,
+    KEEP_MS,
+    LANE,
+    A,
+    B,
+    Region,
+    compact_for_long,
+    compactor,
+    delta,
+    settings,
+    token,
+    two_regions,
+    value,
+)
+
+
+def written_pks(region: Region) -> set[str]:
+    pks: set[str] = set()
+    for request in region.asked:
+        match request:
+            case Put(item):
+                pks.add(item["pk"]["S"])
+            case Transact(puts):
+                pks |= {put.item["pk"]["S"] for put in puts}
+            case DeleteMany(keys):
+                pks |= {key.pk for key in keys}
+            case PutMany():
+                raise AssertionError("a compactor adds nothing")
+    return pks
+
+
+def test_a_visit_reports_what_it_folded_settled_and_cleaned() -> None:
+    home, away = two_regions()
+    home.put(delta(2), delta(3))
+    assert compactor(home, away, fold_max=1).compact(COUNTER) == Report(lanes=1, folded=2, commits=2, postponed=1)
+    home.put(delta(1))
+    home.copy_to(away)
+    assert compactor(home, away).compact(COUNTER) == Report(lanes=1, settled=1, commits=1, postponed=1)
+    home.copy_to(away)
+    assert compactor(home, away).compact(COUNTER) == Report(lanes=1)
+    home.now_ms += KEEP_MS
+    assert compactor(home, away).compact(COUNTER) == Report(lanes=1, cleaned=3)
+
+
+def test_a_lane_that_was_never_folded_is_not_settled_or_cleaned() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    assert compactor(home, away, fold_min=2).compact(COUNTER) == Report(lanes=1)
+    assert written_pks(home) == set()
+
+
+def test_with_clean_switched_off_deltas_stay_for_ever() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    for _ in range(3):
+        compactor(home, away, clean=False).compact(COUNTER)
+        home.copy_to(away)
+        home.now_ms += KEEP_MS
+    assert items.delta_key(delta(1)) in home.items
+    assert items.note_key(LANE) not in home.items
+
+
+def test_every_shard_of_the_counter_is_compacted() -> None:
+    home, away = two_regions()
+    home.put(*(delta(n, Lane(A, n, COUNTER)) for n in range(3)))
+    assert compactor(home, away, shards={"stock:": 3}).compact(COUNTER).folded == 3
+
+
+def test_its_own_settings_decide_when_and_how_much_is_folded() -> None:
+    home, away = two_regions()
+    home.put(*map(delta, range(5)), delta(9, at_ms=home.now_ms - 50))
+    report = compactor(home, away, fold_min=2, fold_max=2, allowed_lateness_ms=100).compact(COUNTER)
+    assert (report.folded, report.commits) == (4, 2)
+    report = compactor(home, away, fold_min=2, fold_max=2, allowed_lateness_ms=0).compact(COUNTER)
+    assert (report.folded, report.commits) == (2, 1)
+
+
+def test_run_visits_the_lanes_in_need_and_no_others() -> None:
+    home, away = two_regions(page_size=2)
+    long_tail, short_tail, stray, done, theirs = (
+        Lane(region, 0, name) for region, name in ((A, "long"), (A, "short"), (A, "stray"), (A, "done"), (B, "long"))
+    )
+    tuned = {"fold_min": 3}
+    for lane in (stray, done):
+        home.put(delta(5, lane))
+        compactor(home, away, clean=False).compact(lane.counter)
+        home.drop(items.delta_key(delta(5, lane)))
+    home.put(delta(1, stray))
+    home.put(*(delta(n, lane) for n in (1, 2, 3) for lane in (long_tail, theirs)))
+    home.put(*(delta(n, short_tail) for n in (1, 2)))
+    home.asked.clear()
+    report = compactor(home, away, **tuned).run()
+    assert (report.lanes, report.folded, report.settled, report.problems) == (2, 3, 1, {})
+    assert written_pks(home) == {items.fold_pk(long_tail), items.fold_pk(stray)}
+    assert [request.after is None for request in home.asked if isinstance(request, Scan)].count(True) == 1
+
+
+def test_run_comes_back_to_clean_what_was_folded() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    for cleaned in (0, 0, 1):
+        assert compactor(home, away).run().cleaned == cleaned
+        home.copy_to(away)
+        home.now_ms += KEEP_MS
+    assert compactor(home, away).run().lanes == 0
+
+
+def test_run_on_an_empty_table_does_nothing() -> None:
+    home, away = two_regions()
+    assert compactor(home, away).run() == Report()
+
+
+def test_run_passes_by_items_that_are_not_ours() -> None:
+    home, away = two_regions()
+    for pk in (
+        "",
+        "delta",
+        "delta#",
+        "delta#x",
+        "delta#eu-west-1#one#a",
+        "delta#eu-west-1#01#a",
+        "order#eu-west-1#0#a",
+    ):
+        home.store([{"pk": {"S": pk}, "sk": {"S": token(1)}, "change": {"N": "1"}}])
+    home.store([{"pk": {"S": "delta#eu-west-1#0#a b"}, "sk": {"S": token(1)}, "change": {"N": "1"}}])
+    home.put(delta(1))
+    report = compactor(home, away).run()
+    assert (report.lanes, report.folded) == (1, 1)
+
+
+@pytest.mark.parametrize(("mine", "other"), [(A, B), (B, A)])
+def test_it_writes_nothing_for_another_regions_lane_and_nothing_in_another_region(mine: str, other: str) -> None:
+    tables = dict(zip((A, B), two_regions(), strict=True))
+    for n, region in enumerate((A, B, A, B)):
+        for table in tables.values():
+            table.put(delta(n, Lane(region, 0, COUNTER)))
+    for table in tables.values():
+        compactor(table, tables[B if table is tables[A] else A], region=A, regions=(A,), clean=False)
+    shipped = Compactor(settings(mine), clock=lambda: tables[mine].now_ms, tables=tables)
+    for table in tables.values():
+        table.asked.clear()
+    for _ in range(3):
+        shipped.run()
+        shipped.compact(COUNTER)
+        tables[mine].copy_to(tables[other], items.checkpoint_key(Lane(mine, 0, COUNTER)))
+        tables[mine].now_ms += KEEP_MS
+    shipped.rebuild(COUNTER)
+    shipped.verify(COUNTER)
+    assert written_pks(tables[mine]) == {f"fold#{mine}#0#{COUNTER}", f"delta#{mine}#0#{COUNTER}"}
+    assert written_pks(tables[other]) == set()
+
+
+def test_a_lane_where_another_compactor_won_is_left_to_the_next_run_and_is_no_problem() -> None:
+    class Contended(Region):
+        def answer(self, request: Request, /) -> Any:
+            return False if isinstance(request, Transact) else super().answer(request)
+
+    home, away = Contended(), Region()
+    home.put(delta(1))
+    before = dict(home.items)
+    assert compactor(home, away).run() == Report(lanes=1, gave_up=1)
+    assert compactor(home, away).compact(COUNTER) == Report(lanes=1, gave_up=1)
+    assert home.items == before
+
+
+def test_a_commit_whose_outcome_is_unknown_is_a_problem_and_the_next_run_goes_on() -> None:
+    class Lossy(Region):
+        lost = False
+
+        def answer(self, request: Request, /) -> Any:
+            answer = super().answer(request)
+            if isinstance(request, Transact) and not self.lost:
+                self.lost = True
+                raise Unavailable("the answer was lost")
+            return answer
+
+    home, away = Lossy(), Region()
+    home.put(delta(1))
+    assert list(compactor(home, away).run().problems) == [LANE]
+    home.put(delta(2))
+    assert compactor(home, away).run().folded == 1
+    assert value(home) == {1, 2}
+
+
+def test_a_table_that_does_not_answer_the_scan_fails_the_run() -> None:
+    home, away = two_regions()
+    home.down = True
+    with pytest.raises(Unavailable):
+        compactor(home, away).run()
+
+
+def test_compact_raises_what_run_reports() -> None:
+    home, away = two_regions()
+    home.down = True
+    with pytest.raises(Unavailable):
+        compactor(home, away).compact(COUNTER)
+
+
+@pytest.mark.parametrize("name", ["", "a b", None])
+def test_a_name_that_is_no_counter_is_refused_and_nothing_is_sent(name: Any) -> None:
+    home, away = two_regions()
+    mine = compactor(home, away)
+    for call in (mine.compact, mine.verify, mine.rebuild):
+        with pytest.raises(InvalidCounter):
+            call(name)
+    assert home.asked == away.asked == []
+
+
+def test_compacting_again_and_again_changes_no_value() -> None:
+    home, away = two_regions()
+    home.put(*map(delta, range(9)))
+    for _ in range(4):
+        compact_for_long(home, away)
+        assert value(home) == value(away) == set(range(9))

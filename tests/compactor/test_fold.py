@@ -1,0 +1,128 @@
+"""The program `fold`, request by request."""
+
+from typing import Any
+
+import pytest
+
+from compactor.fold import fold
+from compactor.report import Tally
+from ledger import items, tokens
+from ledger.requests import Absent, DeleteMany, Get, Now, Program, Put, Query, Transact
+from ledger.values import Checkpoint, Segment
+from tests.support import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value
+
+CUTOFF = tokens.last_of(NOW_MS - LATENESS_MS)
+
+
+def folding(tally: Tally | None = None, **changed: Any) -> Program[Checkpoint | None]:
+    tuned = {"allowed_lateness_ms": LATENESS_MS, "fold_min": 1, "fold_max": 8} | changed
+    return fold(LANE, tally or Tally(), **tuned)
+
+
+def test_it_begins_then_fixes_the_cutoff_then_queries_then_commits_and_again() -> None:
+    table = Region()
+    table.put(delta(1), delta(2))
+    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 1, token(2), NOW_MS)
+    tally = Tally()
+    assert table.run(folding(tally)) == checkpoint
+    assert table.asked == [
+        Get(items.checkpoint_key(LANE), True),
+        Query(items.fold_pk(LANE), "segment#", "segment$", 1, True),
+        Now(),
+        Query(items.delta_pk(LANE), None, CUTOFF, 8, True),
+        Transact(
+            (
+                Put(items.checkpoint_item(checkpoint), Absent()),
+                Put(items.segment_item(Segment.of(LANE, token(2), 1, [delta(1), delta(2)])), Absent()),
+            )
+        ),
+        Get(items.checkpoint_key(LANE), True),
+        Get(items.segment_key(LANE, token(2), 1), True),
+        Now(),
+        Query(items.delta_pk(LANE), token(2), CUTOFF, 8, True),
+    ]
+    assert (tally.folded, tally.commits) == (2, 1)
+
+
+def test_the_deltas_are_not_touched() -> None:
+    table = Region()
+    table.put(delta(1), delta(2))
+    table.run(folding())
+    assert {items.delta_key(delta(n)) for n in (1, 2)} <= set(table.items)
+    assert not any(isinstance(request, DeleteMany) for request in table.asked)
+
+
+@pytest.mark.parametrize(("at_ms", "folded"), [(NOW_MS - LATENESS_MS, 1), (NOW_MS - LATENESS_MS + 1, 0)])
+def test_a_delta_younger_than_the_allowed_lateness_is_left_in_the_tail(at_ms: int, folded: int) -> None:
+    table, tally = Region(), Tally()
+    table.put(delta(1, at_ms=at_ms))
+    table.run(folding(tally))
+    assert tally.folded == folded
+    assert value(table) == {1}
+
+
+def test_fewer_than_fold_min_are_left() -> None:
+    table, tally = Region(), Tally()
+    table.put(delta(1), delta(2))
+    assert table.run(folding(tally, fold_min=3)) is None
+    assert tally == Tally()
+    table.put(delta(3))
+    table.run(folding(tally, fold_min=3))
+    assert tally.folded == 3
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_at_most_fold_max_make_a_commit_and_the_rest_the_next(page_size: int) -> None:
+    table, tally = Region(page_size=page_size), Tally()
+    table.put(*map(delta, range(1, 8)))
+    table.run(folding(tally, fold_max=3, fold_min=2))
+    segments = [items.segment_of(LANE, item) for key, item in table.items.items() if key.sk.startswith("segment#")]
+    assert [(segment.hi, segment.version, summed(segment.total)) for segment in segments] == [
+        (token(3), 1, {1, 2, 3}),
+        (token(6), 2, {4, 5, 6}),
+    ]
+    assert (tally.folded, tally.commits) == (6, 2)
+    assert value(table) == set(range(1, 8))
+
+
+def test_the_commits_of_one_visit_are_bounded_and_the_checkpoint_returned_is_the_last() -> None:
+    table, tally = Region(), Tally()
+    table.put(*map(delta, range(1, 6)))
+    checkpoint = table.run(folding(tally, fold_max=1, commits_max=3))
+    assert checkpoint is not None
+    assert (tally.commits, checkpoint.version, checkpoint.watermark) == (3, 3, token(3))
+
+
+def test_a_cutoff_before_the_watermark_folds_nothing() -> None:
+    table, tally = Region(), Tally()
+    table.put(delta(5))
+    table.run(folding())
+    table.put(delta(3), delta(6))
+    table.now_ms = 4_000 + LATENESS_MS
+    checkpoint = table.run(folding(tally))
+    assert checkpoint is not None
+    assert (checkpoint.version, tally) == (1, Tally())
+
+
+@pytest.mark.parametrize("now_ms", [LATENESS_MS - 1, -1, tokens.TIME_MS_MAX + LATENESS_MS + 1])
+def test_a_clock_that_says_nothing_about_lateness_folds_nothing(now_ms: int) -> None:
+    table, tally = Region(), Tally()
+    table.put(delta(1))
+    table.now_ms = now_ms
+    assert table.run(folding(tally)) is None
+    assert tally == Tally()
+
+
+def test_a_clock_far_ahead_takes_no_watermark_above_the_last_delta() -> None:
+    table = Region()
+    table.put(delta(1), delta(2))
+    table.now_ms = tokens.TIME_MS_MAX
+    checkpoint = table.run(folding())
+    assert checkpoint is not None
+    assert checkpoint.watermark == token(2)
+
+
+def test_the_largest_segment_fits_an_item_with_room() -> None:
+    data = Segment.of(LANE, token(2), 1, [delta(1)]).data
+    assert len(data) == 24
+    assert 16_000 * 24 + 1_024 < 400 * 1_024

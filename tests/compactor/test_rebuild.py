@@ -1,0 +1,269 @@
+"""rebuild: a checkpoint from the segments alone, after damage and after a backup that held half a transaction."""
+
+from collections.abc import Callable
+
+import pytest
+
+from compactor.fold import fold
+from compactor.rebuild import rebuild
+from compactor.report import Tally
+from compactor.settle import settle
+from ledger import items
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged
+from ledger.requests import Absent, DeleteMany, Get, Item, Key, Now, Program, Put, Query, Transact, VersionIs
+from ledger.values import Checkpoint, CleanNote, Lane, Segment
+from tests.support import (
+    COUNTER,
+    KEEP_MS,
+    LANE,
+    NOW_MS,
+    Region,
+    compact_for_long,
+    compactor,
+    delta,
+    token,
+    two_regions,
+    value,
+)
+
+CHECKPOINT, NOTE = items.checkpoint_key(LANE), items.note_key(LANE)
+
+
+def lane_of_four_versions() -> tuple[Region, Region, list[dict[Key, Item]]]:
+    """Folded 2, 4 and 6, settled 3; 5 is a stray and 7 the tail. And the table as it was after each version."""
+    home, away = two_regions()
+    home.put(delta(2), delta(4), delta(6))
+    states = [dict(home.items)]
+    for number in (1, 2, 3):
+        home.run(_fold_one())
+        assert number == len(states)
+        states.append(dict(home.items))
+    home.put(delta(3))
+    home.run(settle(LANE, Tally(), token(6), fold_max=8))
+    states.append(dict(home.items))
+    home.put(delta(5), delta(7))
+    home.asked.clear()
+    return home, away, states
+
+
+def _fold_one() -> Program[Checkpoint | None]:
+    return fold(LANE, Tally(), allowed_lateness_ms=0, fold_min=1, fold_max=1, commits_max=1)
+
+
+EVERYTHING = {2, 3, 4, 5, 6, 7}
+
+
+def test_it_reads_checkpoint_note_and_all_segments_then_deletes_the_note_then_writes_a_version_above_all() -> None:
+    home, _, _ = lane_of_four_versions()
+    home.store([items.note_item(CleanNote(LANE, 9, NOW_MS))])
+    rebuilt = home.run(rebuild(LANE))
+    expected = Checkpoint(LANE, 4**2 + 4**3 + 4**4 + 4**6, 4, token(6), 10, token(6), NOW_MS)
+    assert rebuilt == expected
+    assert home.asked == [
+        Get(CHECKPOINT, True),
+        Get(NOTE, True),
+        Query(items.fold_pk(LANE), "segment#", "segment$", None, True),
+        Now(),
+        DeleteMany((NOTE,)),
+        Transact(
+            (
+                Put(items.checkpoint_item(expected), VersionIs(4)),
+                Put(items.segment_item(Segment.of(LANE, token(6), 10, ())), Absent()),
+            )
+        ),
+    ]
+
+
+def test_a_lane_that_was_never_folded_stays_as_it_is() -> None:
+    home = Region()
+    home.put(delta(1))
+    before = dict(home.items)
+    assert home.run(rebuild(LANE)) is None
+    assert home.items == before
+
+
+def _no_checkpoint(home: Region) -> None:
+    home.drop(CHECKPOINT)
+
+
+def _damaged_checkpoint(home: Region) -> None:
+    home.store([{"pk": {"S": CHECKPOINT.pk}, "sk": {"S": CHECKPOINT.sk}}])
+
+
+def _wrong_total(home: Region) -> None:
+    home.store([{**home.items[CHECKPOINT], "total": {"N": "7"}}])
+
+
+def _wrong_watermark(home: Region) -> None:
+    home.store([{**home.items[CHECKPOINT], "watermark": {"S": token(9)}}])
+
+
+def _version_far_ahead(home: Region) -> None:
+    home.store([{**home.items[CHECKPOINT], "version": {"N": "99"}}])
+
+
+def _version_behind(home: Region) -> None:
+    home.store([{**home.items[CHECKPOINT], "version": {"N": "1"}}])
+
+
+def _version_no_number(home: Region) -> None:
+    home.store([{**home.items[CHECKPOINT], "version": {"S": "four"}}])
+
+
+def _no_last_segment_of_the_settle(home: Region) -> None:
+    home.drop(items.segment_key(LANE, token(6), 4))
+
+
+def _damaged_note(home: Region) -> None:
+    home.store([{"pk": {"S": NOTE.pk}, "sk": {"S": NOTE.sk}, "version": {"N": "99"}}])
+
+
+def _note_ahead(home: Region) -> None:
+    home.store([items.note_item(CleanNote(LANE, 50, 0))])
+
+
+DAMAGES = [
+    _no_checkpoint,
+    _damaged_checkpoint,
+    _wrong_total,
+    _wrong_watermark,
+    _version_far_ahead,
+    _version_behind,
+    _version_no_number,
+    _no_last_segment_of_the_settle,
+    _damaged_note,
+    _note_ahead,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__[1:])
+def test_after_it_and_a_compaction_the_counter_is_exact(damage: Callable[[Region], None]) -> None:
+    home, away, _ = lane_of_four_versions()
+    damage(home)
+    compactor(home, away).rebuild(COUNTER)
+    compact_for_long(home, away, 3)
+    assert value(home) == value(away) == EVERYTHING
+    assert compactor(home, away).verify(COUNTER).differences == ()
+
+
+@pytest.mark.parametrize("checkpoint_is_of", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("segments_upto", [0, 1, 2, 3, 4])
+def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact(
+    checkpoint_is_of: int, segments_upto: int
+) -> None:
+    """A restored table holds every delta (nothing was cleaned), and half of a transaction or an older checkpoint."""
+    home, _, states = lane_of_four_versions()
+    restored, away = two_regions()
+    restored.put(*map(delta, sorted(EVERYTHING)))
+    if checkpoint_is_of:
+        restored.store([states[checkpoint_is_of][CHECKPOINT]])
+    restored.store(
+        item for key, item in home.items.items() if key.sk.startswith("segment#") and int(key.sk[-10:]) <= segments_upto
+    )
+    if checkpoint_is_of > 1 and not segments_upto:  # not half a transaction: whole segments are lost
+        with pytest.raises(LaneDamaged):
+            compactor(restored, away).rebuild(COUNTER)
+        return
+    compactor(restored, away).rebuild(COUNTER)
+    compact_for_long(restored, away)
+    assert value(restored) == value(away) == EVERYTHING
+    assert compactor(restored, away).verify(COUNTER).differences == ()
+
+
+def test_its_version_is_above_every_segment_also_one_settled_under_an_older_hi() -> None:
+    home, away, _ = lane_of_four_versions()
+    home.drop(CHECKPOINT)
+    compactor(home, away).rebuild(COUNTER)
+    assert home.items[CHECKPOINT]["version"] == {"N": "5"}
+
+
+def test_what_was_cleaned_stays_counted() -> None:
+    home, away, _ = lane_of_four_versions()
+    compact_for_long(home, away, 3)
+    home.drop(CHECKPOINT)
+    assert compactor(home, away).rebuild(COUNTER) == {LANE: sum(4**n for n in EVERYTHING)}
+    assert value(home) == EVERYTHING
+
+
+def test_the_next_clean_starts_from_a_new_note() -> None:
+    home, away, _ = lane_of_four_versions()
+    home.copy_to(away)
+    compactor(home, away).compact(COUNTER)
+    home.now_ms += KEEP_MS
+    compactor(home, away).rebuild(COUNTER)
+    home.copy_to(away)
+    assert compactor(home, away).compact(COUNTER).cleaned == 0
+
+
+def test_it_can_be_repeated() -> None:
+    home, away, _ = lane_of_four_versions()
+    compactor(home, away).rebuild(COUNTER)
+    first = dict(home.items)[CHECKPOINT]
+    compactor(home, away).rebuild(COUNTER)
+    second = home.items[CHECKPOINT]
+    assert int(second["version"]["N"]) == int(first["version"]["N"]) + 1
+    assert second["total"] == first["total"]
+
+
+def test_a_compactor_at_work_makes_it_give_up() -> None:
+    home, away, _ = lane_of_four_versions()
+    program = rebuild(LANE)
+    request = next(program)
+    while not isinstance(request, Transact):
+        request = program.send(home.now() if isinstance(request, Now) else home.answer(request))
+    compactor(home, away).compact(COUNTER)
+    with pytest.raises(GaveUp):
+        program.send(home.answer(request))
+    assert value(home) == EVERYTHING
+
+
+def _token_in_two_segments(home: Region) -> None:
+    home.store([items.segment_item(Segment.of(LANE, token(6), 7, [delta(6)]))])
+
+
+def _token_outside_its_range(home: Region) -> None:
+    home.store([items.segment_item(Segment.of(LANE, token(6), 7, [delta(1)]))])
+
+
+@pytest.mark.parametrize("damage", [_token_in_two_segments, _token_outside_its_range])
+def test_segments_that_contradict_each_other_are_damage_and_nothing_is_written(
+    damage: Callable[[Region], None],
+) -> None:
+    home, _, _ = lane_of_four_versions()
+    damage(home)
+    home.store([items.note_item(CleanNote(LANE, 1, 0))])
+    before = dict(home.items)
+    with pytest.raises(LaneDamaged):
+        home.run(rebuild(LANE))
+    assert home.items == before
+
+
+@pytest.mark.parametrize(
+    ("sk", "entries"),
+    [
+        (f"segment#{token(6)}#0000000003", {"B": b"short"}),
+        (f"segment#{token(6)}#0000000003", {"S": ""}),
+        (f"segment#{token(6)}#3", {"B": b""}),
+        ("segment#junk", {"B": b""}),
+        (f"segment#{token(1)}#0000000009", {"B": Segment.of(LANE, token(2), 1, [delta(2)]).data}),
+        (f"segment#{token(6)}#0000000009", {"B": Segment.of(LANE, token(6), 1, [delta(5), delta(6)]).data[::-1]}),
+    ],
+)
+def test_a_damaged_segment_is_named_and_nothing_is_written(sk: str, entries: dict[str, object]) -> None:
+    home, _, _ = lane_of_four_versions()
+    home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": sk}, "entries": entries}])
+    before = dict(home.items)
+    with pytest.raises(DamagedItem) as raised:
+        home.run(rebuild(LANE))
+    assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), sk)
+    assert home.items == before
+
+
+def test_it_does_every_lane_of_its_own_region_and_no_other() -> None:
+    home, away = two_regions()
+    shards = {"stock:": 2}
+    lanes = [Lane("eu-west-1", 0, COUNTER), Lane("eu-west-1", 1, COUNTER), Lane("us-east-1", 0, COUNTER)]
+    home.put(*(delta(n, lane) for n, lane in enumerate(lanes)))
+    compactor(home, away, shards=shards).compact(COUNTER)
+    assert compactor(home, away, shards=shards).rebuild(COUNTER) == {lanes[0]: 1, lanes[1]: 4}
+    assert not any(key.pk.startswith("fold#us-east-1") for key in home.items)

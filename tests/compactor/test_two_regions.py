@@ -1,0 +1,210 @@
+"""Two Regions: items that arrive in any order, fail-over, lag, and deltas that come back."""
+
+from collections.abc import Callable
+
+import pytest
+
+from ledger import Ledger, items
+from ledger.requests import Item
+from reader.read import read
+from tests.support import (
+    COUNTER,
+    KEEP_MS,
+    LANE,
+    LATENESS_MS,
+    READ_MS,
+    A,
+    B,
+    Process,
+    Region,
+    Scene,
+    compact_for_long,
+    compactor,
+    delta,
+    every_order,
+    settings,
+    steps,
+    summed,
+    token,
+    two_regions,
+    value,
+)
+
+
+def arriving(away: Region, item: Item) -> Process[None]:
+    """An item arrives in the other Region, unless a newer one did."""
+    there = away.items.get(items.key_of(item))
+    if (items.version_of(there) or 0) <= (items.version_of(item) or 0):
+        away.store([item])
+    yield "arrived"
+
+
+def reading_in(away: Region) -> Process[None]:
+    _, [lane_sum] = yield from steps(read([LANE], consistent=True, read_time_max_ms=READ_MS), away)
+    assert lane_sum.count == len(summed(lane_sum.value))
+
+
+def test_whatever_arrives_first_a_read_in_the_other_region_is_a_true_sum() -> None:
+    """The checkpoints of two commits, a segment and three deltas, one of them settled, on their way to Region B."""
+    home, _ = two_regions()
+    checkpoint = items.checkpoint_key(LANE)
+    home.put(delta(2))
+    compactor(home, Region()).compact(COUNTER)
+    first = home.items[checkpoint]
+    home.put(delta(1), delta(3))
+    compactor(home, Region()).compact(COUNTER)
+    sent = (first, *(home.items[key] for key in (checkpoint, *(items.delta_key(delta(n)) for n in (1, 2, 3)))))
+
+    def make() -> Scene:
+        _, away = two_regions()
+
+        def check() -> None:
+            version = items.version_of(away.items.get(checkpoint)) or 0
+            arrived = {n for n in (1, 2, 3) if items.delta_key(delta(n)) in away.items}
+            counted = {0: set(), 1: {2}, 3: {1, 2, 3}}[version]
+            late = {1} if version == 1 else set()  # a stray until the other checkpoint arrives
+            assert value(away, B) == counted | (arrived - late)
+
+        return [away], [reading_in(away), *(arriving(away, item) for item in sent)], check
+
+    assert every_order(make) > 300
+
+
+def test_a_read_in_the_other_region_that_lasts_through_everything_is_a_true_sum() -> None:
+    """Home folds, notes and, `keep` later, deletes; checkpoint and deletes reach Region B one by one meanwhile."""
+
+    def make() -> Scene:
+        home, away = two_regions()
+        home.put(delta(1))
+        home.copy_to(away)
+
+        def compacting() -> Process[None]:
+            for _ in range(3):
+                compactor(home, away).compact(COUNTER)
+                for region in (home, away):
+                    region.now_ms += KEEP_MS
+                    region.steady_ms += KEEP_MS
+                yield "waited"
+
+        def replicating() -> Process[None]:
+            for _ in range(2):
+                for key in (items.checkpoint_key(LANE), items.delta_key(delta(1))):
+                    home.copy_to(away, key)
+                    yield "arrived"
+
+        def check() -> None:
+            assert value(away, B) == value(home) == {1}
+
+        return [home, away], [compacting(), replicating(), reading_in(away)], check
+
+    assert every_order(make) > 300
+
+
+def test_a_fail_over_retry_counts_once_whichever_region_had_it_first() -> None:
+    home, away = two_regions()
+    at_home, failed_over = (Ledger(settings(r), table=t, clock=lambda: 0) for r, t in ((A, home), (B, away)))
+    lost = at_home.prepare(COUNTER, 4)
+    assert failed_over.apply(lost).outcome == "recorded"
+    assert at_home.apply(lost).outcome == "recorded"
+    assert value(home) == value(away, B) == {1}
+    compact_for_long(home, away, 3)
+    assert value(home) == value(away, B) == {1}
+    assert not any(key.pk.startswith("delta#us-east-1") for key in (*home.items, *away.items))
+
+
+def test_a_change_that_only_the_other_region_acknowledged_counts_at_home_once_it_arrives() -> None:
+    home, away = two_regions()
+    home.put(delta(2))
+    compact_for_long(home, away)
+    away.put(delta(1))  # acknowledged there; at home it will be a stray
+    assert value(home) == value(away, B) == {2}
+    away.copy_to(home, items.delta_key(delta(1)))
+    assert compactor(home, away).compact(COUNTER).settled == 1
+    home.copy_to(away)
+    assert value(home) == value(away, B) == {1, 2}
+
+
+def _lags(away: Region) -> None:
+    away.drop(items.checkpoint_key(LANE))
+
+
+def _is_down(away: Region) -> None:
+    away.down = True
+
+
+@pytest.mark.parametrize("trouble", [_lags, _is_down])
+def test_a_region_in_trouble_postpones_the_clean_and_nothing_else(trouble: Callable[[Region], None]) -> None:
+    home, away = two_regions()
+    home.put(delta(2))
+    compactor(home, away, clean=False).compact(COUNTER)
+    home.copy_to(away)
+    trouble(away)
+    for n in range(3):
+        home.put(delta(n * 2 + 4), delta(n * 2 + 1))
+        home.now_ms += KEEP_MS
+        report = compactor(home, away).compact(COUNTER)
+        assert (report.folded, report.settled, report.cleaned, report.postponed) == (1, 1, 0, 1)
+    assert value(home) == {1, 2, 3, 4, 5, 6, 8}
+    away.down = False
+    reports = compact_for_long(home, away, 3)
+    assert reports.cleaned == 7
+    assert value(home) == value(away, B) == {1, 2, 3, 4, 5, 6, 8}
+
+
+def test_a_region_cut_off_for_a_day_reads_true_sums_before_and_after_it_comes_back() -> None:
+    home, away = two_regions()
+    home.put(delta(1), delta(2))
+    home.copy_to(away)
+    for _ in range(24):
+        home.now_ms += 3_600_000
+        away.now_ms += 3_600_000
+        compactor(home, away).compact(COUNTER)
+        assert value(away, B) == {1, 2}
+    assert items.delta_key(delta(1)) in home.items
+    home.copy_to(away)
+    compact_for_long(home, away, 2)
+    assert value(home) == value(away, B) == {1, 2}
+    assert items.delta_key(delta(1)) not in home.items
+
+
+def test_a_delta_that_comes_back_a_year_later_counts_no_second_time_and_is_cleaned_again() -> None:
+    home, away = two_regions()
+    home.put(delta(1), delta(2))
+    assert compact_for_long(home, away, 3).cleaned == 2
+    for region in (home, away):
+        region.now_ms += 365 * 24 * 3_600_000
+    away.drop(items.delta_key(delta(1)))
+    away.put(delta(1))
+    assert value(away, B) == {1, 2}
+    report = compact_for_long(home, away)
+    assert (report.settled, report.cleaned) == (0, 2)  # delta 2 never left Region B
+    assert value(home) == value(away, B) == {1, 2}
+
+
+def test_a_retry_with_another_change_after_the_clean_is_kept_and_told_and_does_not_count() -> None:
+    home, away = two_regions()
+    home.put(delta(1), delta(2))
+    compact_for_long(home, away, 3)
+    home.store([{"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": token(1)}, "change": {"N": "99"}}])
+    report = compactor(home, away).compact(COUNTER)
+    assert report.conflicts == (token(1),)
+    assert items.delta_key(delta(1)) in home.items
+    assert value(home) == {1, 2}
+
+
+def test_each_region_compacts_its_own_lanes_and_the_values_agree() -> None:
+    home, away = two_regions()
+    ledgers = {A: Ledger(settings(A), table=home, clock=lambda: 0), B: Ledger(settings(B), table=away, clock=lambda: 0)}
+    for n, region in enumerate((A, B, A, B)):
+        ledgers[region].add(COUNTER, 4**n)
+    for n, region in enumerate((A, B, A, B), start=4):
+        ledgers["us-east-1" if region == A else A].add(COUNTER, 4**n, region=region)
+    for _ in range(2):
+        home.copy_to(away)
+        away.copy_to(home)
+        for mine, other, region in ((home, away, A), (away, home, B)):
+            compactor(mine, other, region=region).run()
+            mine.now_ms += LATENESS_MS
+    home.copy_to(away, *(key for key in home.items if key.pk.startswith(f"fold#{A}")))
+    away.copy_to(home, *(key for key in away.items if key.pk.startswith(f"fold#{B}")))
+    assert value(home) == value(away, B) == set(range(8))

@@ -1,0 +1,191 @@
+"""verify: a counter recounted, and every difference told."""
+
+import pytest
+
+from compactor.commit import LANDING_MAX_MS
+from compactor.verify import verify
+from ledger import items
+from ledger.errors import DamagedItem, GaveUp
+from ledger.requests import DeleteMany, Get, Put, Transact
+from ledger.values import Delta, Lane, Segment
+from tests.support import (
+    COUNTER,
+    LANE,
+    B,
+    Region,
+    compact_for_long,
+    compactor,
+    delta,
+    summed,
+    token,
+    two_regions,
+    value,
+)
+
+CHECKPOINT = items.checkpoint_key(LANE)
+
+
+def folded() -> tuple[Region, Region]:
+    """Folded 2 and 4 one by one, settled 1, tail 5."""
+    home, away = two_regions(page_size=2)
+    home.put(delta(2), delta(4))
+    compactor(home, away, fold_max=1).compact(COUNTER)
+    home.put(delta(1))
+    compactor(home, away).compact(COUNTER)
+    home.put(delta(5))
+    return home, away
+
+
+def differences(home: Region) -> tuple[str, ...]:
+    return home.run(verify(LANE)).differences
+
+
+def test_a_healthy_lane_has_no_difference_and_its_value_is_recounted() -> None:
+    home, _ = folded()
+    check = home.run(verify(LANE))
+    assert check.value is not None
+    assert summed(check.value) == {1, 2, 4, 5} == value(home)
+    assert (check.pending, check.strays, check.differences) == (1, 0, ())
+
+
+def test_a_lane_that_was_never_folded_is_its_tail() -> None:
+    home = Region()
+    home.put(delta(1), delta(2))
+    check = home.run(verify(LANE))
+    assert (check.value, check.pending, check.strays, check.differences) == (20, 2, 0, ())
+
+
+def test_strays_are_counted_and_are_no_difference() -> None:
+    home, _ = folded()
+    home.put(delta(0), delta(3))
+    check = home.run(verify(LANE))
+    assert check.value is not None
+    assert summed(check.value) == {0, 1, 2, 3, 4, 5}
+    assert (check.strays, check.differences) == (2, ())
+
+
+def test_it_is_the_same_after_everything_was_cleaned() -> None:
+    home, away = folded()
+    compact_for_long(home, away, 3)
+    check = home.run(verify(LANE))
+    assert (check.value, check.pending, check.differences) == (4 + 16 + 256 + 1024, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("attribute", "wrong"),
+    [("total", {"N": "7"}), ("count", {"N": "9"}), ("watermark", {"S": token(3)}), ("watermark", {"S": token(9)})],
+)
+def test_a_checkpoint_that_is_not_the_sum_of_its_segments_is_told(attribute: str, wrong: dict[str, str]) -> None:
+    home, _ = folded()
+    home.store([{**home.items[CHECKPOINT], attribute: wrong}])
+    [difference] = differences(home)
+    assert f"checkpoint's {attribute} is {next(iter(wrong.values()))}" in difference
+
+
+def test_a_segment_that_is_missing_is_told() -> None:
+    home, _ = folded()
+    home.drop(items.segment_key(LANE, token(2), 1))
+    assert any("total" in difference for difference in differences(home))
+    assert any("count" in difference for difference in differences(home))
+
+
+def test_a_missing_last_segment_is_told_once_no_commit_can_be_landing() -> None:
+    home, _ = folded()
+    home.drop(items.segment_key(LANE, token(2), 3))
+    with pytest.raises(GaveUp):
+        home.run(verify(LANE))
+    home.now_ms += LANDING_MAX_MS
+    check = home.run(verify(LANE))
+    assert len(check.differences) == 1
+    assert check.value is None
+
+
+def test_a_token_in_two_segments_is_told() -> None:
+    home, _ = folded()
+    home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(4)]))])
+    [difference] = differences(home)
+    assert "lists a delta twice" in difference
+
+
+def test_a_token_filed_outside_its_range_is_told() -> None:
+    home, _ = folded()
+    home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(1)]))])
+    assert differences(home)
+
+
+def test_a_delta_with_another_change_than_its_segment_is_told() -> None:
+    home, _ = folded()
+    home.put(Delta(LANE, token(2), 99))
+    [difference] = differences(home)
+    assert token(2) in difference
+    assert "99" in difference
+    assert str(4**2) in difference
+
+
+def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> None:
+    home, away = folded()
+    home.put(delta(0))
+    program, began = verify(LANE), False
+    request = next(program)
+    try:
+        while True:
+            answer = home.answer(request)
+            if not began and request == Get(items.segment_key(LANE, token(2), 3)):
+                began = True
+                compactor(home, away).compact(COUNTER)  # folds 5 and settles 0, right after begin
+            request = program.send(answer)
+    except StopIteration as end:
+        check = end.value
+    assert began
+    assert (summed(check.value), check.differences) == ({0, 1, 2, 4, 5}, ())
+
+
+def test_it_writes_nothing() -> None:
+    home, away = folded()
+    home.asked.clear()
+    compactor(home, away).verify(COUNTER)
+    assert not any(isinstance(request, Put | Transact | DeleteMany) for request in (*home.asked, *away.asked))
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": "junk"}, "change": {"N": "1"}},
+        {"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": "!below"}, "change": {"N": "1"}},
+        {"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": "checkpoint"}, "total": {"N": "1"}},
+        {"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": f"segment#{token(2)}#0000000001"}},
+    ],
+    ids=["above the watermark", "below it", "checkpoint", "segment"],
+)
+def test_a_damaged_item_is_named(item: dict[str, dict[str, str]]) -> None:
+    home, _ = folded()
+    home.store([item])
+    with pytest.raises(DamagedItem) as raised:
+        home.run(verify(LANE))
+    assert (raised.value.pk, raised.value.sk) == (item["pk"]["S"], item["sk"]["S"])
+
+
+def test_a_counter_is_verified_in_all_its_regions_each_lane_at_home() -> None:
+    home, away = folded()
+    other = Lane(B, 0, COUNTER)
+    away.put(delta(7, other), delta(8, other))
+    compactor(away, home, region=B)  # nothing folded there yet
+    verification = compactor(home, away).verify(COUNTER)
+    assert [lane.lane for lane in verification.lanes] == [LANE, other]
+    assert verification.value is not None
+    assert summed(verification.value) == {1, 2, 4, 5, 7, 8}
+    assert (verification.ok, verification.strays) == (True, 0)
+
+
+def test_a_verification_tells_the_differences_of_every_lane() -> None:
+    home, away = folded()
+    home.store([{**home.items[CHECKPOINT], "total": {"N": "7"}}])
+    verification = compactor(home, away).verify(COUNTER)
+    assert not verification.ok
+    assert len(verification.differences) == 1
+
+
+def test_nobody_guesses_the_value_of_a_counter_of_which_one_lane_cannot_be_recounted() -> None:
+    home, away = folded()
+    home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(4)]))])
+    assert compactor(home, away).verify(COUNTER).value is None

@@ -1,0 +1,263 @@
+"""The cache of `Reader`: how old an answer may be, and one load for many threads."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ledger.errors import DamagedItem, Unavailable
+from ledger.requests import GetMany, Request
+from reader import Reader
+from tests.support import COUNTER, NOW_MS, Region, compactor, delta, settings
+
+TIMEOUT_S = 20
+THREADS = 100
+
+
+def reader(table: Region, ttl: float = 5.0) -> Reader:
+    return Reader(settings(), ttl, table=table, clock=lambda: table.now_ms)
+
+
+def loads(table: Region) -> int:
+    return sum(isinstance(request, GetMany) for request in table.asked)
+
+
+def test_a_value_younger_than_ttl_comes_from_the_cache() -> None:
+    table = Region()
+    cached = reader(table)
+    assert cached.value(COUNTER) == 0
+    table.put(delta(1))
+    table.now_ms += 4_999
+    assert (cached.value(COUNTER), loads(table)) == (0, 1)
+    table.now_ms += 1
+    assert (cached.value(COUNTER), loads(table)) == (4, 2)
+
+
+def test_a_read_asks_the_table_unless_told_how_old_it_may_be() -> None:
+    table = Region()
+    cached = reader(table)
+    assert [cached.read(COUNTER).cached for _ in range(3)] == [False] * 3
+    assert loads(table) == 3
+
+
+def test_a_balance_from_the_cache_says_so_and_keeps_its_time() -> None:
+    table = Region()
+    cached = reader(table)
+    first = cached.read(COUNTER, max_age=5)
+    table.now_ms += 1_000
+    second = cached.read(COUNTER, max_age=5)
+    assert (first.cached, second.cached, second.as_of) == (False, True, first.as_of)
+
+
+def test_what_a_read_found_is_what_value_answers() -> None:
+    table = Region()
+    cached = reader(table)
+    cached.value(COUNTER)
+    table.put(delta(1))
+    cached.read(COUNTER)
+    assert (cached.value(COUNTER), loads(table)) == (4, 2)
+
+
+@pytest.mark.parametrize(("age_ms", "loaded"), [(999, 1), (1_000, 2)])
+def test_a_max_age_below_ttl_decides(age_ms: int, loaded: int) -> None:
+    table = Region()
+    cached = reader(table)
+    cached.value(COUNTER)
+    table.now_ms += age_ms
+    cached.read(COUNTER, max_age=1)
+    assert loads(table) == loaded
+
+
+def test_a_max_age_above_ttl_does_not_make_the_cache_older() -> None:
+    table = Region()
+    cached = reader(table, ttl=1)
+    cached.read(COUNTER, max_age=60)
+    table.now_ms += 1_000
+    assert not cached.read(COUNTER, max_age=60).cached
+
+
+def test_a_ttl_of_0_never_answers_from_the_cache() -> None:
+    table = Region()
+    cached = reader(table, ttl=0)
+    for _ in range(2):
+        cached.value(COUNTER)
+        cached.values([COUNTER])
+        cached.read(COUNTER, max_age=9)
+    assert loads(table) == 6
+
+
+def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_long() -> None:
+    table = Region()
+    cached = reader(table)
+    cached.value(COUNTER)
+    table.put(delta(1))
+    table.now_ms -= 3_600_000
+    assert cached.value(COUNTER) == 4
+    table.put(delta(2))
+    table.now_ms -= 3_600_000
+    assert cached.values([COUNTER]) == {COUNTER: 20}
+    assert loads(table) == 3
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda reader: reader.value(COUNTER),
+        lambda reader: reader.values([COUNTER]),
+        lambda reader: reader.read(COUNTER, max_age=60),
+    ],
+    ids=["value", "values", "read"],
+)
+def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(ask: Callable[[Reader], object]) -> None:
+    class Slow(Region):
+        def answer(self, request: Request, /) -> Any:
+            self.now_ms += 1_000 if isinstance(request, GetMany) else 0
+            return super().answer(request)
+
+    table = Slow()
+    cached = reader(table)
+    ask(cached)
+    table.now_ms += 4_000
+    ask(cached)
+    assert loads(table) == 2
+
+
+def test_values_load_only_what_the_cache_lacks() -> None:
+    table = Region()
+    cached = reader(table)
+    cached.value("a")
+    assert cached.values(["a", "b", "c"]) == {"a": 0, "b": 0, "c": 0}
+    assert [len(r.keys) for r in table.asked if isinstance(r, GetMany)] == [2, 4]  # each has a lane in two Regions
+    cached.values(["a", "b", "c"])
+    cached.value("c")
+    assert loads(table) == 2
+
+
+@pytest.mark.parametrize("start_ms", range(980, 1_001))
+def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(start_ms: int) -> None:
+    """The clock goes on between any two looks at it."""
+    table = Region()
+    ticking = [False]
+
+    def clock() -> int:
+        table.now_ms += ticking[0]
+        return table.now_ms
+
+    cached = Reader(settings(), ttl=1, table=table, clock=clock)
+    for call in (cached.value, lambda counter: cached.values([counter]), lambda counter: cached.read(counter, 0.99)):
+        cached.read(COUNTER)
+        began_ms = table.now_ms
+        ticking[0] = True
+        table.now_ms = began_ms + start_ms
+        call(COUNTER)
+        ticking[0] = False
+
+
+def test_a_failed_load_is_not_kept() -> None:
+    table = Region()
+    cached = reader(table)
+    table.down = True
+    with pytest.raises(Unavailable):
+        cached.value(COUNTER)
+    table.down = False
+    table.put(delta(1))
+    assert cached.value(COUNTER) == 4
+
+
+def test_a_balance_that_was_cached_hides_no_damage_for_longer_than_ttl() -> None:
+    table = Region()
+    table.put(delta(1))
+    cached = reader(table)
+    compactor(table, Region()).compact(COUNTER)
+    assert cached.value(COUNTER) == 4
+    table.store([{"pk": {"S": f"fold#eu-west-1#0#{COUNTER}"}, "sk": {"S": "checkpoint"}}])
+    table.now_ms += 5_000
+    for _ in range(2):
+        with pytest.raises(DamagedItem):
+            cached.value(COUNTER)
+
+
+class Busy(Region):
+    """A table whose first load waits until `released` is set, and a clock that tells how many threads asked it."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__()
+        self.threads, self.everybody = threads, threading.Event()
+        self.came: set[int] = set()
+        self.fail_first = False
+
+    def clock(self) -> int:
+        self.came.add(threading.get_ident())
+        if len(self.came) == self.threads:
+            self.everybody.set()
+        return self.now_ms
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, GetMany):
+            self.asked.append(request)
+            fails = self.fail_first and loads(self) == 1
+            assert self.everybody.wait(TIMEOUT_S)
+            if fails:
+                raise Unavailable("the first load fails")
+        answer = super().answer(request)
+        if isinstance(request, GetMany):
+            self.asked.remove(request)  # told above, when it came
+        return answer
+
+
+def at_once(number: int, call: Callable[[], object]) -> list[object]:
+    """What `number` threads are answered, errors too; fails if one of them hangs."""
+    answers: list[object] = []
+
+    def ask() -> None:
+        try:
+            answers.append(call())
+        except Exception as error:
+            answers.append(error)
+
+    threads = [threading.Thread(target=ask, daemon=True) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(TIMEOUT_S)
+    assert not any(thread.is_alive() for thread in threads)
+    return answers
+
+
+def test_a_hundred_threads_that_ask_at_once_cause_one_load() -> None:
+    table = Busy(THREADS)
+    table.put(delta(1))
+    shared = Reader(settings(), table=table, clock=table.clock)
+    assert at_once(THREADS, lambda: shared.value(COUNTER)) == [4] * THREADS
+    assert loads(table) == 1
+
+
+def test_a_load_that_fails_fails_for_its_thread_alone_and_nobody_hangs() -> None:
+    table = Busy(8)
+    table.fail_first = True
+    table.put(delta(1))
+    shared = Reader(settings(), table=table, clock=table.clock)
+    answers = at_once(8, lambda: shared.value(COUNTER))
+    assert sorted(map(str, answers)) == ["4"] * 7 + ["the first load fails"]
+    assert loads(table) == 2
+
+
+def test_a_thread_that_waits_for_a_load_is_not_given_an_older_balance_than_it_asked_for() -> None:
+    """The load began ten seconds before the second thread asked for a balance of at most five."""
+    began = threading.Event()
+
+    class Loading(Busy):
+        def answer(self, request: Request, /) -> Any:
+            began.set()
+            return super().answer(request)
+
+    table = Loading(2)
+    shared = Reader(settings(), table=table, clock=table.clock)
+    first = threading.Thread(target=shared.value, args=(COUNTER,), daemon=True)
+    first.start()
+    assert began.wait(TIMEOUT_S)
+    table.now_ms += 10_000
+    balance = shared.read(COUNTER, max_age=5)
+    first.join(TIMEOUT_S)
+    assert balance.as_of.timestamp() > (NOW_MS + 5_000) / 1_000

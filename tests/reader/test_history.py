@@ -1,0 +1,163 @@
+"""`history`: every change once, in the order of time, from segments and tail."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from ledger import items
+from ledger.errors import DamagedItem, InvalidCounter, InvalidTime, NotYetReplicated, ReadTooSlow
+from ledger.requests import Get, Now, Query, Request
+from ledger.values import Lane
+from reader import Entry, Reader
+from reader.history import STARTS_MAX, history
+from tests.support import (
+    COUNTER,
+    LANE,
+    READ_MS,
+    A,
+    B,
+    Region,
+    compact_for_long,
+    compactor,
+    delta,
+    settings,
+    token,
+    two_regions,
+)
+
+
+def reader(table: Region, **changed: Any) -> Reader:
+    return Reader(settings(**changed), table=table, clock=lambda: table.now_ms)
+
+
+def second(n: int) -> datetime:
+    return datetime.fromtimestamp(n, UTC)
+
+
+def entry(n: int, region: str = A) -> Entry:
+    return Entry(token(n), second(n), 4**n, region)
+
+
+def folded_settled_and_pending() -> tuple[Region, Region]:
+    """Deltas 2, 4 and 6 folded one by one, 1, 3 and 5 settled afterwards, 7 in the tail."""
+    home, away = two_regions(page_size=2)
+    home.put(*map(delta, (2, 4, 6)))
+    compactor(home, away, fold_max=1).compact(COUNTER)
+    home.put(*map(delta, (1, 3, 5)))
+    compactor(home, away).compact(COUNTER)
+    home.put(delta(7))
+    return home, away
+
+
+def test_the_checkpoint_comes_before_the_segments_and_the_segments_before_the_tail() -> None:
+    table = Region()
+    table.put(delta(1))
+    compactor(table, Region()).compact(COUNTER)
+    table.asked.clear()
+    table.run(history(LANE, consistent=True, read_time_max_ms=READ_MS))
+    assert table.asked == [
+        Now(),
+        Get(items.checkpoint_key(LANE), True),
+        Query(items.fold_pk(LANE), "segment#", "segment$", None, True),
+        Query(items.delta_pk(LANE), token(1), None, None, True),
+        Now(),
+    ]
+
+
+def test_every_change_comes_once_in_the_order_of_time() -> None:
+    home, _ = folded_settled_and_pending()
+    assert list(reader(home).history(COUNTER)) == [entry(n) for n in range(1, 8)]
+
+
+def test_it_stays_the_same_after_the_deltas_are_cleaned() -> None:
+    home, away = folded_settled_and_pending()
+    assert compact_for_long(home, away, 3).cleaned == 7
+    assert list(reader(home).history(COUNTER)) == [entry(n) for n in range(1, 8)]
+    assert list(reader(away, region=B).history(COUNTER)) == [entry(n) for n in range(1, 8)]
+
+
+def test_it_goes_across_regions_and_shards() -> None:
+    home = Region()
+    shards = {"stock:": 2}
+    lanes = [Lane(region, shard, COUNTER) for region in (A, B) for shard in (0, 1)]
+    home.put(*(delta(n, lanes[n % 4]) for n in range(8)))
+    compactor(home, Region(), shards=shards, fold_min=2).compact(COUNTER)
+    home.put(delta(8, lanes[3]))
+    found = list(reader(home, shards=shards).history(COUNTER))
+    assert found == [entry(n, lanes[n % 4].region) for n in range(8)] + [entry(8, B)]
+
+
+def test_since_is_included_and_until_is_not() -> None:
+    home, _ = folded_settled_and_pending()
+    found = reader(home).history(COUNTER, since=second(3), until=second(6))
+    assert [each.token for each in found] == [token(3), token(4), token(5)]
+    elsewhere = second(7).astimezone(timezone(timedelta(hours=-5)))
+    assert list(reader(home).history(COUNTER, since=elsewhere)) == [entry(7)]
+
+
+def test_a_counter_that_nobody_wrote_has_no_history() -> None:
+    assert list(reader(Region()).history("nobody:wrote")) == []
+
+
+def test_an_entry_says_its_time_as_an_aware_datetime() -> None:
+    home, _ = folded_settled_and_pending()
+    assert {each.at.tzinfo for each in reader(home).history(COUNTER)} == {UTC}
+
+
+def test_a_segment_that_has_not_arrived_is_an_error_before_the_first_entry() -> None:
+    home, away = folded_settled_and_pending()
+    home.copy_to(away)
+    missing = next(key for key in home.items if key.sk == f"segment#{token(4)}#0000000002")
+    away.drop(missing)
+    away.asked.clear()
+    with pytest.raises(NotYetReplicated):
+        reader(away, region=B).history(COUNTER)
+    assert sum(request == Get(items.checkpoint_key(LANE)) for request in away.asked) == STARTS_MAX
+    home.copy_to(away, missing)
+    assert len(list(reader(away, region=B).history(COUNTER))) == 7
+
+
+def test_a_segment_that_arrived_before_its_checkpoint_is_left_out() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    compactor(home, away).compact(COUNTER)
+    home.copy_to(away)
+    home.put(delta(2))
+    away.put(delta(2))
+    compactor(home, away).compact(COUNTER)
+    home.copy_to(away, items.segment_key(LANE, token(2), 2))
+    assert list(reader(away, region=B).history(COUNTER)) == [entry(1), entry(2)]
+
+
+def test_a_history_that_takes_too_long_says_so() -> None:
+    class Slow(Region):
+        def answer(self, request: Request, /) -> Any:
+            self.now_ms += READ_MS
+            return super().answer(request)
+
+    with pytest.raises(ReadTooSlow):
+        reader(Slow()).history(COUNTER)
+
+
+def test_a_damaged_segment_is_named() -> None:
+    home, _ = folded_settled_and_pending()
+    sk = f"segment#{token(4)}#0000000002"
+    home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": sk}, "entries": {"B": b"23 bytes, no entry here"}}])
+    with pytest.raises(DamagedItem) as raised:
+        reader(home).history(COUNTER)
+    assert raised.value.sk == sk
+
+
+@pytest.mark.parametrize("bound", ["since", "until"])
+@pytest.mark.parametrize("at", [datetime(2026, 1, 1), "2026-01-01", 1_767_225_600])
+def test_a_bound_that_is_no_aware_datetime_is_refused(bound: str, at: Any) -> None:
+    table = Region()
+    with pytest.raises(InvalidTime, match=bound):
+        reader(table).history(COUNTER, **{bound: at})
+    assert table.asked == []
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidCounter):
+        reader(Region()).history("")
