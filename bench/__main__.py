@@ -5,12 +5,15 @@ from __future__ import annotations
 from rich.console import Console
 
 from bench.figures import add_over_put, import_over_boto3_ms, lives
-from demo.engine import Engine
+from demo.engine import Engine, end_on_signals
 
 
 def main() -> None:
     """Measure, then print. Takes a few minutes; the engine is the demo's."""
+    end_on_signals()
     progress = Console(stderr=True)
+    if not progress.is_terminal:
+        progress.print("measuring: a hot counter of 100,000 changes, then client CPU; a few minutes")
     with Engine() as engine, progress.status("measuring") as status:
         hot, cold, reads = lives(engine, lambda text: status.update(f"hot counter: {text}"))
         status.update("client CPU of an add")

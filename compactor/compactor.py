@@ -16,7 +16,7 @@ from compactor.report import Report, Tally
 from compactor.verify import Verification, verify
 from compactor.visit import visit
 from ledger import clocks
-from ledger.errors import GaveUp, LedgerError
+from ledger.errors import GaveUp, InvalidSettings, LedgerError
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
@@ -45,6 +45,10 @@ class Compactor:
         tables: Mapping[str, Table] | None = None,
     ) -> None:
         self.settings = settings
+        if tables and set(settings.regions) - set(tables):
+            raise InvalidSettings(
+                f"tables lacks {sorted(set(settings.regions) - set(tables))} of regions={settings.regions!r}."
+            )
         self._tables = tables or {r: DynamoTable.of(settings, clients, r) for r in settings.regions}
         self._now = clocks.instants(clock)
 
@@ -68,10 +72,12 @@ class Compactor:
     def verify(self, counter: str) -> Verification:
         """Recount a counter from its segments and deltas, each lane in its own Region; writes nothing.
 
-        Raises GaveUp (a commit was just landing: ask again), DamagedItem and the TableErrors.
+        Raises GaveUp (a commit was just landing: ask again), ReadTooSlow, DamagedItem and the TableErrors.
         """
         lanes = self.settings.lanes_of(counter)
-        return Verification(counter, tuple(self._run(verify(lane), lane.region) for lane in lanes))
+        limit = self.settings.read_time_max_ms
+        checks = (self._run(verify(lane, read_time_max_ms=limit), lane.region) for lane in lanes)
+        return Verification(counter, tuple(checks))
 
     def rebuild(self, counter: str) -> dict[Lane, int]:
         """Recompute the checkpoints of a counter's lanes of this Region from their segments; their new totals.

@@ -8,10 +8,10 @@ contradict each other are LaneDamaged, and nothing is written.
 
 from __future__ import annotations
 
-from compactor.commit import write
+from compactor.commit import LANDING_MAX_MS, write
 from compactor.recount import recount
 from ledger import items
-from ledger.errors import LaneDamaged
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.requests import Absent, DeleteMany, Get, Instant, Item, Now, Program, VersionIs
 from ledger.values import Checkpoint, Lane, Segment
 
@@ -19,9 +19,11 @@ from ledger.values import Checkpoint, Lane, Segment
 def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     """Write a checkpoint that is the sum of the segments; None when there are none, and then no checkpoint either.
 
-    Raises GaveUp (a compactor is at work), LaneDamaged and DamagedItem (nothing written), OutcomeUnknown.
+    Raises GaveUp (a compactor is at work, or was minutes ago), LaneDamaged and DamagedItem (nothing written), and
+    OutcomeUnknown.
     """
     item: Item | None = yield Get(items.checkpoint_key(lane))
+    yield from _give_up_on_a_landing_commit(lane, item)
     noted: Item | None = yield Get(items.note_key(lane))
     sums = yield from recount(lane)
     seen = items.version_of(item)
@@ -39,3 +41,21 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     yield DeleteMany((items.note_key(lane),))
     yield from write(checkpoint, Segment.of(lane, sums.watermark, version, ()), unchanged)
     return checkpoint
+
+
+def _give_up_on_a_landing_commit(lane: Lane, item: Item | None) -> Program[None]:
+    """A young checkpoint whose segment is not there may be half of a commit that is still landing, not damage."""
+    try:
+        checkpoint = items.checkpoint_of(lane, item) if item is not None else None
+    except DamagedItem:
+        return
+    if checkpoint is None:
+        return
+    segment: Item | None = yield Get(items.segment_key(lane, checkpoint.last, checkpoint.version))
+    if segment is not None:
+        return
+    now: Instant = yield Now()
+    if now.wall_ms - checkpoint.committed_ms < LANDING_MAX_MS:
+        raise GaveUp(
+            f"{lane}: version {checkpoint.version} may still be landing. Stop the compactor, wait five minutes."
+        )

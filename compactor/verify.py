@@ -1,7 +1,8 @@
 """The program `verify`: a lane recounted from its segments and deltas, and held against its checkpoint.
 
 Rules: it writes nothing; at home and strongly; begin comes first, so that every segment up to the checkpoint's version
-can be seen; the tail comes right after it, before a folded delta can be cleaned.
+can be seen; the tail comes right after it and its time is bounded, so that no folded delta
+can have been cleaned.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from compactor.commit import begin
 from compactor.listing import look_up
 from compactor.recount import Recount, recount
 from ledger import items
-from ledger.errors import LaneDamaged
+from ledger.errors import LaneDamaged, ReadTooSlow
 from ledger.paging import PAGES_MAX
-from ledger.requests import Page, Program, Query
+from ledger.requests import Instant, Now, Page, Program, Query, in_time
 from ledger.values import Checkpoint, Lane
 
 
@@ -57,11 +58,15 @@ class Verification:
         return not self.differences
 
 
-def verify(lane: Lane) -> Program[LaneCheck]:
-    """Recount one lane. Raises GaveUp (a commit is landing: ask again), DamagedItem and the TableErrors."""
+def verify(lane: Lane, *, read_time_max_ms: int = 60_000) -> Program[LaneCheck]:
+    """Recount one lane. Raises GaveUp (a commit is landing: ask again), ReadTooSlow, DamagedItem, TableErrors."""
     try:
+        began: Instant = yield Now()
         checkpoint = yield from begin(lane)
         tail, pending = yield from _tail(lane, checkpoint)
+        ended: Instant = yield Now()
+        if not in_time(began, ended, read_time_max_ms):
+            raise ReadTooSlow(f"{lane}: reading the tail took longer than {read_time_max_ms} ms. Nothing was written.")
         sums = (yield from recount(lane, versions_upto=checkpoint.version)) if checkpoint else Recount()
     except LaneDamaged as damage:
         return LaneCheck(lane, None, 0, 0, (str(damage),))

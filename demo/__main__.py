@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from demo.engine import EngineMissing
+from demo.engine import EngineMissing, end_on_signals
 from demo.events import (
     WITNESS_CHANGES,
     WITNESSES,
@@ -23,7 +24,7 @@ from demo.events import (
     witness_events,
 )
 from demo.play import Outcome, Play
-from demo.table import summary
+from demo.table import busiest, summary
 
 DEFAULTS = Columns()
 
@@ -45,6 +46,7 @@ def main(
 
     Exit code: 0 when every number of ours is right, 1 when one is wrong, 2 when the events cannot be used.
     """
+    end_on_signals()
     console = Console(highlight=False, soft_wrap=True)
     try:
         shop = read_events(events, Columns(counter, change, key, at), limit) if events else shop_day(seed)
@@ -53,7 +55,8 @@ def main(
         console.print(
             f"{len(shop):,} events of {events or 'a generated shop day'} are counted in two Regions, with\n"
             "redeliveries, lost answers, fail-overs and a partition; compactors and readers run.\n"
-            f"{WITNESSES} witness counters take 4^0 … 4^{WITNESS_CHANGES - 1}: a read of one names what it counted."
+            f"{WITNESSES} witness counters beside them take 4^0 … 4^{WITNESS_CHANGES - 1}: a 2 in base 4 is a change "
+            "counted twice."
         )
         began = time.monotonic()
         outcome = _play(console, played, seed)
@@ -62,9 +65,10 @@ def main(
         raise typer.Exit(2) from None
     console.print(
         f"{outcome.deliveries:,} deliveries ({outcome.redeliveries:,} of them again), {outcome.answers_lost:,} answers "
-        f"lost, {outcome.fail_overs:,} fail-overs, {outcome.partitions} partitions, {time.monotonic() - began:.0f} s"
+        f"lost, fail-overs: {outcome.fail_overs:,}, partitions: {outcome.partitions}; {time.monotonic() - began:.0f} s"
     )
     console.print(summary(outcome))
+    console.print(busiest(outcome))
     for design in outcome.designs:
         if outcome.reads[design.name].example:
             console.print(f"{design.name}, for example: {outcome.reads[design.name].example}")
@@ -76,20 +80,31 @@ def main(
 
 def _play(console: Console, played: list[Event], seed: int) -> Outcome:
     columns = (
-        TextColumn("events"),
+        TextColumn("{task.fields[delivered]:,} of {task.fields[events]:,} events"),
         BarColumn(),
-        MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("{task.description}"),
     )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("the Regions replicate", total=len(played))
-        return Play(
-            played,
-            seed,
-            advance=lambda count: progress.advance(task, count),
-            say=lambda text: progress.update(task, description=text),
-        ).run()
+    delivered = itertools.count(1)
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        # One more than the events: what is done after the last one keeps the clock running.
+        task = progress.add_task("playing", total=len(played) + 1, delivered=0, events=len(played))
+
+        def advance(count: int) -> None:
+            if count:
+                number = next(delivered)
+                progress.update(task, advance=1, delivered=number)
+                if not console.is_terminal and number % max(1, len(played) // 10) == 0:
+                    console.print(f"{number:,} of {len(played):,} events")
+
+        def say(text: str) -> None:
+            progress.update(task, description=text)
+            if not console.is_terminal:
+                console.print(text)
+
+        outcome = Play(played, seed, advance, say).run()
+        progress.update(task, advance=1, description="done")
+        return outcome
 
 
 if __name__ == "__main__":

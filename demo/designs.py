@@ -88,7 +88,7 @@ class Ours:
         return Sight(balance.value, balance.count)
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
-        return {c: v for part in _parts(counters) for c, v in self._readers[region].values(part).items()}
+        return {c: v for part in _parts(counters, 50) for c, v in self._readers[region].values(part).items()}
 
 
 class AtomicAdd:
@@ -121,7 +121,12 @@ class AtomicAdd:
         return Sight(int(answer.get("Item", {}).get("amount", {}).get("N", "0")))
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
-        return {counter: self.read(counter, region).value for counter in counters}
+        found: dict[str, int] = {}
+        for part in _parts(counters, 100):
+            keys: Any = {"Keys": [_key(counter, "total") for counter in part], "ConsistentRead": True}
+            answer = self._readers[region].batch_get_item(RequestItems={self.table: keys})
+            found |= {i["pk"]["S"]: int(i["amount"]["N"]) for i in answer["Responses"][self.table]}
+        return found
 
 
 class NaiveMerge:
@@ -200,5 +205,5 @@ def _key(pk: str, sk: str) -> dict[str, Any]:
     return {"pk": {"S": pk}, "sk": {"S": sk}}
 
 
-def _parts(counters: Sequence[str], size: int = 50) -> list[Sequence[str]]:
+def _parts(counters: Sequence[str], size: int) -> list[Sequence[str]]:
     return [counters[i : i + size] for i in range(0, len(counters), size)]

@@ -6,7 +6,8 @@ The rules a change must keep:
   MiniStack.
 - Every client gets its endpoint, credentials, time-outs, retries, pool and "no proxy" here, so no account or
   environment is needed.
-- However the program ends short of SIGKILL or SIGTERM, the process ends with it: `with`, and atexit for who forgot it.
+- However the program ends short of SIGKILL, the process ends with it: `with`, atexit for who forgot it, and
+  `end_on_signals` in a main program.
   The engine has a session of its own, so that Ctrl-C stops the program first and the engine after it.
 - An engine that dies says so, with the end of its log, and not as a connection error somewhere else.
 """
@@ -44,6 +45,17 @@ STOP_TIMEOUT_MS = 5_000
 PROBE_EVERY_MS = 50
 LOG_TAIL_LINES = 15
 POOL_CONNECTIONS = 64
+
+
+def end_on_signals() -> None:
+    """Makes SIGTERM and SIGHUP end this program as Ctrl-C does, so that its engine ends with it. For a main program."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # SIGHUP is not on Windows
+            signal.signal(getattr(signal, name), end)
 
 
 class EngineMissing(Exception):

@@ -1,7 +1,8 @@
 """The events that the demo counts: a user's file, or a generated day of a shop; and the truth about them.
 
-Rules: the truth is summed here from the rows alone, with no code of the counter; a row that cannot be an event stops
-the demo with its line number; witness counters take the changes 4^0, 4^1, …, so that a read names the changes it holds.
+Rules: the truth is summed here from the rows alone, with no code of the counter; a row that a ledger would refuse stops
+the demo before it begins, with its line number; witness counters take the changes 4^0, 4^1, …, so that a read names the
+changes it holds.
 """
 
 from __future__ import annotations
@@ -12,9 +13,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
+from ledger import Ledger, Settings
+from ledger.errors import InvalidInput
+from ledger.memory import MemoryTable
+
 WITNESSES, WITNESS_CHANGES = 24, 28
+_CHECKING = Ledger(Settings(table="checking", region="eu-west-1"), table=MemoryTable())
+"""Refuses what a ledger refuses; nothing is ever put."""
+
 OPENING = datetime(2026, 3, 14, 9, 0, tzinfo=UTC)
 
 
@@ -43,36 +52,48 @@ class BadEvents(Exception):
 def read_events(path: Path, columns: Columns, limit: int | None = None) -> list[Event]:
     """The events of a CSV file with a header, in its order; at most `limit`. Raises BadEvents."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
-            events = [_event(row, columns, rows.line_num) for _, row in zip(_upto(limit), rows, strict=False)]
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadEvents(f"{path} cannot be read: {error}") from None
+            events = [_event(row, columns, rows.line_num) for row in islice(rows, limit)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadEvents(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     if not events:
-        raise BadEvents(f"{path} has no rows below its header.")
+        raise BadEvents(f"{path} has no rows below a header.")
     return events
 
 
-def _upto(limit: int | None) -> Iterable[int]:
-    return range(10**12 if limit is None else limit)
-
-
 def _event(row: Mapping[str, str], columns: Columns, line: int) -> Event:
+    """One row's event, which a ledger would accept. Raises BadEvents with the line and the option."""
+    change = _filled("change", columns.change, row, line)
+    sign = -1 if change.startswith("-") else 1
     try:
-        change = columns.change.format_map(row)
-        sign = -1 if change.startswith("-") else 1
-        at = datetime.fromisoformat(columns.at.format_map(row))
-        if at.utcoffset() is None:
-            raise ValueError(f"the time {at.isoformat()} has no zone")
-        return Event(
-            columns.counter.format_map(row), sign * int(change.removeprefix("-")), columns.key.format_map(row), at
-        )
+        number = sign * int(change.removeprefix("-"))
+    except ValueError:
+        raise BadEvents(f"line {line}: --change {columns.change!r} gives {change!r}, not a whole number.") from None
+    text = _filled("at", columns.at, row, line)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadEvents(f"line {line}: --at {columns.at!r} gives {text!r}, not a time of ISO 8601.") from None
+    event = Event(_filled("counter", columns.counter, row, line), number, _filled("key", columns.key, row, line), at)
+    try:
+        _CHECKING.prepare(event.counter, event.change, idempotency_key=event.key, at=event.at)
+    except InvalidInput as error:
+        raise BadEvents(f"line {line}: {error.why}") from None
+    return event
+
+
+def _filled(option: str, template: str, row: Mapping[str, str], line: int) -> str:
+    try:
+        text = template.format_map(row)
     except KeyError as error:
-        raise BadEvents(
-            f"line {line}: there is no column {error}; the header has {', '.join(map(str, row))}."
-        ) from None
+        known = ", ".join(map(str, row))
+        raise BadEvents(f"--{option} {template!r}: there is no column {error}; the header has {known}.") from None
     except (ValueError, IndexError) as error:
-        raise BadEvents(f"line {line}: {error}.") from None
+        raise BadEvents(f"--{option} {template!r} is not a template such as {{column}}: {error}.") from None
+    if None in row.values():
+        raise BadEvents(f"line {line} has fewer fields than the header.")
+    return text
 
 
 def shop_day(seed: int, count: int = 3_000) -> list[Event]:
@@ -100,6 +121,10 @@ def witness_events(events: list[Event], seed: int) -> list[Event]:
         for w in range(WITNESSES)
         for k in range(WITNESS_CHANGES)
     ]
+
+
+def is_witness(counter: str) -> bool:
+    return counter.startswith("witness:")
 
 
 def truth_of(events: Iterable[Event]) -> dict[str, int]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from demo.designs import Sight
-from demo.events import WITNESS_CHANGES, Event
+from demo.events import WITNESS_CHANGES, Event, is_witness
 
 SUMS_MAX = 200
 """Counters with more changes than this are judged by their number of changes alone."""
@@ -28,7 +28,7 @@ class Judge:
 
     def is_true_sum(self, counter: str, sight: Sight) -> bool:
         """Whether some set of the counter's changes, none twice, gives what was read."""
-        if counter.startswith("witness:"):
+        if is_witness(counter):
             return _is_set_of_powers(sight.value)
         changes = self._changes[counter]
         if sight.count is None:

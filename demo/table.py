@@ -1,21 +1,22 @@
-"""The table at the end of the demo: a column for the truth, then one for each design."""
+"""The tables at the end of the demo: a column for the truth, then one for each design."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from rich.table import Table
 
+from demo.events import is_witness
 from demo.play import REGIONS, Outcome
+
+BUSIEST = 5
 
 
 def summary(outcome: Outcome) -> Table:
-    """What each design says, and what it took. Fits 80 columns."""
-    table = Table(title=f"{len(outcome.truth):,} counters, {outcome.changes:,} changes", title_justify="left")
-    table.add_column("")
-    table.add_column("truth", justify="right")
-    for design in outcome.designs:
-        table.add_column(design.name, justify="right")
+    """What each design says of the file's counters and of the witnesses, and what it took. Fits 80 columns."""
+    counters = [counter for counter in outcome.truth if not is_witness(counter)]
+    witnesses = [counter for counter in outcome.truth if is_witness(counter)]
+    table = _table(outcome, f"{len(counters):,} counters and {len(witnesses)} witnesses")
 
     def row(label: str, cells: Iterable[str], truth: str = "", end: bool = False) -> None:
         table.add_row(label, truth, *cells, end_section=end)
@@ -23,19 +24,35 @@ def summary(outcome: Outcome) -> Table:
     designs, changes = outcome.designs, outcome.changes
     reads = [outcome.reads[design.name] for design in designs]
     writes = [design.writes.total() for design in designs]
+    true_sum = sum(outcome.truth[counter] for counter in counters)
     for region in REGIONS:
-        sums = [_shop_sum(outcome, outcome.values[design.name][region]) for design in designs]
-        row(f"sum in {region}", (f"{each:,}" for each in sums), f"{_shop_sum(outcome, outcome.truth):,}")
-        row("  counters wrong", (f"{outcome.wrong(design, region):,}" for design in designs), "0", end=True)
+        values = [outcome.values[design.name][region] for design in designs]
+        row(f"sum in {region}", (f"{sum(v.get(c, 0) for c in counters):,}" for v in values), f"{true_sum:,}")
+        row("  counters wrong", (f"{outcome.wrong(d, region, counters):,}" for d in designs))
+        row("  witnesses wrong", (f"{outcome.wrong(d, region, witnesses):,}" for d in designs), end=True)
     row("reads made", (f"{each.made:,}" for each in reads))
-    row("  not a true sum", (f"{each.untrue:,}" for each in reads), "0", end=True)
+    row("  not a true sum", (f"{each.untrue:,}" for each in reads), end=True)
     row("requests / change", (f"{each.requests / changes:.2f}" for each in writes))
     row("write units / change *", (f"{each.writes_in(len(REGIONS)) / changes:.2f}" for each in writes))
     row("read units / read", (f"{each.read_units / max(1, each.made):.2f}" for each in reads))
-    table.caption, table.caption_justify = "* both Regions, compaction included, faults too", "left"
+    table.caption, table.caption_justify = "* in both Regions together, with compaction and all faults", "left"
     return table
 
 
-def _shop_sum(outcome: Outcome, values: Mapping[str, int]) -> int:
-    """The sum over all counters but the witnesses, whose powers of four would drown the others."""
-    return sum(values.get(counter, 0) for counter in outcome.truth if not counter.startswith("witness:"))
+def busiest(outcome: Outcome) -> Table:
+    """The counters with the most changes, by name, as the first Region reads them."""
+    table = _table(outcome, f"the busiest counters, read in {REGIONS[0]}")
+    counters = sorted(outcome.sizes, key=lambda counter: -outcome.sizes[counter])
+    for counter in [counter for counter in counters if not is_witness(counter)][:BUSIEST]:
+        values = (f"{outcome.values[design.name][REGIONS[0]].get(counter, 0):,}" for design in outcome.designs)
+        table.add_row(counter[:22], f"{outcome.truth[counter]:,}", *values)
+    return table
+
+
+def _table(outcome: Outcome, title: str) -> Table:
+    table = Table(title=title, title_justify="left", show_lines=False)
+    table.add_column("", min_width=22)
+    table.add_column("truth", justify="right")
+    for design in outcome.designs:
+        table.add_column(design.name, justify="right")
+    return table

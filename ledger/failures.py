@@ -80,6 +80,7 @@ def passes(failure: BaseException | None) -> bool:
 
 def known(code: str, message: str) -> LedgerError | None:
     """The error of a refusal that certainly wrote nothing; None for everything else."""
+    message = f"{message.rstrip('. ')}."
     if code in THROTTLING:
         return errors.Throttled(f"{message} Nothing was written. Call again, slower.")
     if code in CONFLICT:

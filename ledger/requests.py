@@ -145,6 +145,11 @@ class Instant:
     steady_ms: int
 
 
+def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
+    """Whether both clocks agree that no more than `most_ms` passed; a frozen process stops one of them."""
+    return 0 <= ended.wall_ms - began.wall_ms <= most_ms and ended.steady_ms - began.steady_ms <= most_ms
+
+
 Request = Put | PutMany | Get | GetMany | Query | Transact | DeleteMany | Scan | Together | Now
 
 

@@ -65,7 +65,7 @@ class Settings:
         rules = [
             (
                 _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table),
-                f"table={self.table!r} is not a DynamoDB table name.",
+                f"table={self.table!r} is not a table name (3 to 255 letters, digits, _ . -).",
             ),
             (
                 all(_fits(r"[a-z0-9-]{1,32}", r) for r in self.regions),
@@ -140,6 +140,9 @@ class Settings:
         return cls(**arguments)
 
 
+_FORMATS = {"regions": "names with commas", "shards": 'JSON such as {"stock:": 4}', "clean": "true or false"}
+
+
 def _fits(pattern: str, text: object) -> bool:
     return type(text) is str and re.fullmatch(pattern, text) is not None
 
@@ -158,4 +161,6 @@ def _parsed(name: str, variable: str, text: str) -> Any:
             case _:
                 return int(text)
     except (ValueError, KeyError, TypeError):
-        raise InvalidSettings(f"{variable}={text!r} cannot be read as {name}.") from None
+        raise InvalidSettings(
+            f"{variable}={text!r} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
+        ) from None

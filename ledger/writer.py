@@ -112,7 +112,7 @@ class Ledger:
         return run(programs.add(delta), self._table, self._now)
 
     def add_many(self, changes: Iterable[Change]) -> list[Receipt | LedgerError]:
-        """Record many changes: a receipt or an error for each, in order. Nothing is raised for a single change.
+        """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, nothing is raised.
 
         25 changes travel in one request (BatchExecuteStatement of PartiQL INSERTs: each is a conditional put on its
         own, at the price of a PutItem). BatchWriteItem would need as few, but has no conditions: it could replace a
@@ -122,6 +122,8 @@ class Ledger:
         prepared: list[Delta | LedgerError] = []
         for c in changes:
             try:
+                if not isinstance(c, Change):
+                    raise InvalidInput(f"add_many takes Change(counter, change, ...), not {type(c).__name__}.")
                 prepared.append(
                     self.prepare(c.counter, c.change, idempotency_key=c.idempotency_key, at=c.at, region=c.region)
                 )

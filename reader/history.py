@@ -14,10 +14,9 @@ from itertools import chain, groupby
 from ledger import items, tokens
 from ledger.errors import NotYetReplicated, ReadTooSlow
 from ledger.paging import every_item
-from ledger.requests import Get, Now, Program
+from ledger.requests import Get, Now, Program, in_time
 from ledger.values import Delta, Lane, Segment
 from reader.balance import Entry
-from reader.read import in_time
 
 STARTS_MAX = 5
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ledger import items
 from ledger.errors import LedgerError, ReadTooSlow
-from ledger.requests import GetMany, Instant, Now, Page, Program, Query, Together
+from ledger.requests import GetMany, Instant, Now, Page, Program, Query, Together, in_time
 from ledger.values import Lane
 
 STARTS_MAX = 5
@@ -46,11 +46,6 @@ def read(lanes: Sequence[Lane], *, consistent: bool, read_time_max_ms: int) -> P
         f"{lanes[0].counter}: {STARTS_MAX} reads in a row took longer than {read_time_max_ms} ms. "
         "Nothing was written. Let the compactor run, then read again."
     )
-
-
-def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
-    """Whether both clocks agree that no more than `most_ms` passed; a frozen process stops one of them."""
-    return 0 <= ended.wall_ms - began.wall_ms <= most_ms and ended.steady_ms - began.steady_ms <= most_ms
 
 
 def _checkpoints(lanes: Sequence[Lane], consistent: bool) -> Program[list[LaneSum]]:

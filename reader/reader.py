@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 CACHE_COUNTERS = 10_000
+SECONDS_MAX = 10**9
 LOADS_AWAITED_MAX = 2
 """How many loads of other threads a read waits for before it makes its own."""
 
@@ -69,6 +70,8 @@ class Reader:
 
     def values(self, counters: Iterable[str]) -> dict[str, int]:
         """The values of several counters, at most `ttl` seconds old, those not in the cache read together."""
+        if isinstance(counters, str):
+            raise InvalidInput(f"values takes several names, not one text: [{ascii(counters)[:40]}].")
         names = list(dict.fromkeys(check_counter(counter) for counter in counters))
         with self._condition:
             self._forget(names, self.ttl)
@@ -86,21 +89,22 @@ class Reader:
         check_counter(counter)
         most = min(_seconds("max_age", max_age), self.ttl)
         if most == 0:
-            return self._load([counter])[counter]
+            return _own(self._load([counter])[counter])
         for _ in range(LOADS_AWAITED_MAX):
             with self._condition:
                 self._forget([counter], most)
             loaded: list[str] = []
             balance = self._balance(counter, loaded)
             if loaded:
-                return balance
+                return _own(balance)
             if self._is_younger(balance, most):  # else it waited for a load that had begun too long ago
-                return replace(balance, cached=True)
-        return self._load([counter])[counter]
+                return _own(balance, cached=True)
+        return _own(self._load([counter])[counter])
 
     def history(self, counter: str, *, since: datetime | None = None, until: datetime | None = None) -> Iterator[Entry]:
-        """Every change of the counter in the order of time, at or after `since` and before `until` (aware datetimes).
+        """Every change that is in the value, in the order of time; a stray is there after the next settle.
 
+        since (included) and until (excluded) are aware datetimes.
         Holds 24 bytes a change in memory. Raises InvalidInput, DamagedItem, NotYetReplicated (this Region's replica
         lacks a segment: ask again), ReadTooSlow and the TableErrors, all before the first entry.
         """
@@ -165,10 +169,15 @@ def _balance_of(sums: Iterable[LaneSum], as_of: datetime) -> Balance:
     return Balance(sum(by_region.values()), count, as_of, pending, by_region)
 
 
+def _own(balance: Balance, *, cached: bool = False) -> Balance:
+    """A balance of the caller's own: what is done to it does not reach the cache."""
+    return replace(balance, cached=cached, by_region=dict(balance.by_region))
+
+
 def _seconds(name: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= SECONDS_MAX:
         return float(value)
-    raise InvalidInput(f"{name} is a number of seconds from 0, not {ascii(value)[:40]}.")
+    raise InvalidInput(f"{name} is a number of seconds from 0 to 10**9, not {ascii(value)[:40]}.")
 
 
 def _bound_ms(name: str, at: object) -> int | None:

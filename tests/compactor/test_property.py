@@ -109,5 +109,9 @@ class TwoRegions(RuleBasedStateMachine):
 
 Test: Any = TwoRegions.TestCase
 Test.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=100,
+    stateful_step_count=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from compactor.commit import LANDING_MAX_MS
 from compactor.fold import fold
 from compactor.rebuild import rebuild
 from compactor.report import Tally
@@ -56,11 +57,13 @@ EVERYTHING = {2, 3, 4, 5, 6, 7}
 def test_it_reads_checkpoint_note_and_all_segments_then_deletes_the_note_then_writes_a_version_above_all() -> None:
     home, _, _ = lane_of_four_versions()
     home.store([items.note_item(CleanNote(LANE, 9, NOW_MS))])
+    last = items.segment_key(LANE, home.items[CHECKPOINT]["last"]["S"], 4)
     rebuilt = home.run(rebuild(LANE))
     expected = Checkpoint(LANE, 4**2 + 4**3 + 4**4 + 4**6, 4, token(6), 10, token(6), NOW_MS)
     assert rebuilt == expected
     assert home.asked == [
         Get(CHECKPOINT, True),
+        Get(last, True),
         Get(NOTE, True),
         Query(items.fold_pk(LANE), "segment#", "segment$", None, True),
         Now(),
@@ -140,6 +143,7 @@ DAMAGES = [
 def test_after_it_and_a_compaction_the_counter_is_exact(damage: Callable[[Region], None]) -> None:
     home, away, _ = lane_of_four_versions()
     damage(home)
+    home.now_ms += LANDING_MAX_MS  # no commit can be landing any more
     compactor(home, away).rebuild(COUNTER)
     compact_for_long(home, away, 3)
     assert value(home) == value(away) == EVERYTHING
@@ -160,6 +164,7 @@ def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact(
     restored.store(
         item for key, item in home.items.items() if key.sk.startswith("segment#") and int(key.sk[-10:]) <= segments_upto
     )
+    restored.now_ms += LANDING_MAX_MS  # no commit can be landing any more
     if checkpoint_is_of > 1 and not segments_upto:  # not half a transaction: whole segments are lost
         with pytest.raises(LaneDamaged):
             compactor(restored, away).rebuild(COUNTER)
@@ -168,6 +173,18 @@ def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact(
     compact_for_long(restored, away)
     assert value(restored) == value(away) == EVERYTHING
     assert compactor(restored, away).verify(COUNTER).differences == ()
+
+
+def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may_be_cleaned() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    compact_for_long(home, away, 3)
+    home.drop(items.segment_key(LANE, token(1), 1))
+    home.now_ms += LANDING_MAX_MS
+    before = dict(home.items)
+    with pytest.raises(LaneDamaged):
+        compactor(home, away).rebuild(COUNTER)
+    assert home.items == before
 
 
 def test_its_version_is_above_every_segment_also_one_settled_under_an_older_hi() -> None:

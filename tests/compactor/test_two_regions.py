@@ -71,7 +71,7 @@ def test_whatever_arrives_first_a_read_in_the_other_region_is_a_true_sum() -> No
 
 
 def test_a_read_in_the_other_region_that_lasts_through_everything_is_a_true_sum() -> None:
-    """Home folds, notes and, `keep` later, deletes; checkpoint and deletes reach Region B one by one meanwhile."""
+    """Home folds, notes and, `keep` later, deletes; checkpoint and delete reach Region B some time after."""
 
     def make() -> Scene:
         home, away = two_regions()
@@ -81,23 +81,20 @@ def test_a_read_in_the_other_region_that_lasts_through_everything_is_a_true_sum(
         def compacting() -> Process[None]:
             for _ in range(3):
                 compactor(home, away).compact(COUNTER)
-                for region in (home, away):
-                    region.now_ms += KEEP_MS
-                    region.steady_ms += KEEP_MS
-                yield "waited"
-
-        def replicating() -> Process[None]:
-            for _ in range(2):
+                yield "compacted"
                 for key in (items.checkpoint_key(LANE), items.delta_key(delta(1))):
                     home.copy_to(away, key)
                     yield "arrived"
+                for region in (home, away):
+                    region.now_ms += KEEP_MS
+                    region.steady_ms += KEEP_MS
 
         def check() -> None:
             assert value(away, B) == value(home) == {1}
 
-        return [home, away], [compacting(), replicating(), reading_in(away)], check
+        return [home, away], [compacting(), reading_in(away)], check
 
-    assert every_order(make) > 300
+    assert every_order(make) > 100
 
 
 def test_a_fail_over_retry_counts_once_whichever_region_had_it_first() -> None:

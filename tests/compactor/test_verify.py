@@ -1,15 +1,18 @@
 """verify: a counter recounted, and every difference told."""
 
+from typing import Any
+
 import pytest
 
 from compactor.commit import LANDING_MAX_MS
 from compactor.verify import verify
 from ledger import items
-from ledger.errors import DamagedItem, GaveUp
-from ledger.requests import DeleteMany, Get, Put, Transact
+from ledger.errors import DamagedItem, GaveUp, ReadTooSlow
+from ledger.requests import DeleteMany, Get, Instant, Now, Put, Query, Request, Transact, run
 from ledger.values import Delta, Lane, Segment
 from tests.support import (
     COUNTER,
+    KEEP_MS,
     LANE,
     B,
     Region,
@@ -129,7 +132,7 @@ def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> No
     request = next(program)
     try:
         while True:
-            answer = home.answer(request)
+            answer = home.now() if isinstance(request, Now) else home.answer(request)
             if not began and request == Get(items.segment_key(LANE, token(2), 3)):
                 began = True
                 compactor(home, away).compact(COUNTER)  # folds 5 and settles 0, right after begin
@@ -138,6 +141,25 @@ def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> No
         check = end.value
     assert began
     assert (summed(check.value), check.differences) == ({0, 1, 2, 4, 5}, ())
+
+
+def test_a_verify_that_outlasts_the_clean_does_not_call_a_wrong_value_right() -> None:
+    """The laptop of the operator sleeps after begin, while the tail is folded, noted and, `keep` later, deleted."""
+    home, away = two_regions()
+    home.put(delta(1))
+
+    def sleeping() -> Instant:
+        return Instant(home.now_ms, home.steady_ms)
+
+    class Sleepy(Region):
+        def answer(self, request: Request, /) -> Any:
+            if request == Query(items.delta_pk(LANE)) and items.delta_key(delta(1)) in home.items:
+                compact_for_long(home, away, 3)
+                home.steady_ms += 3 * KEEP_MS
+            return home.answer(request)
+
+    with pytest.raises(ReadTooSlow):
+        run(verify(LANE), Sleepy(), sleeping)
 
 
 def test_it_writes_nothing() -> None:

@@ -38,7 +38,7 @@ def test_ours_is_exact_where_the_atomic_add_is_not() -> None:
     assert isinstance(added, AtomicAdd)
     assert outcome.ours_is_exact
     assert {region: outcome.values[ours.name][region] for region in REGIONS} == dict.fromkeys(REGIONS, outcome.truth)
-    assert outcome.wrong(added, "eu-west-1") > 0
+    assert outcome.wrong(added, "eu-west-1", outcome.truth) > 0
     assert outcome.answers_lost > 0
     assert outcome.deliveries == len(events) + outcome.redeliveries > len(events)
     assert ours.report.folded > 0

@@ -42,7 +42,7 @@ def test_a_limit_takes_the_first_rows(write: WriteFile) -> None:
     ("rows", "columns", "says"),
     [
         ("1,5,A,six,2010-12-01T09:32:00Z\n", Columns(), "line 2"),
-        ("1,5,A,6,2010-12-01T09:32:00\n", Columns(), "no zone"),
+        ("1,5,A,6,2010-12-01T09:32:00\n", Columns(), "has no time zone"),
         ("1,5,A,6,yesterday\n", Columns(), "line 2"),
         ("1,5,A,6,2010-12-01T09:32:00Z\n", Columns(counter="{sku}"), "no column 'sku'"),
         ("", Columns(), "no rows"),

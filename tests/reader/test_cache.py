@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -48,6 +49,14 @@ def test_a_balance_from_the_cache_says_so_and_keeps_its_time() -> None:
     table.now_ms += 1_000
     second = cached.read(COUNTER, max_age=5)
     assert (first.cached, second.cached, second.as_of) == (False, True, first.as_of)
+
+
+def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache() -> None:
+    table = Region()
+    cached = reader(table)
+    with suppress(TypeError):  # a balance that cannot be changed is as good
+        cached.read(COUNTER, max_age=5).by_region["eu-west-1"] = 99  # type: ignore[index]
+    assert cached.read(COUNTER, max_age=5).by_region == {"eu-west-1": 0, "us-east-1": 0}
 
 
 def test_what_a_read_found_is_what_value_answers() -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from ledger import items
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Instant, Now, Query, Request, Together
+from ledger.requests import GetMany, Instant, Now, Query, Request, Together, in_time
 from ledger.values import Checkpoint, Lane
-from reader.read import STARTS_MAX, LaneSum, in_time, read
+from reader.read import STARTS_MAX, LaneSum, read
 from tests.support import COUNTER, LANE, NOW_MS, READ_MS, B, Region, compactor, delta, summed, token, two_regions
 
 OTHER = Lane(B, 0, COUNTER)

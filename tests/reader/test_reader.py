@@ -79,6 +79,13 @@ def test_values_of_many_counters_are_read_together() -> None:
     assert [type(request) for request in home.asked if isinstance(request, GetMany | Together)] == [GetMany, Together]
 
 
+def test_a_single_name_is_no_collection_of_names() -> None:
+    table = Region()
+    with pytest.raises(InvalidInput):
+        reader(table).values(COUNTER)
+    assert table.asked == []
+
+
 def test_values_of_no_counter_ask_nothing() -> None:
     table = Region()
     assert reader(table).values([]) == {}
@@ -129,7 +136,9 @@ def test_any_printable_name_is_a_counter_of_its_own(name: str) -> None:
     assert reader(home).values([name, COUNTER]) == {name: 4, COUNTER: 16}
 
 
-@pytest.mark.parametrize("seconds", [-1, -0.001, float("nan"), float("inf"), "5", None, True])
+@pytest.mark.parametrize(
+    "seconds", [-1, -0.001, float("nan"), float("inf"), pytest.param(10**400, id="10**400"), "5", None, True]
+)
 def test_an_age_that_is_no_number_of_seconds_is_refused(seconds: Any) -> None:
     table = Region()
     with pytest.raises(InvalidInput, match="max_age"):
