@@ -6,7 +6,7 @@ import pytest
 
 from compactor import Compactor, Report
 from ledger import items
-from ledger.errors import InvalidCounter, Unavailable
+from ledger.errors import InvalidCounter, InvalidSettings, Unavailable
 from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact
 from ledger.values import Lane
 from tests.support import (
@@ -199,6 +199,11 @@ def test_a_table_that_does_not_answer_the_scan_fails_the_run() -> None:
     home.down = True
     with pytest.raises(Unavailable):
         compactor(home, away).run()
+
+
+def test_a_region_without_a_table_is_refused_when_it_is_made() -> None:
+    with pytest.raises(InvalidSettings, match=B):
+        Compactor(settings(), tables={A: Region()})
 
 
 def test_compact_raises_what_run_reports() -> None:

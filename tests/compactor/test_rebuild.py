@@ -175,6 +175,22 @@ def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact(
     assert compactor(restored, away).verify(COUNTER).differences == ()
 
 
+@pytest.mark.parametrize(("age_ms", "gives_up"), [(0, True), (LANDING_MAX_MS - 1, True), (LANDING_MAX_MS, False)])
+def test_a_last_commit_that_may_still_be_landing_makes_it_give_up_and_change_nothing(
+    age_ms: int, gives_up: bool
+) -> None:
+    home, away, _ = lane_of_four_versions()
+    home.drop(items.segment_key(LANE, token(4), 4))
+    home.now_ms += age_ms
+    before = dict(home.items)
+    if gives_up:
+        with pytest.raises(GaveUp):
+            compactor(home, away).rebuild(COUNTER)
+        assert home.items == before
+    else:
+        assert compactor(home, away).rebuild(COUNTER) == {LANE: 4**2 + 4**4 + 4**6}
+
+
 def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may_be_cleaned() -> None:
     home, away = two_regions()
     home.put(delta(1))
