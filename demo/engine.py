@@ -45,6 +45,13 @@ STOP_TIMEOUT_MS = 5_000
 PROBE_EVERY_MS = 50
 LOG_TAIL_LINES = 15
 POOL_CONNECTIONS = 64
+CONFIG = Config(
+    connect_timeout=2,
+    read_timeout=30,  # seconds; a request waits its turn in one process
+    retries={"mode": "standard", "total_max_attempts": 3},
+    max_pool_connections=POOL_CONNECTIONS,
+    parameter_validation=False,  # the engine validates; in one process every request's CPU counts
+)
 
 
 def end_on_signals() -> None:
@@ -153,9 +160,9 @@ class Engine:
             shutil.rmtree(self._directory, ignore_errors=True)
         self._log, self._directory, self.endpoint_url = None, None, ""
 
-    def client(self, region: str) -> DynamoDBClient:
-        """A new boto3 DynamoDB client for a Region; it may be shared by threads."""
-        client: DynamoDBClient = self._client("dynamodb", region)
+    def client(self, region: str, config: Config | None = CONFIG) -> DynamoDBClient:
+        """A new boto3 DynamoDB client for a Region, of this `config` (None: boto3's own); threads may share it."""
+        client: DynamoDBClient = self._client("dynamodb", region, config)
         return client
 
     def stream_client(self, region: str) -> StreamsClient:
@@ -192,7 +199,7 @@ class Engine:
         finally:
             self.stop()
 
-    def _client(self, service: Any, region: str) -> Any:
+    def _client(self, service: Any, region: str, config: Config | None = CONFIG) -> Any:
         self.check()
         with self._lock:
             return self._session.client(
@@ -201,14 +208,7 @@ class Engine:
                 endpoint_url=self.endpoint_url,
                 aws_access_key_id="embedded",
                 aws_secret_access_key="embedded",
-                config=Config(
-                    connect_timeout=2,
-                    read_timeout=30,  # seconds; a request waits its turn in one process
-                    retries={"mode": "standard", "total_max_attempts": 3},
-                    max_pool_connections=POOL_CONNECTIONS,
-                    parameter_validation=False,  # the engine validates; in one process every request's CPU counts
-                    proxies={},
-                ),
+                config=(config or Config()).merge(Config(proxies={})),
             )
 
     def _wait_until_up(self, port: int) -> None:

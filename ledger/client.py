@@ -17,6 +17,16 @@ ATTEMPTS = 4
 """HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)."""
 
 POOL = 50
+
+CONFIG = Config(
+    connect_timeout=CONNECT_TIMEOUT_S,
+    read_timeout=READ_TIMEOUT_S,
+    retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+    max_pool_connections=POOL,
+    tcp_keepalive=True,
+    parameter_validation=False,  # the requests are built from checked values; it costs CPU on every one
+)
+
 _making_a_client = threading.Lock()
 
 
@@ -28,11 +38,4 @@ def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
 
 @functools.cache
 def _client(region: str, endpoint_url: str | None) -> DynamoDBClient:
-    config = Config(
-        connect_timeout=CONNECT_TIMEOUT_S,
-        read_timeout=READ_TIMEOUT_S,
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
-        max_pool_connections=POOL,
-        tcp_keepalive=True,
-    )
-    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
+    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG)
