@@ -53,10 +53,9 @@ def main(
         played = sorted([*shop, *witness_events(shop, seed)], key=lambda event: event.at)
         truth_of(played)
         console.print(
-            f"{len(shop):,} events of {events or 'a generated shop day'} are counted in two Regions, with\n"
-            "redeliveries, lost answers, fail-overs and a partition; compactors and readers run.\n"
-            f"{WITNESSES} witness counters beside them take 4^0 … 4^{WITNESS_CHANGES - 1}: a 2 in base 4 is a change "
-            "counted twice."
+            f"{len(shop):,} events of {events or 'a generated shop day'}, counted in two Regions with\n"
+            "redeliveries, lost answers, fail-overs, partitions, compactors and readers at work.\n"
+            f"{WITNESSES} witness counters take 4^0 … 4^{WITNESS_CHANGES - 1}: in base 4, a 2 is a change counted twice."
         )
         began = time.monotonic()
         outcome = _play(console, played, seed)
