@@ -55,7 +55,7 @@ def main(
         console.print(
             f"{len(shop):,} events of {events or 'a generated shop day'}, counted in two Regions with\n"
             "redeliveries, lost answers, fail-overs, partitions, compactors and readers at work.\n"
-            f"{WITNESSES} witness counters take 4^0 … 4^{WITNESS_CHANGES - 1}: in base 4, a 2 is a change counted twice."
+            f"{WITNESSES} witness counters take 4^0 … 4^{WITNESS_CHANGES - 1}: a 2 in base 4 is a change counted twice"
         )
         began = time.monotonic()
         outcome = _play(console, played, seed)
