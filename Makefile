@@ -8,10 +8,10 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench
+.PHONY: help dev demo test check bench simulate mistakes
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks (every other target does it when needed)
 	@echo "ready: source $(BIN)/activate"
@@ -29,6 +29,12 @@ check: $(VENV)/.made ## lint, format and type checks
 
 bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this design and of the naive ones
 	@$(BIN)/python -m bench $(ARGS)
+
+simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
+	@$(BIN)/python -m simulator $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
+
+mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each
+	@$(BIN)/python -m simulator.mistakes
 
 # A stamp is touched last, so an install that was cut off starts again.
 $(VENV)/.made: requirements.lock

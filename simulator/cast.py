@@ -1,0 +1,186 @@
+"""The cast of a history: what its writers, readers and compactors do, all of it with the shipped programs.
+
+Rules: delta k changes its counter by 4^k, so a sum names its deltas; a retry, a redelivery and a fail-over send the
+same delta, whoever sends it; a script ends, so a history does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compactor.report import Tally
+from compactor.visit import visit
+from ledger import tokens
+from ledger.add import add
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.requests import Now, Program, Request, Result
+from ledger.settings import Settings
+from ledger.values import Delta, Lane
+from reader.read import read
+from simulator.choices import Choices
+from simulator.process import Move, Script, Sleep
+
+COUNTER = "c"
+SENDS_MAX = 12
+SHORT = (0, 1, 3, 10, 30, 90)
+LONG = (0, 10, 30, 100, 300, 700, 1_300)
+"""Rests, in steps: within what a read may take, and up to beyond what clean waits for."""
+OLD_MS = (1, 250, 250, 1_500)
+"""How long ago a change was asked for, at most: now, in a queue but on time, or in a slow queue or a backfill."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """One change that was asked for."""
+
+    number: int
+    delta: Delta
+    acknowledged: bool = False
+    home_by_ms: int | None = None
+    """When it was first acknowledged by its home Region, in true time."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """One finished read, for the checker."""
+
+    region: str
+    consistent: bool
+    value: int
+    count: int
+    asked_by_end: int
+    must: frozenset[int]
+    """The deltas that a strong read at home has to hold: acknowledged there, on time, before it began."""
+
+
+@dataclass(slots=True)
+class Record:
+    """What a history leaves for the checker."""
+
+    asked: list[Asked] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    """Errors that nothing in a history can cause, such as a damaged lane."""
+
+
+def writer(
+    number: int,
+    home: str,
+    record: Record,
+    settings: Settings,
+    choices: Choices,
+    now_ms: Callable[[], int],
+) -> Callable[[], Script]:
+    """Asks for change `number` in `home` and sends it until it is acknowledged; then perhaps again or elsewhere."""
+    kept: list[Asked] = []  # outlives a crash, as a message in a queue does
+
+    def script() -> Script:
+        yield _rest(choices, LONG)
+        if not kept:
+            instant = yield Now()
+            old_ms = choices.pick(OLD_MS[choices.pick(len(OLD_MS))])
+            token = tokens.keyed(COUNTER, str(number), max(0, instant.wall_ms - old_ms))
+            delta = Delta(settings.lane_for(COUNTER, token, home), token, 4**number)
+            kept.append(Asked(number, delta))
+            record.asked.append(kept[0])
+        asked = kept[0]
+        region = home
+        for _ in range(SENDS_MAX):
+            try:
+                yield from add(asked.delta)
+            except LedgerError:
+                if choices.pick(3) == 2:
+                    region = settings.regions[choices.pick(len(settings.regions))]  # a fail-over
+                    yield Move(region)
+                yield _rest(choices, SHORT)
+                continue
+            asked.acknowledged = True
+            if region == home and asked.home_by_ms is None:
+                asked.home_by_ms = now_ms()
+            if choices.pick(3) != 2:
+                return
+            yield _rest(choices, LONG)  # a redelivery, often after the delta was cleaned
+            if choices.pick(2):
+                region = settings.regions[choices.pick(len(settings.regions))]
+                yield Move(region)
+
+    return script
+
+
+def reader(
+    region: str,
+    times: int,
+    record: Record,
+    settings: Settings,
+    choices: Choices,
+    now_ms: Callable[[], int],
+    skew_ms: int,
+    slow: bool,
+) -> Callable[[], Script]:
+    """Reads the counter `times` times, strongly or not."""
+
+    def on_time(asked: Asked) -> bool:
+        by = asked.home_by_ms
+        late_ms = settings.allowed_lateness_ms - skew_ms
+        return (
+            by is not None and asked.delta.lane.region == region and by <= tokens.time_ms(asked.delta.token) + late_ms
+        )
+
+    def script() -> Script:
+        lanes = settings.lanes_of(COUNTER)
+        for _ in range(times):
+            yield _rest(choices, LONG)
+            consistent = choices.pick(3) != 2
+            must = frozenset(asked.number for asked in record.asked if consistent and on_time(asked))
+            try:
+                program = read(lanes, consistent=consistent, read_time_max_ms=settings.read_time_max_ms)
+                _, sums = yield from (_dawdling(program, choices) if slow else program)
+            except (DamagedItem, LaneDamaged) as damage:
+                record.broken.append(f"a read in {region}: {damage}")
+            except LedgerError:
+                continue
+            else:
+                value, count = sum(s.value for s in sums), sum(s.count for s in sums)
+                record.seen.append(Seen(region, consistent, value, count, len(record.asked), must))
+
+    return script
+
+
+def _rest(choices: Choices, steps: Sequence[int]) -> Sleep:
+    return Sleep(steps[choices.pick(len(steps))])
+
+
+def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:
+    """The program with pauses between its requests, most of them within the time a read may take."""
+    answer: Any = None
+    try:
+        while True:
+            request = program.send(answer)
+            yield _rest(choices, SHORT)
+            answer = yield request
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def compactor(
+    lanes: tuple[Lane, ...], times: int, record: Record, settings: Settings, choices: Choices
+) -> Callable[[], Script]:
+    """Visits its Region's lanes `times` times."""
+    left = [times]
+
+    def script() -> Script:
+        while left[0]:
+            left[0] -= 1
+            yield _rest(choices, LONG)
+            for lane in lanes:
+                try:
+                    yield from visit(lane, Tally(), settings)
+                except (DamagedItem, LaneDamaged) as damage:
+                    record.broken.append(f"a visit to {lane}: {damage}")
+                except (GaveUp, LedgerError):
+                    continue
+
+    return script

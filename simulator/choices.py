@@ -1,0 +1,83 @@
+"""Every decision of a history, so that a history can be run again, written down and shortened.
+
+Rules: nothing in the simulator is random but what is picked here; 0 is always the harmless pick (the first in line, no
+fault), so a shorter or smaller list of picks is a simpler history; a list that has ended goes on with zeros.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Choices(Protocol):
+    """What the simulator asks when something could go one way or another."""
+
+    def pick(self, options: int) -> int:
+        """A number from 0 to options - 1."""
+
+    def chance(self, per_mille: int) -> bool:
+        """True in about `per_mille` of a thousand cases; False is the harmless answer."""
+
+
+class Drawn:
+    """Picks from a seed; `picks` is what was picked so far."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed).random
+        self.picks: list[int] = []
+
+    def pick(self, options: int) -> int:
+        picked = int(self._random() * options)
+        self.picks.append(picked)
+        return picked
+
+    def chance(self, per_mille: int) -> bool:
+        happens = self._random() * 1000 < per_mille
+        self.picks.append(int(happens))
+        return happens
+
+
+class Replayed:
+    """Picks from a list, then zeros."""
+
+    def __init__(self, picks: Sequence[int]) -> None:
+        self._picks = picks
+        self.used = 0
+
+    def pick(self, options: int) -> int:
+        picked = self._picks[self.used] if self.used < len(self._picks) else 0
+        self.used += 1
+        return min(picked, options - 1)
+
+    def chance(self, per_mille: int) -> bool:
+        return self.pick(2) == 1 and per_mille > 0
+
+
+class Enumerated:
+    """Picks so that a row of runs goes through every combination: depth first, one run for each."""
+
+    def __init__(self) -> None:
+        self._path: list[tuple[int, int]] = []  # (picked, options)
+        self._depth = 0
+
+    def pick(self, options: int) -> int:
+        if self._depth == len(self._path):
+            self._path.append((0, options))
+        picked, _ = self._path[self._depth]
+        self._depth += 1
+        return picked
+
+    def chance(self, per_mille: int) -> bool:
+        return per_mille > 0 and self.pick(2) == 1
+
+    def advance(self) -> bool:
+        """Turn to the next run; False when all were made."""
+        self._depth = 0
+        while self._path:
+            picked, options = self._path.pop()
+            if picked + 1 < options:
+                self._path.append((picked + 1, options))
+                return True
+        return False

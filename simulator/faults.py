@@ -1,0 +1,67 @@
+"""Which faults a history has, and how often: each history gets its own mix.
+
+Rules: frequencies are per thousand requests or steps; a mix is drawn from the history's own choices, and most faults
+are off in most histories (swarm testing: https://doi.org/10.1145/2338965.2336763), because a history with every
+fault at once rarely gets far enough to show any of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simulator.choices import Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """How often a request meets each fault, per thousand; clocks are milliseconds.
+
+    throttled: refused. dropped: never arrives, no answer. lost: applied, no answer. late: no answer, applied some time
+    after. unreadable: a read without an answer. crash: the process ends and starts again. pause: it stands still for 20
+    to 1,000 steps, its monotonic clock too if `frozen`. cut: per thousand steps, a Region is cut off or joined again.
+    skew_ms: how wrong clocks may be. lag_steps: how far an eventually consistent read may lag. slow_replication,
+    slow_landing: items arrive, and a transaction's items become visible, an order of magnitude later. slow_reads:
+    readers stand still for some steps between their requests.
+    """
+
+    throttled: int = 0
+    dropped: int = 0
+    lost: int = 0
+    late: int = 0
+    unreadable: int = 0
+    crash: int = 0
+    pause: int = 0
+    frozen: bool = False
+    cut: int = 0
+    skew_ms: int = 0
+    lag_steps: int = 0
+    slow_replication: bool = False
+    slow_landing: bool = False
+    slow_reads: bool = False
+
+
+NONE = Faults()
+
+
+def mix(choices: Choices) -> Faults:
+    """A mix of faults for one history."""
+
+    def some(most: int, per_mille: int = 400) -> int:
+        return choices.pick(most) + 1 if choices.chance(per_mille) else 0
+
+    return Faults(
+        throttled=some(60),
+        dropped=some(80),
+        lost=some(150),
+        late=some(120),
+        unreadable=some(40),
+        crash=some(60),
+        pause=some(60, 600),
+        frozen=choices.chance(300),
+        cut=some(20),
+        skew_ms=some(100),
+        lag_steps=some(60),
+        slow_replication=choices.chance(500),
+        slow_landing=choices.chance(400),
+        slow_reads=choices.chance(500),
+    )

@@ -1,0 +1,215 @@
+"""Planted mistakes: each is one place of the shipped code changed, and the histories have to find every one of them.
+
+Rules: a mistake is a text that stands once in a file, and what stands there instead; a copy of the code is changed,
+never the code; a mistake that no longer fits its file is an error, so this list cannot rot.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+COPIED = ("ledger", "reader", "compactor", "simulator")
+HISTORIES_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    name: str
+    file: str
+    right: str
+    wrong: str
+
+
+MISTAKES = (  # those of cast.py are mistakes of a producer
+    Mistake(
+        "deltas deleted at fold",
+        "compactor/fold.py",
+        "        tally.folded += len(deltas)",
+        "        from ledger.requests import DeleteMany\n"
+        "        yield DeleteMany(tuple(items.delta_key(d) for d in deltas))\n"
+        "        tally.folded += len(deltas)",
+    ),
+    Mistake(
+        "deltas deleted just before the commit",
+        "compactor/commit.py",
+        "    segment = Segment.of(lane, hi, version, deltas)\n",
+        "    from ledger.requests import DeleteMany\n"
+        "    yield DeleteMany(tuple(items.delta_key(d) for d in deltas))\n"
+        "    segment = Segment.of(lane, hi, version, deltas)\n",
+    ),
+    Mistake(
+        "tail read before the checkpoint",
+        "reader/read.py",
+        "        sums = yield from _checkpoints(lanes, consistent)\n        yield from _tails(sums, consistent)\n",
+        "        early = [LaneSum(lane, None, 0, 0) for lane in lanes]\n"
+        "        found = yield GetMany(tuple(items.checkpoint_key(lane) for lane in lanes), consistent)\n"
+        "        for s, item in zip(early, found):\n"
+        "            s.watermark = items.checkpoint_of(s.lane, item).watermark if item else None\n"
+        "        yield from _tails(early, consistent)\n"
+        "        sums = yield from _checkpoints(lanes, consistent)\n"
+        "        for s, e in zip(sums, early):\n"
+        "            s.value, s.count = s.value + e.value, s.count + e.count\n",
+    ),
+    Mistake(
+        "tail at the watermark too",
+        "reader/read.py",
+        "    todo: Sequence[tuple[LaneSum, str | None]] = [(lane_sum, lane_sum.watermark) for lane_sum in sums]",
+        "    todo: Sequence[tuple[LaneSum, str | None]] = [(s, s.watermark and s.watermark[:-1]) for s in sums]",
+    ),
+    Mistake(
+        "no bound on a read's time",
+        "reader/read.py",
+        "        if in_time(began, ended, read_time_max_ms):",
+        "        if True:",
+    ),
+    Mistake(
+        "no version condition",
+        "compactor/commit.py",
+        "VersionIs(before.version) if before else Absent()",
+        "None",
+    ),
+    Mistake(
+        "begin does not look for the last segment",
+        "compactor/commit.py",
+        "        if segment is not None:\n            return checkpoint\n",
+        "        return checkpoint\n",
+    ),
+    Mistake(
+        "no allowed lateness",
+        "compactor/fold.py",
+        "cutoff_ms = now.wall_ms - allowed_lateness_ms",
+        "cutoff_ms = now.wall_ms",
+    ),
+    Mistake(
+        "watermark at the cutoff, not at the last delta taken",
+        "compactor/fold.py",
+        "hi=highest, watermark=highest",
+        "hi=highest, watermark=tokens.last_of(cutoff_ms)",
+    ),
+    Mistake(
+        "settle moves the watermark",
+        "compactor/settle.py",
+        "watermark=checkpoint.watermark, now_ms",
+        "watermark=taken[-1].token, now_ms",
+    ),
+    Mistake(
+        "settle files strays under their own hi",
+        "compactor/settle.py",
+        "hi=hi, watermark",
+        "hi=taken[-1].token, watermark",
+    ),
+    Mistake(
+        "settle confirms with a stale read",
+        "compactor/settle.py",
+        "cover(lane, candidates, consistent=True)",
+        "cover(lane, candidates, consistent=False)",
+    ),
+    Mistake(
+        "only the first segment of a cover is looked at",
+        "compactor/listing.py",
+        "        if page.last is None or after is None:\n            break\n",
+        "        break\n",
+    ),
+    Mistake(
+        "checkpoint without settle's count",
+        "compactor/commit.py",
+        "        count=(before.count if before else 0) + len(segment),",
+        "        count=(before.count if before else 0) + (len(segment) if hi == watermark else 0),",
+    ),
+    Mistake(
+        "clean at the first visit",
+        "compactor/clean.py",
+        "        if now.wall_ms - note.noted_ms < keep_ms:\n            return\n",
+        "",
+    ),
+    Mistake(
+        "clean without asking the other Regions",
+        "compactor/clean.py",
+        "        if region == lane.region:\n            continue\n",
+        "        continue\n",
+    ),
+    Mistake(
+        "clean deletes what versions after the note list",
+        "compactor/clean.py",
+        "f.version is not None and f.version <= version",
+        "f.version is not None",
+    ),
+    Mistake(
+        "clean deletes what is not listed",
+        "compactor/clean.py",
+        "for f in listed if f.change == f.delta.change)",
+        "for f in found)",
+    ),
+    Mistake(
+        "a retry mints a new token",
+        "simulator/cast.py",
+        "                yield from add(asked.delta)\n",
+        "                fresh = tokens.make(tokens.time_ms(asked.delta.token), bytes([choices.pick(250)] * 10))\n"
+        "                yield from add(Delta(asked.delta.lane, fresh, asked.delta.change))\n",
+    ),
+    Mistake(
+        "a retry goes to its own Region's lane",
+        "simulator/cast.py",
+        "                yield from add(asked.delta)\n",
+        "                yield from add(Delta(Lane(region, 0, COUNTER), asked.delta.token, asked.delta.change))\n",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """How a mistake was found: by which seed from 0 on (None: it was not), and what the checker said."""
+
+    mistake: Mistake
+    seed: int | None
+    said: str
+
+
+def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
+    """Plant the mistake in a copy of the code and play histories on it until one goes wrong.
+
+    Raises ValueError when the mistake does not fit the code any more.
+    """
+    with tempfile.TemporaryDirectory(prefix="mistake-") as folder:
+        for package in COPIED:
+            shutil.copytree(ROOT / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__"))
+        path = Path(folder, mistake.file)
+        text = path.read_text(encoding="utf-8")
+        if text.count(mistake.right) != 1:
+            times = text.count(mistake.right)
+            raise ValueError(f"{mistake.name}: {mistake.right!r} stands {times} times in {mistake.file}")
+        path.write_text(text.replace(mistake.right, mistake.wrong), encoding="utf-8")
+        played = subprocess.run(
+            [sys.executable, "-m", "simulator.search", str(histories)],
+            cwd=folder,
+            env={"PYTHONPATH": folder, "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if played.returncode not in (0, 1):
+        raise ValueError(f"{mistake.name}: {played.stderr[-400:]}")
+    seed, _, said = played.stdout.partition(" ")
+    return Caught(mistake, int(seed) if played.returncode else None, said.strip())
+
+
+def main() -> None:
+    """Plant every mistake, one after the other, and tell how each is found. Exit code 1 when one is not."""
+    missed = 0
+    for mistake in MISTAKES:
+        caught = catch(mistake)
+        missed += caught.seed is None
+        found = f"seed {caught.seed:>5}" if caught.seed is not None else "NOT FOUND "
+        print(f"{found}  {mistake.name}: {caught.said[:110]}", flush=True)
+    print(f"{len(MISTAKES) - missed} of {len(MISTAKES)} planted mistakes found within {HISTORIES_MAX:,} histories each")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""`python -m simulator.search N`: prints the first seed below N that goes wrong, and how; then its exit code is 1."""
+
+from __future__ import annotations
+
+import sys
+
+from simulator.choices import Drawn
+from simulator.history import play
+
+
+def main(histories: int) -> int:
+    """Play seeds 0 to `histories` - 1. A mistake may also show as an error that no history can cause."""
+    for seed in range(histories):
+        try:
+            violations = play(Drawn(seed)).violations
+        except (ValueError, LookupError) as error:
+            violations = [f"{type(error).__name__}: {error}"]
+        if violations:
+            print(seed, violations[0])
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1])))

@@ -1,0 +1,89 @@
+"""A history as a person reads it: one line a step, in the words of the glossary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ledger.errors import LedgerError
+from ledger.items import key_of
+from ledger.requests import DeleteMany, Get, GetMany, Key, Page, Put, Query, Together, Transact
+from simulator.world import Landing
+
+
+class Trace:
+    """Collects what happens. `lines` are at most `most`, the last ones."""
+
+    def __init__(self, most: int = 400) -> None:
+        self.lines: list[str] = []
+        self._most = most
+
+    def __call__(self, who: str, what: object, came: object) -> None:
+        answer = "" if came == "" else f" -> {_answer(came)}"
+        self.lines.append(f"{who:<24} {_request(what)}{answer}")
+        del self.lines[: -self._most]
+
+
+def _request(what: object) -> str:
+    match what:
+        case Get(key, consistent, region):
+            return f"get {_key(key)}{_how(consistent)}{f' in {region}' if region else ''}"
+        case GetMany(keys, consistent):
+            return f"get {', '.join(map(_key, keys))}{_how(consistent)}"
+        case Query(pk, after, upto, _, consistent):
+            return f"query {_short(pk)} ({_short(after or '-')}, {_short(upto or '-')}]{_how(consistent)}"
+        case Put(item):
+            return f"put {_item(item)}"
+        case Transact(puts):
+            return f"commit {' and '.join(_item(put.item) for put in puts)}"
+        case DeleteMany(keys):
+            return f"delete {', '.join(map(_key, keys))}"
+        case Together(requests):
+            return "; ".join(map(_request, requests))
+        case (str(region), request):
+            return f"from {region}: {_request(request)}"
+        case _:
+            return str(what)
+
+
+def _answer(came: object) -> str:
+    match came:
+        case None:
+            return "nothing there"
+        case LedgerError():
+            return f"{type(came).__name__}"
+        case Page(items, last):
+            return f"[{', '.join(map(_item, items))}]{' and more' if last else ''}"
+        case Landing():
+            return "decided, not yet visible"
+        case Key():
+            return _key(came)
+        case tuple():
+            return f"({', '.join(map(_answer, came))})"
+        case Mapping():
+            return _item(came)
+        case _:
+            return str(came)
+
+
+def _item(item: Mapping[str, Mapping[str, Any]]) -> str:
+    values = [f"{name} {value.get('N', _short(str(value.get('S', ''))))}" for name, value in _telling(item)]
+    return f"{_key(key_of(item))}{' (' + ', '.join(values) + ')' if values else ''}"
+
+
+def _telling(item: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    return ((name, item[name]) for name in ("change", "total", "version", "watermark") if name in item)
+
+
+def _key(key: Key) -> str:
+    return f"{_short(key.pk)}/{_short(key.sk)}"
+
+
+def _short(text: str) -> str:
+    """A key without what is the same in every line of a trace: the middle of its tokens."""
+    parts = [f"…{part[-4:]}" if len(part) == 26 else part.lstrip("0") or part for part in text.split("#")]
+    return "#".join(parts)
+
+
+def _how(consistent: bool) -> str:
+    return "" if consistent else " eventually"

@@ -1,0 +1,285 @@
+"""A table in several Regions as DynamoDB promises it, and no better: the double that histories are played on.
+
+Rules: deterministic from its choices; no I/O, no sleep, no thread; it knows requests, not counters. Each Region has a
+replica; a write is strongly visible at home at once and reaches other Regions item by item, as late and in any order as
+the choices say, the last writer winning per item. A transaction is decided at once and becomes visible item by item,
+also to strong reads; until it has landed its items answer other writes with TransactionConflict. An eventually
+consistent read may see any recent state of each item.
+Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html (isolation levels) and
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html (last writer wins).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ledger.errors import LedgerError, TransactionConflict, Unavailable
+from ledger.items import key_of, version_of
+from ledger.requests import (
+    Absent,
+    AlreadyThere,
+    DeleteMany,
+    Get,
+    GetMany,
+    Item,
+    Key,
+    KeyPage,
+    Page,
+    Put,
+    PutMany,
+    Query,
+    Request,
+    Scan,
+    Together,
+    Transact,
+    VersionIs,
+)
+from simulator.choices import Choices
+
+Stamp = tuple[int, int]
+"""Orders the writes of an item: the Region's clock, then a running number. The largest wins everywhere."""
+
+PAST_MAX = 6
+
+
+@dataclass(slots=True)
+class Cell:
+    """An item's newest state in one Region (None: deleted), and recent ones with the step at which each ended."""
+
+    item: Item | None
+    stamp: Stamp
+    past: list[tuple[int, Item | None]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Landing:
+    """A transaction that was decided and is becoming visible; `left` are the writes that have not."""
+
+    region: str
+    left: list[tuple[Key, Item]]
+
+
+class Replica:
+    """One Region's copy of the table."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, dict[str, Cell]] = {}
+        self.locked: set[Key] = set()
+        self.inbox: dict[Key, tuple[Item | None, Stamp, str]] = {}
+        """What other Regions wrote and has not arrived: only the newest write of each item, and its Region."""
+
+    def cell(self, key: Key) -> Cell | None:
+        return self.cells.get(key.pk, {}).get(key.sk)
+
+    def item(self, key: Key) -> Item | None:
+        cell = self.cell(key)
+        return cell.item if cell else None
+
+
+class World:
+    """The table `regions` share. `lag_steps`: how far an eventually consistent read may lag; `page_size`: of a Query.
+
+    `clock_skew_ms`: how much a Region's clock, by which the last writer is known, runs ahead of true time.
+    """
+
+    def __init__(
+        self,
+        regions: Sequence[str],
+        choices: Choices,
+        *,
+        page_size: int = 3,
+        lag_steps: int = 20,
+        clock_skew_ms: Sequence[int] = (),
+    ) -> None:
+        self.regions = tuple(regions)
+        self.choices = choices
+        self.page_size = page_size
+        self.lag_steps = lag_steps
+        self.replicas = {region: Replica() for region in regions}
+        self.landings: list[Landing] = []
+        self.late: list[tuple[str, Request]] = []
+        """Writes whose senders stopped waiting, and which are still on their way."""
+        self.cut: set[str] = set()
+        self.step = 0
+        self.step_ms = 1
+        self.now_ms = 1_000_000
+        self._skew = dict(zip(regions, [*clock_skew_ms, *[0] * len(regions)], strict=False))
+        self._writes = 0
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    def answer(self, region: str, request: Request) -> Any:
+        """What `region` answers at this moment. A Transact may return its Landing, which is True once it has landed."""
+        replica = self.replicas[region]
+        match request:
+            case Get(key, consistent, asked):
+                if asked is not None and asked != region:
+                    if self.is_cut(region, asked):
+                        raise Unavailable(f"{asked} cannot be reached from {region}.")
+                    replica = self.replicas[asked]
+                return self._seen(replica.cell(key), consistent)
+            case GetMany(keys, consistent):
+                return tuple(self._seen(replica.cell(key), consistent) for key in keys)
+            case Query():
+                return self._page(replica, request)
+            case Put(item, condition):
+                return self._put(region, item, condition)
+            case PutMany(items):
+                return tuple(self._put_answer(region, item) for item in items)
+            case Transact(puts):
+                return self._transact(region, puts)
+            case DeleteMany(keys):
+                for key in keys:
+                    self._refuse_locked(replica, key)
+                    if replica.item(key) is not None:
+                        self._write(region, key, None)
+                return None
+            case Scan():
+                keys = tuple(Key(pk, sk) for pk, cells in replica.cells.items() for sk, c in cells.items() if c.item)
+                return KeyPage(keys, None)
+            case Together(requests):
+                return tuple(self.answer_or_error(region, each) for each in requests)
+            case _:
+                raise TypeError(f"not a request that a table answers: {request!r}")
+
+    def answer_or_error(self, region: str, request: Request) -> Any:
+        try:
+            return self.answer(region, request)
+        except LedgerError as error:
+            return error
+
+    def _seen(self, cell: Cell | None, consistent: bool) -> Item | None:
+        if cell is None:
+            return None
+        if consistent or not cell.past or not self.lag_steps:
+            return cell.item
+        recent = [item for ended, item in reversed(cell.past) if ended > self.step - self.lag_steps]
+        picked = self.choices.pick(len(recent) + 1) if recent else 0
+        return recent[picked - 1] if picked else cell.item
+
+    def _page(self, replica: Replica, query: Query) -> Page:
+        cells = replica.cells.get(query.pk, {})
+        low, high = query.after, query.upto
+        size = min(query.limit or self.page_size, self.page_size)
+        found: list[Item] = []
+        last = None
+        for sk in sorted(cells):
+            if (low is not None and sk <= low) or (high is not None and sk > high):
+                continue
+            item = self._seen(cells[sk], query.consistent)
+            if item is None:
+                continue
+            if len(found) == size:
+                return Page(tuple(found), last)
+            found.append(item)
+            last = sk
+        return Page(tuple(found), None)
+
+    def _put_answer(self, region: str, item: Item) -> AlreadyThere | LedgerError | None:
+        there = self.answer_or_error(region, Put(item, Absent()))
+        return there if there is None or isinstance(there, LedgerError) else AlreadyThere(there)
+
+    def _put(self, region: str, item: Item, condition: Absent | VersionIs | None) -> Item | None:
+        key, replica = key_of(item), self.replicas[region]
+        self._refuse_locked(replica, key)
+        there = replica.item(key)
+        if not _holds(condition, there):
+            return there or {}
+        self._write(region, key, item)
+        return None
+
+    def _transact(self, region: str, puts: Sequence[Put]) -> Landing | bool:
+        replica = self.replicas[region]
+        writes = [(key_of(put.item), put) for put in puts]
+        for key, _ in writes:
+            self._refuse_locked(replica, key)
+        if not all(_holds(put.condition, replica.item(key)) for key, put in writes):
+            return False
+        landing = Landing(region, [(key, put.item) for key, put in writes])
+        replica.locked.update(key for key, _ in writes)
+        self.landings.append(landing)
+        return landing
+
+    def _refuse_locked(self, replica: Replica, key: Key) -> None:
+        if key in replica.locked:
+            raise TransactionConflict(f"{key} is in a transaction. Nothing was written.")
+
+    def _write(self, region: str, key: Key, item: Item | None) -> None:
+        cell = self.replicas[region].cell(key)
+        self._writes += 1
+        clock = self.now_ms + self._skew[region]
+        # A Region's own write always replaces what it holds.
+        stamp = (max(clock, cell.stamp[0] + 1) if cell else clock, self._writes)
+        self._store(region, key, item, stamp)
+        for other in self.regions:
+            if other != region:
+                inbox = self.replicas[other].inbox
+                if key not in inbox or inbox[key][1] < stamp:
+                    inbox[key] = (item, stamp, region)
+
+    def _store(self, region: str, key: Key, item: Item | None, stamp: Stamp) -> None:
+        cells = self.replicas[region].cells.setdefault(key.pk, {})
+        cell = cells.get(key.sk)
+        if cell is None:
+            cells[key.sk] = Cell(item, stamp, [(self.step, None)])
+            return
+        cell.past = [*cell.past[1 - PAST_MAX :], (self.step, cell.item)]
+        cell.item, cell.stamp = item, stamp
+
+    # -- what happens by itself ----------------------------------------------------------------------------------------
+
+    def is_cut(self, a: str, b: str) -> bool:
+        """Whether two Regions cannot reach each other."""
+        return a != b and (a in self.cut or b in self.cut)
+
+    def deliverable(self) -> list[tuple[str, Key]]:
+        """The (Region, item) pairs that replication could deliver now."""
+        inboxes = [(region, self.replicas[region].inbox) for region in self.regions]
+        return [(r, key) for r, inbox in inboxes for key, (_, _, home) in inbox.items() if not self.is_cut(r, home)]
+
+    def deliver(self, region: str, key: Key) -> None:
+        """One item's newest write arrives in a Region; an older one than it holds is dropped."""
+        item, stamp, _ = self.replicas[region].inbox.pop(key)
+        cell = self.replicas[region].cell(key)
+        if cell is None or cell.stamp < stamp:
+            self._store(region, key, item, stamp)
+
+    def land(self, landing: Landing, which: int) -> None:
+        """One item of a transaction becomes visible."""
+        key, item = landing.left.pop(which)
+        self.replicas[landing.region].locked.discard(key)
+        self._write(landing.region, key, item)
+        if not landing.left:
+            self.landings.remove(landing)
+
+    def apply_late(self, which: int) -> None:
+        """A write arrives whose sender has stopped waiting for it."""
+        region, request = self.late.pop(which)
+        self.answer_or_error(region, request)
+
+    def quiesce(self) -> None:
+        """Everything on its way arrives: Regions are joined, late writes applied, transactions land, nodes catch up."""
+        self.cut.clear()
+        self.step += self.lag_steps + 1
+        while self.late:
+            self.apply_late(0)
+            self._land_all()
+        self._land_all()
+        for region, key in self.deliverable():
+            self.deliver(region, key)
+
+    def _land_all(self) -> None:
+        while self.landings:
+            self.land(self.landings[0], 0)
+
+
+def _holds(condition: Absent | VersionIs | None, there: Item | None) -> bool:
+    match condition:
+        case Absent():
+            return there is None
+        case VersionIs(version):
+            return version_of(there) == version
+        case None:
+            return True

@@ -1,0 +1,115 @@
+"""The simulated table does what DynamoDB may do, and nothing that it may not."""
+
+import pytest
+
+from ledger.errors import TransactionConflict, Unavailable
+from ledger.requests import Absent, DeleteMany, Get, Item, Key, Put, Query, Transact, VersionIs
+from simulator.choices import Enumerated, Replayed
+from simulator.world import Landing, World
+
+EU, US = "eu-west-1", "us-east-1"
+
+
+def item(pk: str, sk: str, version: int = 1) -> Item:
+    return {"pk": {"S": pk}, "sk": {"S": sk}, "version": {"N": str(version)}}
+
+
+def world(*picks: int) -> World:
+    return World((EU, US), Replayed(picks), lag_steps=5)
+
+
+def land_all(table: World, landing: object) -> None:
+    assert isinstance(landing, Landing)
+    while landing.left:
+        table.land(landing, 0)
+
+
+def test_a_write_is_seen_at_home_at_once_and_elsewhere_when_it_arrives() -> None:
+    table = world()
+    table.answer(EU, Put(item("a", "1")))
+    assert table.answer(EU, Get(Key("a", "1"))) == item("a", "1")
+    assert table.answer(US, Get(Key("a", "1"))) is None
+    table.deliver(US, Key("a", "1"))
+    assert table.answer(US, Get(Key("a", "1"))) == item("a", "1")
+
+
+def test_items_arrive_in_any_order() -> None:
+    table = world()
+    table.answer(EU, Put(item("a", "1")))
+    table.answer(EU, Put(item("a", "2")))
+    assert set(table.deliverable()) == {(US, Key("a", "1")), (US, Key("a", "2"))}
+
+
+def test_the_last_writer_wins_everywhere() -> None:
+    table = world()
+    table.answer(US, Put(item("a", "1", 1)))
+    table.now_ms += 1
+    table.answer(EU, Put(item("a", "1", 2)))
+    table.quiesce()
+    assert table.answer(EU, Get(Key("a", "1"))) == table.answer(US, Get(Key("a", "1"))) == item("a", "1", 2)
+
+
+def test_nothing_arrives_in_a_region_that_is_cut_off_nor_can_it_be_asked() -> None:
+    table = world()
+    table.answer(EU, Put(item("a", "1")))
+    table.cut.add(US)
+    assert table.deliverable() == []
+    with pytest.raises(Unavailable):
+        table.answer(EU, Get(Key("a", "1"), region=US))
+
+
+def test_a_transaction_becomes_visible_item_by_item_and_its_items_conflict_until_then() -> None:
+    table = world()
+    landing = table.answer(EU, Transact((Put(item("a", "1"), Absent()), Put(item("b", "1"), Absent()))))
+    with pytest.raises(TransactionConflict):
+        table.answer(EU, Put(item("b", "1")))
+    table.land(landing, 1)
+    assert table.answer(EU, Get(Key("a", "1"))) is None
+    assert table.answer(EU, Get(Key("b", "1"))) is not None
+    land_all(table, landing)
+    assert table.answer(EU, Get(Key("a", "1"))) is not None
+
+
+def test_a_transaction_whose_condition_fails_writes_nothing() -> None:
+    table = world()
+    table.answer(EU, Put(item("a", "1", 1)))
+    assert table.answer(EU, Transact((Put(item("a", "1", 3), VersionIs(2)), Put(item("b", "1"), Absent())))) is False
+    assert table.answer(EU, Get(Key("b", "1"))) is None
+
+
+def test_an_eventually_consistent_read_may_see_an_older_state_and_a_strong_one_not() -> None:
+    table = world(1)
+    table.answer(EU, Put(item("a", "1", 1)))
+    table.step = 1
+    table.answer(EU, Put(item("a", "1", 2)))
+    assert table.answer(EU, Get(Key("a", "1"), consistent=False)) == item("a", "1", 1)
+    assert table.answer(EU, Get(Key("a", "1"))) == item("a", "1", 2)
+
+
+def test_pages_hold_every_item_once() -> None:
+    table = World((EU,), Replayed(()), page_size=2)
+    for number in range(5):
+        table.answer(EU, Put(item("a", str(number))))
+    table.answer(EU, DeleteMany((Key("a", "3"),)))
+    seen, after = [], None
+    for _ in range(9):
+        page = table.answer(EU, Query("a", after))
+        seen += [each["sk"]["S"] for each in page.items]
+        after = page.last
+        if after is None:
+            break
+    assert seen == ["0", "1", "2", "4"]
+
+
+def test_an_unknown_request_is_a_type_error() -> None:
+    with pytest.raises(TypeError):
+        world().answer(EU, "get")  # type: ignore[arg-type]
+
+
+def test_enumerated_choices_go_through_every_combination_once() -> None:
+    choices, seen = Enumerated(), []
+    while True:
+        seen.append((choices.pick(2), choices.pick(3)))
+        if not choices.advance():
+            break
+    assert sorted(seen) == [(a, b) for a in range(2) for b in range(3)]
