@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench simulate mistakes
+.PHONY: help dev demo test check bench simulate mistakes model contract torture
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,16 @@ simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SE
 
 mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each
 	@$(BIN)/python -m simulator.mistakes
+
+model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven); ARGS=--full for more of it
+	@$(BIN)/python spec/check.py $(ARGS)
+
+contract: $(VENV)/.made $(ENGINE)/.made ## one contract on four tables, DynamoDB Local too (needs a JDK and Maven)
+	@$(BIN)/python -m torture.dynamodb_local
+	@$(BIN)/python -m pytest -q tests/contract $(ARGS)
+
+torture: $(VENV)/.made $(ENGINE)/.made ## processes killed and requests spoiled on a real engine; ARGS="--operations 100000"
+	@$(BIN)/python -m torture $(ARGS)
 
 # A stamp is touched last, so an install that was cut off starts again.
 $(VENV)/.made: requirements.lock

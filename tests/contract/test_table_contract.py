@@ -1,4 +1,4 @@
-"""One contract for whatever answers requests: in memory, moto, and a DynamoDB that runs as a process."""
+"""One contract for whatever answers requests: in memory, moto, MiniStack and DynamoDB Local as processes."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -86,7 +86,7 @@ def process(engine: Engine, name: str) -> Iterator[World]:
         yield World(*(DynamoTable(name, region, clients.__getitem__) for region in clients))
 
 
-@pytest.fixture(params=["memory", "moto", "engine"])
+@pytest.fixture(params=["memory", "moto", "engine", "dynamodb_local"])
 def world(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterator[World]:
     match request.param:
         case "memory":
@@ -94,7 +94,7 @@ def world(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Iterato
         case "moto":
             entered = moto()
         case _:
-            entered = process(request.getfixturevalue("engine"), next(table_names))
+            entered = process(request.getfixturevalue(request.param), next(table_names))
     with entered as made:
         yield made
 
