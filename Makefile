@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench simulate mistakes model contract torture
+.PHONY: help dev demo test check bench simulate explore mistakes model contract torture
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this desig
 
 simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
 	@$(BIN)/python -m simulator $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
+
+explore: $(VENV)/.made ## every order of the steps of small casts, with crashes; and how the obvious design breaks
+	@$(BIN)/python -m simulator.explore
 
 mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each
 	@$(BIN)/python -m simulator.mistakes

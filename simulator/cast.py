@@ -38,8 +38,8 @@ class Asked:
     number: int
     delta: Delta
     acknowledged: bool = False
-    home_by_ms: int | None = None
-    """When it was first acknowledged by its home Region, in true time."""
+    on_time: bool = False
+    """Its home Region has acknowledged it, within the allowed lateness by the clock of every compactor."""
 
 
 @dataclass(slots=True)
@@ -72,24 +72,29 @@ def writer(
     settings: Settings,
     choices: Choices,
     now_ms: Callable[[], int],
+    skew_ms: int,
+    pace: Sequence[int],
+    grain_ms: int,
 ) -> Callable[[], Script]:
     """Asks for change `number` in `home` and sends it until it is acknowledged; then perhaps again or elsewhere."""
-    kept: list[Asked] = []  # outlives a crash, as a message in a queue does
+    asked_ms: list[int] = []  # outlives a crash, as a message in a queue does
 
     def script() -> Script:
-        yield _rest(choices, LONG)
-        if not kept:
+        yield _rest(choices, pace)
+        if not asked_ms:
             instant = yield Now()
-            old_ms = choices.pick(OLD_MS[choices.pick(len(OLD_MS))])
-            token = tokens.keyed(COUNTER, str(number), max(0, instant.wall_ms - old_ms))
-            delta = Delta(settings.lane_for(COUNTER, token, home), token, 4**number)
-            kept.append(Asked(number, delta))
-            record.asked.append(kept[0])
-        asked = kept[0]
+            ms = instant.wall_ms - choices.pick(OLD_MS[choices.pick(len(OLD_MS))])
+            asked_ms.append(max(0, ms - ms % grain_ms))
+        token = tokens.keyed(COUNTER, str(number), asked_ms[0])
+        delta = Delta(settings.lane_for(COUNTER, token, home), token, 4**number)
+        asked = next((each for each in record.asked if each.number == number), None)
+        if asked is None:
+            asked = Asked(number, delta)
+            record.asked.append(asked)
         region = home
         for _ in range(SENDS_MAX):
             try:
-                yield from add(asked.delta)
+                yield from add(delta)
             except LedgerError:
                 if choices.pick(3) == 2:
                     region = settings.regions[choices.pick(len(settings.regions))]  # a fail-over
@@ -97,8 +102,9 @@ def writer(
                 yield _rest(choices, SHORT)
                 continue
             asked.acknowledged = True
-            if region == home and asked.home_by_ms is None:
-                asked.home_by_ms = now_ms()
+            if region == home and not asked.on_time:
+                late_ms = now_ms() - asked_ms[0]
+                asked.on_time = late_ms <= settings.allowed_lateness_ms - skew_ms
             if choices.pick(3) != 2:
                 return
             yield _rest(choices, LONG)  # a redelivery, often after the delta was cleaned
@@ -115,25 +121,18 @@ def reader(
     record: Record,
     settings: Settings,
     choices: Choices,
-    now_ms: Callable[[], int],
-    skew_ms: int,
     slow: bool,
+    pace: Sequence[int],
 ) -> Callable[[], Script]:
     """Reads the counter `times` times, strongly or not."""
-
-    def on_time(asked: Asked) -> bool:
-        by = asked.home_by_ms
-        late_ms = settings.allowed_lateness_ms - skew_ms
-        return (
-            by is not None and asked.delta.lane.region == region and by <= tokens.time_ms(asked.delta.token) + late_ms
-        )
 
     def script() -> Script:
         lanes = settings.lanes_of(COUNTER)
         for _ in range(times):
-            yield _rest(choices, LONG)
+            yield _rest(choices, pace)
             consistent = choices.pick(3) != 2
-            must = frozenset(asked.number for asked in record.asked if consistent and on_time(asked))
+            here = (asked for asked in record.asked if asked.delta.lane.region == region and asked.on_time)
+            must = frozenset(asked.number for asked in here if consistent)
             try:
                 program = read(lanes, consistent=consistent, read_time_max_ms=settings.read_time_max_ms)
                 _, sums = yield from (_dawdling(program, choices) if slow else program)
@@ -155,18 +154,23 @@ def _rest(choices: Choices, steps: Sequence[int]) -> Sleep:
 def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:
     """The program with pauses between its requests, most of them within the time a read may take."""
     answer: Any = None
+    error: LedgerError | None = None
     try:
         while True:
-            request = program.send(answer)
+            request = program.send(answer) if error is None else program.throw(error)
             yield _rest(choices, SHORT)
-            answer = yield request
+            error = None
+            try:
+                answer = yield request
+            except LedgerError as raised:
+                error = raised
     except StopIteration as end:
         result: Result = end.value
         return result
 
 
 def compactor(
-    lanes: tuple[Lane, ...], times: int, record: Record, settings: Settings, choices: Choices
+    lanes: tuple[Lane, ...], times: int, record: Record, settings: Settings, choices: Choices, slow: bool
 ) -> Callable[[], Script]:
     """Visits its Region's lanes `times` times."""
     left = [times]
@@ -177,7 +181,8 @@ def compactor(
             yield _rest(choices, LONG)
             for lane in lanes:
                 try:
-                    yield from visit(lane, Tally(), settings)
+                    program = visit(lane, Tally(), settings)
+                    yield from _dawdling(program, choices) if slow else program
                 except (DamagedItem, LaneDamaged) as damage:
                     record.broken.append(f"a visit to {lane}: {damage}")
                 except (GaveUp, LedgerError):

@@ -49,6 +49,13 @@ def check_reads(record: Record) -> Iterable[str]:
     yield from (wrong for seen in record.seen if (wrong := check_read(seen, record.asked)))
 
 
+def check_on_time(record: Record, strays: Collection[int]) -> Iterable[str]:
+    """A delta that came on time is never a stray: for a while no strong read at home would have held it."""
+    for asked in record.asked:
+        if asked.on_time and asked.number in strays:
+            yield f"{asked.delta.lane.region} acknowledged {asked.number} on time, yet it was a stray"
+
+
 def check_continuity(record: Record, strays: Collection[int]) -> Iterable[str]:
     """A delta that a strong read of a Region held is held by its later ones, unless it was a stray for a while."""
     held: dict[str, frozenset[int]] = {}

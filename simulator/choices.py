@@ -72,6 +72,11 @@ class Enumerated:
     def chance(self, per_mille: int) -> bool:
         return per_mille > 0 and self.pick(2) == 1
 
+    @property
+    def picked(self) -> tuple[int, ...]:
+        """The picks of this run, for Replayed."""
+        return tuple(picked for picked, _ in self._path)
+
     def advance(self) -> bool:
         """Turn to the next run; False when all were made."""
         self._depth = 0

@@ -20,8 +20,8 @@ class Faults:
     after. unreadable: a read without an answer. crash: the process ends and starts again. pause: it stands still for 20
     to 1,000 steps, its monotonic clock too if `frozen`. cut: per thousand steps, a Region is cut off or joined again.
     skew_ms: how wrong clocks may be. lag_steps: how far an eventually consistent read may lag. slow_replication,
-    slow_landing: items arrive, and a transaction's items become visible, an order of magnitude later. slow_reads:
-    readers stand still for some steps between their requests.
+    slow_landing: items arrive, and a transaction's items become visible, an order of magnitude later. slow_reads,
+    slow_visits: readers, compactors stand still for some steps between their requests.
     """
 
     throttled: int = 0
@@ -38,6 +38,7 @@ class Faults:
     slow_replication: bool = False
     slow_landing: bool = False
     slow_reads: bool = False
+    slow_visits: bool = False
 
 
 NONE = Faults()
@@ -64,4 +65,5 @@ def mix(choices: Choices) -> Faults:
         slow_replication=choices.chance(500),
         slow_landing=choices.chance(400),
         slow_reads=choices.chance(500),
+        slow_visits=choices.chance(500),
     )

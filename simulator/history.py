@@ -6,7 +6,7 @@ on its way arrives, the compactors come to rest, and every delta is sent once mo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from reader.read import read
 from simulator import cast, checker
 from simulator.choices import Choices
 from simulator.faults import NONE, Faults, mix
+from simulator.happening import by_itself
 from simulator.process import Log, Process
 from simulator.world import Landing, World
 
@@ -59,6 +60,8 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     skews = [choices.pick(2 * faults.skew_ms + 1) - faults.skew_ms for _ in regions]
     world = World(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps, clock_skew_ms=skews)
     settings = replace(SETTINGS, regions=regions, fold_min=1 + choices.pick(3), fold_max=3 + choices.pick(4))
+    if choices.pick(4) == 3:
+        settings = replace(settings, shards={cast.COUNTER: 2})
     record = cast.Record()
     processes = _cast(choices, faults, world, settings, record, log)
     for _ in range(STEPS_MAX):
@@ -82,19 +85,22 @@ def _cast(
     def now_ms() -> int:
         return world.now_ms
 
+    def pace() -> Sequence[int]:  # in a burst, or over several visits
+        return cast.SHORT if choices.pick(3) == 2 else cast.LONG
+
     regions = settings.regions
+    grain_ms = 100 if choices.pick(4) == 3 else 1  # of the times that events carry
     for number in range(2 + choices.pick(7)):
         home = regions[choices.pick(len(regions))]
-        enter(f"writer {number}", home, cast.writer(number, home, record, settings, choices, now_ms))
+        writes = cast.writer(number, home, record, settings, choices, now_ms, faults.skew_ms, pace(), grain_ms)
+        enter(f"writer {number}", home, writes)
     for region in regions:
         own = replace(settings, region=region)
-        reads = cast.reader(
-            region, 6 + choices.pick(10), record, own, choices, now_ms, faults.skew_ms, faults.slow_reads
-        )
+        reads = cast.reader(region, 6 + choices.pick(10), record, own, choices, faults.slow_reads, pace())
         enter(f"reader {region}", region, reads)
         for twin in range(1 + choices.pick(2)):
             lanes = own.lanes_of(cast.COUNTER, region)
-            visits = cast.compactor(lanes, 6 + choices.pick(10), record, own, choices)
+            visits = cast.compactor(lanes, 6 + choices.pick(10), record, own, choices, faults.slow_visits)
             enter(f"compactor {region} {twin}", region, visits)
     return processes
 
@@ -120,35 +126,15 @@ def _step(world: World, processes: list[Process], faults: Faults, log: Log | Non
 
 
 def _by_itself(world: World, processes: list[Process], faults: Faults, log: Log | None) -> None:
-    """What the world does without being asked."""
-    choices = world.choices
+    """What the world does without being asked, and the clocks."""
+    by_itself(world, faults, (lambda what, came: log("the world", what, came)) if log else _unheard)
+    if faults.skew_ms and world.choices.chance(10):
+        process = processes[world.choices.pick(len(processes))]
+        process.skew_ms = world.choices.pick(2 * faults.skew_ms + 1) - faults.skew_ms
 
-    def tell(what: str, came: object) -> None:
-        if log is not None:
-            log("the world", what, came)
 
-    if world.landings and (not faults.slow_landing or choices.pick(40) == 0):
-        landing = world.landings[choices.pick(len(world.landings))]
-        which = choices.pick(len(landing.left))
-        tell("a transaction's item becomes visible", landing.left[which][0])
-        world.land(landing, which)
-    if not faults.slow_replication or choices.pick(12) == 0:
-        deliverable = world.deliverable()
-        if deliverable:
-            region, key = deliverable[choices.pick(len(deliverable))]
-            tell(f"arrives in {region}", key)
-            world.deliver(region, key)
-    if world.late and choices.chance(8):
-        which = choices.pick(len(world.late))
-        tell("a late write arrives", world.late[which])
-        world.apply_late(which)
-    if faults.cut and choices.chance(faults.cut):
-        region = world.regions[choices.pick(len(world.regions))]
-        world.cut ^= {region}
-        tell("cut off" if region in world.cut else "joined again", region)
-    if faults.skew_ms and choices.chance(10):
-        process = processes[choices.pick(len(processes))]
-        process.skew_ms = choices.pick(2 * faults.skew_ms + 1) - faults.skew_ms
+def _unheard(what: object, came: object) -> None:
+    """Nobody keeps a trace."""
 
 
 def judge_end(world: World, settings: Settings, record: cast.Record) -> list[str]:
@@ -177,7 +163,8 @@ def _come_to_rest(world: World, settings: Settings, record: cast.Record) -> list
         wrong += _judge(world, settings, record)
         if wrong:
             return wrong
-    return list(checker.check_continuity(record, _strays(world, settings)))
+    strays = _strays(world, settings)
+    return [*checker.check_on_time(record, strays), *checker.check_continuity(record, strays)]
 
 
 def _strays(world: World, settings: Settings) -> set[int]:

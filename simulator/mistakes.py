@@ -24,9 +24,29 @@ class Mistake:
     file: str
     right: str
     wrong: str
+    file_too: str = ""
+    right_too: str = ""
+    wrong_too: str = ""
+    """Another place, for a mistake that takes two."""
 
 
-MISTAKES = (  # those of cast.py are mistakes of a producer
+MISTAKES = (  # those of cast.py and history.py are mistakes of a producer, or of who calls the compactor
+    Mistake(
+        "the naive merge",
+        "compactor/visit.py",
+        "    checkpoint = yield from fold(\n",
+        "    from simulator import naive\n"
+        "    return (yield from naive.merge(lane))\n"
+        "    checkpoint = yield from fold(\n",
+        "reader/read.py",
+        "        sums = yield from _checkpoints(lanes, consistent)\n        yield from _tails(sums, consistent)\n",
+        "        from simulator import naive\n"
+        "        sums = []\n"
+        "        for lane in lanes:\n"
+        "            value, _ = yield from naive.read(lane, consistent=consistent)\n"
+        "            held = sum(value >> n & 1 for n in range(64))\n"
+        "            sums.append(LaneSum(lane, None, value, held))\n",
+    ),
     Mistake(
         "deltas deleted at fold",
         "compactor/fold.py",
@@ -85,6 +105,44 @@ MISTAKES = (  # those of cast.py are mistakes of a producer
         "compactor/fold.py",
         "cutoff_ms = now.wall_ms - allowed_lateness_ms",
         "cutoff_ms = now.wall_ms",
+    ),
+    Mistake(
+        "cutoff after the Query",
+        "compactor/fold.py",
+        "        found = yield from every_item(\n"
+        "            items.delta_pk(lane),\n"
+        "            checkpoint.watermark if checkpoint else None,\n"
+        "            tokens.last_of(cutoff_ms),\n"
+        "            most=fold_max,\n"
+        "            consistent=True,\n"
+        "        )\n",
+        "        every = yield from every_item(\n"
+        "            items.delta_pk(lane), checkpoint.watermark if checkpoint else None, None, consistent=True\n"
+        "        )\n"
+        "        now = yield Now()\n"
+        "        last = tokens.last_of(now.wall_ms - allowed_lateness_ms)\n"
+        '        found = [item for item in every if item["sk"]["S"] <= last][:fold_max]\n',
+    ),
+    Mistake(
+        "the tail by the watermark's time, not by its ULID",
+        "reader/read.py",
+        "            sums.append(LaneSum(lane, checkpoint.watermark, checkpoint.total, checkpoint.count))",
+        "            from ledger import tokens\n"
+        "            last = tokens.last_of(tokens.time_ms(checkpoint.watermark))\n"
+        "            sums.append(LaneSum(lane, last, checkpoint.total, checkpoint.count))",
+    ),
+    Mistake(
+        "a compactor takes every lane for its own Region's",
+        "simulator/history.py",
+        "            lanes = own.lanes_of(cast.COUNTER, region)\n",
+        "            lanes = own.lanes_of(cast.COUNTER)\n",
+    ),
+    Mistake(
+        "shard chosen at random",
+        "ledger/settings.py",
+        "        return Lane(region, tokens.draw(token, shards) if shards > 1 else 0, counter)",
+        "        Settings.turn = getattr(Settings, 'turn', 0) + 1\n"
+        "        return Lane(region, Settings.turn % shards, counter)",
     ),
     Mistake(
         "watermark at the cutoff, not at the last delta taken",
@@ -149,15 +207,15 @@ MISTAKES = (  # those of cast.py are mistakes of a producer
     Mistake(
         "a retry mints a new token",
         "simulator/cast.py",
-        "                yield from add(asked.delta)\n",
-        "                fresh = tokens.make(tokens.time_ms(asked.delta.token), bytes([choices.pick(250)] * 10))\n"
-        "                yield from add(Delta(asked.delta.lane, fresh, asked.delta.change))\n",
+        "                yield from add(delta)\n",
+        "                fresh = tokens.make(tokens.time_ms(delta.token), bytes([choices.pick(250)] * 10))\n"
+        "                yield from add(Delta(delta.lane, fresh, delta.change))\n",
     ),
     Mistake(
         "a retry goes to its own Region's lane",
         "simulator/cast.py",
-        "                yield from add(asked.delta)\n",
-        "                yield from add(Delta(Lane(region, 0, COUNTER), asked.delta.token, asked.delta.change))\n",
+        "                yield from add(delta)\n",
+        "                yield from add(Delta(Lane(region, 0, COUNTER), delta.token, delta.change))\n",
     ),
 )
 
@@ -179,12 +237,9 @@ def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
     with tempfile.TemporaryDirectory(prefix="mistake-") as folder:
         for package in COPIED:
             shutil.copytree(ROOT / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__"))
-        path = Path(folder, mistake.file)
-        text = path.read_text(encoding="utf-8")
-        if text.count(mistake.right) != 1:
-            times = text.count(mistake.right)
-            raise ValueError(f"{mistake.name}: {mistake.right!r} stands {times} times in {mistake.file}")
-        path.write_text(text.replace(mistake.right, mistake.wrong), encoding="utf-8")
+        _plant(mistake.name, Path(folder, mistake.file), mistake.right, mistake.wrong)
+        if mistake.file_too:
+            _plant(mistake.name, Path(folder, mistake.file_too), mistake.right_too, mistake.wrong_too)
         played = subprocess.run(
             [sys.executable, "-m", "simulator.search", str(histories)],
             cwd=folder,
@@ -197,6 +252,13 @@ def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
         raise ValueError(f"{mistake.name}: {played.stderr[-400:]}")
     seed, _, said = played.stdout.partition(" ")
     return Caught(mistake, int(seed) if played.returncode else None, said.strip())
+
+
+def _plant(name: str, path: Path, right: str, wrong: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    if text.count(right) != 1:
+        raise ValueError(f"{name}: {right!r} stands {text.count(right)} times in {path.name}")
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
 
 
 def main() -> None:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from ledger.errors import LedgerError, OutcomeUnknown, Throttled, Unavailable
-from ledger.requests import DeleteMany, Instant, Now, Put, PutMany, Request, Transact
+from ledger.errors import LedgerError
+from ledger.requests import Instant, Now, Request
 from simulator.faults import Faults
-from simulator.world import Landing, World
+from simulator.happening import happens, send
+from simulator.world import Landing, World, Writes
 
-WRITES = (Put, PutMany, Transact, DeleteMany)
 PAUSES_STEPS = (20, 50, 100, 300, 1_000, 2_000)
 
 
@@ -33,7 +33,7 @@ class Move:
     region: str
 
 
-Script = Generator[Request | Sleep | Move, Any, None]
+Script = Generator[Request | Writes | Sleep | Move, Any, None]
 Log = Callable[[str, object, object], None]
 """Told (who, what was asked, what came of it)."""
 
@@ -56,7 +56,7 @@ class Process:
         self._faults = faults
         self._log = log
         self._running: Script | None = None
-        self._request: Request | Sleep | Move | None = None
+        self._request: Request | Writes | Sleep | Move | None = None
         self._landing: Landing | None = None
 
     @property
@@ -68,8 +68,18 @@ class Process:
 
     @property
     def is_local(self) -> bool:
-        """Whether its next step touches nothing that others see: its start, the time, the end of a transaction."""
-        return self._running is None or self._landing is not None or isinstance(self._request, Now)
+        """Whether its next step touches nothing that others see or change: its start, the end of a transaction."""
+        return self._running is None or self._landing is not None
+
+    @property
+    def asks_the_time(self) -> bool:
+        """Whether its next step is to ask for the time."""
+        return isinstance(self._request, Now)
+
+    @property
+    def can_crash(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self._running is not None and not self.done
 
     def step(self) -> None:
         """Send the request that its script waits with, and run the script up to its next one."""
@@ -113,42 +123,18 @@ class Process:
             self.region = request.region
             return self._go(None)
         assert request is not None
-        if self._happens(self._faults.crash):
-            return self._crash()
-        before = self._fault_before(request)
-        if before is not None:
-            self._tell(request, before)
-            return self._go(before)
-        answer = world.answer_or_error(self.region, request)
-        self._tell(request, answer)
-        if isinstance(request, WRITES) and self._happens(self._faults.lost):
-            self._tell("the answer is lost", "")
-            return self._go(OutcomeUnknown("The answer was lost."))
+        if happens(world, self._faults.crash):
+            return self.crash()
+        answer = send(world, self.region, request, self._faults, self._tell)
         if isinstance(answer, Landing):
             self._landing = answer
             return None
         return self._go(answer)
 
-    def _fault_before(self, request: Request) -> LedgerError | None:
-        """What keeps an answer to this request from being given."""
-        faults = self._faults
-        if not isinstance(request, WRITES):
-            return Unavailable("No answer.") if self._happens(faults.unreadable) else None
-        if self._happens(faults.throttled):
-            return Throttled("Throttled. Nothing was written.")
-        if self._happens(faults.dropped):
-            return OutcomeUnknown("Lost on the way.")
-        if self._happens(faults.late):
-            self._world.late.append((self.region, request))
-            return OutcomeUnknown("Still on its way.")
-        return None
-
-    def _happens(self, per_mille: int) -> bool:
-        return per_mille > 0 and self._world.choices.chance(per_mille)
-
-    def _crash(self) -> None:
-        assert self._running is not None
-        self._running.close()
+    def crash(self) -> None:
+        """End at once, and begin again from the start at the next step."""
+        if self._running is not None:
+            self._running.close()
         self._running = self._request = self._landing = None
         self.region = self._first_region
         self._tell("crashes", "")

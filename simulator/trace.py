@@ -8,7 +8,7 @@ from typing import Any
 from ledger.errors import LedgerError
 from ledger.items import key_of
 from ledger.requests import DeleteMany, Get, GetMany, Key, Page, Put, Query, Together, Transact
-from simulator.world import Landing
+from simulator.world import Landing, Writes
 
 
 class Trace:
@@ -19,7 +19,8 @@ class Trace:
         self._most = most
 
     def __call__(self, who: str, what: object, came: object) -> None:
-        answer = "" if came == "" else f" -> {_answer(came)}"
+        done = came is None and isinstance(what, Put | DeleteMany)
+        answer = "" if came == "" else " -> done" if done else f" -> {_answer(came)}"
         self.lines.append(f"{who:<24} {_request(what)}{answer}")
         del self.lines[: -self._most]
 
@@ -36,6 +37,8 @@ def _request(what: object) -> str:
             return f"put {_item(item)}"
         case Transact(puts):
             return f"commit {' and '.join(_item(put.item) for put in puts)}"
+        case Writes(writes):
+            return f"one transaction over {', '.join(_key(write.key) for write in writes)}"
         case DeleteMany(keys):
             return f"delete {', '.join(map(_key, keys))}"
         case Together(requests):
@@ -58,6 +61,10 @@ def _answer(came: object) -> str:
             return "decided, not yet visible"
         case Key():
             return _key(came)
+        case (Key() as key, None):
+            return f"{_key(key)} deleted"
+        case (Key(), dict() as item):
+            return _item(item)
         case tuple():
             return f"({', '.join(map(_answer, came))})"
         case Mapping():

@@ -11,7 +11,7 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,22 @@ Stamp = tuple[int, int]
 PAST_MAX = 6
 
 
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write of any kind: what becomes of the item (None: there is none), and the condition on what is there."""
+
+    key: Key
+    becomes: Callable[[Item | None], Item | None]
+    holds: Callable[[Item | None], bool] = lambda item: True
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """For designs other than this library's: one write, or several in a transaction. The answer is that of Transact."""
+
+    writes: tuple[Write, ...]
+
+
 @dataclass(slots=True)
 class Cell:
     """An item's newest state in one Region (None: deleted), and recent ones with the step at which each ended."""
@@ -58,7 +74,7 @@ class Landing:
     """A transaction that was decided and is becoming visible; `left` are the writes that have not."""
 
     region: str
-    left: list[tuple[Key, Item]]
+    left: list[tuple[Key, Item | None]]
 
 
 class Replica:
@@ -99,7 +115,7 @@ class World:
         self.lag_steps = lag_steps
         self.replicas = {region: Replica() for region in regions}
         self.landings: list[Landing] = []
-        self.late: list[tuple[str, Request]] = []
+        self.late: list[tuple[str, Request | Writes]] = []
         """Writes whose senders stopped waiting, and which are still on their way."""
         self.cut: set[str] = set()
         self.step = 0
@@ -110,7 +126,7 @@ class World:
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    def answer(self, region: str, request: Request) -> Any:
+    def answer(self, region: str, request: Request | Writes) -> Any:
         """What `region` answers at this moment. A Transact may return its Landing, which is True once it has landed."""
         replica = self.replicas[region]
         match request:
@@ -129,7 +145,11 @@ class World:
             case PutMany(items):
                 return tuple(self._put_answer(region, item) for item in items)
             case Transact(puts):
-                return self._transact(region, puts)
+                return self._transact(region, [_as_write(put) for put in puts])
+            case Writes((write,)):
+                return self._write_one(region, write)
+            case Writes(writes):
+                return self._transact(region, writes)
             case DeleteMany(keys):
                 for key in keys:
                     self._refuse_locked(replica, key)
@@ -144,7 +164,7 @@ class World:
             case _:
                 raise TypeError(f"not a request that a table answers: {request!r}")
 
-    def answer_or_error(self, region: str, request: Request) -> Any:
+    def answer_or_error(self, region: str, request: Request | Writes) -> Any:
         try:
             return self.answer(region, request)
         except LedgerError as error:
@@ -190,15 +210,23 @@ class World:
         self._write(region, key, item)
         return None
 
-    def _transact(self, region: str, puts: Sequence[Put]) -> Landing | bool:
+    def _write_one(self, region: str, write: Write) -> bool:
         replica = self.replicas[region]
-        writes = [(key_of(put.item), put) for put in puts]
-        for key, _ in writes:
-            self._refuse_locked(replica, key)
-        if not all(_holds(put.condition, replica.item(key)) for key, put in writes):
+        self._refuse_locked(replica, write.key)
+        there = replica.item(write.key)
+        if write.holds(there):
+            self._write(region, write.key, write.becomes(there))
+            return True
+        return False
+
+    def _transact(self, region: str, writes: Sequence[Write]) -> Landing | bool:
+        replica = self.replicas[region]
+        for write in writes:
+            self._refuse_locked(replica, write.key)
+        if not all(write.holds(replica.item(write.key)) for write in writes):
             return False
-        landing = Landing(region, [(key, put.item) for key, put in writes])
-        replica.locked.update(key for key, _ in writes)
+        landing = Landing(region, [(write.key, write.becomes(replica.item(write.key))) for write in writes])
+        replica.locked.update(write.key for write in writes)
         self.landings.append(landing)
         return landing
 
@@ -273,6 +301,10 @@ class World:
     def _land_all(self) -> None:
         while self.landings:
             self.land(self.landings[0], 0)
+
+
+def _as_write(put: Put) -> Write:
+    return Write(key_of(put.item), lambda there: put.item, lambda there: _holds(put.condition, there))
 
 
 def _holds(condition: Absent | VersionIs | None, there: Item | None) -> bool:

@@ -21,9 +21,11 @@ from ledger import items, tokens
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import CHANGE_MAX, Delta, Lane, Segment, to_ms
 from ledger.writer import AHEAD_MAX_MS, KEY_BYTES_MAX
+from simulator import explore
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+TESTING = ROOT / "docs" / "testing.md"
 DATA_MODEL = ROOT / "docs" / "data-model.md"
 PAGES = sorted([README, ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
 LANE = Lane("eu-west-1", 0, "stock:85123A")
@@ -90,6 +92,20 @@ def test_the_rows_in_the_readme_are_those_that_its_python_leaves() -> None:
             elif isinstance(value, bytes):
                 item[name] = f"0x{value.hex()}"
     assert shown == left
+
+
+def test_the_python_in_the_page_on_testing_prints_what_its_comments_say() -> None:
+    (block,) = blocks(TESTING, "python")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(block, TESTING.name, "exec"), {})
+    assert printed.getvalue().splitlines() == re.findall(r"^print\(.*\)  # (.+)$", block, re.MULTILINE)
+
+
+def test_the_traces_of_the_obvious_design_are_those_that_are_found() -> None:
+    page = (ROOT / "docs" / "protocol.md").read_text()
+    for cast in explore.NAIVE_CASTS:
+        trace = "\n".join(explore.explore(cast).trace)
+        assert re.sub(r"delta#eu-west-1#0#c[/ ]", "", trace) in page
 
 
 @each_page

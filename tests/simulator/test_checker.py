@@ -4,7 +4,7 @@ import pytest
 
 from ledger.values import Delta, Lane
 from simulator.cast import Asked, Record, Seen
-from simulator.checker import check_continuity, check_end, check_read, check_reads, deltas_in
+from simulator.checker import check_continuity, check_end, check_on_time, check_read, check_reads, deltas_in
 
 EU, US = "eu-west-1", "us-east-1"
 ASKED = [Asked(n, Delta(Lane(EU, 0, "c"), f"01HF7YAN3RJB2F2YPGB2KP8ZJ{n}", 4**n), acknowledged=True) for n in range(3)]
@@ -48,6 +48,14 @@ def test_a_delta_that_goes_away_is_found_unless_it_was_a_stray_or_elsewhere() ->
     record = Record(seen=[seen(5, 2), seen(1, 1), seen(1, 1, region=US)])
     assert len(list(check_continuity(record, ()))) == 1
     assert list(check_continuity(record, {1})) == []
+
+
+def test_a_delta_that_came_on_time_and_was_a_stray_is_wrong() -> None:
+    late, on_time = Asked(1, ASKED[1].delta), Asked(2, ASKED[2].delta, on_time=True)
+    assert list(check_on_time(Record(asked=[late, on_time]), {1})) == []
+    assert list(check_on_time(Record(asked=[late, on_time]), {1, 2})) == [
+        "eu-west-1 acknowledged 2 on time, yet it was a stray"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """Histories of the shipped code: right, repeatable, and wrong as soon as a mistake is planted."""
 
+from collections.abc import Callable
+
 import pytest
 
-from simulator import explore as casts
+from simulator import explore
 from simulator.choices import Drawn, Replayed
-from simulator.explore import explore
 from simulator.history import play
 from simulator.mistakes import MISTAKES, catch
 from simulator.shrink import told
@@ -34,16 +35,31 @@ def test_a_history_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("cast", "orders"),
     [
-        (casts.one_read_against_two_folds, 480),
-        (casts.a_read_elsewhere_while_a_fold_replicates, 926),
-        (casts.a_retry_against_a_clean, 168),
+        (explore.one_read_against_two_folds, 480),
+        (explore.a_read_elsewhere_while_a_fold_replicates, 926),
+        (explore.a_retry_against_a_clean, 168),
+        (explore.a_delta_that_is_only_just_on_time_against_a_fold, 72),
+        (explore.a_settle_that_crashes, 99),
+        (explore.a_visit_that_crashes, 764),
+        (explore.a_rebuild_that_crashes, 82),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_every_order_of_a_small_cast_is_right(cast: object, orders: int) -> None:
-    explored = explore(cast)  # type: ignore[arg-type]
-    assert explored.wrong is None
-    assert explored.orders == orders
+def test_every_order_of_a_small_cast_is_right(cast: Callable[[explore.Stage], None], orders: int) -> None:
+    explored = explore.explore(cast)
+    assert explored.trace == ()
+    assert (explored.orders, explored.wrong) == (orders, 0)
+
+
+def test_the_obvious_design_goes_wrong_and_its_shortest_trace_says_how() -> None:
+    explored = explore.explore(explore.a_retry_after_the_merge)
+    assert 0 < explored.wrong < explored.orders
+    assert explored.trace[-1] == "WRONG: at the end eu-west-1 reads 2: a delta is counted twice"
+    assert [line.split("  ")[0] for line in explored.trace[:-1]] == [
+        *["merge"] * 2,
+        *["the world"] * 2,
+        "the same add again",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from ledger.errors import TransactionConflict, Unavailable
 from ledger.requests import Absent, DeleteMany, Get, Item, Key, Put, Query, Transact, VersionIs
 from simulator.choices import Enumerated, Replayed
-from simulator.world import Landing, World
+from simulator.world import Landing, World, Write, Writes
 
 EU, US = "eu-west-1", "us-east-1"
 
@@ -99,6 +99,19 @@ def test_pages_hold_every_item_once() -> None:
         if after is None:
             break
     assert seen == ["0", "1", "2", "4"]
+
+
+def test_a_write_of_another_design_is_one_write_or_a_transaction_with_its_conditions() -> None:
+    table = world()
+    first, second = Key("a", "1"), Key("a", "2")
+    assert table.answer(EU, Writes((Write(first, lambda there: item("a", "1")),))) is True
+    absent = Write(first, lambda there: None, lambda there: there is None)
+    assert table.answer(EU, Writes((absent,))) is False
+    put = Write(second, lambda there: item("a", "2"))
+    assert table.answer(EU, Writes((absent, put))) is False
+    land_all(table, table.answer(EU, Writes((Write(first, lambda there: None), put))))
+    assert table.answer(EU, Get(first)) is None
+    assert table.answer(EU, Get(second)) == item("a", "2")
 
 
 def test_an_unknown_request_is_a_type_error() -> None:

@@ -1,0 +1,76 @@
+"""What befalls requests, and what the world does by itself, as the faults of a history say.
+
+Rules: whether something happens is picked from the world's choices; an error says that nothing was written only when
+nothing was; a fault that is off picks nothing, so a history without it is the same history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ledger.errors import LedgerError, OutcomeUnknown, Throttled, Unavailable
+from ledger.requests import DeleteMany, Put, PutMany, Request, Transact
+from simulator.faults import Faults
+from simulator.world import World, Writes
+
+WRITES = (Put, PutMany, Transact, DeleteMany, Writes)
+
+Tell = Callable[[object, object], None]
+"""Told (what was asked or happened, what came of it)."""
+
+
+def send(world: World, region: str, request: Request | Writes, faults: Faults, tell: Tell) -> Any:
+    """The answer to a request, or the error that its sender gets; a transaction's is a Landing until it has landed."""
+    before = _fault_before(world, region, request, faults)
+    if before is not None:
+        tell(request, before)
+        return before
+    answer = world.answer_or_error(region, request)
+    tell(request, answer)
+    if isinstance(request, WRITES) and happens(world, faults.lost):
+        tell("the answer is lost", "")
+        return OutcomeUnknown("The answer was lost.")
+    return answer
+
+
+def _fault_before(world: World, region: str, request: Request | Writes, faults: Faults) -> LedgerError | None:
+    """What keeps an answer to this request from being given."""
+    if not isinstance(request, WRITES):
+        return Unavailable("No answer.") if happens(world, faults.unreadable) else None
+    if happens(world, faults.throttled):
+        return Throttled("Throttled. Nothing was written.")
+    if happens(world, faults.dropped):
+        return OutcomeUnknown("Lost on the way.")
+    if happens(world, faults.late):
+        world.late.append((region, request))
+        return OutcomeUnknown("Still on its way.")
+    return None
+
+
+def happens(world: World, per_mille: int) -> bool:
+    return per_mille > 0 and world.choices.chance(per_mille)
+
+
+def by_itself(world: World, faults: Faults, tell: Tell) -> None:
+    """One step of what nobody asks for: items land and arrive, late writes apply, Regions are cut off and joined."""
+    choices = world.choices
+    if world.landings and (not faults.slow_landing or choices.pick(40) == 0):
+        landing = world.landings[choices.pick(len(world.landings))]
+        which = choices.pick(len(landing.left))
+        tell("a transaction's item becomes visible", landing.left[which])
+        world.land(landing, which)
+    if not faults.slow_replication or choices.pick(12) == 0:
+        deliverable = world.deliverable()
+        if deliverable:
+            region, key = deliverable[choices.pick(len(deliverable))]
+            tell(f"arrives in {region}", key)
+            world.deliver(region, key)
+    if world.late and choices.chance(8):
+        which = choices.pick(len(world.late))
+        tell("a late write arrives", world.late[which])
+        world.apply_late(which)
+    if happens(world, faults.cut):
+        region = world.regions[choices.pick(len(world.regions))]
+        world.cut ^= {region}
+        tell("cut off" if region in world.cut else "joined again", region)

@@ -1,0 +1,89 @@
+"""The test double behaves as a table does, so that users can try their own code on it."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+import pytest
+
+from compactor import Compactor
+from ledger import Ledger, Settings
+from ledger.errors import LedgerError
+from reader import Reader
+from simulator import Faults, Simulation
+
+EU, US = "eu-west-1", "us-east-1"
+T = TypeVar("T")
+FAULTS = Faults(throttled=100, dropped=100, lost=100, late=100, unreadable=50, lag_steps=20, slow_replication=True)
+
+
+def settings(region: str = EU) -> Settings:
+    return Settings(table="counters", region=region, regions=(EU, US), fold_min=1)
+
+
+def test_what_one_region_adds_the_other_reads_when_it_has_arrived() -> None:
+    simulation = Simulation((EU, US))
+    simulation.cut_off(EU)
+    Ledger(settings(), table=simulation.table(EU), clock=simulation.clock).add("c", 5)
+    reader = Reader(settings(US), table=simulation.table(US), clock=simulation.clock)
+    assert reader.read("c").value == 0
+    simulation.come_to_rest()
+    assert reader.read("c").value == 5
+
+
+def test_code_that_retries_counts_once_whatever_fails() -> None:
+    simulation = Simulation((EU, US), seed=5, faults=FAULTS)
+    ledgers = [Ledger(settings(r), table=simulation.table(r), clock=simulation.clock) for r in (EU, US)]
+    compactor = Compactor(settings(), tables={r: simulation.table(r) for r in (EU, US)}, clock=simulation.clock)
+    at = datetime.fromtimestamp(simulation.clock() / 1_000, UTC)
+    failures = 0
+    for change in range(40):
+        for attempt in range(50):
+            try:
+                ledgers[attempt % 2].add("c", 1, idempotency_key=str(change), at=at, region=EU)
+                break
+            except LedgerError:
+                failures += 1
+        try:
+            compactor.compact("c")
+        except LedgerError:
+            failures += 1
+    assert failures > 20
+    for _ in range(4):
+        simulation.wait(700_000)
+        simulation.come_to_rest()
+        until_it_works(partial(compactor.compact, "c"))
+    simulation.come_to_rest()
+    for region in (EU, US):
+        reader = Reader(settings(region), table=simulation.table(region), clock=simulation.clock)
+        assert until_it_works(partial(reader.read, "c")).value == 40
+
+
+def until_it_works(call: Callable[[], T]) -> T:
+    for _ in range(50):
+        try:
+            return call()
+        except LedgerError:
+            continue
+    raise AssertionError("it never worked")
+
+
+def test_the_same_seed_is_the_same_history() -> None:
+    def play() -> list[object]:
+        simulation = Simulation((EU, US), seed=3, faults=FAULTS)
+        ledger = Ledger(settings(), table=simulation.table(EU), clock=simulation.clock, entropy=bytes)
+        told: list[object] = []
+        for change in range(20):
+            try:
+                told.append(ledger.add("c", change, idempotency_key=str(change), at=datetime.fromtimestamp(900, UTC)))
+            except LedgerError as error:
+                told.append(type(error))
+        return told
+
+    assert play() == play()
+
+
+def test_a_region_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="not one of the Regions"):
+        Simulation((EU,)).table(US)
