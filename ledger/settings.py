@@ -102,7 +102,9 @@ class Settings:
         ]
         for prefix, shards in self.shards.items():
             fits = type(prefix) is str and type(shards) is int and 1 <= shards <= SHARDS_MAX
-            rules.append((fits, f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix."))
+            rules.append(
+                (fits, f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix.")
+            )
         return [message for holds, message in rules if not holds]
 
     def shards_of(self, counter: str) -> int:

@@ -123,7 +123,7 @@ class Ledger:
         A role without dynamodb:PartiQLInsert costs a PutItem a change.
         """
         given: object = changes
-        if not isinstance(given, Iterable):
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes):  # a text would be refused by the letter
             raise InvalidInput(f"add_many takes several Change(counter, change, ...), not {shown(given)}.")
         prepared: list[Delta | LedgerError] = []
         for c in changes:
