@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
@@ -130,7 +131,8 @@ class Number(IntEnum):
     ONE = 1
 
 
-def _deep(levels: int = 100_000) -> list[Any]:
+@functools.cache
+def _deep(levels: int = 20_000) -> list[Any]:
     nested: list[Any] = []
     for _ in range(levels):
         nested = [nested]
