@@ -26,7 +26,7 @@ CHANGES_MAX = 29  # 4**29 is the largest power of four that a change may be
 
 regions = st.sampled_from([A, B])
 counters = st.sampled_from(COUNTERS)
-ages_ms = st.sampled_from([0, 1, LATENESS_MS, LATENESS_MS + 1, 500_000, -300_000])
+ages_ms = st.sampled_from([LATENESS_MS, LATENESS_MS + 1, 20_000, 500_000, 0, 1, -300_000])
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,11 @@ class Public(RuleBasedStateMachine):
     not hold it until its home Region has compacted. Every other one that arrived must be in every read.
     """
 
-    @initialize(page_size=st.integers(1, 5))
-    def begin(self, page_size: int) -> None:
+    @initialize(
+        page_size=st.integers(1, 5), first=st.lists(st.tuples(regions, counters, ages_ms), min_size=3, max_size=6)
+    )
+    def begin(self, page_size: int, first: list[tuple[str, str, int]]) -> None:
+        """Some changes, of which some are folded: else most worlds would stay empty."""
         home, away = two_regions(page_size=page_size)
         self.tables = {A: home, B: away}
         self.now_ms = self.highest_ms = NOW_MS
@@ -63,6 +66,9 @@ class Public(RuleBasedStateMachine):
         self.counted: dict[str, set[int]] = {A: set(), B: set()}  # seen by a compaction whose checkpoint is here
         self.upto_ms: dict[tuple[str, str, str], int] = {}  # (Region, home, counter): folded at most up to here
         self.restarts(fold_min=1, fold_max=3, clean=True)
+        for home, counter, age_ms in first:
+            self.adds(home, home, counter, age_ms, prepared=False)
+        self.runs(A)
 
     def clock(self) -> int:
         return self.now_ms
