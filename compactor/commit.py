@@ -55,21 +55,32 @@ def commit(
 ) -> Program[Checkpoint]:
     """Add `deltas` (in the order of their tokens) to the checkpoint and file them in a segment under `hi`.
 
-    Raises GaveUp when the checkpoint is no longer at the version of `before`, and OutcomeUnknown.
+    Raises GaveUp when the checkpoint is no longer at the version of `before`, LaneDamaged, and OutcomeUnknown.
     """
     version = before.version + 1 if before else 1
-    segment = Segment.of(lane, hi, version, deltas)
-    after = Checkpoint(
-        lane,
-        total=(before.total if before else 0) + segment.total,
-        count=(before.count if before else 0) + len(segment),
-        watermark=watermark,
-        version=version,
-        last=hi,
-        committed_ms=now_ms,
-    )
+    try:
+        segment = Segment.of(lane, hi, version, deltas)
+        after = Checkpoint(
+            lane,
+            total=(before.total if before else 0) + segment.total,
+            count=(before.count if before else 0) + len(segment),
+            watermark=watermark,
+            version=version,
+            last=hi,
+            committed_ms=now_ms,
+        )
+    except ValueError as error:
+        raise past_the_limits(lane, error) from None
     yield from write(after, segment, VersionIs(before.version) if before else Absent())
     return after
+
+
+def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:
+    """A checkpoint that stood so near a limit (a version of ten nines) that the next one cannot be: a hand's work."""
+    return LaneDamaged(
+        f"{lane}: no checkpoint can follow what stands in the table: {error}. Nothing was written. "
+        "Look at the lane's checkpoint, note and segments, then rebuild it."
+    )
 
 
 def write(checkpoint: Checkpoint, segment: Segment, unchanged: Absent | VersionIs | None) -> Program[None]:

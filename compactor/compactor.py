@@ -16,10 +16,10 @@ from compactor.report import Report, Tally
 from compactor.verify import Verification, verify
 from compactor.visit import visit
 from ledger import clocks
-from ledger.errors import GaveUp, InvalidSettings, LedgerError
+from ledger.errors import GaveUp, InvalidInput, InvalidSettings, LedgerError, shown
 from ledger.requests import Program, Result, Table, run
-from ledger.settings import Settings
-from ledger.table import DynamoTable
+from ledger.settings import Settings, check_settings
+from ledger.table import DynamoTable, check_table
 from ledger.values import Lane
 
 if TYPE_CHECKING:
@@ -44,13 +44,18 @@ class Compactor:
         clock: clocks.Clock = clocks.wall_clock,
         tables: Mapping[str, Table] | None = None,
     ) -> None:
-        self.settings = settings
-        if tables and set(settings.regions) - set(tables):
-            raise InvalidSettings(
-                f"tables lacks {sorted(set(settings.regions) - set(tables))} of regions={settings.regions!r}."
-            )
-        self._tables = tables or {r: DynamoTable.of(settings, clients, r) for r in settings.regions}
-        self._now = clocks.instants(clock)
+        self.settings = check_settings(settings)
+        for name, given in (("clients", clients), ("tables", tables)):
+            if given is not None and not isinstance(given, Mapping):
+                raise InvalidInput(f"{name} is a mapping by Region, not {shown(given)}.")
+        lacking = [] if tables is None else [region for region in settings.regions if region not in tables]
+        if lacking:
+            raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}.")
+        self._tables: dict[str, Table] = {
+            region: DynamoTable.of(settings, clients, region) if tables is None else check_table(tables[region])
+            for region in settings.regions
+        }
+        self._now = clocks.instants(clocks.checked(clock))
 
     def compact(self, counter: str) -> Report:
         """Fold, settle and clean a counter's lanes of this Region.

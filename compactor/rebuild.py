@@ -8,7 +8,7 @@ contradict each other are LaneDamaged, and nothing is written.
 
 from __future__ import annotations
 
-from compactor.commit import LANDING_MAX_MS, write
+from compactor.commit import LANDING_MAX_MS, past_the_limits, write
 from compactor.recount import recount
 from ledger import items
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
@@ -36,7 +36,10 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
         raise LaneDamaged(f"{lane}: there is a checkpoint but no segment to rebuild it from. Nothing was written.")
     version = max(sums.version, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
-    checkpoint = Checkpoint(lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms)
+    try:
+        checkpoint = Checkpoint(lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms)
+    except ValueError as error:
+        raise past_the_limits(lane, error) from None
     unchanged = Absent() if item is None else None if seen is None else VersionIs(seen)
     yield DeleteMany((items.note_key(lane),))
     yield from write(checkpoint, Segment.of(lane, sums.watermark, version, ()), unchanged)

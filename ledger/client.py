@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.config import Config
 
+from ledger.errors import InvalidSettings, shown
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
@@ -33,7 +35,10 @@ _making_a_client = threading.Lock()
 def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
     """A boto3 client with our time-outs, retries and pool. One for each Region and endpoint of a process."""
     with _making_a_client:  # boto3's default session is not thread-safe while it makes a client
-        return _client(region, endpoint_url)
+        try:
+            return _client(region, endpoint_url)
+        except ValueError as failure:  # boto3 looks at the whole URL
+            raise InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.") from None
 
 
 @functools.cache

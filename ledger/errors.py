@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from ledger.values import Delta
 
 
+def shown(value: object, most: int = 40) -> str:
+    """What was passed, as a message shows it: short, ASCII, and never a failure of its own."""
+    try:
+        return ascii(value)[:most]
+    except Exception:  # a number too long to print, a list too deep, a __repr__ that fails
+        return f"an object of {ascii(type(value).__name__)[1:-1]}"
+
+
 class LedgerError(Exception):
     """The root of the tree. `delta` is the change it concerns, or None."""
 
@@ -45,7 +53,10 @@ class InvalidKey(InvalidInput):
 
 
 class InvalidTime(InvalidInput):
-    """A time is not an aware `datetime`, is before 1970, or is more than five minutes ahead. Nothing was written."""
+    """A time is not an aware `datetime`, is before 1970, or is more than five minutes ahead. Nothing was written.
+
+    Or the given `clock` did not answer whole milliseconds since 1970.
+    """
 
 
 class InvalidSettings(InvalidInput):

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from ledger.errors import DamagedItem, InvalidInput
 from ledger.requests import Item, Key
-from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.values import VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
+_CHECKPOINT, _NOTE = "checkpoint", "clean"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,37}")
 _VERSION = "{:010d}"
 Value = TypeVar("Value")
@@ -33,11 +34,11 @@ def delta_key(delta: Delta) -> Key:
 
 
 def checkpoint_key(lane: Lane) -> Key:
-    return Key(fold_pk(lane), "checkpoint")
+    return Key(fold_pk(lane), _CHECKPOINT)
 
 
 def note_key(lane: Lane) -> Key:
-    return Key(fold_pk(lane), "clean")
+    return Key(fold_pk(lane), _NOTE)
 
 
 def segment_key(lane: Lane, hi: str, version: int) -> Key:
@@ -70,7 +71,7 @@ def delta_item(delta: Delta) -> Item:
 
 
 def delta_of(lane: Lane, item: Item) -> Delta:
-    return _decoded(item, lambda: Delta(lane, _text(item, "sk"), _integer(item, "change")))
+    return _decoded(item, delta_pk(lane), lambda: Delta(lane, _text(item, "sk"), _integer(item, "change")))
 
 
 def checkpoint_item(checkpoint: Checkpoint) -> Item:
@@ -88,6 +89,7 @@ def checkpoint_item(checkpoint: Checkpoint) -> Item:
 def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
     return _decoded(
         item,
+        fold_pk(lane),
         lambda: Checkpoint(
             lane,
             total=_integer(item, "total"),
@@ -97,15 +99,17 @@ def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
             last=_text(item, "last"),
             committed_ms=_integer(item, "committed_ms"),
         ),
+        sk=_CHECKPOINT,
     )
 
 
 def version_of(item: Item | None) -> int | None:
-    """The version that an item carries, be the rest of it damaged or not; None when it carries none."""
+    """The version that an item carries, be the rest of it damaged or not; None when it carries none that can be."""
     try:
-        return _integer(item or {}, "version")
+        version = _integer(item or {}, "version")
     except ValueError:
         return None
+    return version if 1 <= version <= VERSION_MAX else None
 
 
 def segment_item(segment: Segment) -> Item:
@@ -120,7 +124,7 @@ def segment_of(lane: Lane, item: Item) -> Segment:
             raise ValueError("the sort key is not segment#<hi>#<version in 10 digits>")
         return segment
 
-    return _decoded(item, decode)
+    return _decoded(item, fold_pk(lane), decode)
 
 
 def note_item(note: CleanNote) -> Item:
@@ -128,7 +132,12 @@ def note_item(note: CleanNote) -> Item:
 
 
 def note_of(lane: Lane, item: Item) -> CleanNote:
-    return _decoded(item, lambda: CleanNote(lane, _integer(item, "version"), _integer(item, "noted_ms")))
+    return _decoded(
+        item,
+        fold_pk(lane),
+        lambda: CleanNote(lane, _integer(item, "version"), _integer(item, "noted_ms")),
+        sk=_NOTE,
+    )
 
 
 def key_of(item: Item) -> Key:
@@ -141,8 +150,10 @@ def _keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **attributes}
 
 
-def _decoded(item: Item, decode: Callable[[], Value]) -> Value:
+def _decoded(item: Item, pk: str, decode: Callable[[], Value], sk: str | None = None) -> Value:
     try:
+        if _text(item, "pk") != pk or (sk is not None and _text(item, "sk") != sk):
+            raise ValueError("its key is not the one that was asked for")
         return decode()
     except ValueError as error:
         why = error.why if isinstance(error, InvalidInput) else str(error)

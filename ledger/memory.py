@@ -11,7 +11,7 @@ from bisect import bisect_right, insort
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.errors import LedgerError, Unavailable
+from ledger.errors import InvalidInput, LedgerError, Unavailable, shown
 from ledger.items import key_of, version_of
 from ledger.requests import (
     Absent,
@@ -42,6 +42,11 @@ class MemoryTable:
     """
 
     def __init__(self, *, page_size: int = 1_000, peers: Mapping[str, MemoryTable] | None = None) -> None:
+        given: object = peers
+        if type(page_size) is not int or page_size < 1:
+            raise InvalidInput(f"page_size={shown(page_size)} is not an int of at least 1.")
+        if given is not None and not isinstance(given, Mapping):
+            raise InvalidInput(f"peers is a mapping by Region, not {shown(given)}.")
         self.items: dict[Key, Item] = {}
         self._sort_keys: dict[str, list[str]] = {}  # of each item collection, in order
         self.page_size = page_size

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ledger import tokens
-from ledger.errors import InvalidSettings
-from ledger.values import Lane, check_counter
+from ledger.errors import InvalidSettings, shown
+from ledger.values import ENTRIES_MAX, Lane, check_counter
 
-FOLD_MAX_LIMIT = 16_000
-"""Entries of one segment: 24 bytes each, so that the item stays below DynamoDB's 400 KB with room for its keys."""
+FOLD_MAX_LIMIT = ENTRIES_MAX
 
 SHARDS_MAX = 1_000
 REGION_FROM = "AWS_REGION"
@@ -53,38 +52,39 @@ class Settings:
     def __post_init__(self) -> None:
         shards: object = self.shards
         if type(self.regions) not in (tuple, list):  # a text would become its letters
-            raise InvalidSettings(f"regions={self.regions!r} is not a tuple of Region names.")
+            raise InvalidSettings(f"regions={shown(self.regions)} is not a tuple of Region names.")
         if not isinstance(shards, Mapping):
-            raise InvalidSettings(f"shards={self.shards!r} is not a mapping from prefixes to numbers.")
+            raise InvalidSettings(f"shards={shown(shards)} is not a mapping from prefixes to numbers.")
         object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
         object.__setattr__(self, "shards", dict(self.shards))
         for wrong in self._contradictions():
             raise InvalidSettings(wrong)
 
     def _contradictions(self) -> list[str]:
+        regions = shown(self.regions, 200)
+        named = all(_fits(r"[a-z0-9-]{1,32}", r) for r in self.regions)
         rules = [
             (
                 _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table),
-                f"table={self.table!r} is not a table name (3 to 255 letters, digits, _ . -).",
+                f"table={shown(self.table)} is not a table name (3 to 255 letters, digits, _ . -).",
             ),
+            (named, f"regions={regions} are not Region names."),
             (
-                all(_fits(r"[a-z0-9-]{1,32}", r) for r in self.regions),
-                f"regions={self.regions!r} are not Region names.",
+                type(self.region) is str and named and self.region in self.regions,
+                f"region={shown(self.region)} is not one of regions={regions}.",
             ),
-            (self.region in self.regions, f"region={self.region!r} is not one of regions={self.regions!r}."),
-            (len({*map(str, self.regions)}) == len(self.regions), f"regions={self.regions!r} names a Region twice."),
+            (named and len({*self.regions}) == len(self.regions), f"regions={regions} names a Region twice."),
             (
                 self.endpoint_url is None or _fits(r"https?://\S+", self.endpoint_url),
-                f"endpoint_url={self.endpoint_url!r} does not start with http:// or https://.",
+                f"endpoint_url={shown(self.endpoint_url, 200)} does not start with http:// or https://.",
             ),
-            (type(self.clean) is bool, f"clean={self.clean!r} is not True or False."),
+            (type(self.clean) is bool, f"clean={shown(self.clean)} is not True or False."),
         ]
         numbers = {"allowed_lateness_ms": 0, "keep_ms": 1, "read_time_max_ms": 1, "fold_min": 1, "fold_max": 1}
         for name, least in numbers.items():
             value = getattr(self, name)
-            rules.append(
-                (type(value) is int and value >= least, f"{name}={value!r} is not an int of at least {least}.")
-            )
+            fits = type(value) is int and least <= value <= tokens.TIME_MS_MAX
+            rules.append((fits, f"{name}={shown(value)} is not an int from {least} to {tokens.TIME_MS_MAX}."))
         wrong = [message for holds, message in rules if not holds]
         if wrong:
             return wrong
@@ -102,7 +102,9 @@ class Settings:
         ]
         for prefix, shards in self.shards.items():
             fits = type(prefix) is str and type(shards) is int and 1 <= shards <= SHARDS_MAX
-            rules.append((fits, f"shards[{prefix!r}]={shards!r} is not an int from 1 to {SHARDS_MAX} for a prefix."))
+            rules.append(
+                (fits, f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix.")
+            )
         return [message for holds, message in rules if not holds]
 
     def shards_of(self, counter: str) -> int:
@@ -117,7 +119,7 @@ class Settings:
 
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
         """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
-        check_counter(counter)
+        counter = check_counter(counter)
         regions = self.regions if region is None else (region,)
         return tuple(Lane(r, shard, counter) for r in regions for shard in range(self.shards_of(counter)))
 
@@ -129,15 +131,25 @@ class Settings:
         {"stock:": 4}), LEDGER_CLEAN (true or false), LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS,
         LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX.
         """
-        environ = os.environ if environ is None else environ
+        given: object = os.environ if environ is None else environ
+        if not isinstance(given, Mapping):
+            raise InvalidSettings(f"environ is a mapping such as os.environ, not {shown(given)}.")
         for f in fields(cls):
             variable = REGION_FROM if f.name == "region" else f"LEDGER_{f.name.upper()}"
-            if f.name not in arguments and environ.get(variable):
-                arguments[f.name] = _parsed(f.name, variable, environ[variable])
+            text = given.get(variable)
+            if f.name not in arguments and text is not None and not _fits("", text):
+                arguments[f.name] = _parsed(f.name, variable, text)
         for name, variable in (("table", "LEDGER_TABLE"), ("region", REGION_FROM)):
             if name not in arguments:
                 raise InvalidSettings(f"{name} is not set: pass {name}= or set {variable}.")
         return cls(**arguments)
+
+
+def check_settings(settings: object) -> Settings:
+    """`settings` itself; raises InvalidSettings for anything else than Settings."""
+    if not isinstance(settings, Settings):
+        raise InvalidSettings(f"settings is a Settings(table=, region=, ...), not {shown(settings)}.")
+    return settings
 
 
 _FORMATS = {"regions": "names with commas", "shards": 'JSON such as {"stock:": 4}', "clean": "true or false"}
@@ -147,8 +159,10 @@ def _fits(pattern: str, text: object) -> bool:
     return type(text) is str and re.fullmatch(pattern, text) is not None
 
 
-def _parsed(name: str, variable: str, text: str) -> Any:
+def _parsed(name: str, variable: str, text: object) -> Any:
     try:
+        if type(text) is not str:
+            raise TypeError
         match name:
             case "table" | "region" | "endpoint_url":
                 return text
@@ -160,7 +174,7 @@ def _parsed(name: str, variable: str, text: str) -> Any:
                 return {"true": True, "false": False}[text.lower()]
             case _:
                 return int(text)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InvalidSettings(
-            f"{variable}={text!r} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
+            f"{variable}={shown(text, 200)} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
         ) from None

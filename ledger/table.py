@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ledger import errors, failures
 from ledger.client import POOL, make_client
-from ledger.errors import LedgerError
+from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.requests import (
     Absent,
     AlreadyThere,
@@ -36,6 +36,7 @@ from ledger.requests import (
     Query,
     Request,
     Scan,
+    Table,
     Together,
     Transact,
     VersionIs,
@@ -82,7 +83,7 @@ class DynamoTable:
         return cls(
             settings.table,
             region or settings.region,
-            lambda region: given.get(region) or make_client(region, settings.endpoint_url),
+            lambda region: given[region] if region in given else make_client(region, settings.endpoint_url),
         )
 
     def answer(self, request: Request, /) -> Any:
@@ -245,7 +246,11 @@ class DynamoTable:
         except BotoCoreError as failure:  # such as a profile that does not exist
             raise errors.NotAllowed(f"There is no client: {failure}. Nothing was written.") from failure
         try:
-            return getattr(client, operation)(**arguments)
+            send = getattr(client, operation)
+        except AttributeError:
+            raise InvalidInput(f"{shown(client)} is no DynamoDB client of boto3: it has no {operation}.") from None
+        try:
+            return send(**arguments)
         except (ClientError, BotoCoreError) as failure:
             raise failures.error_of(failure, operation, writes, self.name) from failure
 
@@ -267,6 +272,20 @@ class DynamoTable:
     @functools.cached_property
     def _threads(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table")
+
+
+def table_of(settings: Settings, table: Table | None, client: DynamoDBClient | None) -> Table:
+    """The given table, else DynamoDB's, asked through the given client. Raises InvalidInput."""
+    if table is None:
+        return DynamoTable.of(settings, None if client is None else {settings.region: client})
+    return check_table(table)
+
+
+def check_table(table: Table) -> Table:
+    """`table` itself; raises InvalidInput for what answers no requests."""
+    if not callable(getattr(table, "answer", None)):
+        raise InvalidInput(f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer().")
+    return table
 
 
 def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | None:

@@ -14,10 +14,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from ledger import tokens
-from ledger.errors import InvalidChange, InvalidCounter, InvalidInput
+from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidTime, shown
 
 CHANGE_MAX = 10**18
 """No change is larger, so that a total of 10^20 changes fits DynamoDB's 38 digits, and a change fits 64 bits."""
+
+SHARD_MAX = 999_999
+"""No lane's shard is larger; settings allow fewer, so that a read asks each of them."""
+
+VERSION_MAX = 10**10 - 1
+"""The ten digits that a segment's sort key has for it: 300 years of a commit a second."""
+
+COUNT_MAX = 10**20 - 1
+"""No lane counts more changes, so that its total fits 38 digits."""
+
+ENTRIES_MAX = 16_000
+"""Entries of one segment: 24 bytes each, so that the item stays below DynamoDB's 400 KB with room for its keys."""
 
 ENTRY = struct.Struct(">16sq")
 """One entry of a segment: the token's 16 bytes, then the change as a signed 64-bit big-endian integer."""
@@ -32,9 +44,8 @@ def check_counter(counter: object) -> str:
     """`counter` as plain text; raises InvalidCounter unless it is 1 to 256 printable ASCII characters, no spaces."""
     if isinstance(counter, str) and _COUNTER.fullmatch(counter):
         return str.__str__(counter)  # the text of an Enum member, not its name
-    shown = ascii(counter)
     raise InvalidCounter(
-        f"A counter's name is 1 to 256 printable ASCII characters without spaces, not {shown[:80]} "
+        f"A counter's name is 1 to 256 printable ASCII characters without spaces, not {shown(counter, 80)} "
         f"({f'{len(counter)} characters' if isinstance(counter, str) else type(counter).__name__})."
     )
 
@@ -43,11 +54,24 @@ def check_change(change: object) -> int:
     """`change` itself; raises InvalidChange unless it is an `int` (no `bool`) of magnitude at most 10**18."""
     if not isinstance(change, int) or isinstance(change, bool):
         raise InvalidChange(
-            f"A change is an int (money in minor units), not {ascii(change)[:40]} ({type(change).__name__})."
+            f"A change is an int (money in minor units), not {shown(change)} ({type(change).__name__})."
         )
-    if abs(change) > CHANGE_MAX:
-        raise InvalidChange(f"A change has a magnitude of at most 10**18; this one has {change.bit_length()} bits.")
-    return int(change)
+    number = int.__int__(change)  # the number of an Enum member, whatever its class makes of it
+    if abs(number) > CHANGE_MAX:
+        raise InvalidChange(f"A change has a magnitude of at most 10**18; this one has {number.bit_length()} bits.")
+    return number
+
+
+def check_time(name: str, at: object) -> int:
+    """Milliseconds since 1970 of `at`; raises InvalidTime unless it is an aware `datetime`."""
+    if not isinstance(at, datetime):
+        raise InvalidTime(f"{name} is an aware datetime, not {shown(at)}.")
+    try:
+        if at.utcoffset() is not None:
+            return to_ms(at)
+    except Exception as failure:  # the time zone is the caller's code
+        raise InvalidTime(f"{name} has a time zone that fails: {type(failure).__name__}.") from failure
+    raise InvalidTime(f"{name}={shown(at, 80)} has no time zone: which instant it is would be a guess.")
 
 
 def to_ms(at: datetime) -> int:
@@ -56,11 +80,11 @@ def to_ms(at: datetime) -> int:
 
 
 def to_datetime(time_ms: int) -> datetime:
-    """The aware `datetime` (UTC) of milliseconds since 1970, as far as `datetime` reaches (the year 9999)."""
-    return min(_EPOCH + timedelta(milliseconds=min(time_ms, _LAST_MS)), datetime.max.replace(tzinfo=UTC))
+    """The aware `datetime` (UTC) of milliseconds since 1970, as far as `datetime` reaches (the years 1 to 9999)."""
+    return _EPOCH + timedelta(milliseconds=max(_FIRST_MS, min(time_ms, _LAST_MS)))
 
 
-_LAST_MS = to_ms(datetime.max.replace(tzinfo=UTC))
+_FIRST_MS, _LAST_MS = (to_ms(end.replace(tzinfo=UTC)) for end in (datetime.min, datetime.max))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +113,9 @@ class Lane:
     def __post_init__(self) -> None:
         object.__setattr__(self, "counter", check_counter(self.counter))
         if type(self.region) is not str or not _REGION.fullmatch(self.region):
-            raise InvalidInput(f"A Region's name looks like 'eu-west-1', not {ascii(self.region)[:40]}.")
-        if type(self.shard) is not int or self.shard < 0:
-            raise InvalidInput(f"A shard is an int from 0, not {ascii(self.shard)[:40]}.")
+            raise InvalidInput(f"A Region's name looks like 'eu-west-1', not {shown(self.region)}.")
+        if type(self.shard) is not int or not 0 <= self.shard <= SHARD_MAX:
+            raise InvalidInput(f"A shard is an int from 0 to {SHARD_MAX}, not {shown(self.shard)}.")
 
     def __str__(self) -> str:
         return f"{self.region}#{self.shard}#{self.counter}"
@@ -107,8 +131,11 @@ class Delta:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "change", check_change(self.change))
+        lane: object = self.lane
+        if not isinstance(lane, Lane):
+            raise InvalidInput(f"A delta's lane is a Lane(region, shard, counter), not {shown(lane)}.")
         if type(self.token) is not str or not tokens.is_token(self.token):
-            raise InvalidInput(f"A token is a ULID of 26 characters, not {ascii(self.token)[:40]}.")
+            raise InvalidInput(f"A token is a ULID of 26 characters, not {shown(self.token)}.")
 
     @property
     def at(self) -> datetime:
@@ -143,8 +170,8 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if not (tokens.is_token(self.watermark) and tokens.is_token(self.last)):
             raise ValueError("watermark and last must be ULIDs")
-        if self.version < 1 or self.count < 0:
-            raise ValueError("version must be at least 1 and count at least 0")
+        if not (1 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX):
+            raise ValueError(f"version must be from 1 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
         if abs(self.total) > self.count * CHANGE_MAX:
             raise ValueError(f"a total of {self.total} cannot come from {self.count} changes")
 
@@ -159,10 +186,10 @@ class Segment:
     data: bytes
 
     def __post_init__(self) -> None:
-        if not tokens.is_token(self.hi) or self.version < 1:
-            raise ValueError("hi must be a ULID and version at least 1")
-        if len(self.data) % ENTRY.size:
-            raise ValueError(f"entries hold {len(self.data)} bytes, not a multiple of {ENTRY.size}")
+        if not tokens.is_token(self.hi) or not 1 <= self.version <= VERSION_MAX:
+            raise ValueError(f"hi must be a ULID and version from 1 to {VERSION_MAX}")
+        if len(self.data) % ENTRY.size or len(self) > ENTRIES_MAX:
+            raise ValueError(f"entries hold {len(self.data)} bytes, not {ENTRY.size} each for at most {ENTRIES_MAX}")
         before = b""
         for token, change in self:
             if token <= before:
@@ -199,5 +226,5 @@ class CleanNote:
     noted_ms: int
 
     def __post_init__(self) -> None:
-        if self.version < 1:
-            raise ValueError("version must be at least 1")
+        if not 1 <= self.version <= VERSION_MAX:
+            raise ValueError(f"version must be from 1 to {VERSION_MAX}")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from ledger import add as programs
 from ledger import clocks, tokens
-from ledger.errors import InvalidInput, InvalidKey, InvalidTime, LedgerError
+from ledger.errors import InvalidInput, InvalidKey, InvalidTime, LedgerError, shown
 from ledger.requests import Table, run
-from ledger.settings import Settings
-from ledger.table import DynamoTable
-from ledger.values import Change, Delta, Receipt, check_counter, to_ms
+from ledger.settings import Settings, check_settings
+from ledger.table import table_of
+from ledger.values import Change, Delta, Receipt, check_counter, check_time
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -42,11 +42,11 @@ class Ledger:
         entropy: clocks.Entropy = clocks.entropy,
         table: Table | None = None,
     ) -> None:
-        self.settings = settings
-        self._table = table or DynamoTable.of(settings, {settings.region: client} if client else None)
-        self._clock = clock
-        self._entropy = entropy
-        self._now = clocks.instants(clock)
+        self.settings = check_settings(settings)
+        self._table = table_of(settings, table, client)
+        self._clock = clocks.checked(clock)
+        self._entropy = clocks.checked_entropy(entropy)
+        self._now = clocks.instants(self._clock)
 
     def add(
         self,
@@ -85,8 +85,8 @@ class Ledger:
         counter = check_counter(counter)
         if region is None:
             region = self.settings.region
-        elif region not in self.settings.regions:
-            raise InvalidInput(f"region={ascii(region)[:40]} is not one of regions={self.settings.regions!r}.")
+        elif type(region) is not str or region not in self.settings.regions:
+            raise InvalidInput(f"region={shown(region)} is not one of regions={self.settings.regions!r}.")
         if idempotency_key is None and at is None:
             token = tokens.make(_in_range(self._clock()), self._entropy(tokens.RANDOM_BYTES))
         else:
@@ -99,6 +99,9 @@ class Ledger:
         Raises InvalidInput (a lane that no reader of these settings looks at: nothing written), TokenConflict,
         OutcomeUnknown and the other TableErrors.
         """
+        given: object = delta
+        if not isinstance(given, Delta):
+            raise InvalidInput(f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}.")
         lane = delta.lane
         expected = self.settings.lane_for(lane.counter, delta.token, lane.region)
         if lane != expected or lane.region not in self.settings.regions:
@@ -112,13 +115,16 @@ class Ledger:
         return run(programs.add(delta), self._table, self._now)
 
     def add_many(self, changes: Iterable[Change]) -> list[Receipt | LedgerError]:
-        """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, nothing is raised.
+        """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, no change raises.
 
         25 changes travel in one request (BatchExecuteStatement of PartiQL INSERTs: each is a conditional put on its
         own, at the price of a PutItem). BatchWriteItem would need as few, but has no conditions: it could replace a
         delta by another change. A change that is there already costs a PutItem more when the store does not show it.
         A role without dynamodb:PartiQLInsert costs a PutItem a change.
         """
+        given: object = changes
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes):  # a text would be refused by the letter
+            raise InvalidInput(f"add_many takes several Change(counter, change, ...), not {shown(given)}.")
         prepared: list[Delta | LedgerError] = []
         for c in changes:
             try:
@@ -134,13 +140,9 @@ class Ledger:
         return [next(outcomes) if isinstance(delta, Delta) else delta for delta in prepared]
 
     def _checked_time(self, at: datetime | None) -> int:
-        if not isinstance(at, datetime):
-            raise InvalidTime(f"at is an aware datetime, given together with idempotency_key, not {ascii(at)[:40]}.")
-        if at.utcoffset() is None:
-            raise InvalidTime(f"at={at.isoformat()} has no time zone: which instant it is would be a guess.")
-        at_ms, now_ms = to_ms(at), self._clock()
+        at_ms, now_ms = check_time("at", at), self._clock()
         if at_ms > now_ms + AHEAD_MAX_MS:
-            raise InvalidTime(f"at={at.isoformat()} is more than five minutes ahead of this machine's clock.")
+            raise InvalidTime(f"at={shown(at, 80)} is more than five minutes ahead of this machine's clock.")
         return _in_range(at_ms)
 
 
@@ -151,13 +153,14 @@ def _checked_key(key: str | None, at: datetime | None) -> str:
         raise InvalidKey("idempotency_key came without at; they go together, and both must be the same on a retry.")
     if not isinstance(key, str):
         raise InvalidKey(f"An idempotency key is text, not {type(key).__name__}.")
+    key = str.__str__(key)  # the text of an Enum member, not its name
     try:
         size_bytes = len(key.encode())
     except UnicodeEncodeError:
         raise InvalidKey("The idempotency key is not valid Unicode (a lone surrogate).") from None
     if not 1 <= size_bytes <= KEY_BYTES_MAX:
         raise InvalidKey(f"An idempotency key has 1 to {KEY_BYTES_MAX:,} bytes of UTF-8; this one has {size_bytes:,}.")
-    return str.__str__(key)
+    return key
 
 
 def _in_range(time_ms: int) -> int:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from cachetools import TTLCache, cachedmethod
 
 from ledger import clocks
-from ledger.errors import InvalidInput, InvalidTime
+from ledger.errors import InvalidInput, shown
 from ledger.requests import Program, Table, run
-from ledger.settings import Settings
-from ledger.table import DynamoTable
-from ledger.values import Delta, Lane, Segment, check_counter, to_datetime, to_ms
+from ledger.settings import Settings, check_settings
+from ledger.table import table_of
+from ledger.values import Delta, Lane, Segment, check_counter, check_time, to_datetime, to_ms
 from reader.balance import Balance, Entry
 from reader.history import entries, history
 from reader.read import LaneSum, read
@@ -52,13 +52,15 @@ class Reader:
         clock: clocks.Clock = clocks.wall_clock,
         table: Table | None = None,
     ) -> None:
-        self.settings = settings
+        self.settings = check_settings(settings)
         self.ttl = _seconds("ttl", ttl)
+        if type(consistent) is not bool:
+            raise InvalidInput(f"consistent={shown(consistent)} is not True or False.")
         self._consistent = consistent
-        self._table = table or DynamoTable.of(settings, {settings.region: client} if client else None)
-        self._clock = clock
-        self._now = clocks.instants(clock)
-        self._cache: TTLCache[str, Balance] = TTLCache(CACHE_COUNTERS, self.ttl, timer=lambda: clock() / 1000)
+        self._table = table_of(settings, table, client)
+        self._clock = clocks.checked(clock)
+        self._now = clocks.instants(self._clock)
+        self._cache: TTLCache[str, Balance] = TTLCache(CACHE_COUNTERS, self.ttl, timer=lambda: self._clock() / 1000)
         self._condition = threading.Condition()
 
     def value(self, counter: str) -> int:
@@ -70,8 +72,9 @@ class Reader:
 
     def values(self, counters: Iterable[str]) -> dict[str, int]:
         """The values of several counters, at most `ttl` seconds old, those not in the cache read together."""
-        if isinstance(counters, str):
-            raise InvalidInput(f"values takes several names, not one text: [{ascii(counters)[:40]}].")
+        given: object = counters
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InvalidInput(f"values takes several names, such as a list of them, not {shown(given)}.")
         names = list(dict.fromkeys(check_counter(counter) for counter in counters))
         with self._condition:
             self._forget(names, self.ttl)
@@ -86,7 +89,7 @@ class Reader:
 
         Raises as `value` does.
         """
-        check_counter(counter)
+        counter = check_counter(counter)
         most = min(_seconds("max_age", max_age), self.ttl)
         if most == 0:
             return _own(self._load([counter])[counter])
@@ -177,12 +180,8 @@ def _own(balance: Balance, *, cached: bool = False) -> Balance:
 def _seconds(name: str, value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= SECONDS_MAX:
         return float(value)
-    raise InvalidInput(f"{name} is a number of seconds from 0 to 10**9, not {ascii(value)[:40]}.")
+    raise InvalidInput(f"{name} is a number of seconds from 0 to 10**9, not {shown(value)}.")
 
 
 def _bound_ms(name: str, at: object) -> int | None:
-    if at is None:
-        return None
-    if not isinstance(at, datetime) or at.utcoffset() is None:
-        raise InvalidTime(f"{name} is an aware datetime, not {ascii(at)[:40]}.")
-    return to_ms(at)
+    return None if at is None else check_time(name, at)

@@ -4,8 +4,16 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from demo.engine import Engine, EngineMissing
+
+# The same examples in every run; `make test ARGS=--hypothesis-profile=long` draws more, and new ones.
+settings.register_profile(
+    "short", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("long", settings.get_profile("short"), derandomize=False, max_examples=3_000)
+settings.load_profile("short")
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,348 @@
+"""Whatever is passed anywhere in public is taken, or refused with an error of ours and nothing written."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor import Compactor
+from ledger import Change, Delta, Lane, Ledger, Receipt, Settings
+from ledger.clocks import entropy
+from ledger.errors import InvalidInput, InvalidSettings, LedgerError, Unavailable
+from ledger.memory import MemoryTable
+from ledger.values import to_datetime
+from reader import Reader
+from tests.strategies import ODD, Passed, effort, junk
+from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, compactor, delta, settings, token, two_regions
+
+AT = to_datetime(NOW_MS - 1)
+MADE = settings()
+
+
+class World:
+    """Two Regions in memory: delta 1 folded, 2 in the tail."""
+
+    def __init__(self) -> None:
+        self.home, self.away = two_regions()
+        self.tables = {A: self.home, B: self.away}
+        self.home.put(delta(1))
+        compactor(self.home, self.away).compact(COUNTER)
+        self.home.copy_to(self.away)
+        self.home.put(delta(2))
+        self.ledger = Ledger(MADE, table=self.home, clock=self.clock)
+        self.reader = Reader(MADE, table=self.home, clock=self.clock)
+        self.compactor = Compactor(MADE, tables=self.tables, clock=self.clock)
+
+    def clock(self) -> int:
+        return NOW_MS
+
+    def items(self) -> object:
+        return [dict(table.items) for table in self.tables.values()]
+
+    def with_settings(self, made: Settings) -> object:
+        """Settings that could be made can be used."""
+        balance = Reader(made, table=self.home, clock=self.clock).read(COUNTER)
+        return balance, Ledger(made, table=self.home, clock=self.clock).add(COUNTER, 1)
+
+
+def only(results: list[Receipt | LedgerError]) -> Receipt:
+    """The receipt of a batch of one; errors are values there."""
+    (result,) = results
+    if isinstance(result, LedgerError):
+        raise result
+    return result
+
+
+def of_ours(results: list[Receipt | LedgerError]) -> object:
+    """A batch of what are no changes: an error for each."""
+    assert all(isinstance(result, LedgerError | Receipt) for result in results)
+    return results
+
+
+def not_network(given: object) -> Any:
+    """What makes a class ask AWS is not passed here."""
+    return Passed("no client", object) if given is None else given
+
+
+Call = tuple[Callable[..., object], Mapping[str, object]]
+CHANGE: dict[str, object] = {"counter": COUNTER, "change": 4, "idempotency_key": "k", "at": AT, "region": B}
+SETTINGS: dict[str, object] = {
+    "table": "counters",
+    "region": A,
+    "regions": (A, B),
+    "endpoint_url": "http://127.0.0.1:8000",
+    "shards": {"": 1},
+    "allowed_lateness_ms": 1,
+    "keep_ms": 3,
+    "read_time_max_ms": 2,
+    "fold_min": 1,
+    "fold_max": 5,
+    "clean": True,
+}
+ENVIRONMENT: dict[str, object] = {
+    "LEDGER_TABLE": "counters",
+    "AWS_REGION": A,
+    "LEDGER_REGIONS": f"{A},{B}",
+    "LEDGER_SHARDS": '{"stock:": 1}',
+    "LEDGER_ENDPOINT_URL": "http://127.0.0.1:8000",
+    "LEDGER_CLEAN": "true",
+    "LEDGER_ALLOWED_LATENESS_MS": "1",
+    "LEDGER_KEEP_MS": "3",
+    "LEDGER_READ_TIME_MAX_MS": "2",
+    "LEDGER_FOLD_MIN": "1",
+    "LEDGER_FOLD_MAX": "5",
+}
+
+
+class Client:
+    """A boto3 client that knows no change."""
+
+    def put_item(self, **_: object) -> dict[str, object]:
+        return {}
+
+    def batch_get_item(self, **_: object) -> dict[str, object]:
+        return {"Responses": {}}
+
+    def query(self, **_: object) -> dict[str, object]:
+        return {"Items": []}
+
+    def get_item(self, **_: object) -> dict[str, object]:
+        return {}
+
+
+CLIENT: Any = Client()
+CALLS: dict[str, Call] = {
+    # -- the classes, each made and then used --
+    "Ledger": (
+        lambda world, settings, clock, entropy: Ledger(settings, table=world.home, clock=clock, entropy=entropy).add(
+            COUNTER, 1
+        ),
+        {"settings": MADE, "clock": lambda: NOW_MS, "entropy": entropy},
+    ),
+    "Ledger on a table": (
+        lambda world, table: Ledger(MADE, table=not_network(table)).add("c", 1),
+        {"table": MemoryTable()},
+    ),
+    "Ledger on a client": (
+        lambda world, client: Ledger(MADE, client=not_network(client)).add("c", 1),
+        {"client": Client()},
+    ),
+    "Ledger with what is called": (
+        lambda world, now, random: Ledger(MADE, table=world.home, clock=lambda: now, entropy=lambda size: random).add(
+            COUNTER, 1
+        ),
+        {"now": NOW_MS, "random": bytes(10)},
+    ),
+    "Reader": (
+        lambda world, settings, ttl, consistent, clock: Reader(
+            settings, ttl, consistent=consistent, table=world.home, clock=clock
+        ).value(COUNTER),
+        {"settings": MADE, "ttl": 5, "consistent": False, "clock": lambda: NOW_MS},
+    ),
+    "Reader on a table": (
+        lambda world, table: Reader(MADE, table=not_network(table)).read("c"),
+        {"table": MemoryTable()},
+    ),
+    "Reader on a client": (
+        lambda world, client: Reader(MADE, client=not_network(client)).read("c"),
+        {"client": Client()},
+    ),
+    "Reader with what is called": (
+        lambda world, now: Reader(MADE, table=world.home, clock=lambda: now).value(COUNTER),
+        {"now": NOW_MS},
+    ),
+    "Compactor": (
+        lambda world, settings, clock: Compactor(settings, tables=world.tables, clock=clock).compact(COUNTER),
+        {"settings": MADE, "clock": lambda: NOW_MS},
+    ),
+    "Compactor on tables": (
+        lambda world, tables: Compactor(MADE, tables=not_network(tables)).compact(COUNTER),
+        {"tables": {A: MemoryTable(), B: MemoryTable()}},
+    ),
+    "Compactor on a table of each Region": (
+        lambda world, home, away: Compactor(MADE, tables={A: home, B: away}).verify(COUNTER),
+        {"home": MemoryTable(), "away": MemoryTable()},
+    ),
+    "Compactor on clients": (
+        lambda world, clients: Compactor(
+            MADE, clients={A: CLIENT, B: CLIENT, **clients} if isinstance(clients, dict) else not_network(clients)
+        ).compact(COUNTER),
+        {"clients": {A: Client(), B: Client()}},
+    ),
+    "Compactor on a client of each Region": (
+        lambda world, home, away: Compactor(MADE, clients={A: home, B: away}).verify(COUNTER),
+        {"home": Client(), "away": Client()},
+    ),
+    "Compactor.compact with what is called": (
+        lambda world, now: Compactor(MADE, tables=world.tables, clock=lambda: now).compact(COUNTER),
+        {"now": NOW_MS},
+    ),
+    "Compactor.rebuild with what is called": (
+        lambda world, now: Compactor(MADE, tables=world.tables, clock=lambda: now).rebuild(COUNTER),
+        {"now": NOW_MS},
+    ),
+    "MemoryTable": (
+        lambda world, page_size, peers: Reader(MADE, table=MemoryTable(page_size=page_size, peers=peers)).read("c"),
+        {"page_size": 1, "peers": {}},
+    ),
+    # -- what they do --
+    "Ledger.add": (lambda world, **given: world.ledger.add(**given), CHANGE),
+    "Ledger.prepare": (lambda world, **given: world.ledger.apply(world.ledger.prepare(**given)), CHANGE),
+    "Ledger.apply": (lambda world, delta: world.ledger.apply(delta), {"delta": delta(3)}),
+    "Ledger.add_many": (
+        lambda world, changes: of_ours(world.ledger.add_many(changes)),
+        {"changes": [Change(COUNTER, 4)]},
+    ),
+    "Change": (lambda world, **given: only(world.ledger.add_many([Change(**given)])), CHANGE),
+    "Delta": (
+        lambda world, **given: world.ledger.apply(Delta(**given)),
+        {"lane": LANE, "token": token(3), "change": 4},
+    ),
+    "Lane": (
+        lambda world, **given: world.ledger.apply(Delta(Lane(**given), token(3), 4)),
+        {"region": A, "shard": 0, "counter": COUNTER},
+    ),
+    "Reader.value": (lambda world, counter: world.reader.value(counter), {"counter": COUNTER}),
+    "Reader.values": (lambda world, counters: world.reader.values(counters), {"counters": [COUNTER]}),
+    "Reader.values of one": (lambda world, name: world.reader.values(["c", name]), {"name": COUNTER}),
+    "Reader.read": (
+        lambda world, counter, max_age: world.reader.read(counter, max_age=max_age),
+        {"counter": COUNTER, "max_age": 1},
+    ),
+    "Reader.history": (
+        lambda world, counter, since, until: list(world.reader.history(counter, since=since, until=until)),
+        {"counter": COUNTER, "since": to_datetime(0), "until": AT},
+    ),
+    "Compactor.compact": (lambda world, counter: world.compactor.compact(counter), {"counter": COUNTER}),
+    "Compactor.verify": (lambda world, counter: world.compactor.verify(counter), {"counter": COUNTER}),
+    "Compactor.rebuild": (lambda world, counter: world.compactor.rebuild(counter), {"counter": COUNTER}),
+    # -- settings, each made and then used --
+    "Settings": (lambda world, **given: world.with_settings(Settings(**given)), SETTINGS),
+    "Settings.lanes_of": (
+        lambda world, counter, region: MADE.lanes_of(counter, region),
+        {"counter": COUNTER, "region": A},
+    ),
+    "Settings.from_env": (lambda world, environ: Settings.from_env(environ), {"environ": ENVIRONMENT}),
+    "Settings.from_env with arguments": (
+        lambda world, **given: world.with_settings(Settings.from_env({}, **given)),
+        SETTINGS,
+    ),
+    "Settings.from_env's variables": (
+        lambda world, **variables: world.with_settings(Settings.from_env(variables)),
+        ENVIRONMENT,
+    ),
+}
+ARGUMENTS = [(name, argument) for name, (_, given) in CALLS.items() for argument in given]
+
+
+worlds: list[World] = []  # one that nothing was written to serves again
+
+
+def is_taken_or_refused(name: str, given: Mapping[str, object]) -> None:
+    world = worlds.pop() if worlds else World()
+    before = world.items()
+    refusal: LedgerError | None = None
+    try:
+        CALLS[name][0](world, **given)
+    except LedgerError as error:
+        refusal = error
+    unchanged = world.items() == before
+    if unchanged:
+        worlds.append(world)
+    if refusal is not None:
+        assert unchanged
+        assert isinstance(refusal, InvalidInput | Unavailable)  # a compactor's peer may have been spoiled
+        assert "Nothing was written" in str(refusal)
+        assert len(str(refusal).encode()) < 1_000  # it can be logged
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_right_is_taken(name: str) -> None:
+    call, given = CALLS[name]
+    call(World(), **given)
+
+
+@pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
+def test_what_is_odd_is_taken_or_refused_and_writes_nothing(name: str, argument: str) -> None:
+    for odd, make in ODD.items():
+        try:
+            is_taken_or_refused(name, {**CALLS[name][1], argument: make()})
+        except BaseException as failure:
+            failure.add_note(f"{name}, {argument}: {odd}")
+            raise
+
+
+@pytest.mark.parametrize("name", CALLS)
+@effort(0.4)
+@given(data=st.data())
+def test_whatever_is_passed_is_taken_or_refused_and_writes_nothing(name: str, data: st.DataObject) -> None:
+    right = CALLS[name][1]
+    passed = data.draw(st.dictionaries(st.sampled_from(sorted(right)), junk, min_size=1))
+    is_taken_or_refused(name, {**right, **{argument: each.make() for argument, each in passed.items()}})
+
+
+INNER = ["Settings.shards_of", "Settings.lane_for", "MemoryTable.answer"]  # called with what was checked
+
+
+@pytest.mark.parametrize("cls", [Ledger, Reader, Compactor, Settings, MemoryTable, Change, Delta, Lane])
+def test_every_public_argument_is_in_the_table(cls: type) -> None:
+    """A further one is fuzzed as soon as it is there."""
+    methods = [name for name, each in inspect.getmembers(cls, inspect.isroutine) if not name.startswith("_")]
+    for name, signature in [
+        (cls.__name__, inspect.signature(cls)),
+        *((f"{cls.__name__}.{method}", inspect.signature(getattr(cls, method))) for method in methods),
+    ]:
+        fuzzed = {argument for call, argument in ARGUMENTS if call == name or call.startswith(name + " ")}
+        named = {each.name for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD}
+        assert named - {"self"} <= fuzzed or name in INNER, name
+
+
+def test_changes_that_fail_while_they_are_listed_write_nothing() -> None:
+    """What the caller's own code raises is the caller's."""
+
+    def changes() -> Iterator[Change]:
+        yield Change(COUNTER, 4)
+        raise KeyError("the caller's")
+
+    world = World()
+    before = world.items()
+    with pytest.raises(KeyError, match="the caller's"):
+        world.ledger.add_many(changes())
+    assert world.items() == before
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://-_?", "http://a..b", "https://exa mple"])
+def test_a_url_that_boto3_refuses_is_refused(url: str) -> None:
+    with pytest.raises(InvalidSettings, match="endpoint_url"):
+        Ledger(Settings(table="counters", region=A, endpoint_url=url)).add("c", 1)
+
+
+def test_a_falsy_table_is_the_table_that_was_given() -> None:
+    """And not a reason to ask AWS."""
+
+    class Empty(MemoryTable):
+        def __len__(self) -> int:
+            return 0
+
+    table = Empty(peers={})
+    Ledger(MADE, table=table).add(COUNTER, 4)
+    assert Reader(MADE, table=table).read(COUNTER).value == 4
+    assert Compactor(MADE, tables={A: table, B: Empty()}).verify(COUNTER).value == 4
+    with pytest.raises(InvalidSettings, match="tables lacks"):
+        Compactor(MADE, tables={})
+
+
+def test_a_clock_that_answers_a_fraction_makes_no_checkpoint() -> None:
+    """Rebuild wrote a checkpoint with it that nobody could read."""
+    world = World()
+    before = world.items()
+    with pytest.raises(InvalidInput, match="clock"):
+        Compactor(MADE, tables=world.tables, clock=lambda: NOW_MS + 0.5).rebuild(COUNTER)  # type: ignore[arg-type, return-value]
+    assert world.items() == before
+    world.home.now_ms += KEEP_MS
+    assert world.reader.read(COUNTER).value == 4 + 16

@@ -1,0 +1,327 @@
+"""The public classes in two Regions against a plain dictionary: what was asked for, and where it has arrived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import settings as profile
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from compactor import Compactor, Report
+from ledger import Change, Delta, Ledger, Receipt, items
+from ledger.errors import InvalidCounter, TokenConflict
+from ledger.values import to_datetime, to_ms
+from reader import Balance, Reader
+from tests.strategies import effort
+from tests.support import KEEP_MS, LATENESS_MS, NOW_MS, A, B, settings, summed, two_regions
+
+COUNTERS = ("likes", "hot:likes")
+SHARDS = {"hot:": 2}
+TTL_S = 5
+CHANGES_MAX = 29  # 4**29 is the largest power of four that a change may be
+
+regions = st.sampled_from([A, B])
+counters = st.sampled_from(COUNTERS)
+ages_ms = st.sampled_from([LATENESS_MS, LATENESS_MS + 1, 20_000, 500_000, 0, 1, -300_000])
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A change that was asked for; `key` is None when its token is random."""
+
+    delta: Delta
+    key: str | None
+
+    @property
+    def home(self) -> str:
+        return self.delta.lane.region
+
+    @property
+    def at_ms(self) -> int:
+        return to_ms(self.delta.at)
+
+
+class Public(RuleBasedStateMachine):
+    """Change n is 4**n, so a value says which changes it holds.
+
+    A change that arrives at or below the time up to which its lane may have been folded is a stray: a read may or may
+    not hold it until its home Region has compacted. Every other one that arrived must be in every read.
+    """
+
+    @initialize(
+        page_size=st.integers(1, 5), first=st.lists(st.tuples(regions, counters, ages_ms), min_size=3, max_size=6)
+    )
+    def begin(self, page_size: int, first: list[tuple[str, str, int]]) -> None:
+        """Some changes, of which some are folded: else most worlds would stay empty."""
+        home, away = two_regions(page_size=page_size)
+        self.tables = {A: home, B: away}
+        self.now_ms = self.highest_ms = NOW_MS
+        self.numbers = count(1)
+        self.sent: dict[int, Sent] = {}
+        self.arrived: dict[str, set[int]] = {A: set(), B: set()}
+        self.counted: dict[str, set[int]] = {A: set(), B: set()}  # seen by a compaction whose checkpoint is here
+        self.upto_ms: dict[tuple[str, str, str], int] = {}  # (Region, home, counter): folded at most up to here
+        self.restarts(fold_min=1, fold_max=3, clean=True)
+        for home, counter, age_ms in first:
+            self.adds(home, home, counter, age_ms, prepared=False)
+        self.runs(A)
+
+    def clock(self) -> int:
+        return self.now_ms
+
+    # -- what the dictionary says ------------------------------------------------------------------------------------
+
+    def of(self, counter: str) -> set[int]:
+        return {n for n, each in self.sent.items() if each.delta.lane.counter == counter}
+
+    def certain(self, region: str, counter: str) -> set[int]:
+        """What every read in this Region holds."""
+
+        def is_certain(n: int) -> bool:
+            each = self.sent[n]
+            upto_ms = self.upto_ms.get((region, each.home, counter), -1)
+            return n in self.counted[region] or each.at_ms > upto_ms
+
+        return {n for n in self.of(counter) & self.arrived[region] if is_certain(n)}
+
+    def is_true(self, region: str, counter: str, balance: Balance) -> None:
+        held = summed(balance.value)
+        assert self.certain(region, counter) <= held <= self.of(counter) & self.arrived[region]
+        assert balance.count == len(held) >= balance.pending
+        assert {home: part for home, part in balance.by_region.items() if part} == {
+            home: part for home in (A, B) if (part := sum(4**n for n in held if self.sent[n].home == home))
+        }
+
+    def is_there(self, region: str, n: int) -> bool:
+        return items.delta_key(self.sent[n].delta) in self.tables[region].items
+
+    def old(self, data: st.DataObject) -> int:
+        return data.draw(st.sampled_from(sorted(self.sent)), label="which")
+
+    # -- writers -----------------------------------------------------------------------------------------------------
+
+    def asked(self, counter: str, age_ms: int | None, home: str) -> tuple[int, dict[str, Any]]:
+        """A new change as `add` and Change take it."""
+        n = len(self.sent)
+        call: dict[str, Any] = {"counter": counter, "change": 4**n, "region": home}
+        if age_ms is not None:
+            call |= {"idempotency_key": str(n), "at": to_datetime(max(self.now_ms - age_ms, 0))}
+        return n, call
+
+    def took(self, n: int, region: str, receipt: object, there: bool) -> None:
+        assert isinstance(receipt, Receipt)
+        assert receipt.outcome == ("replayed" if there else "recorded")
+        assert receipt.delta == self.sent[n].delta
+        self.arrived[region].add(n)
+
+    @precondition(lambda self: len(self.sent) < CHANGES_MAX)
+    @rule(region=regions, home=regions, counter=counters, age_ms=st.none() | ages_ms, prepared=st.booleans())
+    def adds(self, region: str, home: str, counter: str, age_ms: int | None, prepared: bool) -> None:
+        n, call = self.asked(counter, age_ms, home)
+        ledger = self.ledgers[region]
+        receipt = ledger.apply(ledger.prepare(**call)) if prepared else ledger.add(**call)
+        self.sent[n] = Sent(receipt.delta, call.get("idempotency_key"))
+        assert receipt.delta.lane.region == home
+        self.took(n, region, receipt, there=False)
+
+    @precondition(lambda self: self.sent)
+    @rule(data=st.data(), region=regions)
+    def retries(self, data: st.DataObject, region: str) -> None:
+        n = self.old(data)
+        each, there = self.sent[n], self.is_there(region, n)
+        if each.key is None or data.draw(st.booleans(), label="apply") or each.at_ms > self.now_ms + 300_000:
+            receipt = self.ledgers[region].apply(each.delta)
+        else:
+            counter, change = each.delta.lane.counter, each.delta.change
+            receipt = self.ledgers[region].add(
+                counter, change, idempotency_key=each.key, at=each.delta.at, region=each.home
+            )
+        self.took(n, region, receipt, there)
+
+    @precondition(lambda self: self.sent)
+    @rule(data=st.data(), region=regions)
+    def conflicts(self, data: st.DataObject, region: str) -> None:
+        n = self.old(data)
+        delta, before = self.sent[n].delta, dict(self.tables[region].items)
+        if self.is_there(region, n):
+            with pytest.raises(TokenConflict, match="Nothing was written"):
+                self.ledgers[region].apply(Delta(delta.lane, delta.token, delta.change + 1))
+            assert self.tables[region].items == before
+
+    @precondition(lambda self: len(self.sent) < CHANGES_MAX - 1)
+    @rule(data=st.data(), region=regions, counter=counters, age_ms=ages_ms)
+    def adds_many(self, data: st.DataObject, region: str, counter: str, age_ms: int) -> None:
+        """A new change twice, one that is not valid, an old one where it can be named, another new one."""
+        n, call = self.asked(counter, age_ms, region)
+        batch = [Change(**call), Change("not a name", 1), Change(**call)]
+        again = [m for m, each in self.sent.items() if each.key is not None and each.at_ms <= self.now_ms]
+        old = data.draw(st.sampled_from(again), label="old") if again else None
+        there = old is not None and self.is_there(region, old)
+        if old is not None:
+            each = self.sent[old]
+            batch.append(Change(each.delta.lane.counter, each.delta.change, each.key, each.delta.at, each.home))
+        results = self.ledgers[region].add_many(iter(batch))
+        assert isinstance(results[1], InvalidCounter)
+        assert isinstance(results[0], Receipt)
+        self.sent[n] = Sent(results[0].delta, call["idempotency_key"])
+        self.took(n, region, results[0], there=False)
+        self.took(n, region, results[2], there=True)
+        if old is not None:
+            self.took(old, region, results[3], there)
+
+    # -- readers -----------------------------------------------------------------------------------------------------
+
+    @rule(region=regions, counter=counters, max_age=st.sampled_from([0, 1, 5, 60]))
+    def reads(self, region: str, counter: str, max_age: int) -> None:
+        loaded, young_s = self.loaded.get((region, counter)), min(max_age, TTL_S)
+        is_young = loaded is not None and 0 <= self.now_ms - to_ms(loaded.as_of) < young_s * 1_000
+        balance = self.readers[region].read(counter, max_age=max_age)
+        assert balance.cached == is_young
+        if balance.cached:
+            assert loaded is not None
+            assert (balance.value, balance.as_of) == (loaded.value, loaded.as_of)
+        else:
+            assert to_ms(balance.as_of) == self.now_ms
+            self.is_true(region, counter, balance)
+            self.loaded[region, counter] = balance
+
+    @rule(region=regions, one=st.booleans())
+    def reads_values(self, region: str, one: bool) -> None:
+        """From the cache whatever is young there; what is loaded instead is what a read of now would answer."""
+        reader, now = self.readers[region], Reader(self.settings[region], table=self.tables[region], clock=self.clock)
+        values = {COUNTERS[0]: reader.value(COUNTERS[0])} if one else reader.values(COUNTERS)
+        for counter, value in values.items():
+            loaded = self.loaded.get((region, counter))
+            if loaded is None or not 0 <= self.now_ms - to_ms(loaded.as_of) < TTL_S * 1_000:
+                loaded = self.loaded[region, counter] = now.read(counter)
+            assert value == loaded.value
+
+    @rule(region=regions, counter=counters, data=st.data())
+    def lists_history(self, region: str, counter: str, data: st.DataObject) -> None:
+        reader = self.readers[region]
+        entries = list(reader.history(counter))
+        assert [entry.token for entry in entries] == sorted(entry.token for entry in entries)
+        assert sum(entry.change for entry in entries) == reader.read(counter).value
+        self.loaded[region, counter] = reader.read(counter)
+        by_token = {each.delta.token: each for each in self.sent.values()}
+        for entry in entries:
+            each = by_token[entry.token]
+            assert (entry.change, entry.at, entry.region) == (each.delta.change, each.delta.at, each.home)
+        if entries:
+            since, until = (data.draw(st.sampled_from(entries)).at for _ in range(2))
+            between = list(reader.history(counter, since=since, until=until))
+            assert between == [entry for entry in entries if since <= entry.at < until]
+
+    # -- compactors --------------------------------------------------------------------------------------------------
+
+    def compacted(self, home: str, counter: str, report: Report) -> None:
+        """From now on the home Region's checkpoint, or its tail, has all that arrived there."""
+        assert (report.gave_up, report.conflicts, report.problems) == (0, (), {})
+        here = home, home, counter
+        self.upto_ms[here] = max(self.upto_ms.get(here, -1), self.now_ms - LATENESS_MS)
+        self.counted[home] |= {n for n in self.of(counter) & self.arrived[home] if self.sent[n].home == home}
+
+    @rule(home=regions, counter=counters)
+    def compacts(self, home: str, counter: str) -> None:
+        self.compacted(home, counter, self.compactors[home].compact(counter))
+
+    @rule(home=regions)
+    def runs(self, home: str) -> None:
+        report = self.compactors[home].run()
+        for counter in COUNTERS:
+            self.compacted(home, counter, report)
+
+    @rule(region=regions, counter=counters)
+    def verifies(self, region: str, counter: str) -> None:
+        """Each lane in its own Region, strays too."""
+        verification = self.compactors[region].verify(counter)
+        assert verification.differences == ()
+        assert verification.value == sum(4**n for n in self.of(counter) if n in self.arrived[self.sent[n].home])
+
+    @rule(home=regions, counter=counters)
+    def rebuilds(self, home: str, counter: str) -> None:
+        held = summed(sum(self.compactors[home].rebuild(counter).values()))
+        assert held <= {n for n in self.of(counter) & self.counted[home] if self.sent[n].home == home}
+
+    # -- the world ---------------------------------------------------------------------------------------------------
+
+    @rule(from_retries=st.booleans())
+    def replicates(self, from_retries: bool) -> None:
+        """Everything arrives everywhere; deltas that were cleaned at home go, or a late retry brings them back."""
+        for home, away in ((A, B), (B, A)):
+            here, there = self.tables[home], self.tables[away]
+            for key in {*here.items, *there.items}:
+                kind, lane = items.lane_of(key.pk) or ("", None)
+                if lane is None or lane.region != home:
+                    continue
+                known = {items.delta_key(self.sent[n].delta) for n in self.arrived[home]}
+                if kind == "fold" or key in here.items or (key in known and not from_retries):
+                    here.copy_to(there, key)
+                else:
+                    there.copy_to(here, key)
+        everywhere = self.arrived[A] | self.arrived[B]
+        self.arrived = {A: set(everywhere), B: set(everywhere)}
+        for home, away in ((A, B), (B, A)):
+            self.counted[away] |= {n for n in self.counted[home] if self.sent[n].home == home}
+            for counter in COUNTERS:
+                self.upto_ms[away, home, counter] = self.upto_ms.get((home, home, counter), -1)
+
+    @rule(by_ms=st.sampled_from([1, 4_999, 5_000, LATENESS_MS, KEEP_MS, -1, -LATENESS_MS, -KEEP_MS]))
+    def time_goes(self, by_ms: int) -> None:
+        self.now_ms = max(self.now_ms + by_ms, 0)
+        self.highest_ms = max(self.highest_ms, self.now_ms)
+
+    @rule(fold_min=st.integers(1, 3), fold_max=st.integers(3, 5), clean=st.booleans())
+    def restarts(self, fold_min: int, fold_max: int, clean: bool) -> None:
+        self.settings = {
+            region: settings(region, shards=SHARDS, fold_min=fold_min, fold_max=fold_max, clean=clean)
+            for region in (A, B)
+        }
+        given: dict[str, Any] = {"clock": self.clock}
+        self.ledgers = {
+            region: Ledger(
+                made, table=self.tables[region], entropy=lambda size: next(self.numbers).to_bytes(size, "big"), **given
+            )
+            for region, made in self.settings.items()
+        }
+        self.readers = {
+            region: Reader(made, ttl=TTL_S, table=self.tables[region], **given)
+            for region, made in self.settings.items()
+        }
+        self.compactors = {
+            region: Compactor(made, tables=self.tables, **given) for region, made in self.settings.items()
+        }
+        self.loaded: dict[tuple[str, str], Balance] = {}
+
+    @invariant()
+    def every_read_of_now_is_true(self) -> None:
+        if hasattr(self, "tables"):
+            for region, table in self.tables.items():
+                reader = Reader(self.settings[region], table=table, clock=self.clock)
+                for counter in COUNTERS:
+                    self.is_true(region, counter, reader.read(counter))
+
+    def teardown(self) -> None:
+        """In the end every change counts once, everywhere."""
+        if not hasattr(self, "tables"):
+            return
+        self.now_ms = self.highest_ms + KEEP_MS
+        self.restarts(fold_min=1, fold_max=5, clean=True)
+        for _ in range(3):
+            self.replicates(from_retries=False)
+            self.runs(A)
+            self.runs(B)
+            self.now_ms += KEEP_MS
+        self.replicates(from_retries=False)
+        for region in (A, B):
+            for counter in COUNTERS:
+                assert summed(self.readers[region].read(counter).value) == self.of(counter)
+                assert self.compactors[region].verify(counter).ok
+
+
+Test: Any = Public.TestCase
+Test.settings = profile(effort(2), stateful_step_count=40)
