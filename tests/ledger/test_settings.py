@@ -178,6 +178,11 @@ def test_an_argument_wins_over_the_environment_over_the_default() -> None:
     assert bare == settings()
 
 
+@pytest.mark.parametrize(("text", "clean"), [("true", True), ("True", True), ("false", False), ("FALSE", False)])
+def test_a_flag_is_true_or_false_in_any_case(text: str, clean: bool) -> None:
+    assert Settings.from_env({**FULL, "LEDGER_CLEAN": text}).clean is clean
+
+
 def test_an_empty_variable_is_not_set() -> None:
     made = Settings.from_env(dict.fromkeys(FULL, "") | {"LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"})
     assert made == settings()
@@ -185,7 +190,7 @@ def test_an_empty_variable_is_not_set() -> None:
 
 @pytest.mark.parametrize("variable", ["LEDGER_TABLE", "AWS_REGION"])
 def test_what_must_be_set_is_named_when_it_is_missing(variable: str) -> None:
-    with pytest.raises(InvalidSettings, match=variable):
+    with pytest.raises(InvalidSettings, match=rf"set {variable}\."):
         Settings.from_env({name: value for name, value in FULL.items() if name != variable})
 
 
