@@ -129,6 +129,12 @@ def test_a_counter_of_one_shard_has_shard_0() -> None:
     assert settings().lane_for("c", TOKEN, "us-east-1") == Lane("us-east-1", 0, "c")
 
 
+def test_two_shards_are_two_lanes() -> None:
+    made = settings(shards={"": 2})
+    found = {made.lane_for("c", tokens.make(5, bytes(9) + last), "eu-west-1") for last in (b"\x06", b"\x07")}
+    assert found == set(made.lanes_of("c"))
+
+
 @given(st.binary(min_size=10, max_size=10), st.integers(1, SHARDS_MAX))
 def test_a_change_goes_into_one_of_the_lanes_that_are_read(randomness: bytes, shards: int) -> None:
     made = settings(shards={"": shards})
