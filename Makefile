@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench simulate explore mistakes model contract torture
+.PHONY: help dev demo test check bench simulate explore mistakes mutants coverage model contract torture
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,12 @@ explore: $(VENV)/.made ## every order of the steps of small casts, with crashes;
 
 mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each
 	@$(BIN)/python -m simulator.mistakes
+
+mutants: $(VENV)/.made ## change the protocol and the codec line by line: tests must notice; ARGS=compactor/fold.py
+	@$(BIN)/python tests/mutants/check.py $(ARGS)
+
+coverage: $(VENV)/.made ## branch coverage of ledger, reader and compactor by their own tests: at least 95 %
+	@$(BIN)/python -m pytest -q --cov --cov-fail-under=95 tests/ledger tests/reader tests/compactor $(ARGS)
 
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven); ARGS=--full for more of it
 	@$(BIN)/python spec/check.py $(ARGS)

@@ -66,8 +66,8 @@ class Public(RuleBasedStateMachine):
         self.counted: dict[str, set[int]] = {A: set(), B: set()}  # seen by a compaction whose checkpoint is here
         self.upto_ms: dict[tuple[str, str, str], int] = {}  # (Region, home, counter): folded at most up to here
         self.restarts(fold_min=1, fold_max=3, clean=True)
-        for home, counter, age_ms in first:
-            self.adds(home, home, counter, age_ms, prepared=False)
+        for region, counter, age_ms in first:
+            self.adds(region, region, counter, age_ms, prepared=False)
         self.runs(A)
 
     def clock(self) -> int:

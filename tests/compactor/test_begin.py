@@ -112,7 +112,7 @@ def test_a_verify_too_gives_up_while_a_commit_lands_and_tells_a_damage_that_last
     with pytest.raises(GaveUp):
         home.run(verify(LANE))
     home.now_ms += LANDING_MAX_MS
-    assert "segment" in home.run(verify(LANE)).differences[0]
+    assert items.segment_key(LANE, token(2), 1).sk in home.run(verify(LANE)).differences[0]
 
 
 @pytest.mark.parametrize("present", [False, True])

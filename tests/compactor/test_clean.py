@@ -200,6 +200,15 @@ def test_a_delta_listed_with_another_change_is_kept_and_told() -> None:
     assert deltas(home) == [token(1)]
 
 
+def test_a_conflict_on_every_page_is_told() -> None:
+    home, _ = folded(page_size=1)
+    visit(home)
+    home.put(Delta(LANE, token(1), 99), Delta(LANE, token(2), 99))
+    home.now_ms += KEEP_MS
+    tally = visit(home)
+    assert (tally.cleaned, tally.conflicts) == (0, [token(1), token(2)])
+
+
 def test_a_delta_that_comes_back_is_deleted_again_without_a_new_note() -> None:
     home, _ = folded()
     visit(home)

@@ -87,6 +87,15 @@ def test_its_own_settings_decide_when_and_how_much_is_folded() -> None:
     assert (report.folded, report.commits) == (2, 1)
 
 
+def test_its_own_settings_decide_how_much_is_settled_at_once() -> None:
+    home, away = two_regions()
+    home.put(delta(9))
+    compactor(home, away).compact(COUNTER)
+    home.put(*map(delta, range(7)))
+    report = compactor(home, away, fold_max=3).compact(COUNTER)
+    assert (report.settled, report.commits) == (7, 3)
+
+
 def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     home, away = two_regions(page_size=2)
     long_tail, short_tail, stray, done, theirs = (

@@ -113,6 +113,15 @@ def test_a_clock_that_says_nothing_about_lateness_folds_nothing(now_ms: int) -> 
     assert tally == Tally()
 
 
+@pytest.mark.parametrize("cutoff_ms", [0, tokens.TIME_MS_MAX])
+def test_a_cutoff_at_either_end_of_what_a_token_holds_folds_the_delta_of_that_moment(cutoff_ms: int) -> None:
+    table, tally = Region(), Tally()
+    table.put(delta(1, at_ms=cutoff_ms))
+    table.now_ms = cutoff_ms + LATENESS_MS
+    table.run(folding(tally))
+    assert tally.folded == 1
+
+
 def test_a_clock_far_ahead_takes_no_watermark_above_the_last_delta() -> None:
     table = Region()
     table.put(delta(1), delta(2))

@@ -203,6 +203,30 @@ def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may
     assert home.items == before
 
 
+@pytest.mark.parametrize(
+    ("damage", "version", "unchanged"),
+    [
+        (_no_checkpoint, 5, Absent()),
+        (_version_no_number, 5, None),
+        (_version_behind, 5, VersionIs(1)),
+        (_version_far_ahead, 100, VersionIs(99)),
+        (_damaged_note, 100, VersionIs(4)),
+    ],
+)
+def test_it_replaces_what_it_saw_by_a_version_above_all(
+    damage: Callable[[Region], None], version: int, unchanged: Absent | VersionIs | None
+) -> None:
+    home, _, _ = lane_of_four_versions()
+    damage(home)
+    home.now_ms += LANDING_MAX_MS
+    rebuilt = home.run(rebuild(LANE))
+    assert rebuilt is not None
+    assert rebuilt.version == version
+    transaction = home.asked[-1]
+    assert isinstance(transaction, Transact)
+    assert transaction.puts[0].condition == unchanged
+
+
 def test_its_version_is_above_every_segment_also_one_settled_under_an_older_hi() -> None:
     home, away, _ = lane_of_four_versions()
     home.drop(CHECKPOINT)

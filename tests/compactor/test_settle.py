@@ -53,6 +53,7 @@ def test_every_segment_under_the_covering_hi_is_read_page_by_page() -> None:
     table.asked.clear()
     table.run(settle(LANE, tally, token(9), fold_max=8))
     assert tally == Tally()
+    assert not any(request.consistent for request in table.asked if isinstance(request, Query))  # nothing to confirm
     assert value(table) == {1, 2, 3, 9}
     under_hi = [request.upto for request in table.asked if isinstance(request, Query) and request.limit is None]
     assert under_hi.count(f"segment#{token(9)}$") == 3 * 4  # four pages under hi, the first of them by Limit 1

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from compactor.commit import LANDING_MAX_MS
-from compactor.verify import verify
+from compactor.verify import LaneCheck, verify
 from ledger import items
 from ledger.errors import DamagedItem, GaveUp, ReadTooSlow
 from ledger.requests import DeleteMany, Get, Instant, Now, Put, Query, Request, Transact, run
@@ -14,6 +14,7 @@ from tests.support import (
     COUNTER,
     KEEP_MS,
     LANE,
+    READ_MS,
     B,
     Region,
     compact_for_long,
@@ -51,11 +52,31 @@ def test_a_healthy_lane_has_no_difference_and_its_value_is_recounted() -> None:
     assert (check.pending, check.strays, check.differences) == (1, 0, ())
 
 
-def test_a_lane_that_was_never_folded_is_its_tail() -> None:
-    home = Region()
-    home.put(delta(1), delta(2))
-    check = home.run(verify(LANE))
-    assert (check.value, check.pending, check.strays, check.differences) == (20, 2, 0, ())
+def test_it_begins_then_reads_the_tail_then_the_segments_then_what_is_below_all_strongly() -> None:
+    home, _ = folded()
+    home.page_size = 1_000
+    home.asked.clear()
+    home.run(verify(LANE))
+    fold_pk, delta_pk = items.fold_pk(LANE), items.delta_pk(LANE)
+    assert home.asked == [
+        Now(),
+        Get(CHECKPOINT, True),
+        Get(items.segment_key(LANE, token(2), 3), True),
+        Query(delta_pk, token(4), None, None, True),
+        Now(),
+        Query(fold_pk, "segment#", "segment$", None, True),
+        Query(delta_pk, None, token(4), None, True),
+        Query(fold_pk, f"segment#{token(1)}", "segment$", 1, True),
+        Query(fold_pk, f"segment#{token(2)}#0000000001", f"segment#{token(2)}$", None, True),
+        Query(fold_pk, f"segment#{token(4)}", "segment$", 1, True),
+    ]
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_a_lane_that_was_never_folded_is_its_tail(page_size: int) -> None:
+    home = Region(page_size=page_size)
+    home.put(*map(delta, range(1, 6)))
+    assert home.run(verify(LANE)) == LaneCheck(LANE, sum(4**n for n in range(1, 6)), 5, 0, ())
 
 
 def test_strays_are_counted_and_are_no_difference() -> None:
@@ -100,7 +121,7 @@ def test_a_missing_last_segment_is_told_once_no_commit_can_be_landing() -> None:
     home.now_ms += LANDING_MAX_MS
     check = home.run(verify(LANE))
     assert len(check.differences) == 1
-    assert check.value is None
+    assert check == LaneCheck(LANE, None, 0, 0, check.differences)
 
 
 def test_a_token_in_two_segments_is_told() -> None:
@@ -110,10 +131,12 @@ def test_a_token_in_two_segments_is_told() -> None:
     assert "lists a delta twice" in difference
 
 
-def test_a_token_filed_outside_its_range_is_told() -> None:
+@pytest.mark.parametrize("below", [1, 2])  # 2 is the hi of the range below
+def test_a_token_filed_outside_its_range_is_told(below: int) -> None:
     home, _ = folded()
-    home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(1)]))])
-    assert differences(home)
+    home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(below)]))])
+    [difference] = differences(home)
+    assert "outside its range" in difference
 
 
 def test_a_delta_with_another_change_than_its_segment_is_told() -> None:
@@ -160,6 +183,20 @@ def test_a_verify_that_outlasts_the_clean_does_not_call_a_wrong_value_right() ->
 
     with pytest.raises(ReadTooSlow):
         run(verify(LANE), Sleepy(), sleeping)
+
+
+@pytest.mark.parametrize(("took_ms", "too_slow"), [(READ_MS, False), (READ_MS + 1, True)])
+def test_it_takes_no_longer_than_a_read_may(took_ms: int, too_slow: bool) -> None:
+    class Slow(Region):
+        def answer(self, request: Request, /) -> Any:
+            self.now_ms += took_ms if isinstance(request, Get) else 0
+            return super().answer(request)
+
+    if too_slow:
+        with pytest.raises(ReadTooSlow):
+            Slow().run(verify(LANE))
+    else:
+        assert Slow().run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
 
 
 def test_it_writes_nothing() -> None:

@@ -32,6 +32,13 @@ def test_add_is_one_put_if_absent() -> None:
     assert sent(program, None) == Receipt("recorded", DELTA)
 
 
+def test_a_batch_whose_answers_are_too_few_acknowledges_nothing() -> None:
+    program = add_many([DELTA, Delta(LANE, B, 1)])
+    next(program)
+    with pytest.raises(ValueError, match="shorter"):
+        program.send((None,))
+
+
 def test_a_change_that_is_there_is_replayed() -> None:
     program = add(DELTA)
     next(program)

@@ -281,6 +281,12 @@ def test_a_delta_under_what_is_no_token_is_damaged(sk: str) -> None:
     assert_damaged(items.delta_of, {**DELTA, "sk": {"S": sk}})
 
 
+def test_a_damaged_item_says_why_and_nothing_of_a_caller() -> None:
+    with pytest.raises(DamagedItem) as raised:
+        items.delta_of(LANE, {**DELTA, "sk": {"S": "note"}})
+    assert raised.value.why == "A token is a ULID of 26 characters, not 'note'"
+
+
 @pytest.mark.parametrize(
     "sk",
     [

@@ -57,7 +57,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         ({"read_time_max_ms": 0}, ["read_time_max_ms"]),
         ({"fold_min": 0}, ["fold_min"]),
         ({"fold_max": 0}, ["fold_max"]),
-        ({"keep_ms": 60_000}, ["keep_ms=60000", "read_time_max_ms=60000"]),
+        ({"keep_ms": 60_000}, ["keep_ms=60000", "read_time_max_ms=60000: else a delta could be deleted", "needs it. "]),
         ({"read_time_max_ms": 600_000}, ["keep_ms=600000", "read_time_max_ms=600000"]),
         ({"fold_min": 9_000}, ["fold_min=9000", "fold_max=8000"]),
         ({"fold_max": FOLD_MAX_LIMIT + 1}, [f"fold_max={FOLD_MAX_LIMIT + 1}"]),
@@ -78,7 +78,7 @@ def test_settings_that_cannot_be_are_refused_by_name(changed: dict[str, Any], na
 
 def test_settings_at_their_limits_are_made() -> None:
     made = settings(
-        table="a.b",
+        table="a.B_1-z",
         regions=["eu-west-1", "us-east-1"],
         shards={"": 1, "hot:": SHARDS_MAX},
         allowed_lateness_ms=0,
@@ -127,6 +127,12 @@ def test_the_lanes_of_a_counter_are_its_shards_in_every_region() -> None:
 
 def test_a_counter_of_one_shard_has_shard_0() -> None:
     assert settings().lane_for("c", TOKEN, "us-east-1") == Lane("us-east-1", 0, "c")
+
+
+def test_two_shards_are_two_lanes() -> None:
+    made = settings(shards={"": 2})
+    found = {made.lane_for("c", tokens.make(5, bytes(9) + last), "eu-west-1") for last in (b"\x06", b"\x07")}
+    assert found == set(made.lanes_of("c"))
 
 
 @given(st.binary(min_size=10, max_size=10), st.integers(1, SHARDS_MAX))
@@ -178,6 +184,11 @@ def test_an_argument_wins_over_the_environment_over_the_default() -> None:
     assert bare == settings()
 
 
+@pytest.mark.parametrize(("text", "clean"), [("true", True), ("True", True), ("false", False), ("FALSE", False)])
+def test_a_flag_is_true_or_false_in_any_case(text: str, clean: bool) -> None:
+    assert Settings.from_env({**FULL, "LEDGER_CLEAN": text}).clean is clean
+
+
 def test_an_empty_variable_is_not_set() -> None:
     made = Settings.from_env(dict.fromkeys(FULL, "") | {"LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"})
     assert made == settings()
@@ -185,7 +196,7 @@ def test_an_empty_variable_is_not_set() -> None:
 
 @pytest.mark.parametrize("variable", ["LEDGER_TABLE", "AWS_REGION"])
 def test_what_must_be_set_is_named_when_it_is_missing(variable: str) -> None:
-    with pytest.raises(InvalidSettings, match=variable):
+    with pytest.raises(InvalidSettings, match=rf"set {variable}\."):
         Settings.from_env({name: value for name, value in FULL.items() if name != variable})
 
 

@@ -92,6 +92,11 @@ def test_a_draw_depends_on_the_randomness_alone(randomness: bytes, t1: int, t2: 
     assert 0 <= drawn < sides
 
 
+def test_a_draw_is_the_same_for_ever() -> None:
+    """Written down: whoever changes it sends every retry of an older change to another lane."""
+    assert tokens.draw(tokens.make(5, b"\x01" + bytes(8) + b"\x02"), 1_000) == (2**72 + 2) % 1_000
+
+
 def test_draws_reach_every_side() -> None:
     drawn = [tokens.draw(tokens.keyed("c", str(n), 5), 4) for n in range(400)]
     assert all(70 < drawn.count(side) < 130 for side in range(4))

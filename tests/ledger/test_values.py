@@ -39,6 +39,11 @@ def test_everything_else_is_not_a_counter_name(name: Any) -> None:
     str(raised.value).encode()  # a message can always be written to a log
 
 
+def test_a_message_shows_the_name_that_is_refused() -> None:
+    with pytest.raises(InvalidCounter, match=r"not 'a b' \(3 characters\)"):
+        check_counter("a b")
+
+
 def test_a_message_about_a_long_name_is_short() -> None:
     with pytest.raises(InvalidCounter) as raised:
         check_counter("x" * 100_000)

@@ -31,6 +31,11 @@ MINUTES = timedelta(minutes=1)
 SETTINGS = Settings(table="counters", region=HOME, regions=(HOME, ABROAD))
 
 
+def named(value: object) -> str:
+    """A short id without a backslash, which pytest would escape again: a test must be found by its id."""
+    return ascii(value).replace("\\", "")[:9]
+
+
 class Recorder(MemoryTable):
     """A table in memory that counts requests and loses the answers of the first `lost` puts, after applying them."""
 
@@ -346,7 +351,7 @@ def refused(table: Recorder, error: type[LedgerError], now_ms: int = NOW_MS, **c
         5,
         ["c"],
     ],
-    ids=ascii,
+    ids=named,
 )
 def test_a_counter_name_that_cannot_be_is_refused(table: Recorder, counter: Any) -> None:
     refused(table, InvalidCounter, **(GOOD | {"counter": counter}))
@@ -370,14 +375,12 @@ def test_a_change_that_cannot_be_is_refused(table: Recorder, change: Any) -> Non
     refused(table, InvalidChange, **(GOOD | {"change": change}))
 
 
-@pytest.mark.parametrize(
-    "key", ["", "x" * 10_000, "x" * 1_025, "é" * 513, "\ud800", b"k", 5, ("k",)], ids=lambda k: ascii(k)[:9]
-)
+@pytest.mark.parametrize("key", ["", "x" * 10_000, "x" * 1_025, "é" * 513, "\ud800", b"k", 5, ("k",)], ids=named)
 def test_a_key_that_cannot_be_is_refused(table: Recorder, key: Any) -> None:
     refused(table, InvalidKey, **(GOOD | {"idempotency_key": key}))
 
 
-@pytest.mark.parametrize("key", ["x" * 1_024, "é" * 512, " ", "\0", "👍"], ids=lambda k: ascii(k)[:9])
+@pytest.mark.parametrize("key", ["x" * 1_024, "é" * 512, " ", "\0", "👍"], ids=named)
 def test_any_text_of_up_to_1024_bytes_is_a_key(table: Recorder, key: str) -> None:
     assert ledger(table).add("c", 1, idempotency_key=key, at=AT).outcome == "recorded"
     assert ledger(table).add("c", 1, idempotency_key=key, at=AT).outcome == "replayed"

@@ -50,17 +50,18 @@ def folded_settled_and_pending() -> tuple[Region, Region]:
     return home, away
 
 
-def test_the_checkpoint_comes_before_the_segments_and_the_segments_before_the_tail() -> None:
+@pytest.mark.parametrize("consistent", [True, False])
+def test_the_checkpoint_comes_before_the_segments_and_the_segments_before_the_tail(consistent: bool) -> None:
     table = Region()
     table.put(delta(1))
     compactor(table, Region()).compact(COUNTER)
     table.asked.clear()
-    table.run(history(LANE, consistent=True, read_time_max_ms=READ_MS))
+    table.run(history(LANE, consistent=consistent, read_time_max_ms=READ_MS))
     assert table.asked == [
         Now(),
-        Get(items.checkpoint_key(LANE), True),
-        Query(items.fold_pk(LANE), "segment#", "segment$", None, True),
-        Query(items.delta_pk(LANE), token(1), None, None, True),
+        Get(items.checkpoint_key(LANE), consistent),
+        Query(items.fold_pk(LANE), "segment#", "segment$", None, consistent),
+        Query(items.delta_pk(LANE), token(1), None, None, consistent),
         Now(),
     ]
 

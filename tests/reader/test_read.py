@@ -1,5 +1,7 @@
 """The program `read`, request by request."""
 
+from typing import Any
+
 import pytest
 
 from ledger import items
@@ -124,6 +126,17 @@ def test_a_read_that_is_always_too_slow_says_so_after_a_bounded_number_of_starts
 )
 def test_a_read_is_in_time_when_both_clocks_say_so(wall_ms: int, steady_ms: int, holds: bool) -> None:
     assert in_time(Instant(NOW_MS, 7), Instant(NOW_MS + wall_ms, 7 + steady_ms), READ_MS) is holds
+
+
+@pytest.mark.parametrize("short", [GetMany, Together])
+def test_a_table_that_leaves_an_answer_out_fails_the_read(short: type[Request]) -> None:
+    class Forgetful(Region):
+        def answer(self, request: Request, /) -> Any:
+            answer = super().answer(request)
+            return answer[:-1] if isinstance(request, short) else answer
+
+    with pytest.raises(ValueError, match="shorter"):
+        Forgetful().run(read([LANE, OTHER], consistent=True, read_time_max_ms=READ_MS))
 
 
 def test_a_tail_that_cannot_be_read_fails_the_read() -> None:
