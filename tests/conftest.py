@@ -12,7 +12,7 @@ from demo.engine import Engine, EngineMissing
 settings.register_profile(
     "short", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("long", settings.get_profile("short"), derandomize=False, max_examples=3_000)
+settings.register_profile("long", settings.get_profile("short"), derandomize=False, max_examples=500)
 settings.load_profile("short")
 
 

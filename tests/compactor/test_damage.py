@@ -100,7 +100,24 @@ def _a_watermark_without_a_cover(home: Region) -> None:
     home.store([{**home.items[items.checkpoint_key(LANE)], "watermark": {"S": token(6)}}])
 
 
-@pytest.mark.parametrize("harm", [_a_missing_last_segment, _a_watermark_without_a_cover])
+def _a_version_that_none_can_follow(home: Region) -> None:
+    home.store([{**home.items[items.checkpoint_key(LANE)], "version": {"N": "9999999999"}}])
+    home.store([{**home.items[items.segment_key(LANE, token(4), 2)], "sk": {"S": f"segment#{token(4)}#9999999999"}}])
+
+
+def _a_count_that_none_can_follow(home: Region) -> None:
+    home.store([{**home.items[items.checkpoint_key(LANE)], "count": {"N": str(10**20 - 1)}}])
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        _a_missing_last_segment,
+        _a_watermark_without_a_cover,
+        _a_version_that_none_can_follow,
+        _a_count_that_none_can_follow,
+    ],
+)
 def test_a_damaged_lane_is_reported_and_stays_as_it_is(harm: Callable[[Region], None]) -> None:
     home, away = folded()
     harm(home)
@@ -109,6 +126,24 @@ def test_a_damaged_lane_is_reported_and_stays_as_it_is(harm: Callable[[Region], 
     problem: LedgerError = compactor(home, away).run().problems[LANE]
     assert isinstance(problem, LaneDamaged)
     assert {key: item for key, item in home.items.items() if key.pk in PKS.values()} == before
+
+
+def test_a_version_that_none_can_follow_is_not_rebuilt() -> None:
+    home, away = folded()
+    _a_version_that_none_can_follow(home)
+    before = dict(home.items)
+    with pytest.raises(LaneDamaged, match="9999999999"):
+        compactor(home, away).rebuild(COUNTER)
+    assert home.items == before
+
+
+def test_a_version_of_too_many_digits_is_damage_that_rebuild_mends() -> None:
+    home, away = folded()
+    home.store([{**home.items[items.checkpoint_key(LANE)], "version": {"N": "1" * 38}}])
+    with pytest.raises(DamagedItem, match="version"):
+        compactor(home, away).compact(COUNTER)
+    assert compactor(home, away).rebuild(COUNTER) == {LANE: 4**2 + 4**4}
+    assert compactor(home, away).verify(COUNTER).ok
 
 
 def test_a_shard_that_no_settings_name_is_compacted_and_no_harm_is_done() -> None:

@@ -120,8 +120,9 @@ def test_times_are_milliseconds_since_1970_rounded_down() -> None:
     assert to_ms(datetime(1969, 12, 31, 23, 59, 59, 999_500, tzinfo=UTC)) == -1
 
 
-def test_a_time_after_the_year_9999_is_told_as_the_last_datetime() -> None:
+def test_a_time_that_no_datetime_holds_is_told_as_the_nearest_one() -> None:
     assert to_datetime(tokens.TIME_MS_MAX).year == 9999
+    assert to_datetime(-tokens.TIME_MS_MAX).year == 1
 
 
 def test_a_segment_holds_its_deltas_in_24_bytes_each() -> None:
