@@ -38,10 +38,10 @@ MISTAKES = (  # those of cast.py are mistakes of a producer
     Mistake(
         "deltas deleted just before the commit",
         "compactor/commit.py",
-        "    segment = Segment.of(lane, hi, version, deltas)\n",
+        "    version = before.version + 1 if before else 1\n",
         "    from ledger.requests import DeleteMany\n"
         "    yield DeleteMany(tuple(items.delta_key(d) for d in deltas))\n"
-        "    segment = Segment.of(lane, hi, version, deltas)\n",
+        "    version = before.version + 1 if before else 1\n",
     ),
     Mistake(
         "tail read before the checkpoint",
