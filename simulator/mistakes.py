@@ -58,10 +58,10 @@ MISTAKES = (  # those of cast.py and history.py are mistakes of a producer, or o
     Mistake(
         "deltas deleted just before the commit",
         "compactor/commit.py",
-        "    segment = Segment.of(lane, hi, version, deltas)\n",
+        "    version = before.version + 1 if before else 1\n",
         "    from ledger.requests import DeleteMany\n"
         "    yield DeleteMany(tuple(items.delta_key(d) for d in deltas))\n"
-        "    segment = Segment.of(lane, hi, version, deltas)\n",
+        "    version = before.version + 1 if before else 1\n",
     ),
     Mistake(
         "tail read before the checkpoint",
