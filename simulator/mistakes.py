@@ -248,7 +248,7 @@ def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
             text=True,
             check=False,
         )
-    if played.returncode not in (0, 1):
+    if played.returncode not in (0, 1) or (played.returncode and not played.stdout):  # the copy does not run
         raise ValueError(f"{mistake.name}: {played.stderr[-400:]}")
     seed, _, said = played.stdout.partition(" ")
     return Caught(mistake, int(seed) if played.returncode else None, said.strip())
