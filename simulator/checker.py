@@ -29,7 +29,7 @@ def deltas_in(value: int) -> frozenset[int] | None:
 
 def check_read(seen: Seen, asked: Sequence[Asked]) -> str | None:
     """What is wrong with a read; None when nothing is."""
-    what = f"a {'strong' if seen.consistent else 'eventual'} read in {seen.region} of {seen.value}"
+    what = f"{'a strong' if seen.consistent else 'an eventual'} read in {seen.region} of {seen.value}"
     held = deltas_in(seen.value)
     if held is None:
         return f"{what} counts a delta twice"

@@ -268,7 +268,7 @@ def main() -> None:
         caught = catch(mistake)
         missed += caught.seed is None
         found = f"seed {caught.seed:>5}" if caught.seed is not None else "NOT FOUND "
-        print(f"{found}  {mistake.name}: {caught.said[:110]}", flush=True)
+        print(f"{found}  {mistake.name}: {caught.said[:70]}", flush=True)
     print(f"{len(MISTAKES) - missed} of {len(MISTAKES)} planted mistakes found within {HISTORIES_MAX:,} histories each")
     sys.exit(1 if missed else 0)
 
