@@ -29,6 +29,7 @@ from infra.build import ROOT, BuildFailed, build, sizes
 from infra.table_stack import REGIONS_MAX, DeploymentRefused, TableStack
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
+PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: "keepMs=600000 findSchedule=rate(5 minutes)"
 CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
 OUTPUTS = ("HttpApiUrl", "ChangesQueueUrl", "ChangesDeadLetterQueueUrl")
 QUEUES_OF_CHANGES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl")
@@ -163,7 +164,7 @@ def _deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
     for region in names:
         if region not in known:
             raise DeploymentRefused(f"REGIONS='{regions}': {region} is no Region of DynamoDB")
-    pairs = [pair.partition("=") for pair in params.split()]
+    pairs = [pair.partition("=") for pair in PARAMS_GAP.split(params.strip()) if pair]
     if any(not key or not equals for key, equals, _ in pairs):
         raise DeploymentRefused(f"PARAMS='{params}': name=value, separated by spaces")
     return Deployment(name, stage, names, {key: value for key, _, value in pairs})
