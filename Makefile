@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench simulate explore mistakes mutants coverage model contract torture
+.PHONY: help dev demo test check bench simulate explore mistakes mutants coverage model contract torture package deploy remove
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,29 @@ contract: $(VENV)/.made $(ENGINE)/.made ## one contract on four tables, DynamoDB
 
 torture: $(VENV)/.made $(ENGINE)/.made ## processes killed and requests spoiled on a real engine; ARGS="--operations 100000"
 	@$(BIN)/python -m torture $(ARGS)
+
+# STAGE, REGIONS (the first one has the table's stack), NAME and PARAMS="name=value …" of serverless.yml.
+STAGE   ?= dev
+REGIONS ?= eu-west-1 us-east-1
+NAME    ?= ledger
+export PARAMS
+DEPLOY  := $(BIN)/python -m infra.deploy
+TO       = --stage "$(STAGE)" --regions "$(REGIONS)" --name "$(NAME)" $(ARGS)
+
+package: $(VENV)/.made node_modules/.made ## build the zip and all templates and check them; calls no AWS
+	@$(DEPLOY) package $(TO)
+
+deploy: $(VENV)/.made node_modules/.made ## deploy to AWS: STAGE=dev REGIONS="eu-west-1 us-east-1"
+	@$(DEPLOY) deploy $(TO)
+
+remove: $(VENV)/.made node_modules/.made ## remove the service from AWS and keep the table; STAGE=, REGIONS=
+	@$(DEPLOY) remove $(TO)
+
+node_modules/.made: package-lock.json
+	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, deploy and remove" >&2; exit 1; }
+	@echo "making node_modules"
+	@npm ci --silent
+	@touch $@
 
 # A stamp is touched last, so an install that was cut off starts again.
 $(VENV)/.made: requirements.lock

@@ -1,0 +1,113 @@
+"""Builds the one zip that all functions share: our packages and the locked dependencies.
+
+Rules:
+
+- What goes in is decided by requirements-service.lock and its hashes; pip takes wheels only, for the target and not for
+  this machine.
+- The same files make the same bytes: sorted names, one time stamp, one mode.
+- botocore brings the models of all AWS services (27 MB). Only those in MODELS are packed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BUILD = ROOT / "build" / "lambda"
+LOCK = ROOT / "requirements-service.lock"
+PACKAGES = ("compactor", "ledger", "reader", "service")
+
+MODELS = ("dynamodb", "sqs", "sts", "xray")  # the services that functions call; sts and xray for credentials and traces
+TARGETS = {
+    "lambda": ("--platform", "manylinux2014_aarch64", "--python-version", "3.13", "--implementation", "cp"),
+    "here": (),  # this machine's Python, for an engine that runs functions as processes of its own
+}
+TIME = (1980, 1, 1, 0, 0, 0)
+MODE = 0o644
+SKIPPED_SUFFIXES = (".pyc", ".pyi")
+SKIPPED_NAMES = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+MIB = 1024 * 1024
+
+
+class BuildFailed(Exception):
+    """The zip could not be built; the message says why. Nothing was deployed."""
+
+
+def build(target: str) -> Path:
+    """Makes `build/lambda/<target>.zip` and answers its path. Raises BuildFailed."""
+    dependencies = _dependencies(target)
+    path = BUILD / f"{target}.zip"
+    partial = path.with_suffix(".partial")
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, file in sorted([*_own_files(), *_dependency_files(dependencies)]):
+            entry = zipfile.ZipInfo(name, TIME)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = MODE << 16
+            archive.writestr(entry, file.read_bytes())
+    partial.replace(path)
+    return path
+
+
+def sizes(path: Path) -> str:
+    """What is in a zip, for people: its size, unpacked, and the largest packages."""
+    packed: dict[str, int] = {}
+    unpacked = 0
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            top = entry.filename.split("/")[0]
+            packed[top] = packed.get(top, 0) + entry.compress_size
+            unpacked += entry.file_size
+    largest = sorted(packed.items(), key=lambda item: -item[1])[:6]
+    ours = sum(packed.get(name, 0) for name in PACKAGES)
+    parts = ", ".join(f"{name} {size / MIB:.2f}" for name, size in largest)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    return (
+        f"{path.relative_to(ROOT)}: {path.stat().st_size / MIB:.2f} MiB zipped, {unpacked / MIB:.1f} unpacked, "
+        f"ours {ours / MIB:.2f}; largest: {parts}; sha256 {digest}"
+    )
+
+
+def _dependencies(target: str) -> Path:
+    # Named after the lock, so that it is fetched once, and a build after the first needs no network.
+    digest = hashlib.sha256(LOCK.read_bytes() + repr((TARGETS[target], sys.version_info[:2])).encode()).hexdigest()[:16]
+    directory = BUILD / f"{target}-{digest}"
+    if directory.is_dir():
+        return directory
+    partial = directory.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    command += ["--require-hashes", "--no-deps", "--only-binary=:all:", "--target", str(partial), *TARGETS[target]]
+    if subprocess.run([*command, "--requirement", str(LOCK)], check=False).returncode != 0:
+        raise BuildFailed(f"pip could not install {LOCK.name} for {target}; its message is above")
+    partial.rename(directory)
+    return directory
+
+
+def _own_files() -> Iterator[tuple[str, Path]]:
+    for package in PACKAGES:
+        if not (ROOT / package).is_dir():
+            raise BuildFailed(f"there is no {package}/ to pack; build in a whole checkout")
+        for file in (ROOT / package).rglob("*"):
+            if file.is_file() and not file.name.endswith(SKIPPED_SUFFIXES):
+                yield file.relative_to(ROOT).as_posix(), file
+
+
+def _dependency_files(directory: Path) -> Iterator[tuple[str, Path]]:
+    for file in directory.rglob("*"):
+        path = file.relative_to(directory)
+        if file.is_file() and not _is_skipped(path):
+            yield path.as_posix(), file
+
+
+def _is_skipped(path: Path) -> bool:
+    if path.name.endswith(SKIPPED_SUFFIXES) or path.name in SKIPPED_NAMES or path.parts[0] == "bin":
+        return True
+    if path.parts[:2] == ("botocore", "data") and len(path.parts) > 3:  # data/<service>/<version>/<file>
+        return path.parts[2] not in MODELS
+    return path.parts[:2] == ("boto3", "data") or path.parts[:2] == ("boto3", "examples")

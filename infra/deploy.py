@@ -1,0 +1,220 @@
+"""`python -m infra.deploy package|deploy|remove` (`make package`, `make deploy`, `make remove`): all Regions, in order.
+
+Rules:
+
+- package makes no call to AWS. deploy makes the table first, because a service stack needs its replica's stream.
+- Every step may be repeated: a deployment that was cut off is put right by the same command.
+- remove keeps the table, and does not throw away changes that still wait in a queue.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import boto3
+import typer
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra import framework
+from infra.build import ROOT, BuildFailed, build, sizes
+from infra.table_stack import REGIONS_MAX, DeploymentRefused, TableStack
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
+PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: "keepMs=600000 findSchedule=rate(5 minutes)"
+CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
+OUTPUTS = ("HttpApiUrl", "ChangesQueueUrl", "ChangesDeadLetterQueueUrl")
+QUEUES_OF_CHANGES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl")
+COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+Stage = Annotated[str, typer.Option(help="The stage, such as dev or prod.")]
+Regions = Annotated[str, typer.Option(help="One to three Regions; the table's stack is in the first.")]
+Name = Annotated[str, typer.Option(help="Opens the name of every resource.")]
+Params = Annotated[str, typer.Option(envvar="PARAMS", help="name=value …: parameters of serverless.yml, over its own.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What one command works on."""
+
+    name: str
+    stage: str
+    regions: tuple[str, ...]
+    params: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def table(self) -> str:
+        return f"{self.name}-{self.stage}"
+
+    @property
+    def table_stack(self) -> TableStack:
+        return TableStack(f"{self.table}-table", self.table, client, say)
+
+    def params_of(self, region: str, artifact: str, stream_arn: str | None = None) -> dict[str, str]:
+        """What the framework is told for one Region."""
+        others = [other for other in self.regions if other != region]
+        given = {"name": self.name, "artifact": artifact, "regions": ",".join(self.regions)}
+        given |= {f"otherRegion{number}": other for number, other in enumerate(others, 1)}
+        return {**given, **({"streamArn": stream_arn} if stream_arn else {}), **self.params}
+
+
+@app.command()
+def package(
+    stage: Stage = "dev", regions: Regions = "eu-west-1 us-east-1", name: Name = "ledger", params: Params = ""
+) -> None:
+    """Build the zip, package every Region without calling AWS, and check all templates."""
+    deployment = _deployment(name, stage, regions, params)
+    framework.check_tools()
+    artifact = build("lambda")
+    say(sizes(artifact))
+    framework.lint(ROOT / "infra" / "table.yml", deployment.regions[0])
+    for region in deployment.regions:
+        given = deployment.params_of(region, str(artifact.relative_to(ROOT)))
+        framework.lint(framework.package(stage, region, given), region)
+    if subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/infra"], cwd=ROOT, check=False).returncode != 0:
+        raise DeploymentRefused("the templates break a rule of tests/infra; see above")
+    say(f"packaged for {' '.join(deployment.regions)} in build/package; cfn-lint has no objections")
+
+
+@app.command()
+def deploy(
+    stage: Stage = "dev",
+    regions: Regions = "eu-west-1 us-east-1",
+    name: Name = "ledger",
+    params: Params = "",
+    deletion_protection: Annotated[bool, typer.Option(help="Of the table.")] = True,
+) -> None:
+    """Deploy the table, wait for its replicas, then the service in every Region."""
+    deployment = _deployment(name, stage, regions, params)
+    framework.check_tools()
+    say(f"account {_account(deployment.regions)}, stage {stage}, {' '.join(deployment.regions)}")
+    artifact = build("here" if _runs_here() else "lambda")
+    say(sizes(artifact))
+    table = deployment.table_stack
+    table.deploy(deployment.regions, deletion_protection=deletion_protection)
+    for region in deployment.regions:
+        stream_arn = table.stream_arn(region)
+        framework.deploy(stage, region, deployment.params_of(region, str(artifact.relative_to(ROOT)), stream_arn))
+    for region in deployment.regions:
+        outputs = _outputs(deployment, region) or {}
+        say(f"{region}: " + " ".join(outputs.get(key, "") for key in OUTPUTS))
+
+
+@app.command()
+def remove(
+    stage: Stage = "dev",
+    regions: Regions = "eu-west-1 us-east-1",
+    name: Name = "ledger",
+    params: Params = "",
+    drop_changes: Annotated[bool, typer.Option(help="Also if changes wait in a queue: they are lost.")] = False,
+) -> None:
+    """Remove the service in every Region; the table and its data stay."""
+    deployment = _deployment(name, stage, regions, params)
+    framework.check_tools()
+    _account(deployment.regions)
+    deployed = {region: _outputs(deployment, region) for region in deployment.regions}
+    for region, outputs in deployed.items():
+        if outputs is not None and not drop_changes:
+            _refuse_waiting_changes(region, outputs)
+    for region, outputs in deployed.items():
+        if outputs is None:
+            say(f"no service in {region}")
+        else:
+            framework.remove(stage, region, deployment.params_of(region, "unused.zip"))
+    say(f"kept: the table {deployment.table} and its stack {deployment.table}-table in {deployment.regions[0]}")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def client(service: Any, region: str) -> Any:
+    """A boto3 client; AWS_ENDPOINT_URL sends it to another endpoint."""
+    return boto3.session.Session().client(service, region_name=region, config=CONFIG)
+
+
+def main(command: Callable[[], None] = app) -> None:
+    """Run a command; what it refuses ends it with one line and exit code 1."""
+    try:
+        command()
+    except (DeploymentRefused, BuildFailed) as error:
+        sys.exit(f"error: {error}")
+    except (BotoCoreError, ClientError) as error:
+        sys.exit(f"error: AWS answered: {error}")
+
+
+def _deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
+    for label, text in (("NAME", name), ("STAGE", stage)):
+        if not NAME.fullmatch(text):
+            raise DeploymentRefused(f"{label}={text}: 1 to 20 small letters, digits and hyphens, a letter first")
+    names = tuple(regions.split())
+    if not 1 <= len(names) <= REGIONS_MAX or len(set(names)) != len(names):
+        raise DeploymentRefused(f"REGIONS='{regions}': one to {REGIONS_MAX} different Regions, separated by spaces")
+    known = boto3.session.Session().get_available_regions("dynamodb")
+    for region in names:
+        if region not in known:
+            raise DeploymentRefused(f"REGIONS='{regions}': {region} is no Region of DynamoDB")
+    pairs = [pair.partition("=") for pair in PARAMS_GAP.split(params.strip()) if pair]
+    if any(not key or not equals for key, equals, _ in pairs):
+        raise DeploymentRefused(f"PARAMS='{params}': name=value, separated by spaces")
+    return Deployment(name, stage, names, {key: value for key, _, value in pairs})
+
+
+def _account(regions: tuple[str, ...]) -> str:
+    """The account of the credentials, after trying them in every Region: one that is not enabled refuses them."""
+    account = ""
+    for region in regions:
+        try:
+            account = client("sts", region).get_caller_identity()["Account"]
+        except (BotoCoreError, ClientError) as error:
+            raise DeploymentRefused(
+                f"AWS does not accept the credentials in {region}: {error}. Give some (AWS_PROFILE, or "
+                "AWS_ACCESS_KEY_ID and the rest), and enable the Region for the account"
+            ) from error
+    return account
+
+
+def _runs_here() -> bool:
+    # An engine on this machine runs functions with this machine's Python, and arm64 wheels do not load there.
+    host = urlsplit(os.environ.get("AWS_ENDPOINT_URL", "")).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _outputs(deployment: Deployment, region: str) -> dict[str, str] | None:
+    """The outputs of a Region's service stack; None if it is not there."""
+    try:
+        stacks = client("cloudformation", region).describe_stacks(StackName=deployment.table)["Stacks"]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return None
+        raise
+    return {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
+
+
+def _refuse_waiting_changes(region: str, outputs: dict[str, str]) -> None:
+    sqs = client("sqs", region)
+    for url in (outputs[key] for key in QUEUES_OF_CHANGES if key in outputs):
+        counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(COUNTS))["Attributes"]
+        waiting = sum(int(count) for count in counts.values())
+        if waiting:
+            raise DeploymentRefused(
+                f"{waiting} changes wait in {url}: let them be recorded, or redrive them. "
+                "--drop-changes removes the service and loses them"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""The table's stack: made, changed and waited for, before any service stack.
+
+Rules:
+
+- A Region is only ever added, one at a time, at the end; nothing here takes a Region out or deletes a table.
+- The stack lives in the Region that was named first when it was made.
+- Every refusal comes before the first write.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError, WaiterError
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation.client import CloudFormationClient
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+TEMPLATE = Path(__file__).parent / "table.yml"
+REGIONS_MAX = 3  # as many as table.yml has parameters for
+STACK_POLL: Any = {"Delay": 5, "MaxAttempts": 360}  # a replica of a large table takes its time: half an hour
+ACTIVE_WAIT_S = 1_800
+ACTIVE_POLL_S = 2
+
+
+class DeploymentRefused(Exception):
+    """Something is not as it must be; the message says what, and what to do. Nothing was changed for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableStack:
+    """The stack of one table. `client` makes a boto3 client for a service and a Region."""
+
+    name: str
+    table: str
+    client: Callable[[str, str], Any]
+    say: Callable[[str], None]
+
+    def deploy(self, regions: Sequence[str], *, deletion_protection: bool = True) -> None:
+        """Makes or changes the stack in the first Region and waits until every replica is active."""
+        home = regions[0]
+        stack = self._stack(home)
+        if stack is None:
+            self._refuse_strangers(regions)
+        else:
+            _refuse_other_regions(_regions_of(stack), regions, self.name)
+        self.say(f"{'creating' if stack is None else 'updating'} stack {self.name} in {home}")
+        self._put(home, regions, deletion_protection, create=stack is None)
+        self._add_missing_replicas(home, regions)
+        for region in regions:
+            self._wait_until_active(region, others=set(regions) - {region})
+
+    def regions(self, home: str) -> list[str]:
+        """The Regions of the deployed stack, its own first; none if it is not there."""
+        stack = self._stack(home)
+        return [] if stack is None else _regions_of(stack)
+
+    def stream_arn(self, region: str) -> str:
+        """The stream of the replica in a Region."""
+        arn = self._describe(region).get("LatestStreamArn")
+        if not arn:
+            raise DeploymentRefused(
+                f"the table {self.table} in {region} has no stream; deploy the stack {self.name} again"
+            )
+        return str(arn)
+
+    def _stack(self, region: str) -> dict[str, Any] | None:
+        try:
+            return dict(self._cloudformation(region).describe_stacks(StackName=self.name)["Stacks"][0])
+        except ClientError as error:
+            if "does not exist" in str(error):
+                return None
+            raise
+
+    def _refuse_strangers(self, regions: Sequence[str]) -> None:
+        for region in regions[1:]:
+            if self._stack(region) is not None:
+                raise DeploymentRefused(
+                    f"the stack {self.name} is in {region}: name that Region first, REGIONS='{region} …'"
+                )
+        for region in regions:
+            if self._describe(region):
+                raise DeploymentRefused(
+                    f"there is a table {self.table} in {region} that no stack {self.name} in {regions[0]} made. Name "
+                    "the Region of its stack first, or choose another NAME or STAGE (docs/deploying.md)"
+                )
+
+    def _put(self, home: str, regions: Sequence[str], deletion_protection: bool, create: bool) -> None:
+        cloudformation = self._cloudformation(home)
+        values = {"TableName": self.table, "DeletionProtection": str(deletion_protection).lower()}
+        values |= {f"Region{number}": region for number, region in enumerate(regions, 1)}
+        request: Any = {
+            "StackName": self.name,
+            "TemplateBody": TEMPLATE.read_text(),
+            "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()],
+        }
+        try:
+            if create:
+                cloudformation.create_stack(**request, EnableTerminationProtection=True)
+            else:
+                cloudformation.update_stack(**request)
+        except ClientError as error:
+            if "No updates are to be performed" not in str(error):
+                raise
+            return
+        waiter: Any = cloudformation.get_waiter("stack_create_complete" if create else "stack_update_complete")
+        try:
+            waiter.wait(StackName=self.name, WaiterConfig=STACK_POLL)
+        except WaiterError as error:
+            raise DeploymentRefused(f"the stack {self.name} failed in {home}: {self._reasons(home)}") from error
+
+    def _reasons(self, region: str) -> str:
+        events = self._cloudformation(region).describe_stack_events(StackName=self.name)["StackEvents"]
+        reasons = [
+            f"{event['LogicalResourceId']}: {event['ResourceStatusReason']}"
+            for event in events
+            if event.get("ResourceStatus", "").endswith("FAILED") and event.get("ResourceStatusReason")
+        ]
+        return "; ".join(reasons[:5]) or "CloudFormation gives no reason; see the stack's events"
+
+    def _add_missing_replicas(self, home: str, regions: Sequence[str]) -> None:
+        # CloudFormation has made every replica when its stack is complete. MiniStack ignores the property Replicas, so
+        # there, and only there, one is missing now and is asked for as one asks without CloudFormation.
+        have = {home} | {replica["RegionName"] for replica in self._describe(home).get("Replicas", [])}
+        for region in regions:
+            if region not in have:
+                self.say(f"the stack left out the replica in {region}: adding it")
+                self._dynamodb(home).update_table(
+                    TableName=self.table, ReplicaUpdates=[{"Create": {"RegionName": region}}]
+                )
+                self._wait_until_active(home, others={region})
+
+    def _wait_until_active(self, region: str, others: set[str]) -> None:
+        deadline = time.monotonic() + ACTIVE_WAIT_S
+        while True:
+            table = self._describe(region)
+            states = {replica["RegionName"]: replica.get("ReplicaStatus") for replica in table.get("Replicas", [])}
+            if table.get("TableStatus") == "ACTIVE" and all(states.get(other) == "ACTIVE" for other in others):
+                return
+            if time.monotonic() > deadline:
+                raise DeploymentRefused(
+                    f"the table {self.table} in {region} is not active after {ACTIVE_WAIT_S} s: "
+                    f"{table.get('TableStatus', 'absent')}, replicas {states}. Deploy again later"
+                )
+            time.sleep(ACTIVE_POLL_S)
+
+    def _describe(self, region: str) -> dict[str, Any]:
+        try:
+            return dict(self._dynamodb(region).describe_table(TableName=self.table)["Table"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                return {}
+            raise
+
+    def _cloudformation(self, region: str) -> CloudFormationClient:
+        client: CloudFormationClient = self.client("cloudformation", region)
+        return client
+
+    def _dynamodb(self, region: str) -> DynamoDBClient:
+        client: DynamoDBClient = self.client("dynamodb", region)
+        return client
+
+
+def _regions_of(stack: dict[str, Any]) -> list[str]:
+    values = {each["ParameterKey"]: each["ParameterValue"] for each in stack.get("Parameters", [])}
+    regions = (values.get(f"Region{number}", "") for number in range(1, REGIONS_MAX + 1))
+    return [region for region in regions if region]
+
+
+def _refuse_other_regions(have: Sequence[str], wanted: Sequence[str], stack: str) -> None:
+    lost = [region for region in have if region not in wanted]
+    if lost:
+        raise DeploymentRefused(
+            f"the stack {stack} has {' '.join(have)}: name them all, REGIONS='{' '.join(have)}'. A Region with lanes "
+            "is never taken out (docs/deploying.md, Removing a Region)"
+        )
+    if list(wanted[: len(have)]) != list(have):
+        raise DeploymentRefused(f"the stack {stack} has {' '.join(have)} in this order: keep it, new Regions last")
+    if len(wanted) - len(have) > 1:
+        raise DeploymentRefused(f"the stack {stack} has {' '.join(have)}: DynamoDB adds one Region at a time")

@@ -1,0 +1,111 @@
+"""The templates as the rules see them: CloudFormation's short tags spelled out, serverless.yml's includes resolved.
+
+With LEDGER_PACKAGED (paths, as `make package` gives them) the framework's own output is read as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parent.parent.parent
+INCLUDE = re.compile(r"\$\{file\((infra/\w+\.yml)\)\}")
+SECTIONS = ("Parameters", "Conditions", "Resources", "Outputs")
+
+
+class _Loader(yaml.SafeLoader):
+    pass
+
+
+def _short_tag(loader: _Loader, suffix: str, node: yaml.Node) -> Any:
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.MappingNode)
+        value = loader.construct_mapping(node, deep=True)
+    if suffix == "GetAtt" and isinstance(value, str):
+        value = value.split(".", 1)
+    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
+
+
+_Loader.add_multi_constructor("!", _short_tag)
+
+
+def load(path: Path) -> Any:
+    """A YAML file with CloudFormation's tags."""
+    return yaml.load(path.read_text(), _Loader)  # a SafeLoader
+
+
+def table() -> Any:
+    return load(ROOT / "infra" / "table.yml")
+
+
+def framework() -> Any:
+    """serverless.yml as it stands, includes unresolved."""
+    return load(ROOT / "serverless.yml")
+
+
+def source() -> dict[str, Any]:
+    """One Region's template from serverless.yml and infra/; of the framework's own resources the functions alone."""
+    config = framework()
+    merged: dict[str, Any] = {section: {} for section in SECTIONS}
+    for part in config["resources"]:
+        include = INCLUDE.fullmatch(part) if isinstance(part, str) else None
+        for section, content in (load(ROOT / include[1]) if include else part).items():
+            if section in SECTIONS:
+                assert not merged[section].keys() & content.keys(), "two files define the same name"
+                merged[section].update(content)
+    provider = config["provider"]
+    for key, function in config["functions"].items():
+        merged["Resources"][f"{key[0].upper()}{key[1:]}LambdaFunction"] = {
+            "Type": "AWS::Lambda::Function",
+            "Properties": {
+                "Handler": function["handler"],
+                "Runtime": function.get("runtime", provider["runtime"]),
+                "Architectures": [function.get("architecture", provider["architecture"])],
+                "Timeout": function.get("timeout", provider["timeout"]),
+                "TracingConfig": {"Mode": "Active" if provider["tracing"]["lambda"] else "PassThrough"},
+                "Role": {"Fn::GetAtt": [function["role"], "Arn"]},
+            },
+        }
+    return merged
+
+
+def packaged() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The templates that the framework made, named by stage and Region."""
+    for path in filter(None, os.environ.get("LEDGER_PACKAGED", "").split(os.pathsep)):
+        yield Path(path).parent.name, json.loads(Path(path).read_text())
+
+
+def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Logical names and properties of all resources of one type."""
+    return {
+        name: resource.get("Properties", {})
+        for name, resource in template["Resources"].items()
+        if resource["Type"] == kind
+    }
+
+
+def statements(template: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every statement of every role and resource policy, those under a condition too."""
+    for name, resource in template["Resources"].items():
+        if name == "ServerlessDeploymentBucketPolicy":
+            continue  # the framework's: it refuses plain HTTP, as QueuesOverTls does
+        properties = resource.get("Properties", {})
+        documents = [policy["PolicyDocument"] for policy in properties.get("Policies", [])]
+        documents += [properties["PolicyDocument"]] if "PolicyDocument" in properties else []
+        for document in documents:
+            for statement in document["Statement"]:
+                yield name, statement["Fn::If"][1] if "Fn::If" in statement else statement
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,137 @@
+"""What each role may do to which items, by a small IAM evaluator: allowed what its code asks for, and no more."""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import Any
+
+import pytest
+
+from tests.infra.template import listed, of_type
+
+HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
+VALUES = {
+    "AWS::Partition": "aws",
+    "AWS::Region": HOME,
+    "AWS::AccountId": "111122223333",
+    "TableName": "ledger-dev",
+    "OtherRegion1": OTHER,
+    "OtherRegion2": "",
+    "StreamArn": f"arn:aws:dynamodb:{HOME}:111122223333:table/ledger-dev/stream/2026",
+    "Name": "ledger",
+    "Stage": "dev",
+}
+CONDITIONS = {"HasOtherRegion1": True, "HasOtherRegion2": False}
+
+DELTA, DELTA_ELSEWHERE = f"delta#{HOME}#0#c", f"delta#{OTHER}#0#c"
+FOLD, FOLD_ELSEWHERE = f"fold#{HOME}#0#c", f"fold#{OTHER}#0#c"
+MARK, MARK_ELSEWHERE = f"mark#{HOME}#3", f"mark#{OTHER}#3"
+
+ALLOWED = [
+    ("AddFromQueue", "PutItem", HOME, DELTA),
+    ("AddFromQueue", "PartiQLInsert", HOME, DELTA_ELSEWHERE),  # a fail-over retry keeps its lane
+    ("Api", "PutItem", HOME, DELTA),
+    ("Api", "PartiQLInsert", HOME, DELTA),
+    ("Api", "BatchGetItem", HOME, FOLD_ELSEWHERE),
+    ("Api", "Query", HOME, DELTA),
+    ("Api", "Query", HOME, FOLD),
+    ("Api", "GetItem", HOME, FOLD),
+    ("Mark", "UpdateItem", HOME, MARK),
+    ("Plan", "Query", HOME, MARK),
+    ("Plan", "UpdateItem", HOME, MARK),
+    ("Compact", "GetItem", HOME, FOLD),
+    ("Compact", "Query", HOME, DELTA),
+    ("Compact", "PutItem", HOME, FOLD),
+    ("Compact", "BatchWriteItem", HOME, DELTA),
+    ("Compact", "GetItem", OTHER, FOLD),  # clean asks the other Regions
+    ("Compact", "GetItem", OTHER, FOLD_ELSEWHERE),  # verify recounts each lane at home
+    ("Compact", "Query", OTHER, DELTA_ELSEWHERE),
+    ("Compact", "GetItem", HOME, MARK),
+    ("Compact", "UpdateItem", HOME, MARK),
+    ("Compact", "DeleteItem", HOME, MARK),
+    ("Find", "Scan", HOME, None),
+    ("Find", "GetItem", HOME, f"mark#{HOME}#find"),
+    ("Find", "PutItem", HOME, f"mark#{HOME}#find"),
+    ("Find", "UpdateItem", HOME, MARK),
+]
+WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")
+READS = ("GetItem", "BatchGetItem", "Query", "Scan", "PartiQLSelect", "ConditionCheckItem")
+PLACES = [
+    (region, pk)
+    for region in (HOME, OTHER, THIRD)
+    for pk in (DELTA, DELTA_ELSEWHERE, FOLD, FOLD_ELSEWHERE, MARK, MARK_ELSEWHERE, None)
+]
+REFUSED = [
+    *(("AddFromQueue", action, region, pk) for action in READS for region, pk in PLACES),
+    *(("AddFromQueue", action, HOME, FOLD) for action in WRITES),
+    *(("Api", action, HOME, pk) for action in WRITES for pk in (FOLD, MARK, None)),
+    *(("Api", action, HOME, DELTA) for action in ("UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLDelete")),
+    *((role, action, HOME, pk) for role in ("Mark", "Plan") for action in (*READS, *WRITES) for pk in (DELTA, FOLD)),
+    *((role, action, HOME, MARK_ELSEWHERE) for role in ("Mark", "Plan", "Compact", "Find") for action in WRITES),
+    *(("Compact", action, OTHER, pk) for action in WRITES for pk in (DELTA, FOLD, FOLD_ELSEWHERE, MARK)),
+    *(("Compact", action, HOME, pk) for action in WRITES for pk in (DELTA_ELSEWHERE, FOLD_ELSEWHERE)),
+    ("Compact", "PutItem", HOME, DELTA),
+    ("Compact", "DeleteItem", HOME, FOLD),
+    ("Compact", "BatchWriteItem", HOME, FOLD),
+    ("Compact", "Scan", HOME, None),
+    *(("Find", action, HOME, pk) for action in WRITES for pk in (DELTA, FOLD)),
+    *((role, action, THIRD, pk) for role in ("Api", "Compact") for action in READS for pk in (DELTA, FOLD, None)),
+]
+
+
+def _resolved(value: Any) -> Any:
+    """A value with Ref, Sub and If worked out; what cannot be stands for nothing that a table's ARN matches."""
+    if isinstance(value, list):
+        return [found for found in map(_resolved, value) if found is not None]
+    if not isinstance(value, dict):
+        return value
+    if "Ref" in value:
+        return VALUES.get(value["Ref"]) if value["Ref"] != "AWS::NoValue" else None
+    if "Fn::Sub" in value:
+        text: str = value["Fn::Sub"]
+        for name, replacement in VALUES.items():
+            text = text.replace(f"${{{name}}}", replacement)
+        return text
+    if "Fn::If" in value:
+        condition, yes, no = value["Fn::If"]
+        return _resolved(yes if CONDITIONS[condition] else no)
+    if "Fn::GetAtt" in value:
+        return f"another resource: {value}"
+    return {key: _resolved(each) for key, each in value.items()}
+
+
+def _allows(service: dict[str, Any], function: str, action: str, region: str, pk: str | None) -> bool:
+    role = of_type(service, "AWS::IAM::Role")[f"{function}Role"]
+    table = f"arn:aws:dynamodb:{region}:111122223333:table/ledger-dev"
+    return any(
+        f"dynamodb:{action}" in listed(statement["Action"])
+        and any(fnmatch.fnmatchcase(table, resource) for resource in listed(statement["Resource"]))
+        and _holds(statement.get("Condition"), pk)
+        for statement in _resolved(role["Policies"][0]["PolicyDocument"]["Statement"])
+    )
+
+
+def _holds(condition: dict[str, Any] | None, pk: str | None) -> bool:
+    if condition is None:
+        return True
+    if condition["Null"] == {"dynamodb:LeadingKeys": "false"} and pk is None:
+        return False
+    patterns = condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+    return pk is None or any(fnmatch.fnmatchcase(pk, pattern) for pattern in patterns)
+
+
+@pytest.mark.parametrize(("function", "action", "region", "pk"), ALLOWED)
+def test_a_role_allows_what_its_function_asks_for(
+    service: dict[str, Any], function: str, action: str, region: str, pk: str | None
+) -> None:
+    assert _allows(service, function, action, region, pk)
+
+
+def test_a_role_allows_nothing_else(service: dict[str, Any]) -> None:
+    assert [request for request in REFUSED if _allows(service, *request)] == []
+    asked = {(function, action) for function, action, _, _ in ALLOWED}
+    for name, role in of_type(service, "AWS::IAM::Role").items():
+        for statement in _resolved(role["Policies"][0]["PolicyDocument"]["Statement"]):
+            for action in listed(statement["Action"]):
+                if action.startswith("dynamodb:") and statement["Sid"] != "Follow":
+                    assert (name.removesuffix("Role"), action.removeprefix("dynamodb:")) in asked, (name, action)
