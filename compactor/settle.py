@@ -18,14 +18,11 @@ from ledger.paging import PAGES_MAX
 from ledger.requests import Instant, Now, Page, Program, Query
 from ledger.values import Delta, Lane
 
-
 COMMITS_MAX = 1_000_000
 """A bound, not a promise: every range with strays takes a commit of its own."""
 
 
-def settle(
-    lane: Lane, tally: Tally, watermark: str, *, fold_max: int, commits_max: int = COMMITS_MAX
-) -> Program[None]:
+def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int, commits_max: int = COMMITS_MAX) -> Program[None]:
     """Settle every stray at or below `watermark`; what `commits_max` leaves is told in `tally.unsettled`.
 
     Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; what was committed stays.

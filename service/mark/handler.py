@@ -8,7 +8,7 @@ record whose lane is not marked is named: the event source sends it and all afte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,7 @@ class Marker:
             raise error
         return {"batchItemFailures": [{"itemIdentifier": first}]}
 
-    def _touch(self, lane: Lane, seen: Arrived, now_ms: int) -> Iterator[Any]:
+    def _touch(self, lane: Lane, seen: Arrived, now_ms: int) -> Generator[Any, Any, None]:
         wait_ms = 0 if seen.late else self._settings.allowed_lateness_ms
         yield Touch(lane, now_ms, now_ms + wait_ms, late=seen.late > 0)
         self._touched_ms[lane] = now_ms
