@@ -63,12 +63,17 @@ def next_visit(found: Left, tally: Tally, settings: Settings, now_ms: int) -> in
     return min(times, default=None)
 
 
-def handle(work: Work, done: Done, settings: Settings, stop: Callable[[], bool]) -> Steps:
+def handle(
+    work: Work, done: Done, settings: Settings, stop: Callable[[], bool], *, commits_max: int = COMMITS_OF_VISIT
+) -> Steps:
     """Raises LaneDamaged, DamagedItem (the lane is held for a while) and the TableErrors: retry the message."""
-    yield from (_verify if work.verify else _visit)(work, done, settings, stop)
+    if work.verify:
+        yield from _verify(work, done, settings, stop)
+    else:
+        yield from _visit(work, done, settings, stop, commits_max)
 
 
-def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool]) -> Steps:
+def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool], commits_max: int) -> Steps:
     lane = work.lane
     item: Item | None = yield Get(key_of(lane))
     mark = mark_of(item) if item is not None else None
@@ -80,7 +85,7 @@ def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool])
         done.lag_ms = max(0, began.wall_ms - mark.wake_ms)
     done.next_ms = began.wall_ms  # unless the visit comes to its end
     try:
-        yield from until(visit(lane, done.tally, settings, commits_max=COMMITS_OF_VISIT), stop)
+        yield from until(visit(lane, done.tally, settings, commits_max=commits_max), stop)
         found: Left = yield from until(left(lane, settings), stop)
     except OutOfTime:
         done.outcome = "stopped"
