@@ -19,6 +19,8 @@ class Tally:
     commits: int = 0
     conflicts: list[str] = field(default_factory=list)
     postponed_by: list[str] = field(default_factory=list)
+    unsettled: bool = False
+    """The visit reached its bound of commits while there were strays."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,19 +18,26 @@ from ledger.paging import PAGES_MAX
 from ledger.requests import Instant, Now, Page, Program, Query
 from ledger.values import Delta, Lane
 
+COMMITS_MAX = 1_000_000
+"""A bound, not a promise: every range with strays takes a commit of its own."""
 
-def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int) -> Program[None]:
-    """Settle every stray at or below `watermark`.
+
+def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int, commits_max: int = COMMITS_MAX) -> Program[None]:
+    """Settle every stray at or below `watermark`; what `commits_max` leaves is told in `tally.unsettled`.
 
     Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; what was committed stays.
     """
     after: str | None = None
+    first = tally.commits
     for _ in range(PAGES_MAX):
         page: Page = yield Query(items.delta_pk(lane), after, watermark, consistent=False)
         deltas = [items.delta_of(lane, item) for item in page.items]
         found = yield from look_up(lane, deltas, consistent=False)
         strays = [f.delta for f in found if not f.listed]
         while strays:
+            if tally.commits - first >= commits_max:
+                tally.unsettled = True
+                return
             strays = yield from _settle_range(lane, tally, strays, fold_max)
         if page.last is None:
             break

@@ -11,17 +11,22 @@ from ledger.settings import Settings
 from ledger.values import Lane
 
 
-def visit(lane: Lane, tally: Tally, settings: Settings) -> Program[None]:
-    """Fold, settle and clean one lane. Raises what they raise; the tally has what was done until then."""
+def visit(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int | None = None) -> Program[None]:
+    """Fold, settle and clean one lane. Raises what they raise; the tally has what was done until then.
+
+    `commits_max` bounds the commits of fold and those of settle, each on its own, so that neither starves the other.
+    """
+    bound = {} if commits_max is None else {"commits_max": commits_max}
     checkpoint = yield from fold(
         lane,
         tally,
         allowed_lateness_ms=settings.allowed_lateness_ms,
         fold_min=settings.fold_min,
         fold_max=settings.fold_max,
+        **bound,
     )
     if checkpoint is None:  # nothing was ever folded: no strays, nothing to clean
         return
-    yield from settle(lane, tally, checkpoint.watermark, fold_max=settings.fold_max)
+    yield from settle(lane, tally, checkpoint.watermark, fold_max=settings.fold_max, **bound)
     if settings.clean:
         yield from clean(lane, tally, settings.regions, keep_ms=settings.keep_ms)

@@ -159,7 +159,7 @@ class Table(Protocol):
     def answer(self, request: Request, /) -> Any: ...
 
 
-def run(program: Program[Result], table: Table, now: Callable[[], Instant]) -> Result:
+def run(program: Generator[Any, Any, Result], table: Table, now: Callable[[], Instant]) -> Result:
     """Drive a program to its end: ask the table what it yields, send it the answers, raise failures where it asked."""
     try:
         request = next(program)

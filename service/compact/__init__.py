@@ -1,0 +1,1 @@
+"""Visits the lanes of the work queue."""

@@ -1,0 +1,1 @@
+"""Finds lanes whose mark was lost, and picks lanes to verify, in a slow scan."""

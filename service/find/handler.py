@@ -1,0 +1,51 @@
+"""One run of the backstop, with what it found as metrics and a log line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ledger.settings import Settings
+from service import observe
+from service.find.scan import Findings, find
+from service.world import World
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+
+LANES_LOGGED = 10
+
+
+class Finder:
+    """verify_one_in: a lane in so many is verified in each pass; 0 for none. draw() returns a number in [0, 1)."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        world: World,
+        log: Logger,
+        metrics: observe.Metered,
+        *,
+        verify_one_in: int,
+        draw: Callable[[], float],
+    ) -> None:
+        self._settings, self._world = settings, world
+        self._log, self._metrics = log, metrics
+        self._pick = lambda: verify_one_in > 0 and draw() * verify_one_in < 1
+
+    def __call__(self, stop: Callable[[], bool]) -> Findings:
+        findings = Findings()
+        try:
+            self._world.run(find(findings, self._settings, self._pick, stop))
+        finally:
+            observe.count(self._metrics, observe.LANES_FORGOTTEN, len(findings.forgotten))
+            fields = {
+                "pages": findings.pages,
+                "forgotten": len(findings.forgotten),
+                "lanes": [str(lane) for lane in findings.forgotten[:LANES_LOGGED]],
+                "to_verify": findings.picked,
+                "unsent": findings.unsent,
+                "ended": findings.ended,
+            }
+            self._log.info("searched", extra=fields)
+        return findings

@@ -1,0 +1,34 @@
+"""The Lambda function `find`. Event source: a schedule, every ten minutes or so."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+from ledger.settings import Settings
+from service.find.handler import Finder
+from service.observe import observers
+from service.world import World
+
+STOP_MS = 10_000
+"""No page is begun when less time than this is left."""
+
+VERIFY_ONE_IN = 100
+
+log, metrics = observers()
+settings = Settings.from_env()
+finder = Finder(
+    settings,
+    World.of(settings, os.environ["LEDGER_WORK_QUEUE_URL"]),
+    log,
+    metrics,
+    verify_one_in=int(os.environ.get("LEDGER_VERIFY_ONE_IN", VERIFY_ONE_IN)),
+    draw=random.random,
+)
+
+
+@log.inject_lambda_context
+@metrics.log_metrics
+def handler(event: dict[str, Any], context: Any) -> None:
+    finder(lambda: context.get_remaining_time_in_millis() < STOP_MS)

@@ -1,0 +1,143 @@
+"""The backstop: a slow scan of the table's keys finds lanes in need whose mark was lost, and picks some to verify.
+
+Rules: a page a step, and the cursor is kept after each, so a crash repeats a page at most; a lane with a mark is left
+to its mark; a page holds all deltas of every lane but the first and the last one in it, because a collection's items
+stand together in a scan: those two are looked at. All reads are eventually consistent: what a pass misses, the next
+finds; what it finds needlessly costs a visit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compactor.left import Left, left
+from ledger import items, tokens
+from ledger.errors import DamagedItem, LedgerError
+from ledger.requests import Get, GetMany, Instant, Item, Key, KeyPage, Now, Put, Scan
+from ledger.settings import Settings
+from ledger.values import Lane
+from service.marks import Again, key_of, mark_of
+from service.work import MESSAGES_MAX, Send, Work
+from service.world import chunks
+
+PAGES_OF_RUN = 20
+"""Pages of one run, 1 MB each."""
+
+GRACE_MS = 120_000
+"""A fold that has been due for less than this may have its mark on the way."""
+
+
+@dataclass(slots=True)
+class Findings:
+    pages: int = 0
+    forgotten: list[Lane] = field(default_factory=list)
+    picked: int = 0
+    unsent: int = 0
+    ended: bool = False
+    """The pass came to the end of the table."""
+
+
+def cursor_key(region: str) -> Key:
+    return Key(f"mark#{region}#find", "cursor")
+
+
+def cursor_item(region: str, after: Key | None) -> Item:
+    key = cursor_key(region)
+    place = {"after_pk": {"S": after.pk}, "after_sk": {"S": after.sk}} if after is not None else {}
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **place}
+
+
+def cursor_of(item: Item | None) -> Key | None:
+    """Where to go on; None, the beginning, also when nobody can read it."""
+    pk, sk = ((item or {}).get(name, {}).get("S") for name in ("after_pk", "after_sk"))
+    return Key(pk, sk) if isinstance(pk, str) and isinstance(sk, str) and pk and sk else None
+
+
+def find(
+    findings: Findings, settings: Settings, pick: Callable[[], bool], stop: Callable[[], bool]
+) -> Generator[Any, Any, None]:
+    """One run. pick() says whether a lane is to be verified. Raises the TableErrors."""
+    item: Item | None = yield Get(cursor_key(settings.region))
+    after = cursor_of(item)
+    for _ in range(PAGES_OF_RUN):
+        if stop():
+            return
+        page: KeyPage = yield Scan(after)
+        for lane in (yield from _in_need(page.keys, settings)):
+            now: Instant = yield Now()
+            yield Again(lane, now.wall_ms, None)
+            findings.forgotten.append(lane)
+        yield from _pick(page.keys, findings, settings.region, pick)
+        findings.pages += 1
+        after = page.last
+        yield Put(cursor_item(settings.region, after))
+        if after is None:
+            findings.ended = True
+            return
+
+
+def _pick(keys: Sequence[Key], findings: Findings, region: str, pick: Callable[[], bool]) -> Generator[Any, Any, None]:
+    """Every lane that was ever folded has one checkpoint, so it is drawn once a pass."""
+    folded = (items.lane_of(key.pk) for key in keys if key.sk == "checkpoint")
+    lanes = [found[1] for found in folded if found is not None and found[0] == "fold" and found[1].region == region]
+    picked = [Work(lane, verify=True) for lane in lanes if pick()]
+    for chunk in chunks(picked, MESSAGES_MAX):
+        try:
+            unsent: tuple[Work, ...] = yield Send(tuple(chunk))
+        except LedgerError:
+            unsent = tuple(chunk)
+        findings.picked += len(chunk) - len(unsent)
+        findings.unsent += len(unsent)
+
+
+def _in_need(keys: Sequence[Key], settings: Settings) -> Generator[Any, Any, list[Lane]]:
+    deltas: dict[Lane, list[str]] = {}
+    for key in keys:
+        found = items.lane_of(key.pk)
+        if found is not None and found[0] == "delta" and found[1].region == settings.region:
+            deltas.setdefault(found[1], []).append(key.sk)
+    if not deltas:
+        return []
+    lanes = tuple(deltas)
+    marks: tuple[Item | None, ...] = yield GetMany(tuple(map(key_of, lanes)), consistent=False)
+    lanes = tuple(lane for lane, item in zip(lanes, marks, strict=True) if not _planned(item))
+    if not lanes:
+        return []
+    checkpoints: tuple[Item | None, ...] = yield GetMany(tuple(map(items.checkpoint_key, lanes)), consistent=False)
+    edges = {keys[0].pk, keys[-1].pk}
+    now: Instant = yield Now()
+    needy = []
+    for lane, item in zip(lanes, checkpoints, strict=True):
+        try:
+            if items.delta_pk(lane) in edges:
+                found_left: Left = yield from left(lane, settings, consistent=False)
+            else:
+                found_left = left_of(lane, deltas[lane], item, settings)
+        except DamagedItem:  # the visit will say so, with an alarm
+            needy.append(lane)
+            continue
+        due = found_left.fold_ms is not None and found_left.fold_ms + GRACE_MS <= now.wall_ms
+        if due or found_left.below:
+            needy.append(lane)
+    return needy
+
+
+def left_of(lane: Lane, sks: Sequence[str], item: Item | None, settings: Settings) -> Left:
+    """What is left, from all sort keys of the lane's deltas and its checkpoint. Raises DamagedItem."""
+    for sk in sks:
+        if not tokens.is_token(sk):
+            raise DamagedItem(items.delta_pk(lane), sk, "the sort key is not a ULID")
+    watermark = items.checkpoint_of(lane, item).watermark if item is not None else ""
+    tail = [sk for sk in sks if sk > watermark]
+    fold_ms = None
+    if len(tail) >= settings.fold_min:
+        fold_ms = tokens.time_ms(tail[settings.fold_min - 1]) + settings.allowed_lateness_ms
+    return Left(len(tail), fold_ms, below=len(tail) < len(sks))
+
+
+def _planned(item: Item | None) -> bool:
+    """Whether there is a mark that says when; one that nobody can read is as good as lost."""
+    mark = mark_of(item) if item is not None else None
+    return mark is not None and not (mark.due_ms is None and mark.next_ms is None)

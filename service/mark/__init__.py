@@ -1,0 +1,1 @@
+"""Marks lanes that have something to do, from the table's stream."""

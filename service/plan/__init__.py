@@ -1,0 +1,1 @@
+"""Sends lanes that are due to the work queue, every minute."""

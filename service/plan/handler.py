@@ -1,0 +1,109 @@
+"""Every minute: marks that are due -> claimed -> the work queue.
+
+Rules: a lane is sent only by who claimed it, so two events at once send it once; claimed first, sent then: a crash
+between the two, or a message lost, leaves the lane due again after the lease. Those that waited longest go first, so
+that a bound on lanes starves nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Any
+
+from ledger.errors import LedgerError
+from ledger.paging import PAGES_MAX
+from ledger.requests import Instant, Now, Page, Query
+from ledger.settings import Settings
+from service import observe
+from service.marks import LEASE_MS, Claim, Mark, buckets_of, mark_of
+from service.work import MESSAGES_MAX, Send, Work
+from service.world import World, chunks
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+
+LANES_MAX = 5_000
+"""Lanes that one run sends; the others wait a minute."""
+
+
+@dataclass(slots=True)
+class Planned:
+    """Of one chunk: lanes claimed and sent; claimed but perhaps not sent; claimed by another run."""
+
+    sent: int = 0
+    unsent: int = 0
+    taken: int = 0
+
+
+def due_marks(region: str) -> Generator[Any, Any, list[Mark]]:
+    """The marks that are due, the longest waiting first, at most LANES_MAX."""
+    now: Instant = yield Now()
+    due: list[Mark] = []
+    for pk in buckets_of(region):
+        after: str | None = None
+        for _ in range(PAGES_MAX):
+            page: Page = yield Query(pk, after, consistent=False)
+            marks = (mark_of(item) for item in page.items)
+            due += (mark for mark in marks if mark is not None and mark.is_due(now.wall_ms))
+            if len(due) > 2 * LANES_MAX:
+                due = _longest_waiting(due)
+            if page.last is None:
+                break
+            after = page.last
+    return _longest_waiting(due)
+
+
+def _longest_waiting(marks: list[Mark]) -> list[Mark]:
+    return nsmallest(LANES_MAX, marks, key=lambda mark: mark.wake_ms)
+
+
+def send_due(marks: Sequence[Mark], stop: Callable[[], bool]) -> Generator[Any, Any, Planned]:
+    """Claim up to ten marks and send their lanes, unless time is up. Never raises a LedgerError of a claim."""
+    planned = Planned()
+    claimed: list[Work] = []
+    for mark in marks:
+        if stop():
+            break
+        now: Instant = yield Now()
+        try:
+            ours: bool = yield Claim(mark, now.wall_ms + LEASE_MS)
+        except LedgerError:  # claimed or not, the lane is due again, after the lease at the latest
+            planned.unsent += 1
+            continue
+        if ours:
+            claimed.append(Work(mark.lane, planned=True))
+        else:
+            planned.taken += 1
+    if claimed:
+        try:
+            failed: tuple[Work, ...] = yield Send(tuple(claimed))
+        except LedgerError:
+            failed = tuple(claimed)
+        planned.unsent += len(failed)
+        planned.sent += len(claimed) - len(failed)
+    return planned
+
+
+class Planner:
+    def __init__(self, settings: Settings, world: World, log: Logger, metrics: observe.Metered) -> None:
+        self._settings, self._world = settings, world
+        self._log, self._metrics = log, metrics
+
+    def __call__(self, stop: Callable[[], bool]) -> Planned:
+        """One run. Raises the TableErrors of the Query, and RuntimeError when lanes were not sent, for the alarm."""
+        marks = self._world.run(due_marks(self._settings.region))
+        parts = self._world.run_each(send_due(chunk, stop) for chunk in chunks(marks, MESSAGES_MAX))
+        total = Planned()
+        for part in parts:
+            if isinstance(part, LedgerError):
+                raise part
+            total.sent += part.sent
+            total.unsent += part.unsent
+            total.taken += part.taken
+        observe.count(self._metrics, observe.LANES_PLANNED, total.sent)
+        self._log.info("planned", extra={"due": len(marks), "sent": total.sent, "taken": total.taken})
+        if total.unsent:
+            raise RuntimeError(f"{total.unsent} lanes were not sent; they are due again after the lease")
+        return total

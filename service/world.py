@@ -1,0 +1,102 @@
+"""What answers the requests of the service's programs: the table, its marks and the work queue.
+
+Rules: the functions' logic is written as programs that yield requests, like the protocol's, so that the tests stop and
+crash the shipped code between any two of them; `until` is how one is stopped before its time is up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import boto3
+
+from ledger.client import CONFIG, make_client
+from ledger.clocks import Clock, instants, wall_clock
+from ledger.errors import LedgerError
+from ledger.requests import Instant, Result, Table, run
+from ledger.settings import Settings
+from ledger.table import DynamoTable
+from service.marks import Again, Claim, Hold, Rest, Touch
+from service.marks_table import Marks
+from service.work import Send, WorkQueue
+
+WORKERS = 8
+"""Programs that a function runs at once, where they are independent."""
+
+Part = TypeVar("Part")
+
+
+class OutOfTime(Exception):
+    """A program was stopped between two requests, because its function's time is nearly up. What was done stays."""
+
+
+class World:
+    """Hands each request to what knows it, and runs programs. `workers=1`: one after the other, in this thread."""
+
+    def __init__(
+        self, table: Table, marks: Any, queue: Any = None, *, clock: Clock = wall_clock, workers: int = WORKERS
+    ) -> None:
+        self._table, self._marks, self._queue = table, marks, queue
+        self._workers = workers
+        self.now: Callable[[], Instant] = instants(clock)
+
+    @classmethod
+    def of(cls, settings: Settings, queue_url: str | None = None) -> World:
+        """DynamoDB and SQS in the Region of `settings`."""
+        marks = Marks(settings.table, make_client(settings.region, settings.endpoint_url))
+        queue = None
+        if queue_url is not None:
+            sqs = boto3.client("sqs", settings.region, endpoint_url=settings.endpoint_url, config=CONFIG)
+            queue = WorkQueue(queue_url, sqs)
+        return cls(DynamoTable.of(settings), marks, queue)
+
+    def answer(self, request: Any, /) -> Any:
+        match request:
+            case Touch() | Claim() | Rest() | Again() | Hold():
+                return self._marks.answer(request)
+            case Send():
+                return self._queue.answer(request)
+            case _:
+                return self._table.answer(request)
+
+    def run(self, program: Generator[Any, Any, Result]) -> Result:
+        return run(program, self, self.now)
+
+    def run_each(self, programs: Iterable[Generator[Any, Any, Result]]) -> list[Result | LedgerError]:
+        """The results of independent programs, in order; a LedgerError in the place of one that raised it."""
+        if self._workers == 1:
+            return [self._or_error(program) for program in programs]
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="service") as pool:
+            return list(pool.map(self._or_error, programs))
+
+    def _or_error(self, program: Generator[Any, Any, Result]) -> Result | LedgerError:
+        try:
+            return self.run(program)
+        except LedgerError as error:
+            return error
+
+
+def until(program: Generator[Any, Any, Result], stop: Callable[[], bool]) -> Generator[Any, Any, Result]:
+    """The program, or OutOfTime instead of its next request once `stop()` is true."""
+    answer: Any = None
+    failure: Exception | None = None
+    try:
+        while True:
+            request = program.send(answer) if failure is None else program.throw(failure)
+            if stop():
+                program.close()
+                raise OutOfTime
+            answer, failure = None, None
+            try:
+                answer = yield request
+            except Exception as raised:  # GeneratorExit is none, and ends the program too
+                failure = raised
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def chunks(parts: Sequence[Part], size: int) -> list[Sequence[Part]]:
+    return [parts[i : i + size] for i in range(0, len(parts), size)]

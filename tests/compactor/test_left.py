@@ -1,0 +1,98 @@
+"""The program `left`: what a visit leaves to do, seen with a few reads."""
+
+import pytest
+
+from compactor.left import Left, left
+from compactor.report import Tally
+from compactor.visit import visit
+from ledger import items
+from ledger.errors import DamagedItem
+from ledger.requests import Get, Query
+from tests.support import (
+    KEEP_MS,
+    LANE,
+    LATENESS_MS,
+    NOW_MS,
+    Region,
+    compactor,
+    delta,
+    settings,
+    token,
+    two_regions,
+    value,
+)
+
+
+def test_a_lane_without_deltas_has_nothing_left() -> None:
+    home, _ = two_regions()
+    assert home.run(left(LANE, settings())) == Left()
+    assert home.asked == [
+        Get(items.checkpoint_key(LANE)),
+        Query(items.delta_pk(LANE), None, None, 1),
+    ]
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_the_next_fold_is_due_when_the_last_delta_it_needs_is_old_enough(page_size: int) -> None:
+    home, _ = two_regions(page_size=page_size)
+    home.put(delta(1), delta(2))
+    assert home.run(left(LANE, settings(fold_min=3))) == Left(tail=2)
+    home.put(delta(5), delta(9))
+    assert home.run(left(LANE, settings(fold_min=3))) == Left(tail=3, fold_ms=5_000 + LATENESS_MS)
+
+
+def test_folded_deltas_wait_for_clean_and_the_note_says_how_long() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    compactor(home, away).compact(LANE.counter)
+    assert home.run(left(LANE, settings())) == Left(below=True)
+    home.copy_to(away)
+    compactor(home, away).compact(LANE.counter)
+    home.asked.clear()
+    assert home.run(left(LANE, settings())) == Left(below=True, noted_ms=NOW_MS)
+    assert home.asked == [
+        Get(items.checkpoint_key(LANE)),
+        Query(items.delta_pk(LANE), token(1), None, 1),
+        Query(items.delta_pk(LANE), None, token(1), 1),
+        Get(items.note_key(LANE)),
+    ]
+    home.now_ms += KEEP_MS
+    compactor(home, away).compact(LANE.counter)
+    assert home.run(left(LANE, settings())) == Left()
+
+
+def test_a_stray_is_left_too() -> None:
+    home, away = two_regions()
+    home.put(delta(2))
+    compactor(home, away, clean=False).compact(LANE.counter)
+    home.drop(items.delta_key(delta(2)))
+    home.put(delta(1))
+    assert home.run(left(LANE, settings())).below
+
+
+def test_it_may_be_asked_cheaply() -> None:
+    home, _ = two_regions()
+    home.run(left(LANE, settings(), consistent=False))
+    assert {request.consistent for request in home.asked if isinstance(request, Get | Query)} == {False}
+
+
+def test_a_damaged_checkpoint_is_not_guessed_at() -> None:
+    home, _ = two_regions()
+    home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": "checkpoint"}}])
+    with pytest.raises(DamagedItem):
+        home.run(left(LANE, settings()))
+
+
+def test_a_visit_is_bounded_in_its_commits_and_strays_do_not_wait_for_the_tail() -> None:
+    home = Region()
+    home.put(*map(delta, range(10, 13)))
+    home.run(visit(LANE, Tally(), settings(fold_max=1)))  # three ranges
+    home.put(delta(1), delta(2), *map(delta, range(20, 25)))
+    tally = Tally()
+    home.run(visit(LANE, tally, settings(fold_max=1), commits_max=1))
+    assert (tally.folded, tally.settled, tally.commits, tally.unsettled) == (1, 1, 2, True)
+    for _ in range(4):
+        home.run(visit(LANE, tally := Tally(), settings(fold_max=1), commits_max=1))
+    assert value(home) == {1, 2, *range(10, 13), *range(20, 25)}
+    home.run(visit(LANE, tally := Tally(), settings(fold_max=1), commits_max=1))
+    assert (tally.commits, tally.unsettled) == (0, False)
