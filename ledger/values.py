@@ -14,10 +14,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from ledger import tokens
-from ledger.errors import InvalidChange, InvalidCounter, InvalidInput
+from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey
 
 CHANGE_MAX = 10**18
 """No change is larger, so that a total of 10^20 changes fits DynamoDB's 38 digits, and a change fits 64 bits."""
+
+KEY_BYTES_MAX = 1_024
 
 ENTRY = struct.Struct(">16sq")
 """One entry of a segment: the token's 16 bytes, then the change as a signed 64-bit big-endian integer."""
@@ -48,6 +50,19 @@ def check_change(change: object) -> int:
     if abs(change) > CHANGE_MAX:
         raise InvalidChange(f"A change has a magnitude of at most 10**18; this one has {change.bit_length()} bits.")
     return int(change)
+
+
+def check_key(key: object) -> str:
+    """`key` as plain text; raises InvalidKey unless it is an idempotency key: 1 to 1,024 bytes of UTF-8."""
+    if not isinstance(key, str):
+        raise InvalidKey(f"An idempotency key is text, not {type(key).__name__}.")
+    try:
+        size_bytes = len(key.encode())
+    except UnicodeEncodeError:
+        raise InvalidKey("The idempotency key is not valid Unicode (a lone surrogate).") from None
+    if not 1 <= size_bytes <= KEY_BYTES_MAX:
+        raise InvalidKey(f"An idempotency key has 1 to {KEY_BYTES_MAX:,} bytes of UTF-8; this one has {size_bytes:,}.")
+    return str.__str__(key)
 
 
 def to_ms(at: datetime) -> int:
