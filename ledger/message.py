@@ -21,8 +21,6 @@ NAMES = tuple(f.name for f in fields(Change))
 OPTIONAL = ("region",)
 _HOUR = r"([01]\d|2[0-3])"
 _RFC_3339 = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt]{_HOUR}:\d\d:\d\d(\.\d{{1,9}})?([Zz]|[+-]{_HOUR}:\d\d)", re.ASCII)
-    r"\d{4}-\d\d-\d\d[Tt]([01]\d|2[0-3]):\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):\d\d)", re.ASCII
-)
 
 
 def dumps(change: Change) -> str:

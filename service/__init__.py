@@ -1,4 +1,4 @@
-"""The Lambda functions around the library, one folder each: `main.py` reads the environment, `handler.py` does the work.
+"""The Lambda functions around the library: in each folder `main.py` reads the environment, the rest does the work.
 
 Rules: Powertools and pydantic are imported here and nowhere else; the library never imports this package.
 """
