@@ -89,14 +89,16 @@ class World:
     def add(self, *bodies: str) -> list[int]:
         """The numbers of the messages that are reported as failed."""
         response = self.handler(sqs(*bodies), None)
-        return sorted(int(item["itemIdentifier"].removeprefix("message-")) for item in response["batchItemFailures"])
+        return sorted(
+            int(str(item["itemIdentifier"]).removeprefix("message-")) for item in response["batchItemFailures"]
+        )
 
     @property
     def value(self) -> int:
         return Reader(SETTINGS, table=self.table).read(COUNTER).value
 
     def counted(self, name: str) -> float:
-        return sum(self.metrics.metric_set.get(name, {"Value": []})["Value"])
+        return float(sum(self.metrics.metric_set.get(name, {"Value": []})["Value"]))
 
     def logged(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.lines.getvalue().splitlines()]
