@@ -32,12 +32,7 @@ def dumps(change: Change) -> str:
 
 def loads(text: str) -> Change:
     """The change that a message asks for. Raises InvalidMessage."""
-    try:
-        said = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
-    except InvalidMessage:
-        raise
-    except (ValueError, RecursionError, TypeError):
-        raise InvalidMessage("The message is not JSON.") from None
+    said = parsed(text)
     if not isinstance(said, dict):
         raise InvalidMessage("The message is JSON, but not an object.")
     for name in said:
@@ -51,6 +46,16 @@ def loads(text: str) -> Change:
     except InvalidTime as error:
         raise InvalidMessage(f"at: {error.why}", "at") from None
     return _checked(Change(**said | {"at": at}))
+
+
+def parsed(text: str) -> object:
+    """What JSON says, if it says every field once and only numbers that are numbers. Raises InvalidMessage."""
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except InvalidMessage:
+        raise
+    except (ValueError, RecursionError, TypeError):
+        raise InvalidMessage("The message is not JSON.") from None
 
 
 def time_of(text: object) -> datetime:

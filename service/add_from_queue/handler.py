@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
-from ledger import Ledger, Receipt, errors
+from ledger import Ledger
 from ledger.errors import LedgerError
 from ledger.message import loads
-from service import observe
 from service.observe import Watch
+from service.outcomes import Outcome, tell
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext
 
     from ledger import Change
-
-Outcome = Receipt | LedgerError
 
 
 class AddFromQueue:
@@ -64,31 +62,5 @@ class AddFromQueue:
                 outcomes[record["messageId"]] = error
         outcomes |= zip(changes, self._ledger.add_many(changes.values()), strict=True)
         for message_id, outcome in outcomes.items():
-            self._tell(message_id, outcome)
+            tell(self._watch, outcome, message_id=message_id)
         return outcomes
-
-    def _tell(self, message_id: str, outcome: Outcome) -> None:
-        if isinstance(outcome, Receipt):
-            recorded = outcome.outcome == "recorded"
-            self._watch.count(observe.DELTAS_RECORDED if recorded else observe.DELTAS_REPLAYED)
-            return
-        told: dict[str, object] = {"message_id": message_id, "error": type(outcome).__name__}
-        if outcome.delta is not None:
-            told |= {"lane": str(outcome.delta.lane), "token": outcome.delta.token}
-        if isinstance(outcome, errors.InvalidMessage):
-            told["field"] = outcome.field
-        logger = self._watch.logger
-        match outcome:
-            case errors.InvalidInput():
-                self._watch.count(observe.DELTAS_REFUSED)
-                logger.error("change refused: nothing was written, and a retry is refused again", extra=told)
-            case errors.TokenConflict():
-                self._watch.count(observe.DELTAS_CONFLICTING)
-                logger.error("token conflict: its key already stands for another change, which counts", extra=told)
-            case errors.OutcomeUnknown():
-                logger.warning("outcome unknown: the retry of the message finds out, and counts once", extra=told)
-            case errors.Throttled() | errors.TransactionConflict():
-                logger.warning("change not written: the message is retried", extra=told)
-            case _:
-                logger.error("change not written: look at the table and at this function's role", extra=told)
-        logger.debug("why", extra=told | {"why": str(outcome)})

@@ -165,7 +165,7 @@ def test_a_key_that_stands_for_another_change_is_reported_and_the_earlier_change
     assert world.add(message(0, change=7), message(1)) == [0]
     assert world.value == 1 + 4
     assert world.counted(observe.DELTAS_CONFLICTING) == 1
-    (told,) = [line for line in world.logged() if line["level"] == "ERROR"]
+    (told,) = [line for line in world.logged() if line["level"] == "WARNING"]
     assert told["error"] == "TokenConflict"
     assert told["lane"] == f"eu-west-1#0#{COUNTER}"
 
