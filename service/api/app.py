@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from aws_lambda_powertools.event_handler.openapi.models import Example
 from aws_lambda_powertools.event_handler.openapi.params import Body, Header, Path, Query
 from pydantic import BeforeValidator
 
@@ -24,6 +25,7 @@ from service.api import cursor as cursors
 from service.api.gate import admitted, json_object
 from service.api.keys import key_and_time, key_of_header
 from service.api.models import (
+    EXAMPLE_KEY,
     Added,
     Bulk,
     BulkDelta,
@@ -49,7 +51,14 @@ HEADERS = {"Cache-Control": "no-store"}
 
 InPath = Annotated[Counter, BeforeValidator(name_of), Path(description="the counter's name, percent-encoded")]
 InQuery = Annotated[Counter, Query(description="the counter's name")]
-Key = Annotated[str, Header(alias="Idempotency-Key", description="a ULID, a UUIDv7, or any other text with at")]
+Key = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        description="a ULID, a UUIDv7, or any other text with at",
+        openapi_examples={"ulid": Example(value=EXAMPLE_KEY)},
+    ),
+]
 MaxAge = Annotated[
     float, Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="seconds a cached value may have")
 ]

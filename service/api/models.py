@@ -26,6 +26,7 @@ from ledger.message import time_of
 from ledger.values import CHANGE_MAX, KEY_BYTES_MAX
 
 BULK_MAX = 100
+EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
 
 
 def _time(value: object) -> datetime:
@@ -35,7 +36,14 @@ def _time(value: object) -> datetime:
         raise PydanticCustomError("time", "A time is RFC 3339 text with its offset: 2010-12-01T08:26:00Z") from None
 
 
-Counter = Annotated[str, Field(pattern=r"^[!-~]{1,256}$", description="1 to 256 printable ASCII characters, no spaces")]
+Counter = Annotated[
+    str,
+    Field(
+        pattern=r"^[!-~]{1,256}$",
+        description="1 to 256 printable ASCII characters, no spaces",
+        examples=[EXAMPLE_COUNTER],
+    ),
+]
 Time = Annotated[
     datetime,
     BeforeValidator(_time),
@@ -65,7 +73,7 @@ class BulkDelta(NewDelta):
     """A change to add, with its counter and its key."""
 
     counter: Counter
-    idempotency_key: str = Field(min_length=1, max_length=KEY_BYTES_MAX)
+    idempotency_key: str = Field(examples=[EXAMPLE_KEY], min_length=1, max_length=KEY_BYTES_MAX)
 
 
 class Refused:
