@@ -8,7 +8,8 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check bench simulate explore mistakes mutants coverage model contract torture package deploy remove
+.PHONY: help dev demo test check api openapi bench simulate explore mistakes mutants coverage model contract torture \
+  package deploy remove e2e
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +27,13 @@ check: $(VENV)/.made ## lint, format and type checks
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
+
+api: ARGS ?= --memory
+api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment
+	@$(BIN)/python -m service.api.local $(ARGS)
+
+openapi: $(VENV)/.made ## write docs/openapi.json from the routes
+	@$(BIN)/python -m service.api.openapi
 
 bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this design and of the naive ones
 	@$(BIN)/python -m bench $(ARGS)

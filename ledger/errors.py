@@ -63,6 +63,30 @@ class InvalidSettings(InvalidInput):
     """Settings are out of range or contradict each other. Nothing was sent. The message names the settings."""
 
 
+class InvalidMessage(InvalidInput):
+    """A JSON message is not a change as docs/producers.md describes it. Nothing was written.
+
+    `field` names what is wrong in it, or is None. A retry of the same message fails again: correct its sender.
+    """
+
+    def __init__(self, why: str, field: str | None = None) -> None:
+        super().__init__(why)
+        self.field = field
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.why, self.field), self.__dict__
+
+
+# -- what the queue answered -------------------------------------------------------------------------------------------
+
+
+class NotQueued(LedgerError):
+    """The queue did not confirm a message; it may or may not be in it. Nothing was written to the table by this call.
+
+    Send the same change again, with the same idempotency key and `at`: it counts once, however often it is queued.
+    """
+
+
 # -- what the table answered -------------------------------------------------------------------------------------------
 
 
@@ -153,6 +177,13 @@ class ReadTooSlow(LedgerError):
 
 class NotYetReplicated(LedgerError):
     """This Region does not hold every segment that its checkpoint counts. Nothing was written. Ask again later."""
+
+
+class HistoryTooLarge(LedgerError):
+    """One page of a history would read more than its bound: very many strays were settled in one range of time.
+
+    Nothing was written. `Reader.history` reads the counter whole, in a process with room for 24 bytes a change.
+    """
 
 
 class GaveUp(LedgerError):

@@ -60,6 +60,12 @@ def last_of(time_ms: int) -> str:
     return make(time_ms, b"\xff" * RANDOM_BYTES)
 
 
+def before(token: str) -> str | None:
+    """The token just below, or None for the lowest."""
+    number = int.from_bytes(to_bytes(token), "big")
+    return from_bytes((number - 1).to_bytes(16, "big")) if number else None
+
+
 def draw(token: str, sides: int) -> int:
     """A number below `sides` that depends on the token's 80 random bits alone."""
     return int.from_bytes(to_bytes(token)[6:], "big") % sides

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from ledger import tokens
-from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidTime, shown
+from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey, InvalidTime, shown
 
 CHANGE_MAX = 10**18
 """No change is larger, so that a total of 10^20 changes fits DynamoDB's 38 digits, and a change fits 64 bits."""
@@ -30,6 +30,8 @@ COUNT_MAX = 10**20 - 1
 
 ENTRIES_MAX = 16_000
 """Entries of one segment: 24 bytes each, so that the item stays below DynamoDB's 400 KB with room for its keys."""
+
+KEY_BYTES_MAX = 1_024
 
 ENTRY = struct.Struct(">16sq")
 """One entry of a segment: the token's 16 bytes, then the change as a signed 64-bit big-endian integer."""
@@ -72,6 +74,19 @@ def check_time(name: str, at: object) -> int:
     except Exception as failure:  # the time zone is the caller's code
         raise InvalidTime(f"{name} has a time zone that fails: {type(failure).__name__}.") from failure
     raise InvalidTime(f"{name}={shown(at, 80)} has no time zone: which instant it is would be a guess.")
+
+
+def check_key(key: object) -> str:
+    """`key` as plain text; raises InvalidKey unless it is an idempotency key: 1 to 1,024 bytes of UTF-8."""
+    if not isinstance(key, str):
+        raise InvalidKey(f"An idempotency key is text, not {type(key).__name__}.")
+    try:
+        size_bytes = len(key.encode())
+    except UnicodeEncodeError:
+        raise InvalidKey("The idempotency key is not valid Unicode (a lone surrogate).") from None
+    if not 1 <= size_bytes <= KEY_BYTES_MAX:
+        raise InvalidKey(f"An idempotency key has 1 to {KEY_BYTES_MAX:,} bytes of UTF-8; this one has {size_bytes:,}.")
+    return str.__str__(key)
 
 
 def to_ms(at: datetime) -> int:

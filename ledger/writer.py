@@ -16,12 +16,11 @@ from ledger.errors import InvalidInput, InvalidKey, InvalidTime, LedgerError, sh
 from ledger.requests import Table, run
 from ledger.settings import Settings, check_settings
 from ledger.table import table_of
-from ledger.values import Change, Delta, Receipt, check_counter, check_time
+from ledger.values import Change, Delta, Receipt, check_counter, check_key, check_time
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
-KEY_BYTES_MAX = 1_024
 AHEAD_MAX_MS = 300_000
 """How far ahead of the clock `at` may be: five minutes."""
 
@@ -151,16 +150,7 @@ def _checked_key(key: str | None, at: datetime | None) -> str:
         raise InvalidKey("at came without idempotency_key; they go together.")
     if at is None:
         raise InvalidKey("idempotency_key came without at; they go together, and both must be the same on a retry.")
-    if not isinstance(key, str):
-        raise InvalidKey(f"An idempotency key is text, not {type(key).__name__}.")
-    key = str.__str__(key)  # the text of an Enum member, not its name
-    try:
-        size_bytes = len(key.encode())
-    except UnicodeEncodeError:
-        raise InvalidKey("The idempotency key is not valid Unicode (a lone surrogate).") from None
-    if not 1 <= size_bytes <= KEY_BYTES_MAX:
-        raise InvalidKey(f"An idempotency key has 1 to {KEY_BYTES_MAX:,} bytes of UTF-8; this one has {size_bytes:,}.")
-    return key
+    return check_key(key)
 
 
 def _in_range(time_ms: int) -> int:

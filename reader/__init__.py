@@ -1,9 +1,11 @@
 """Exact counters on Amazon DynamoDB: the readers' side. Contents:
 
-Reader   reads counters     Balance  a counter at an instant     Entry  one change of a counter's history
+Reader       reads counters               Balance   a counter at an instant
+Entry        one change of a history      Position  a place in a history
+HistoryPage  some entries, and where to go on
 """
 
-from reader.balance import Balance, Entry
+from reader.balance import Balance, Entry, HistoryPage, Position
 from reader.reader import Reader
 
-__all__ = ["Balance", "Entry", "Reader"]
+__all__ = ["Balance", "Entry", "HistoryPage", "Position", "Reader"]

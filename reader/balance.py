@@ -32,3 +32,19 @@ class Entry:
     at: datetime
     change: int
     region: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a history: just after the entry with this token in this Region."""
+
+    token: str
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """A part of a history, in the order of time. `next`: where to go on, or None when this was the last page."""
+
+    entries: tuple[Entry, ...]
+    next: Position | None

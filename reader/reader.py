@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 
 from cachetools import TTLCache, cachedmethod
 
-from ledger import clocks
+from ledger import clocks, tokens
 from ledger.errors import InvalidInput, shown
 from ledger.requests import Program, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.table import table_of
 from ledger.values import Delta, Lane, Segment, check_counter, check_time, to_datetime, to_ms
-from reader.balance import Balance, Entry
+from reader.balance import Balance, Entry, HistoryPage, Position
 from reader.history import entries, history
+from reader.page import page
 from reader.read import LaneSum, read
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 CACHE_COUNTERS = 10_000
 SECONDS_MAX = 10**9
+PAGE_ENTRIES_MAX = 1_000
 LOADS_AWAITED_MAX = 2
 """How many loads of other threads a read waits for before it makes its own."""
 
@@ -122,6 +124,47 @@ class Reader:
             if (since_ms is None or to_ms(entry.at) >= since_ms) and (until_ms is None or to_ms(entry.at) < until_ms)
         )
 
+    def history_page(
+        self,
+        counter: str,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        after: Position | None = None,
+        limit: int = 100,
+    ) -> HistoryPage:
+        """The next `limit` entries of `history` above `after`, with bounded work: some segments and deltas of a lane.
+
+        Each page is read at its own time: a stray that is settled below `after` meanwhile is in no later page. In a
+        Region that is not the home of a lane, a page may lack entries whose segment has not been replicated yet.
+        Raises as `history` does, and HistoryTooLarge.
+        """
+        if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
+            raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {ascii(limit)[:40]}.")
+        since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
+        lanes = self.settings.lanes_of(counter)
+        if until_ms is not None and until_ms <= 0:
+            return HistoryPage((), None)
+        upto = None if until_ms is None else tokens.last_of(until_ms - 1)
+        found: list[Entry] = []
+        for lane in lanes:
+            above = _above(lane, since_ms, after)
+            if above is not None and upto is not None and above >= upto:
+                continue
+            program = page(
+                lane,
+                above,
+                upto,
+                limit + 1,
+                consistent=self._consistent,
+                read_time_max_ms=self.settings.read_time_max_ms,
+            )
+            found += run(program, self._table, self._now)
+        found.sort(key=lambda entry: (entry.token, entry.region))
+        entries = tuple(found[:limit])
+        last = Position(entries[-1].token, entries[-1].region) if len(found) > limit else None
+        return HistoryPage(entries, last)
+
     def _history(self, lane: Lane) -> Program[tuple[list[Segment], list[Delta]]]:
         return history(lane, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
 
@@ -181,6 +224,16 @@ def _seconds(name: str, value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= SECONDS_MAX:
         return float(value)
     raise InvalidInput(f"{name} is a number of seconds from 0 to 10**9, not {shown(value)}.")
+
+
+def _above(lane: Lane, since_ms: int | None, after: Position | None) -> str | None:
+    """The token above which the wanted entries of a lane begin. The same token in two Regions is two entries."""
+    bounds: list[str | None] = []
+    if since_ms is not None and since_ms > 0:
+        bounds.append(tokens.last_of(since_ms - 1))
+    if after is not None:
+        bounds.append(after.token if lane.region <= after.region else tokens.before(after.token))
+    return max(filter(None, bounds), default=None)
 
 
 def _bound_ms(name: str, at: object) -> int | None:

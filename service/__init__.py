@@ -1,7 +1,8 @@
-"""The deployed service. Contents of this part, finding work (docs/compaction.md):
+"""The Lambda functions around the library: in each folder `main.py` reads the environment, the rest does the work.
 
-mark/      table stream -> marks             marks.py   the marks: values, rules, requests
-plan/      every minute: marks -> queue      world.py   what answers requests: table, marks, queue
-compact/   queue -> visit -> mark            work.py    the messages of the work queue
-find/      slow scan -> forgotten lanes      observe.py logger, metrics, their names
+add_from_queue/  changes from SQS          mark/     the table's stream -> marks
+api/             the HTTP API              plan/     every minute: marks -> work queue
+compact/         work queue -> a visit     find/     slow scan -> lanes without marks
+
+Rules: Powertools and pydantic are imported here and nowhere else; the library never imports this package.
 """

@@ -1,32 +1,81 @@
-"""What the functions tell: one logger, one set of metrics, and the metrics' names.
+"""Logs and metrics of the functions: the names, and one object that a function writes both with.
 
-Rules: no counter's name is a dimension; amounts are logged at debug only; `lane` is a field of a log line.
+Rules: a log line is one event in the words of docs/glossary.md, with the lane in a field and amounts at debug only; a
+counter's name is never a dimension, because each value of a dimension is a metric of its own; metrics are written
+also when the function fails.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger, Metrics
-from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
+NAMESPACE = "Ledger"
+
+DELTAS_RECORDED = "DeltasRecorded"
+DELTAS_REPLAYED = "DeltasReplayed"
+DELTAS_REFUSED = "DeltasRefused"
+DELTAS_CONFLICTING = "DeltasConflicting"
 DELTAS_FOLDED = "DeltasFolded"
 STRAYS_SETTLED = "StraysSettled"
 DELTAS_CLEANED = "DeltasCleaned"
-DELTAS_CONFLICTING = "DeltasConflicting"
 FOLD_LAG_MS = "FoldLagMs"
 TAIL_DELTAS = "TailDeltas"
 LATE_DELTAS = "LateDeltas"
 LANES_VISITED = "LanesVisited"
 LANES_GAVE_UP = "LanesGaveUp"
 LANES_DAMAGED = "LanesDamaged"
+CLEANS_POSTPONED = "CleansPostponed"
+VERIFY_DIFFERENCES = "VerifyDifferences"
 LANES_MARKED = "LanesMarked"
 LANES_PLANNED = "LanesPlanned"
 LANES_FORGOTTEN = "LanesForgotten"
-CLEANS_POSTPONED = "CleansPostponed"
-VERIFY_DIFFERENCES = "VerifyDifferences"
 RECORDS_IGNORED = "RecordsIgnored"
+READ_UNITS = "ReadUnits"
+WRITE_UNITS = "WriteUnits"
+
+Handler = Callable[[dict[str, Any], LambdaContext], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What a function writes logs and metrics with. Made once a process."""
+
+    logger: Logger
+    metrics: Metrics | EphemeralMetrics
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Watch:
+        """From POWERTOOLS_SERVICE_NAME, POWERTOOLS_METRICS_NAMESPACE, POWERTOOLS_LOG_LEVEL and LEDGER_STAGE."""
+        service, stage = environ.get("POWERTOOLS_SERVICE_NAME", "ledger"), environ.get("LEDGER_STAGE", "dev")
+        metrics = Metrics(namespace=environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE), service=service)
+        metrics.set_default_dimensions(stage=stage)
+        level = environ.get("POWERTOOLS_LOG_LEVEL", "INFO")
+        return cls(Logger(service=service, level=level, stage=stage), metrics)
+
+    def count(self, name: str, value: float = 1, unit: MetricUnit = MetricUnit.Count) -> None:
+        """Add a value to a metric. A count of nothing is not written."""
+        if value or unit is not MetricUnit.Count:
+            self.metrics.add_metric(name=name, unit=unit, value=value)
+
+    def around(self, handler: Handler, correlation_id_path: str | None = None) -> Handler:
+        """The handler with Lambda's context in its logs, and its metrics written when it ends."""
+
+        @self.logger.inject_lambda_context(correlation_id_path=correlation_id_path)
+        def watched(event: dict[str, Any], context: LambdaContext) -> Any:
+            try:
+                return handler(event, context)
+            finally:
+                if self.metrics.metric_set:
+                    self.metrics.flush_metrics()
+
+        return watched
 
 
 class Metered(Protocol):
@@ -44,8 +93,7 @@ def milliseconds(metrics: Metered, name: str, value: int) -> None:
     metrics.add_metric(name, MetricUnit.Milliseconds, value)
 
 
-def observers() -> tuple[Logger, Metrics]:
-    """The logger and the metrics of this process, with the stage as a dimension. For a main.py."""
-    metrics: Any = Metrics()
-    metrics.set_default_dimensions(stage=os.environ.get("LEDGER_STAGE", "none"))
-    return Logger(), metrics
+def observers() -> tuple[Logger, Any]:
+    """The logger and the metrics of this process. For a main.py."""
+    watch = Watch.of(os.environ)
+    return watch.logger, watch.metrics

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent
 OURS = ("ledger", "reader", "compactor")
 FILES = [path for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
 NAMES = [str(path.relative_to(ROOT)) for path in FILES]
-BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/table.py"}
+BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/table.py"}
 ATTRIBUTES = {"change", "total", "count", "watermark", "version", "last", "committed_ms", "entries", "noted_ms"}
 
 
@@ -47,11 +47,15 @@ def test_the_packages_are_found() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_packages_point_one_way(name: str) -> None:
     package = name.partition("/")[0]
-    assert imported(name) & {*OURS, "demo", "bench", "tests", "infra"} <= {package, "ledger"}
+    assert imported(name) & {*OURS, "demo", "bench", "tests", "infra", "service"} <= {package, "ledger"}
 
 
 def test_boto3_is_known_to_the_table_edge_alone() -> None:
     assert {name for name in NAMES if imported(name) & {"boto3", "botocore"}} == BOTO
+
+
+def test_what_lambda_alone_needs_is_not_imported() -> None:
+    assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic"}]
 
 
 def test_ulid_is_known_to_tokens_alone() -> None:

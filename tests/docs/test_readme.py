@@ -19,8 +19,8 @@ import pytest
 
 from ledger import items, tokens
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
-from ledger.values import CHANGE_MAX, Delta, Lane, Segment, to_ms
-from ledger.writer import AHEAD_MAX_MS, KEY_BYTES_MAX
+from ledger.values import CHANGE_MAX, KEY_BYTES_MAX, Delta, Lane, Segment, to_ms
+from ledger.writer import AHEAD_MAX_MS
 from simulator import explore
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,0 +1,1 @@
+"""The function that adds the changes of an SQS queue."""

@@ -1,0 +1,162 @@
+"""What the API takes and gives, as pydantic models: they check requests and are what docs/openapi.json describes.
+
+Rules: nothing is converted (a number is no text, 1.0 is no whole number) and an unknown field is refused, because a
+misspelled one would be lost; a limit is the library's own, taken from it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
+
+from ledger.errors import InvalidTime
+from ledger.message import time_of
+from ledger.values import CHANGE_MAX, KEY_BYTES_MAX
+
+BULK_MAX = 100
+EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
+
+
+def _time(value: object) -> datetime:
+    try:
+        return time_of(value)
+    except InvalidTime:
+        raise PydanticCustomError("time", "A time is RFC 3339 text with its offset: 2010-12-01T08:26:00Z") from None
+
+
+Counter = Annotated[
+    str,
+    Field(
+        pattern=r"^[!-~]{1,256}$",
+        description="1 to 256 printable ASCII characters, no spaces",
+        examples=[EXAMPLE_COUNTER],
+    ),
+]
+Time = Annotated[
+    datetime,
+    BeforeValidator(_time),
+    WithJsonSchema({"type": "string", "format": "date-time", "description": "RFC 3339, with its offset"}),
+]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class NewDelta(Strict):
+    """A change to add."""
+
+    change: int = Field(
+        ge=-CHANGE_MAX, le=CHANGE_MAX, description="a whole number, written without fraction or exponent"
+    )
+    at: Time | None = Field(
+        None, description="when the change was first asked for, the same on every retry; not with a ULID or a UUIDv7"
+    )
+    region: str | None = Field(
+        None, max_length=32, description="where the change was first asked for, when that is another Region than this"
+    )
+
+
+class BulkDelta(NewDelta):
+    """A change to add, with its counter and its key."""
+
+    counter: Counter
+    idempotency_key: str = Field(examples=[EXAMPLE_KEY], min_length=1, max_length=KEY_BYTES_MAX)
+
+
+class Refused:
+    """A delta of a bulk that does not fit its description; the others are added all the same."""
+
+    def __init__(self, errors: list[Any]) -> None:
+        self.errors = errors
+
+
+def _or_refused(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return validate(value)
+    except ValidationError as error:
+        return Refused(error.errors(include_url=False, include_input=False, include_context=False))
+
+
+class Bulk(Strict):
+    """Up to 100 changes to add. Each has a result of its own."""
+
+    deltas: list[Annotated[BulkDelta, WrapValidator(_or_refused)]] = Field(min_length=1, max_length=BULK_MAX)
+
+
+class Added(BaseModel):
+    """A change counts, exactly once, from now on."""
+
+    outcome: Literal["recorded", "replayed"]
+    counter: str
+    token: str = Field(description="the ULID that names the delta")
+    region: str = Field(
+        description="the Region of the delta's lane; to be named when another Region repeats the request"
+    )
+    at: str
+
+
+class ProblemDetails(BaseModel):
+    """RFC 9457."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="urn:ledger:problem:<name>, see docs/http-api.md")
+    title: str
+    status: int
+    detail: str
+
+
+class BulkResult(BaseModel):
+    """What became of one change: `added` or `problem`."""
+
+    status: int = Field(description="201, 200 (replayed) or that of the problem")
+    added: Added | None = None
+    problem: ProblemDetails | None = None
+
+
+class BulkResults(BaseModel):
+    """A result for each change, in their order."""
+
+    results: list[BulkResult]
+
+
+class CounterBalance(BaseModel):
+    """A counter at an instant: the sum of a real set of changes."""
+
+    counter: str
+    value: int = Field(description="exact; it may be larger than what a double holds")
+    count: int = Field(description="how many changes it sums")
+    as_of: str
+    pending: int = Field(description="how many of the changes are still in the tail")
+    by_region: dict[str, int]
+    cached: bool
+
+
+class HistoryEntry(BaseModel):
+    """One change."""
+
+    token: str
+    at: str
+    change: int
+    region: str
+
+
+class History(BaseModel):
+    """Changes in the order of time. `next` is the cursor of the next page, or null."""
+
+    counter: str
+    entries: list[HistoryEntry]
+    next: str | None

@@ -1,0 +1,113 @@
+"""What docs/producers.md says is held against the code: the message, the Python, the state machine and its token."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jsonata  # type: ignore[import-untyped]
+import pytest
+
+from ledger import Change, tokens
+from ledger.message import NAMES, dumps, loads
+from ledger.values import to_ms
+
+PAGE = (Path(__file__).parents[2] / "docs" / "producers.md").read_text()
+JSON = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
+MESSAGE, MACHINE, MODEL, TEMPLATE = JSON
+STATES: dict[str, Any] = MACHINE["States"]
+AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
+
+
+def expressions(value: object) -> list[str]:
+    """Every JSONata expression in a state."""
+    match value:
+        case str() if value.startswith("{%"):
+            return [value.removeprefix("{%").removesuffix("%}")]
+        case dict():
+            return [found for each in value.values() for found in expressions(each)]
+        case list():
+            return [found for each in value for found in expressions(each)]
+    return []
+
+
+def sha256(text: str, algorithm: str) -> str:
+    assert algorithm == "SHA-256"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def evaluated(expression: str, **names: object) -> Any:
+    """As Step Functions evaluates it, with its $hash."""
+    program = jsonata.Jsonata(expression.removeprefix("{%").removesuffix("%}"))
+    for name, value in names.items():
+        program.assign(name, value)
+    program.register_lambda(
+        "hash", lambda text, algorithm: hashlib.new(algorithm.replace("-", ""), text.encode()).hexdigest()
+    )
+    return program.evaluate(None)
+
+
+def test_the_message_is_what_the_library_writes_and_reads() -> None:
+    sale = Change("stock:85123A", -6, "536365/1", AT)
+    assert json.loads(dumps(sale)) == MESSAGE
+    assert loads(json.dumps(MESSAGE)) == sale
+    table = PAGE.partition("| field |")[2].partition("\n\n")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == NAMES
+
+
+def test_the_python_compiles() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        compile(block, "producers.md", "exec")
+
+
+@pytest.mark.parametrize(
+    ("stock_code", "order_line", "invoiced_at"),
+    [
+        ("85123A", "536365/1", "2010-12-01T08:26:00Z"),
+        ("85123A", "536373/1", "2010-12-01T09:02:00Z"),
+        ("x", "b\u00fc", "2038-01-19T03:14:07.999Z"),
+        ("22423", "", "1970-01-01T00:00:00Z"),
+    ],
+)
+def test_the_state_machine_makes_the_librarys_own_token(stock_code: str, order_line: str, invoiced_at: str) -> None:
+    event = {"stock_code": stock_code, "order_line": order_line, "invoiced_at": invoiced_at, "quantity": 6}
+    named = {
+        name: evaluated(expression, states={"input": event})
+        for name, expression in STATES["Name the change"]["Assign"].items()
+    }
+    at_ms = to_ms(datetime.fromisoformat(invoiced_at))
+    assert named == {
+        "pk": f"delta#eu-west-1#0#stock:{stock_code}",
+        "token": tokens.keyed(f"stock:{stock_code}", order_line, at_ms),
+        "change": "-6",
+    }
+
+
+def test_the_state_machine_leads_from_state_to_state_and_puts_with_the_condition() -> None:
+    for state in STATES.values():
+        following = [state.get("Next"), state.get("Default"), *(c["Next"] for c in state.get("Choices", []))]
+        following += [catch["Next"] for catch in state.get("Catch", [])]
+        assert {name for name in following if name} <= set(STATES)
+        assert state["Type"] in ("Succeed", "Fail") or any(following)
+        for expression in expressions(state):
+            jsonata.Jsonata(expression)
+    put = STATES["Put the delta"]["Arguments"]
+    assert put["ConditionExpression"] == TEMPLATE["ConditionExpression"] == "attribute_not_exists(pk)"
+    assert set(put["Item"]) == set(TEMPLATE["Item"]) == {"pk", "sk", "change"}
+
+
+@pytest.mark.parametrize(("result", "there"), [({"Item": {"change": {"N": "-6"}}}, "-6"), ({}, "nothing")])
+def test_the_state_machine_looks_at_what_is_there(result: dict[str, Any], there: str) -> None:
+    assert evaluated(STATES["Look what is there"]["Assign"]["there"], states={"result": result}) == there
+
+
+def test_the_model_takes_tokens_and_no_other_text() -> None:
+    pattern = MODEL["properties"]["token"]["pattern"]
+    for text in ("015JGGKGE064BG4X58772SZHBM", "8" * 26, "015jggkge064bg4x58772szhbm", "0" * 25, "0" * 27, "I" * 26):
+        assert bool(re.search(pattern, text)) == tokens.is_token(text)

@@ -1,0 +1,148 @@
+"""The message of a change: what is read, what is refused, and that nothing is lost on the way."""
+
+import json
+import pickle
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger.errors import InvalidMessage, InvalidTime
+from ledger.message import dumps, loads, time_of, time_text
+from ledger.values import CHANGE_MAX, Change, to_ms
+
+AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
+SALE = Change("stock:85123A", -6, "536365/1", AT)
+TEXT = '{"counter":"stock:85123A","change":-6,"idempotency_key":"536365/1","at":"2010-12-01T08:26:00.000Z"}'
+
+
+def text(**changed: Any) -> str:
+    said = json.loads(TEXT) | changed
+    return json.dumps({name: value for name, value in said.items() if value is not ...})
+
+
+def test_a_message_is_what_the_page_on_producers_shows() -> None:
+    assert dumps(SALE) == TEXT
+    assert loads(TEXT) == SALE
+
+
+def test_a_message_may_name_the_region_of_a_fail_over() -> None:
+    assert loads(text(region="us-east-1")).region == "us-east-1"
+    assert loads(text(region=None)) == SALE
+    assert '"region":"us-east-1"' in dumps(Change("c", 1, "k", AT, "us-east-1"))
+
+
+changes = st.builds(
+    Change,
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=256),
+    st.integers(-CHANGE_MAX, CHANGE_MAX),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=256),
+    st.datetimes(datetime(1970, 1, 2), datetime(9999, 12, 30), timezones=st.timezones()),
+    st.sampled_from([None, "eu-west-1"]),
+)
+
+
+@given(changes)
+def test_every_change_comes_back_the_same_to_the_millisecond(change: Change) -> None:
+    back = loads(dumps(change))
+    assert back.at is not None
+    assert change.at is not None
+    assert to_ms(back.at) == to_ms(change.at)
+    assert (back.counter, back.change, back.idempotency_key, back.region) == (
+        change.counter,
+        change.change,
+        change.idempotency_key,
+        change.region,
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ("", None),
+        ("{", None),
+        ("[]", None),
+        ("null", None),
+        ('"text"', None),
+        ("NaN", None),
+        ("1" * 5_000, None),
+        ("[" * 100_000, None),
+        (TEXT.replace('"change":-6', '"change":-6,"change":-6'), None),
+        (text(note="x"), "note"),
+        (text(counter=...), "counter"),
+        (text(change=...), "change"),
+        (text(idempotency_key=...), "idempotency_key"),
+        (text(at=...), "at"),
+        (text(counter=7), "counter"),
+        (text(counter=""), "counter"),
+        (text(counter="two words"), "counter"),
+        (text(counter="b\u00e9"), "counter"),
+        (text(counter="x" * 257), "counter"),
+        (text(change="-6"), "change"),
+        (text(change=-6.0), "change"),
+        (text(change=True), "change"),
+        (text(change=None), "change"),
+        (text(change=10**18 + 1), "change"),
+        (text(change=-(10**37)), "change"),
+        (text(idempotency_key=None), "idempotency_key"),
+        (text(idempotency_key=""), "idempotency_key"),
+        (text(idempotency_key="x" * 1_025), "idempotency_key"),
+        (text(idempotency_key="\ud800"), "idempotency_key"),
+        (text(at=None), "at"),
+        (text(at=1_291_192_000), "at"),
+        (text(at="2010-12-01"), "at"),
+        (text(at="2010-12-01T08:26:00"), "at"),
+        (text(at="2010-02-31T08:26:00Z"), "at"),
+        (text(at="1969-12-31T23:59:59Z"), "at"),
+        (text(region="Mars!"), "region"),
+        (text(region=1), "region"),
+    ],
+)
+def test_a_message_that_is_not_as_described_is_refused_with_its_field(body: str, field: str | None) -> None:
+    with pytest.raises(InvalidMessage, match="Nothing was written") as refused:
+        loads(body)
+    assert refused.value.field == field
+    assert pickle.loads(pickle.dumps(refused.value)).field == field
+
+
+@pytest.mark.parametrize(
+    "change",
+    [Change("c", 1), Change("c", 1, "k"), Change("c", 1, None, AT), Change("c", 1, "k", datetime(2010, 12, 1))],
+)
+def test_a_change_without_its_key_and_its_instant_makes_no_message(change: Change) -> None:
+    with pytest.raises(InvalidMessage):
+        dumps(change)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("2010-12-01T08:26:00Z", AT),
+        ("2010-12-01t08:26:00z", AT),
+        ("2010-12-01T09:26:00+01:00", AT),
+        ("2010-12-01T08:26:00.123456789Z", AT.replace(microsecond=123456)),
+    ],
+)
+def test_a_time_is_an_instant_whatever_its_offset(said: str, meant: datetime) -> None:
+    assert time_of(said) == meant
+
+
+def test_the_first_instant_of_all_is_a_time_like_any_other() -> None:
+    """It lies before 1970, which the ledger says, and no arithmetic on it fails."""
+    assert to_ms(time_of("0001-01-01T00:00:00+23:59")) < 0
+    with pytest.raises(InvalidTime):
+        time_of("2010-12-01T24:00:00Z")
+
+
+def test_a_time_is_written_in_utc_to_the_millisecond() -> None:
+    there = AT.astimezone(timezone(timedelta(hours=9))) + timedelta(microseconds=1999)
+    assert time_text(there) == "2010-12-01T08:26:00.001Z"
+
+
+def test_the_library_imports_neither_the_message_nor_the_queue() -> None:
+    code = "import sys, ledger; print({'ledger.queue', 'ledger.message'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

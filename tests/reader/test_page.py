@@ -1,0 +1,156 @@
+"""`history_page`: the same entries as `history`, some at a time, with bounded work."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger import items, tokens
+from ledger.errors import HistoryTooLarge, InvalidInput, NotYetReplicated, ReadTooSlow
+from ledger.requests import Get, Query, Request
+from ledger.values import Delta, Lane
+from reader import Entry, Position, Reader
+from reader.page import QUERIES_MAX, STARTS_MAX, page
+from tests.reader.test_history import folded_settled_and_pending
+from tests.support import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, token, two_regions
+from tests.support import settings as settings_of
+
+
+def reader(table: Region, **changed: Any) -> Reader:
+    return Reader(settings_of(**changed), table=table, clock=lambda: table.now_ms)
+
+
+def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
+    """All pages, one after the other; each but the last is full."""
+    entries: list[Entry] = []
+    after: Position | None = None
+    while True:
+        answer = reader.history_page(COUNTER, after=after, limit=limit, **bounds)
+        entries += answer.entries
+        if answer.next is None:
+            return entries
+        assert len(answer.entries) == limit
+        after = answer.next
+
+
+@pytest.mark.parametrize("limit", range(1, 9))
+def test_the_pages_together_are_the_history(limit: int) -> None:
+    home, _ = folded_settled_and_pending()
+    assert paged(reader(home), limit) == list(reader(home).history(COUNTER))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+@pytest.mark.parametrize(("since", "until"), [(None, None), (2, 6), (3, 3), (6, 2), (7, None), (None, 1), (0, 100)])
+def test_since_is_included_and_until_is_not(limit: int, since: int | None, until: int | None) -> None:
+    home, _ = folded_settled_and_pending()
+    bounds = {
+        name: None if second is None else datetime.fromtimestamp(second, UTC)
+        for name, second in (("since", since), ("until", until))
+    }
+    assert paged(reader(home), limit, **bounds) == list(reader(home).history(COUNTER, **bounds))
+
+
+def test_nothing_lies_before_1970() -> None:
+    home, _ = folded_settled_and_pending()
+    early = datetime(1960, 1, 1, tzinfo=UTC)
+    assert paged(reader(home), 2, until=early) == []
+    assert len(paged(reader(home), 2, since=early)) == 7
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_the_same_token_in_two_regions_is_two_entries(limit: int) -> None:
+    home, _ = two_regions()
+    there = Lane(B, 0, COUNTER)
+    home.put(delta(1), delta(1, there), delta(2, there), delta(2))
+    assert [(e.region, e.change) for e in paged(reader(home), limit)] == [(A, 4), (B, 4), (A, 16), (B, 16)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=12),
+    st.lists(st.integers(0, 12), max_size=3),
+    st.integers(1, 5),
+    st.integers(1, 3),
+)
+@settings(max_examples=60, deadline=None)
+def test_whatever_was_compacted_when_the_pages_are_the_history(
+    puts: list[tuple[int, bool]], visits: list[int], limit: int, fold_max: int
+) -> None:
+    home, away = two_regions(page_size=2)
+    for n, (at, here) in enumerate(puts):
+        if n in visits:
+            compactor(home, away, fold_max=fold_max).compact(COUNTER)
+        home.put(delta(n, Lane(A if here else B, 0, COUNTER), at_ms=at * 1_000))
+    compactor(home, away, fold_max=fold_max).compact(COUNTER)
+    assert paged(reader(home), limit) == list(reader(home).history(COUNTER))
+
+
+def test_a_page_reads_little_of_a_long_history() -> None:
+    home, away = two_regions()
+    home.put(*(Delta(LANE, tokens.make(n, bytes(10)), 1) for n in range(2_000)))
+    compactor(home, away, fold_max=20).compact(COUNTER)
+    home.asked.clear()
+    middle = Position(tokens.make(1_000, bytes(10)), A)
+    assert len(reader(home, regions=(A,)).history_page(COUNTER, after=middle, limit=10).entries) == 10
+    assert len([request for request in home.asked if isinstance(request, Query)]) == 1
+    assert len([request for request in home.asked if isinstance(request, Get)]) == 2
+
+
+def test_a_segment_that_is_still_landing_is_waited_for() -> None:
+    class Landing(Region):
+        hidden = 2
+
+        def answer(self, request: Request, /) -> Any:
+            answer = super().answer(request)
+            if isinstance(request, Query) and request.pk == items.fold_pk(LANE) and self.hidden:
+                self.hidden -= 1
+                return type(answer)((), None)
+            return answer
+
+    table = Landing()
+    table.put(delta(1))
+    compactor(table, Region()).compact(COUNTER)
+    table.hidden = 2
+    assert [entry.change for entry in reader(table).history_page(COUNTER).entries] == [4]
+
+
+@pytest.mark.parametrize("after", [None, Position(token(0), A)])
+def test_a_region_without_the_newest_segment_says_so(after: Position | None) -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    compactor(home, away).compact(COUNTER)
+    home.copy_to(away, items.checkpoint_key(LANE))
+    with pytest.raises(NotYetReplicated):
+        reader(away, region=B).history_page(COUNTER, after=after)
+
+
+def test_a_page_that_takes_too_long_is_read_again_and_then_given_up() -> None:
+    class Slow(Region):
+        def answer(self, request: Request, /) -> Any:
+            self.now_ms += READ_MS
+            return super().answer(request)
+
+    table = Slow()
+    with pytest.raises(ReadTooSlow):
+        table.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
+    assert len([request for request in table.asked if isinstance(request, Get)]) == STARTS_MAX
+
+
+def test_too_many_strays_in_one_range_are_an_error_and_not_an_endless_read() -> None:
+    home, away = two_regions(page_size=1)
+    home.put(Delta(LANE, tokens.make(500_000, bytes(10)), 1))
+    compactor(home, away).compact(COUNTER)
+    home.put(*(Delta(LANE, tokens.make(n, bytes(10)), 1) for n in range(QUERIES_MAX)))
+    compactor(home, away, fold_max=1).compact(COUNTER)
+    with pytest.raises(HistoryTooLarge):
+        reader(home).history_page(COUNTER)
+    assert len(list(reader(home).history(COUNTER))) == QUERIES_MAX + 1
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1_001, True, 1.5, "5"])
+def test_a_limit_out_of_range_is_refused(limit: Any) -> None:
+    with pytest.raises(InvalidInput):
+        reader(Region()).history_page(COUNTER, limit=limit)

@@ -1,0 +1,528 @@
+"""The HTTP API: what is answered, and that what is answered is so."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from compactor import Compactor
+from ledger import Change, Ledger, errors
+from ledger.errors import LedgerError
+from ledger.memory import MemoryTable
+from ledger.requests import Get, GetMany, Put, PutMany, Query, Request
+from reader import Reader
+from service import observe
+from tests.service.http_client import SETTINGS, ULID, ULID_AT, Answer, Client
+
+COUNTER = "stock:85123A"
+AT = "2010-12-01T08:26:00Z"
+UUID7 = "01942138-3806-7abc-8def-0123456789ab"
+UUID4 = "9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d"
+
+
+def test_a_change_is_recorded_once_and_then_replayed() -> None:
+    client = Client()
+    first, second = client.add(-6), client.add(-6)
+    assert (first.status, second.status) == (201, 200)
+    assert "Idempotency-Hit" not in first.headers
+    assert second.headers["Idempotency-Hit"] == "true"
+    assert first.said | {"outcome": "replayed"} == second.said
+    assert first.said["at"] == ULID_AT
+    assert client.value() == -6
+
+
+def test_a_key_that_stands_for_another_change_is_a_conflict() -> None:
+    client = Client()
+    client.add(-6)
+    answer = client.add(-7)
+    assert (answer.status, answer.problem) == (409, "token-conflict")
+    assert client.value() == -6
+    assert client.metrics.metric_set[observe.DELTAS_CONFLICTING]["Value"] == [1.0]
+
+
+def test_a_request_and_a_message_with_the_same_key_and_time_are_one_change() -> None:
+    client = Client()
+    client.add(-6, "536365/1", at=AT)
+    at = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
+    (receipt,) = Ledger(SETTINGS, table=client.table).add_many([Change(COUNTER, -6, "536365/1", at)])
+    assert not isinstance(receipt, LedgerError)
+    assert receipt.outcome == "replayed"
+
+
+def test_any_key_will_do_with_its_time() -> None:
+    client = Client()
+    assert client.add(-6, "536365/1", at=AT).status == 201
+    assert client.add(-6, "536365/1", at="2010-12-01T09:26:00+01:00").status == 200
+    assert client.add(-6, '"536365/1"', at=AT).status == 200, "the IETF draft puts the key in quotes"
+    assert client.add(-6, r'"a \"b\" \\"', at=AT).status == 201
+    assert client.add(-6, r'a "b" \ '.strip(), at=AT).status == 200
+    assert client.value() == -12
+
+
+@pytest.mark.parametrize("key", [ULID, ULID.lower(), UUID7, UUID7.upper()])
+def test_a_ulid_and_a_uuidv7_carry_their_time(key: str) -> None:
+    client = Client()
+    assert client.add(1, key).status == 201
+    assert client.add(1, key.swapcase()).status == 200, "the same key in another spelling"
+    assert client.add(1, key, at=ULID_AT).status == 200, "the same time"
+    answer = client.add(1, key, at=AT)
+    assert (answer.status, answer.problem) == (422, "invalid-time")
+    assert client.value() == 1
+
+
+@pytest.mark.parametrize("key", [UUID4, "536365/1", "01JGGKGE064BG4X58772SZHBMI", "81JGGKGE064BG4X58772SZHBM0"])
+def test_a_key_without_a_time_needs_one(key: str) -> None:
+    answer = Client().add(1, key)
+    assert (answer.status, answer.problem) == (422, "invalid-time")
+    assert "needs at" in answer.said["detail"]
+
+
+def test_a_change_without_a_key_is_refused() -> None:
+    for key in (None, "", "  "):
+        answer = Client().add(1, key)
+        assert (answer.status, answer.problem) == (400, "idempotency-key-missing")
+    assert Client().add(1, '""').problem == "invalid-key"
+    assert Client().add(1, "\u00e9", at=AT).problem == "invalid-key"
+    assert Client().add(1, "k" * 1_025, at=AT).problem == "invalid-key"
+
+
+def test_a_fail_over_names_the_region_of_the_first_attempt() -> None:
+    client = Client()
+    assert client.add(1, region="us-east-1").said["region"] == "us-east-1"
+    assert Reader(SETTINGS, table=client.table).read(COUNTER).by_region == {"eu-west-1": 0, "us-east-1": 1}
+    answer = client.add(1, region="mars-north-1")
+    assert (answer.status, answer.problem) == (422, "invalid-request")
+
+
+@pytest.mark.parametrize(
+    "change", [1.0, 1.5, "1", True, None, [1], {}, 10**18 + 1, -(10**18) - 1, 10**37, 10**38 - 1, 10**400]
+)
+def test_a_change_that_is_no_whole_number_in_range_is_refused(change: object) -> None:
+    client = Client()
+    answer = client.add(change)
+    assert (answer.status, answer.problem) == (422, "invalid-request")
+    assert answer.said["errors"][0]["at"] == "body/change"
+    assert client.table.items == {}
+
+
+@pytest.mark.parametrize("change", [0, 10**18, -(10**18)])
+def test_the_largest_changes_are_recorded(change: int) -> None:
+    client = Client()
+    assert client.add(change).status == 201
+    assert client.value() == change
+    assert client.ask("GET", f"/counters/{COUNTER}").said["value"] == change
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "name"),
+    [
+        (b"", 400, "malformed-request"),
+        (b"  ", 400, "malformed-request"),
+        (b"{", 400, "malformed-request"),
+        (b"null", 400, "malformed-request"),
+        (b'[{"change": 1}]', 400, "malformed-request"),
+        (b'{"change": NaN}', 400, "malformed-request"),
+        (b'{"change": 1, "change": 2}', 400, "malformed-request"),
+        (b'{"change": ' + b"1" * 5_000 + b"}", 400, "malformed-request"),
+        (b"[" * 100_000, 400, "malformed-request"),
+        (b'{"change": "\xff"}', 400, "malformed-request"),
+        (b'{"change": 1}' + b" " * 1_048_576, 413, "body-too-large"),
+        (b" " * 3_000_000, 413, "body-too-large"),
+        (b"{}", 422, "invalid-request"),
+        (b'{"change": 1, "note": "x"}', 422, "invalid-request"),
+        (b'{"change": 1, "at": 1735724120070}', 422, "invalid-request"),
+        (b'{"change": 1, "at": "2025-01-01"}', 422, "invalid-request"),
+        (b'{"change": 1, "region": 7}', 422, "invalid-request"),
+    ],
+)
+def test_a_body_that_is_not_as_described_is_refused(body: bytes, status: int, name: str) -> None:
+    client = Client()
+    answer = client.ask("POST", f"/counters/{COUNTER}/deltas", body, {"Idempotency-Key": ULID})
+    assert (answer.status, answer.problem) == (status, name)
+    assert client.table.items == {}
+
+
+@pytest.mark.parametrize("at", ["2999-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59"])
+def test_a_time_out_of_range_is_refused(at: str) -> None:
+    answer = Client().add(1, "k", at=at)
+    assert (answer.status, answer.problem) == (422, "invalid-time")
+
+
+def test_a_ulid_from_the_future_is_refused() -> None:
+    answer = Client().add(1, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
+    assert (answer.status, answer.problem) == (422, "invalid-time")
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx"])
+def test_a_body_that_says_it_is_not_json_is_refused(media_type: str) -> None:
+    headers = {"Idempotency-Key": ULID, "Content-Type": media_type}
+    answer = Client().ask("POST", f"/counters/{COUNTER}/deltas", "change=1", headers)
+    assert (answer.status, answer.problem) == (415, "not-json")
+
+
+def test_a_body_in_base64_is_read_like_any_other() -> None:
+    client = Client()
+    headers = {"Idempotency-Key": ULID, "Content-Type": "application/json; charset=utf-8"}
+    body = base64.b64encode(b'{"change": 1}').decode()
+    encoded = event(f"/counters/{COUNTER}/deltas", "POST", headers) | {"body": body, "isBase64Encoded": True}
+    assert client.send(encoded).status == 201
+    assert client.send(encoded | {"body": "%"}).problem == "malformed-request"
+
+
+def event(path: str, method: str = "GET", headers: dict[str, str] | None = None, stage: str = "$default") -> Any:
+    """An event as AWS documents it, field by field."""
+    return {
+        "version": "2.0",
+        "routeKey": "$default",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": headers or {},
+        "requestContext": {
+            "accountId": "123456789012",
+            "apiId": "api-id",
+            "authorizer": {"iam": {"accessKey": "AKIA", "accountId": "111122223333", "userArn": "arn:aws:iam::x"}},
+            "domainName": "id.execute-api.eu-west-1.amazonaws.com",
+            "domainPrefix": "id",
+            "http": {
+                "method": method,
+                "path": path,
+                "protocol": "HTTP/1.1",
+                "sourceIp": "192.0.2.1",
+                "userAgent": "agent",
+            },
+            "requestId": "id",
+            "routeKey": "$default",
+            "stage": stage,
+            "time": "12/Mar/2020:19:03:58 +0000",
+            "timeEpoch": 1583348638390,
+        },
+        "isBase64Encoded": False,
+    }
+
+
+def test_a_stage_in_the_path_is_not_part_of_the_route() -> None:
+    assert Client().send(event(f"/dev/counters/{COUNTER}", stage="dev")).status == 200
+    assert Client().send(event(f"/counters/{COUNTER}", stage="dev")).status == 200, "a custom domain has no stage"
+
+
+@pytest.mark.parametrize(
+    ("in_path", "name"),
+    [
+        ("stock:85123A", "stock:85123A"),
+        ("stock%3A85123A", "stock:85123A"),
+        ("a/b", "a/b"),
+        ("a%2Fb", "a/b"),
+        ("a%23b", "a#b"),
+        ("a,b;c=d&e+f", "a,b;c=d&e+f"),
+        ("%22%3C%3E%5B%5C%5D%5E%60%7B%7C%7D~", '"<>[\\]^`{|}~'),
+        ("deltas", "deltas"),
+        ("x" * 256, "x" * 256),
+    ],
+)
+def test_a_name_in_the_path_is_the_decoded_one(in_path: str, name: str) -> None:
+    client = Client()
+    assert client.add(5, counter=in_path).said["counter"] == name
+    assert client.value(name) == 5
+    balance = client.ask("GET", f"/counters/{in_path}").said
+    assert (balance["counter"], balance["value"]) == (name, 5)
+    history = client.ask("GET", f"/counters/{in_path}/history").said
+    assert (history["counter"], len(history["entries"])) == (name, 1)
+
+
+@pytest.mark.parametrize(
+    "in_path",
+    [
+        "b%C3%BC",
+        "a%20b",
+        "a%25b",
+        "a%252Fb",
+        "a/../b",
+        "a//b",
+        "%2Fa",
+        "a%2F",
+        ".",
+        "%00",
+        "a%2Fhistory%2Fhistory",
+        "x" * 257,
+    ],
+)
+def test_a_name_that_cannot_be_told_in_a_path_is_refused(in_path: str) -> None:
+    client = Client()
+    for answer in (client.ask("GET", f"/counters/{in_path}/history"), client.add(1, counter=in_path)):
+        assert (answer.status, answer.problem) == (422, "invalid-counter")
+    assert client.table.items == {}
+
+
+@pytest.mark.parametrize("name", ["a%2Fb", "a/history", "x?y", "/", "a/../b", "100%", "a,b", "a+b"])
+def test_every_name_can_stand_in_the_body_and_in_the_query(name: str) -> None:
+    client = Client()
+    bulk = {"deltas": [{"counter": name, "change": 5, "idempotency_key": ULID}]}
+    assert client.ask("POST", "/deltas", bulk).said["results"][0]["status"] == 201
+    encoded = "".join(f"%{ord(letter):02X}" for letter in name)
+    assert client.ask("GET", f"/counters?counter={encoded}").said["value"] == 5
+    assert len(client.ask("GET", f"/history?counter={encoded}").said["entries"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "name", "allow"),
+    [
+        ("GET", "/", 404, "no-such-route", None),
+        ("GET", "/counter/x", 404, "no-such-route", None),
+        ("GET", "/try-it", 404, "no-such-route", None),
+        ("GET", "/counters/", 422, "invalid-counter", None),
+        ("DELETE", "/counters/x", 405, "method-not-allowed", "GET"),
+        ("PUT", "/counters/x/deltas", 405, "method-not-allowed", "POST"),
+        ("GET", "/counters/x/deltas", 405, "method-not-allowed", "POST"),
+        ("POST", "/counters/x", 405, "method-not-allowed", "GET"),
+        ("POST", "/counters/x/history", 405, "method-not-allowed", "GET"),
+        ("GET", "/deltas", 405, "method-not-allowed", "POST"),
+        ("HEAD", "/counters/x", 405, "method-not-allowed", "GET"),
+        ("OPTIONS", "/deltas", 405, "method-not-allowed", "POST"),
+    ],
+)
+def test_what_is_not_there_is_said_as_a_problem(
+    method: str, path: str, status: int, name: str, allow: str | None
+) -> None:
+    answer = Client().ask(method, path)
+    assert (answer.status, answer.problem, answer.headers.get("Allow")) == (status, name, allow)
+
+
+def test_a_balance_says_all_that_a_read_knows() -> None:
+    client = Client()
+    client.add(-6)
+    client.add(10, UUID7, region="us-east-1")
+    assert client.ask("GET", f"/counters/{COUNTER}").said == {
+        "counter": COUNTER,
+        "value": 4,
+        "count": 2,
+        "as_of": "2025-01-01T09:50:00.000Z",
+        "pending": 2,
+        "by_region": {"eu-west-1": -6, "us-east-1": 10},
+        "cached": False,
+    }
+
+
+def test_a_value_beyond_a_double_is_exact() -> None:
+    client = Client()
+    for n in range(3):
+        client.add(10**18 - n, f"key {n}", at=AT)
+    assert client.ask("GET", f"/counters/{COUNTER}").said["value"] == 3 * 10**18 - 3
+
+
+def test_max_age_allows_the_cache_and_its_absence_does_not() -> None:
+    client = Client()
+    client.ask("GET", f"/counters/{COUNTER}?max_age=5")
+    client.add(1)
+    cached = client.ask("GET", f"/counters/{COUNTER}?max_age=5").said
+    assert (cached["value"], cached["cached"]) == (0, True)
+    assert client.ask("GET", f"/counters/{COUNTER}").said["value"] == 1
+
+
+def test_consistent_decides_how_the_table_is_read() -> None:
+    class Table(MemoryTable):
+        asked: list[bool]
+
+        def answer(self, request: Request, /) -> Any:
+            if isinstance(request, GetMany):
+                self.asked.append(request.consistent)
+            return super().answer(request)
+
+    table = Table()
+    table.asked = []
+    client = Client(table)
+    for query in ("", "?consistent=true", "?consistent=false"):
+        assert client.ask("GET", f"/counters/{COUNTER}{query}").status == 200
+    assert table.asked == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "max_age=-1",
+        "max_age=nan",
+        "max_age=inf",
+        "max_age=1e10",
+        "max_age=soon",
+        "max_age=",
+        "max_age=1&max_age=2",
+        "consistent=maybe",
+    ],
+)
+def test_a_bad_parameter_of_a_read_is_refused(query: str) -> None:
+    answer = Client().ask("GET", f"/counters/{COUNTER}?{query}")
+    assert (answer.status, answer.problem) == (422, "invalid-request")
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "since=2010-12-01", "until=1735724120"])
+def test_a_bad_parameter_of_a_history_is_refused(query: str) -> None:
+    answer = Client().ask("GET", f"/counters/{COUNTER}/history?{query}")
+    assert (answer.status, answer.problem) == (422, "invalid-request")
+
+
+def pages(client: Client, query: str) -> list[list[int]]:
+    """The changes of every page."""
+    answers: list[Answer] = [client.ask("GET", f"/counters/{COUNTER}/history?{query}")]
+    while (following := answers[-1].said["next"]) is not None:
+        answers.append(client.ask("GET", f"/counters/{COUNTER}/history?{query}&cursor={following}"))
+    return [[entry["change"] for entry in answer.said["entries"]] for answer in answers]
+
+
+def test_the_history_comes_in_pages_also_while_it_is_compacted() -> None:
+    client = Client()
+    for n in range(7):
+        client.add(4**n, f"key {n}", at=f"2025-01-01T00:00:0{n}Z")
+        if n == 4:
+            tables = dict.fromkeys(SETTINGS.regions, client.table)
+            Compactor(SETTINGS, tables=tables, clock=client.clock).compact(COUNTER)
+    assert pages(client, "limit=3") == [[1, 4, 16], [64, 256, 1024], [4096]]
+    assert pages(client, "limit=7") == [[4**n for n in range(7)]]
+    between = "since=2025-01-01T00:00:02Z&until=2025-01-01T00:00:05Z&limit=2"
+    assert pages(client, between) == [[16, 64], [256]]
+    assert pages(client, "since=2025-01-02T00:00:00Z") == [[]]
+
+
+def cursor(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def test_a_cursor_of_another_history_is_refused() -> None:
+    client = Client()
+    for n in range(2):
+        client.add(1, f"key {n}", at=AT)
+    following = client.ask("GET", f"/counters/{COUNTER}/history?limit=1").said["next"]
+    for bad in (
+        "",
+        "x",
+        "%00",
+        "zz",
+        "A" * 300,
+        cursor("1.x.y.z"),
+        cursor(f"1.{'Z' * 26}.eu-west-1.5f5704d1"),
+        following[:-2],
+    ):
+        answer = client.ask("GET", f"/counters/{COUNTER}/history?cursor={bad}")
+        assert (answer.status, answer.problem) == (422, "invalid-cursor")
+    assert client.ask("GET", f"/counters/other/history?cursor={following}").problem == "invalid-cursor"
+
+
+def test_each_change_of_a_bulk_has_a_result_of_its_own() -> None:
+    client = Client()
+    client.add(1, ULID, counter="taken")
+    deltas: list[object] = [
+        {"counter": "c", "change": 1, "idempotency_key": ULID},
+        {"counter": "c", "change": 1, "idempotency_key": ULID},
+        {"counter": "taken", "change": 2, "idempotency_key": ULID},
+        {"counter": "c", "change": "1", "idempotency_key": ULID},
+        {"counter": "two words", "change": 1, "idempotency_key": ULID},
+        {"counter": "c", "change": 1, "idempotency_key": "no time"},
+        {"counter": "c", "change": 4, "idempotency_key": "b\u00fc", "at": AT, "region": "us-east-1"},
+        {"counter": "c", "change": 1, "idempotency_key": ULID, "region": "mars-north-1"},
+        "no object",
+    ]
+    answer = client.ask("POST", "/deltas", {"deltas": deltas})
+    assert answer.status == 200
+    results = answer.said["results"]
+    assert [result["status"] for result in results] == [201, 200, 409, 422, 422, 422, 201, 422, 422]
+    assert all((result["added"] is None) != (result["problem"] is None) for result in results)
+    assert [result["problem"]["status"] for result in results if result["problem"]] == [409] + [422] * 5
+    assert client.value("c") == 5
+
+
+def test_a_bulk_holds_one_to_a_hundred_changes() -> None:
+    client = Client()
+    delta = {"counter": "c", "change": 1, "at": AT}
+    hundred = [delta | {"idempotency_key": f"key {n}"} for n in range(100)]
+    assert {result["status"] for result in client.ask("POST", "/deltas", {"deltas": hundred}).said["results"]} == {201}
+    assert client.value("c") == 100
+    wrong: object
+    for wrong in ([], hundred + hundred[:1], None, {}, "x"):
+        answer = client.ask("POST", "/deltas", {"deltas": wrong})
+        assert (answer.status, answer.problem) == (422, "invalid-request")
+
+
+class Failing(MemoryTable):
+    """Answers every request of some kinds with an error."""
+
+    def __init__(self, error: Exception, *kinds: type) -> None:
+        super().__init__()
+        self.error, self.kinds = error, kinds
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, self.kinds):
+            if isinstance(request, PutMany):
+                return tuple(self.error for _ in request.items)
+            raise self.error
+        return super().answer(request)
+
+
+FAILURES: list[tuple[Exception, int, str]] = [
+    (errors.Throttled("no"), 429, "throttled"),
+    (errors.Unavailable("no"), 503, "unavailable"),
+    (errors.TransactionConflict("no"), 503, "unavailable"),
+    (errors.OutcomeUnknown("no"), 504, "outcome-unknown"),
+    (errors.NotAllowed("no"), 500, "misconfigured"),
+    (errors.TableMissing("no"), 500, "misconfigured"),
+    (RuntimeError("secret"), 500, "internal"),
+]
+
+
+@pytest.mark.parametrize(("error", "status", "name"), FAILURES)
+def test_a_failure_of_the_table_says_what_to_do_next(error: Exception, status: int, name: str) -> None:
+    client = Client(Failing(error, Put))
+    answer = client.add(123_454_321)
+    assert (answer.status, answer.problem) == (status, name)
+    assert ("Retry-After" in answer.headers) == (status in (429, 503, 504))
+    assert ("Nothing was written" in answer.said["detail"]) == (name not in ("internal", "outcome-unknown"))
+    assert "secret" not in answer.body
+    if name == "outcome-unknown":
+        assert "same idempotency key" in answer.said["detail"]
+        assert answer.said["region"] == "eu-west-1"
+
+
+@pytest.mark.parametrize(("error", "status", "name"), FAILURES[:6])
+def test_a_failure_of_one_change_of_a_bulk_is_its_result(error: Exception, status: int, name: str) -> None:
+    delta = {"counter": "c", "change": 1, "idempotency_key": ULID}
+    (result,) = Client(Failing(error, PutMany)).ask("POST", "/deltas", {"deltas": [delta]}).said["results"]
+    assert result["status"] == status
+    assert result["problem"]["type"].endswith(name)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "name"),
+    [
+        (errors.Throttled("no"), 429, "throttled"),
+        (errors.ReadTooSlow("no"), 503, "unavailable"),
+        (errors.NotYetReplicated("no"), 503, "not-yet-replicated"),
+        (errors.HistoryTooLarge("no"), 422, "history-too-large"),
+        (errors.DamagedItem("pk", "sk", "why"), 500, "damaged"),
+    ],
+)
+def test_a_failure_of_a_read_says_what_to_do_next(error: Exception, status: int, name: str) -> None:
+    client = Client(Failing(error, Get, GetMany, Query))
+    for path in (f"/counters/{COUNTER}", f"/counters/{COUNTER}/history"):
+        answer = client.ask("GET", path)
+        assert (answer.status, answer.problem) == (status, name)
+
+
+def test_no_line_above_debug_names_an_amount() -> None:
+    for error in (None, *(error for error, _, _ in FAILURES)):
+        client = Client(Failing(error, Put, PutMany) if error else None)
+        client.add(123_454_321)
+        client.add(123_454_320)
+        client.add("123454321")
+        client.ask("POST", "/deltas", {"deltas": [{"counter": "c", "change": "123454321", "idempotency_key": ULID}]})
+        assert "12345432" not in client.lines.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
+def test_the_page_to_try_it_is_there_only_when_asked_for_and_needs_no_other_host() -> None:
+    answer = Client(try_it=True).ask("GET", "/try-it")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "text/html"
+    assert 'src="http' not in answer.body.replace("'", '"')
+    assert len(answer.body) < 5_000_000, "Lambda answers 6 MB at most"
+    assert json.loads(Client(try_it=True).ask("GET", "/try-it?format=json").body)["openapi"].startswith("3.1")

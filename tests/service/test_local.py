@@ -1,0 +1,64 @@
+"""The API on this computer: real HTTP, and the events it makes of it."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import threading
+from collections.abc import Iterator
+
+import pytest
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics
+
+from service.api import openapi
+from service.api.gate import BODY_BYTES_MAX
+from service.api.local import HOST, event_of, serve
+from service.observe import Watch
+from tests.service.http_client import ULID
+
+
+@pytest.fixture
+def connection() -> Iterator[http.client.HTTPConnection]:
+    watch = Watch(Logger(service="local", stream=io.StringIO()), EphemeralMetrics(namespace="Ledger", service="test"))
+    server = serve(openapi.in_memory(watch=watch), port=0)
+    assert server.server_address[0] == "127.0.0.1"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    connection = http.client.HTTPConnection(HOST, server.server_port, timeout=10)
+    yield connection
+    connection.close()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_change_is_added_and_read_over_http(connection: http.client.HTTPConnection) -> None:
+    headers = {"Idempotency-Key": ULID, "Content-Type": "application/json"}
+    for status in (201, 200):
+        connection.request("POST", "/counters/stock%3A85123A/deltas", b'{"change": -6}', headers)
+        answer = connection.getresponse()
+        assert (answer.status, json.loads(answer.read())["counter"]) == (status, "stock:85123A")
+    connection.request("GET", "/counters/stock:85123A?max_age=0&consistent=true")
+    assert json.loads(connection.getresponse().read())["value"] == -6
+
+
+def test_a_body_that_is_too_large_is_a_problem_over_http_too(connection: http.client.HTTPConnection) -> None:
+    connection.request("POST", "/deltas", b" " * (BODY_BYTES_MAX + 1))
+    answer = connection.getresponse()
+    assert (answer.status, answer.headers["Content-Type"]) == (413, "application/problem+json")
+
+
+def test_an_unknown_method_is_a_problem(connection: http.client.HTTPConnection) -> None:
+    connection.request("BREW", "/counters/c")
+    assert connection.getresponse().status == 405
+
+
+def test_the_event_is_that_of_api_gateway() -> None:
+    event = event_of("GET", "/counters/a%2Fb%3Fc?x=1&x=2&y=%20", {"Accept": "*/*"}, None)
+    assert event["rawPath"] == event["requestContext"]["http"]["path"] == "/counters/a/b"
+    assert event["rawQueryString"] == "x=1&x=2&y=%20"
+    assert event["queryStringParameters"] == {"x": "1,2", "y": " "}
+    assert event["headers"] == {"accept": "*/*"}
+    assert event_of("POST", "/", {}, b"\xff")["isBase64Encoded"] is True
