@@ -12,10 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ledger.message import dumps
-
 from demo.events import Event
 from e2e.deployed import REGIONS
+from ledger.message import dumps
 from ledger.values import Change
 
 BY_HTTP, AGAIN, AGAIN_ELSEWHERE = 0.4, 0.2, 0.5
