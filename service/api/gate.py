@@ -16,6 +16,7 @@ from service.api.keys import key_of_header
 from service.api.paths import PREFIX, routed
 from service.api.problems import NOT_WRITTEN, Problem
 
+JSON = "application/json"
 BODY_BYTES_MAX = 1_048_576
 """A hundred of the largest deltas, written in the longest way, are smaller."""
 
@@ -33,8 +34,10 @@ def admitted(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> dict[str,
         body = _text(event, headers)
         if path.startswith(PREFIX):
             key_of_header(headers.get("idempotency-key"))
+        headers["content-type"] = JSON  # Powertools knows this spelling only
     context = {**context, "stage": "$default"}
-    return {**event, "rawPath": path, "requestContext": context, "body": body, "isBase64Encoded": False}
+    routable = {"rawPath": path, "requestContext": context, "headers": headers, "body": body, "isBase64Encoded": False}
+    return {**event, **routable}
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -49,9 +52,9 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def _text(event: Mapping[str, Any], headers: Mapping[str, str]) -> str:
-    media_type = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if media_type != "application/json":
-        raise Problem("not-json", f"Send Content-Type: application/json. {NOT_WRITTEN}")
+    media_type = headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if media_type != JSON:
+        raise Problem("not-json", f"Send Content-Type: {JSON}. {NOT_WRITTEN}")
     body = event.get("body") or ""
     if len(body) > 2 * BODY_BYTES_MAX:
         raise _too_large()

@@ -164,6 +164,14 @@ def test_a_body_that_says_it_is_not_json_is_refused(media_type: str) -> None:
     assert (answer.status, answer.problem) == (415, "not-json")
 
 
+@pytest.mark.parametrize(
+    "media_type", ["application/json", "Application/JSON", "application/json;charset=UTF-8", " application/json "]
+)
+def test_json_is_json_in_every_spelling(media_type: str) -> None:
+    headers = {"idempotency-key": ULID, "CONTENT-TYPE": media_type}
+    assert Client().ask("POST", f"/counters/{COUNTER}/deltas", '{"change": 1}', headers).status == 201
+
+
 def test_a_body_in_base64_is_read_like_any_other() -> None:
     client = Client()
     headers = {"Idempotency-Key": ULID, "Content-Type": "application/json; charset=utf-8"}

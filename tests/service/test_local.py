@@ -5,8 +5,12 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from aws_lambda_powertools import Logger
@@ -17,6 +21,8 @@ from service.api.gate import BODY_BYTES_MAX
 from service.api.local import HOST, event_of, serve
 from service.observe import Watch
 from tests.service.http_client import ULID
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -62,3 +68,21 @@ def test_the_event_is_that_of_api_gateway() -> None:
     assert event["queryStringParameters"] == {"x": "1,2", "y": " "}
     assert event["headers"] == {"accept": "*/*"}
     assert event_of("POST", "/", {}, b"\xff")["isBase64Encoded"] is True
+
+
+def test_the_entry_point_starts_from_the_environment_and_asks_no_table_before_a_request() -> None:
+    code = (
+        "import json, sys\n"
+        "from service.api.main import handler\n"
+        "from service.api.local import event_of\n"
+        "from tests.service.lambda_context import Context\n"
+        "for target in ('/nowhere', '/try-it?format=json'):\n"
+        "    print(handler(event_of('GET', target, {}, None), Context())['statusCode'])\n"
+        "print('moto' in sys.modules)"
+    )
+    environ = {"PATH": os.environ["PATH"], "LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"}
+    for stage, status in (({"LEDGER_STAGE": "dev"}, "200"), ({"LEDGER_STAGE": "production"}, "404"), ({}, "404")):
+        run = subprocess.run(
+            [sys.executable, "-c", code], env=environ | stage, cwd=ROOT, capture_output=True, text=True
+        )
+        assert run.stdout.split() == ["404", status, "False"], run.stderr
