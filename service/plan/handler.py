@@ -37,8 +37,8 @@ class Planned:
     taken: int = 0
 
 
-def due_marks(region: str) -> Generator[Any, Any, list[Mark]]:
-    """The marks that are due, the longest waiting first, at most LANES_MAX."""
+def due_marks(region: str, most: int = LANES_MAX) -> Generator[Any, Any, list[Mark]]:
+    """The marks that are due, the longest waiting first, at most so many; of the others it keeps few in memory."""
     now: Instant = yield Now()
     due: list[Mark] = []
     for pk in buckets_of(region):
@@ -47,16 +47,16 @@ def due_marks(region: str) -> Generator[Any, Any, list[Mark]]:
             page: Page = yield Query(pk, after, consistent=False)
             marks = (mark_of(item) for item in page.items)
             due += (mark for mark in marks if mark is not None and mark.is_due(now.wall_ms))
-            if len(due) > 2 * LANES_MAX:
-                due = _longest_waiting(due)
+            if len(due) > 2 * most:
+                due = _longest_waiting(due, most)
             if page.last is None:
                 break
             after = page.last
-    return _longest_waiting(due)
+    return _longest_waiting(due, most)
 
 
-def _longest_waiting(marks: list[Mark]) -> list[Mark]:
-    return nsmallest(LANES_MAX, marks, key=lambda mark: mark.wake_ms)
+def _longest_waiting(marks: list[Mark], most: int) -> list[Mark]:
+    return nsmallest(most, marks, key=lambda mark: mark.wake_ms)
 
 
 def send_due(marks: Sequence[Mark], stop: Callable[[], bool]) -> Generator[Any, Any, Planned]:

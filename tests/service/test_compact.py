@@ -1,0 +1,329 @@
+"""The worker: what a visit does to its lane's mark, what fails a message, what is told."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from compactor.left import Left
+from compactor.report import Tally
+from ledger import items
+from ledger.errors import OutcomeUnknown, Throttled, Unavailable
+from ledger.requests import Get, Put, Query, Transact
+from ledger.values import Checkpoint, Delta, Lane
+from service import observe
+from service.compact.handler import Worker
+from service.compact.visit import CLEAN_AFTER_MS, COMMITS_OF_VISIT, DAMAGED_MS, next_visit
+from service.marks import LEASE_MS, QUIET_MS, Claim, Mark, Touch, key_of
+from tests.service.support import Service, never, sqs, work
+from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token, two_regions, value
+
+NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
+
+
+class Shop(Service):
+    """A home Region with another beside it, and a worker."""
+
+    def __init__(self, table: Region | None = None, **changed: Any) -> None:
+        home, self.away = two_regions()
+        home = table or home
+        home.peers, self.away.peers = {A: home, B: self.away}, {A: home, B: self.away}
+        super().__init__(home)
+        self.worker = Worker(settings(**changed), self.world, self.told, self.told)  # type: ignore[arg-type]
+
+    def plan(self, lane: Lane = LANE) -> str:
+        """Touch and claim the lane, as if its last delta came a while ago; the message."""
+        self.world.answer(Touch(lane, self.table.now_ms - QUIET_MS - 1, self.table.now_ms - 7_000))
+        self.world.answer(Claim(self.mark(lane), self.table.now_ms + LEASE_MS))
+        return work(lane, planned=True)
+
+    def visit(self, *bodies: str, stop: Callable[[], bool] = never) -> Any:
+        return self.worker(sqs(*bodies), stop)
+
+    def mark(self, lane: Lane = LANE) -> Mark:
+        mark = self.marks.mark(lane)
+        assert mark is not None
+        return mark
+
+
+def test_a_lane_is_folded_then_noted_then_cleaned_and_then_its_mark_is_gone() -> None:
+    shop = Shop()
+    shop.table.put(delta(1), delta(2))
+    folded_ms = shop.table.now_ms
+    assert shop.visit(shop.plan()) == NOTHING
+    assert shop.mark() == Mark(LANE, next_ms=folded_ms + KEEP_MS + CLEAN_AFTER_MS, touched_ms=folded_ms - QUIET_MS - 1)
+    assert shop.told.metrics[observe.CLEANS_POSTPONED] == 1
+    shop.table.copy_to(shop.away)
+    for _ in range(2):
+        assert shop.table.items.keys() >= {items.delta_key(delta(1)), items.delta_key(delta(2))}
+        shop.table.now_ms = shop.mark().wake_ms
+        shop.world.answer(Claim(shop.mark(), shop.table.now_ms + LEASE_MS))
+        shop.visit(work(LANE, planned=True))
+    assert shop.marks.mark(LANE) is None
+    assert items.delta_key(delta(1)) not in shop.table.items
+    assert value(shop.table) == {1, 2}
+    told = shop.told.metrics
+    assert (told[observe.DELTAS_FOLDED], told[observe.DELTAS_CLEANED], told[observe.LANES_VISITED]) == (2, 2, 3)
+    assert told[observe.TAIL_DELTAS] == 2
+
+
+def test_the_time_a_lane_was_due_is_its_fold_lag() -> None:
+    shop = Shop()
+    shop.table.put(delta(1))
+    shop.visit(shop.plan())
+    assert shop.told.metrics[observe.FOLD_LAG_MS] == 7_000
+
+
+def test_a_cold_lane_has_its_mark_removed_at_the_first_visit() -> None:
+    shop = Shop(fold_min=2)
+    shop.table.put(delta(1))
+    shop.visit(shop.plan())
+    assert shop.marks.mark(LANE) is None
+
+
+def test_a_mark_touched_lately_stays_and_is_due_soon() -> None:
+    shop = Shop(fold_min=2)
+    shop.world.answer(Touch(LANE, NOW_MS - QUIET_MS, NOW_MS))
+    shop.visit(work(LANE))
+    assert shop.mark() == Mark(LANE, due_ms=NOW_MS + QUIET_MS, touched_ms=NOW_MS - QUIET_MS)
+
+
+def test_a_mark_touched_during_the_visit_stays_and_is_due_soon() -> None:
+    class Busy(Region):
+        """A delta comes, and is marked, when the visit has looked at what is left."""
+
+        shop: Shop
+
+        def answer(self, request: Any, /) -> Any:
+            answer = super().answer(request)
+            if request == Query(items.delta_pk(LANE), None, None, 2):
+                self.put(delta(9, at_ms=self.now_ms))
+                self.shop.world.answer(Touch(LANE, self.now_ms, self.now_ms + LATENESS_MS))
+            return answer
+
+    table = Busy()
+    shop = table.shop = Shop(table, fold_min=2)
+    message = shop.plan()
+    shop.visit(message)
+    assert shop.mark() == Mark(LANE, due_ms=NOW_MS + QUIET_MS, touched_ms=NOW_MS)
+
+
+def test_a_lane_with_a_young_tail_is_visited_when_it_may_be_folded() -> None:
+    shop = Shop(fold_min=2)
+    shop.table.put(delta(1, at_ms=NOW_MS - 5_000), delta(2, at_ms=NOW_MS - 4_000), delta(3, at_ms=NOW_MS))
+    shop.visit(shop.plan())
+    assert shop.mark().wake_ms == NOW_MS - 4_000 + LATENESS_MS
+
+
+def test_a_huge_backlog_takes_turns_with_other_lanes() -> None:
+    shop = Shop(fold_max=1)
+    other = Lane(A, 0, "other")
+    shop.table.put(*map(delta, range(COMMITS_OF_VISIT + 3)), delta(1, other))
+    bodies = shop.plan(), shop.plan(other)
+    shop.visit(*bodies)
+    assert shop.told.metrics[observe.DELTAS_FOLDED] == COMMITS_OF_VISIT + 1
+    assert shop.mark().wake_ms == NOW_MS
+    assert shop.mark(other).wake_ms > NOW_MS
+    shop.visit(work(LANE))
+    assert value(shop.table) == set(range(COMMITS_OF_VISIT + 3))
+    assert shop.mark().wake_ms > NOW_MS
+
+
+def test_a_visit_stops_between_two_requests_when_time_is_short_and_keeps_what_it_committed() -> None:
+    shop = Shop(fold_max=1)
+    shop.table.put(*map(delta, range(6)))
+    commits = 0
+
+    def stop() -> bool:
+        return sum(isinstance(request, Transact) for request in shop.table.asked) >= 2
+
+    assert shop.visit(shop.plan(), stop=stop) == NOTHING
+    commits = sum(isinstance(request, Transact) for request in shop.table.asked)
+    assert (commits, shop.told.metrics[observe.DELTAS_FOLDED]) == (2, 2)
+    assert shop.mark().wake_ms <= NOW_MS
+    assert shop.mark().held_ms is None
+    assert value(shop.table) == set(range(6))
+
+
+def test_a_lane_that_time_does_not_reach_is_due_at_once_and_its_message_is_done_with() -> None:
+    shop = Shop()
+    shop.table.put(delta(1))
+    assert shop.visit(shop.plan(), stop=lambda: True) == NOTHING
+    assert shop.mark().is_due(NOW_MS)
+    assert shop.told.metrics[observe.DELTAS_FOLDED] == 0
+
+
+def test_a_second_message_for_the_same_claim_does_nothing() -> None:
+    shop = Shop()
+    shop.table.put(delta(1))
+    message = shop.plan()
+    shop.visit(message)
+    shop.table.asked.clear()
+    assert shop.visit(message) == NOTHING
+    assert shop.table.asked == [Get(key_of(LANE))]
+    assert shop.told.metrics[observe.LANES_VISITED] == 1
+
+
+def test_a_message_sent_by_hand_is_served_without_a_mark() -> None:
+    shop = Shop()
+    shop.table.put(delta(1))
+    shop.visit(work(LANE))
+    assert value(shop.table) == {1}
+    assert shop.mark().wake_ms == NOW_MS + KEEP_MS + CLEAN_AFTER_MS
+
+
+class Contended(Region):
+    """Another compactor always wins; or the transaction fails."""
+
+    raises: Exception | None = None
+
+    def answer(self, request: Any, /) -> Any:
+        if isinstance(request, Transact):
+            self.asked.append(request)
+            if self.raises:
+                raise self.raises
+            return False
+        return super().answer(request)
+
+
+def test_a_visit_that_gave_up_is_a_success_and_the_lane_is_due_again() -> None:
+    shop = Shop(Contended())
+    shop.table.put(delta(1))
+    assert shop.visit(shop.plan()) == NOTHING
+    assert shop.told.metrics[observe.LANES_GAVE_UP] == 1
+    assert shop.mark().is_due(NOW_MS)
+
+
+@pytest.mark.parametrize("error", [Throttled("a"), Unavailable("b"), OutcomeUnknown("c")])
+def test_a_failure_of_the_table_fails_the_message_and_leaves_the_mark_to_the_lease(error: Exception) -> None:
+    table = Contended()
+    table.raises = error
+    shop = Shop(table)
+    shop.table.put(delta(1))
+    message = shop.plan()
+    before = shop.mark()
+    assert shop.visit(message, work(Lane(A, 0, "other"))) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+    assert shop.mark() == before
+    table.raises = None
+    table.__class__ = Region  # the table works again
+    assert shop.visit(message) == NOTHING
+    assert value(shop.table) == {1}
+
+
+def damaged() -> Shop:
+    shop = Shop()
+    checkpoint = Checkpoint(LANE, 1, 1, token(5), 1, token(5), 0)  # its segment is missing, since long
+    shop.table.store([items.checkpoint_item(checkpoint)])
+    return shop
+
+
+def test_a_damaged_lane_fails_its_message_every_time_and_is_left_alone_for_a_while() -> None:
+    shop = damaged()
+    message = shop.plan()
+    for receives in (1, 2, 3):
+        assert shop.visit(message) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+        assert shop.told.metrics[observe.LANES_DAMAGED] == receives
+    shop.world.answer(Touch(LANE, NOW_MS, NOW_MS))
+    assert not shop.mark().is_due(NOW_MS + DAMAGED_MS - 1)
+    assert shop.mark().is_due(NOW_MS + DAMAGED_MS)
+
+
+def test_a_damaged_delta_is_told_by_its_key_and_without_its_amount() -> None:
+    shop = Shop()
+    shop.table.store([{"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": token(1)}, "change": {"N": "271828.5"}}])
+    assert shop.visit(shop.plan())["batchItemFailures"]
+    assert token(1) in shop.told.shown("error")
+    assert "271828" not in shop.told.shown("info", "warning", "error")
+
+
+@pytest.mark.parametrize("body", ["", "not JSON", "{}", work(Lane(B, 0, "x")), "[1]"])
+def test_a_message_that_nobody_can_read_fails_alone(body: str) -> None:
+    shop = Shop()
+    shop.table.put(delta(1))
+    assert shop.visit(body, work(LANE)) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+    assert value(shop.table) == {1}
+
+
+def test_a_batch_of_poison_fails_message_by_message() -> None:
+    shop = Shop()
+    assert len(shop.visit("x", "y", "z")["batchItemFailures"]) == 3
+
+
+def test_a_defect_fails_the_message_and_is_told() -> None:
+    class Broken(Region):
+        def answer(self, request: Any, /) -> Any:
+            if isinstance(request, Query):
+                raise ZeroDivisionError
+            return super().answer(request)
+
+    shop = Shop(Broken())
+    assert shop.visit(work(LANE))["batchItemFailures"]
+    assert "ZeroDivisionError" in shop.told.shown("error")
+
+
+def test_deltas_listed_with_another_change_are_told_and_their_lane_is_not_visited_without_end() -> None:
+    shop = Shop()
+    shop.table.put(delta(1))
+    shop.visit(work(LANE))
+    shop.table.copy_to(shop.away)
+    shop.visit(work(LANE))
+    shop.table.store([items.delta_item(Delta(LANE, token(1), 5))])
+    shop.table.now_ms += KEEP_MS + CLEAN_AFTER_MS
+    shop.visit(work(LANE))
+    assert shop.told.metrics[observe.DELTAS_CONFLICTING] == 1
+    assert shop.mark().wake_ms == shop.table.now_ms + KEEP_MS + CLEAN_AFTER_MS
+
+
+def test_verify_tells_the_differences_and_writes_nothing() -> None:
+    shop = Shop()
+    shop.table.put(delta(1))
+    shop.visit(work(LANE))
+    item = dict(shop.table.items[items.checkpoint_key(LANE)])
+    assert shop.visit(work(LANE, verify=True)) == NOTHING
+    assert shop.told.metrics[observe.VERIFY_DIFFERENCES] == 0
+    shop.table.store([item | {"total": {"N": "31415"}, "count": {"N": "31415"}}])
+    before = dict(shop.table.items)
+    assert shop.visit(work(LANE, verify=True)) == NOTHING
+    assert shop.told.metrics[observe.VERIFY_DIFFERENCES] == 2
+    assert "31415" not in shop.told.shown("info", "warning", "error")
+    assert "31415" in shop.told.shown("debug")
+    assert shop.table.items == before
+    assert not [request for request in shop.table.asked if isinstance(request, Put)]
+
+
+def test_a_verify_that_has_no_time_is_left_to_another_pass() -> None:
+    shop = Shop()
+    assert shop.visit(work(LANE, verify=True), stop=lambda: True) == NOTHING
+    assert observe.VERIFY_DIFFERENCES not in shop.told.metrics
+
+
+def test_no_amount_is_logged() -> None:
+    shop = Shop()
+    shop.table.put(delta(12), delta(13))
+    shop.visit(shop.plan())
+    assert not [n for n in (4**12, 4**13, 4**12 + 4**13) if str(n) in shop.told.shown("info", "warning", "error")]
+
+
+SOON, KEPT = NOW_MS + 1, KEEP_MS + CLEAN_AFTER_MS
+
+
+@pytest.mark.parametrize(
+    ("found", "unsettled", "clean", "expected"),
+    [
+        (Left(), False, True, None),
+        (Left(tail=31), False, True, None),
+        (Left(), True, True, NOW_MS),
+        (Left(32, SOON), False, True, SOON),
+        (Left(32, NOW_MS - 5), False, True, NOW_MS),
+        (Left(below=True), False, True, NOW_MS + KEPT),
+        (Left(below=True), False, False, None),
+        (Left(below=True, noted_ms=NOW_MS - 9), False, True, NOW_MS - 9 + KEPT),
+        (Left(below=True, noted_ms=NOW_MS - KEPT), False, True, NOW_MS + KEPT),
+        (Left(32, SOON, True), False, True, SOON),
+        (Left(32, NOW_MS + 2 * KEPT, True), False, True, NOW_MS + KEPT),
+    ],
+)
+def test_the_next_visit_is_when_there_is_something_to_do(
+    found: Left, unsettled: bool, clean: bool, expected: int | None
+) -> None:
+    assert next_visit(found, Tally(unsettled=unsettled), settings(clean=clean), NOW_MS) == expected

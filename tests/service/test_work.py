@@ -1,0 +1,145 @@
+"""The messages of the work queue, and what answers requests."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from ledger.errors import OutcomeUnknown, Throttled
+from ledger.requests import Get
+from ledger.values import Lane
+from service.marks import key_of
+from service.work import InvalidWork, Send, Work, WorkQueue
+from service.world import OutOfTime, chunks, until
+from tests.service.support import Service
+from tests.support import LANE, A, B, Region
+
+
+@pytest.mark.parametrize("work", [Work(LANE), Work(LANE, verify=True), Work(Lane(A, 7, "a#0#b"), planned=True)])
+def test_a_message_comes_back(work: Work) -> None:
+    assert Work.from_json(work.to_json(), A) == work
+
+
+def test_a_message_may_name_a_lane_alone_and_have_further_fields() -> None:
+    assert Work.from_json(f'{{"lane": "{LANE}", "note": 1}}', A) == Work(LANE)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "x",
+        "null",
+        "[]",
+        '"lane"',
+        "{}",
+        '{"lane": null}',
+        '{"lane": 5}',
+        '{"lane": "eu-west-1#0"}',
+        '{"lane": "eu-west-1#01#a"}',
+        '{"lane": "eu-west-1#0#a b"}',
+        '{"lane": "eu-west-1#0#a", "verify": 1}',
+        '{"lane": "eu-west-1#0#a", "planned": "yes"}',
+        "[" * 100_000,
+    ],
+)
+def test_a_message_that_names_no_lane_is_refused(body: str) -> None:
+    with pytest.raises(InvalidWork):
+        Work.from_json(body, A)
+
+
+def test_a_lane_of_another_region_is_refused() -> None:
+    with pytest.raises(InvalidWork, match=B):
+        Work.from_json(Work(Lane(B, 0, "a")).to_json(), A)
+
+
+class Sqs:
+    """Puts what does not name a lane it refuses; or fails."""
+
+    def __init__(self, refuses: str = "nothing", failure: Exception | None = None) -> None:
+        self.refuses, self.failure = refuses, failure
+        self.batches: list[Any] = []
+
+    def send_message_batch(self, **given: Any) -> Any:
+        self.batches.append(given)
+        if self.failure:
+            raise self.failure
+        put = [each["Id"] for each in given["Entries"] if self.refuses not in each["MessageBody"]]
+        return {"Successful": [{"Id": each} for each in put], "Failed": []}
+
+
+def test_messages_are_put_in_one_batch_and_the_refused_are_told() -> None:
+    sqs = Sqs(refuses="bad")
+    good, bad = Work(LANE), Work(Lane(A, 0, "bad"))
+    assert WorkQueue("url", sqs).answer(Send((bad, good))) == (bad,)
+    assert [each["MessageBody"] for each in sqs.batches[0]["Entries"]] == [bad.to_json(), good.to_json()]
+    assert sqs.batches[0]["QueueUrl"] == "url"
+
+
+def test_nothing_to_put_asks_nothing() -> None:
+    sqs = Sqs()
+    assert WorkQueue("url", sqs).answer(Send(())) == ()
+    assert sqs.batches == []
+
+
+def test_a_queue_that_does_not_answer_is_one_of_our_errors() -> None:
+    with pytest.raises(OutcomeUnknown):
+        WorkQueue("url", Sqs(failure=EndpointConnectionError(endpoint_url="x"))).answer(Send((Work(LANE),)))
+
+
+# -- what answers requests ---------------------------------------------------------------------------------------------
+
+
+def asks(*times: int) -> Any:
+    """A program that asks so often, and takes a failure for an answer."""
+    answers = []
+    for n in times:
+        try:
+            answers.append((yield n))
+        except Throttled:
+            answers.append("throttled")
+    return answers
+
+
+def test_a_program_goes_on_until_its_time_is_up() -> None:
+    asked = 0
+
+    def stop() -> bool:
+        return asked >= 2
+
+    program = until(asks(1, 2, 3), stop)
+    assert next(program) == 1
+    asked = 1
+    assert program.send("a") == 2
+    asked = 2
+    with pytest.raises(OutOfTime):
+        program.send("b")
+
+
+def test_a_program_whose_time_is_not_up_is_as_it_was() -> None:
+    program = until(asks(1, 2), lambda: False)
+    next(program)
+    program.throw(Throttled("too fast"))
+    with pytest.raises(StopIteration) as ended:
+        program.send("b")
+    assert ended.value.value == ["throttled", "b"]
+
+
+def test_programs_run_at_once_give_their_results_in_order_and_an_error_in_its_place() -> None:
+    class Throttling(Region):
+        def answer(self, request: Any, /) -> Any:
+            if request == Get(key_of(LANE)):
+                raise Throttled("too fast")
+            return super().answer(request)
+
+    def get(lane: Lane) -> Any:
+        return (yield Get(key_of(lane)))
+
+    world = Service(Throttling()).world
+    answers = world.run_each(get(lane) for lane in (Lane(A, 0, "a"), LANE, Lane(A, 0, "b")))
+    assert [type(answer) for answer in answers] == [type(None), Throttled, type(None)]
+
+
+def test_chunks_keep_the_order_and_lose_nothing() -> None:
+    assert chunks([1, 2, 3, 4, 5], 2) == [[1, 2], [3, 4], [5]]
+    assert chunks([], 2) == []
