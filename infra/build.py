@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -43,15 +43,20 @@ def build(target: str) -> Path:
     """Makes `build/lambda/<target>.zip` and answers its path. Raises BuildFailed."""
     dependencies = _dependencies(target)
     path = BUILD / f"{target}.zip"
+    write(path, [*_own_files(), *_dependency_files(dependencies)])
+    return path
+
+
+def write(path: Path, files: Iterable[tuple[str, Path]]) -> None:
+    """Writes a zip of files under their names; whole, or not at all."""
     partial = path.with_suffix(".partial")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, file in sorted([*_own_files(), *_dependency_files(dependencies)]):
+        for name, file in sorted(files):
             entry = zipfile.ZipInfo(name, TIME)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = MODE << 16
             archive.writestr(entry, file.read_bytes())
     partial.replace(path)
-    return path
 
 
 def sizes(path: Path) -> str:
@@ -101,11 +106,12 @@ def _own_files() -> Iterator[tuple[str, Path]]:
 def _dependency_files(directory: Path) -> Iterator[tuple[str, Path]]:
     for file in directory.rglob("*"):
         path = file.relative_to(directory)
-        if file.is_file() and not _is_skipped(path):
+        if file.is_file() and not is_skipped(path):
             yield path.as_posix(), file
 
 
-def _is_skipped(path: Path) -> bool:
+def is_skipped(path: Path) -> bool:
+    """Whether a dependency's file stays out of the zip."""
     if path.name.endswith(SKIPPED_SUFFIXES) or path.name in SKIPPED_NAMES or path.parts[0] == "bin":
         return True
     if path.parts[:2] == ("botocore", "data") and len(path.parts) > 3:  # data/<service>/<version>/<file>

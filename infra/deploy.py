@@ -73,17 +73,20 @@ def package(
     stage: Stage = "dev", regions: Regions = "eu-west-1 us-east-1", name: Name = "ledger", params: Params = ""
 ) -> None:
     """Build the zip, package every Region without calling AWS, and check all templates."""
-    deployment = _deployment(name, stage, regions, params)
+    target = deployment(name, stage, regions, params)
     framework.check_tools()
     artifact = build("lambda")
     say(sizes(artifact))
-    framework.lint(ROOT / "infra" / "table.yml", deployment.regions[0])
-    for region in deployment.regions:
-        given = deployment.params_of(region, str(artifact.relative_to(ROOT)))
-        framework.lint(framework.package(stage, region, given), region)
-    if subprocess.run([sys.executable, "-m", "pytest", "-q", "tests/infra"], cwd=ROOT, check=False).returncode != 0:
+    framework.lint(ROOT / "infra" / "table.yml", target.regions[0])
+    templates = []
+    for region in target.regions:
+        templates.append(framework.package(stage, region, target.params_of(region, str(artifact.relative_to(ROOT)))))
+        framework.lint(templates[-1], region)
+    environment = {**os.environ, "LEDGER_PACKAGED": os.pathsep.join(map(str, templates))}
+    rules = [sys.executable, "-m", "pytest", "-q", "tests/infra"]
+    if subprocess.run(rules, cwd=ROOT, env=environment, check=False).returncode != 0:
         raise DeploymentRefused("the templates break a rule of tests/infra; see above")
-    say(f"packaged for {' '.join(deployment.regions)} in build/package; cfn-lint has no objections")
+    say(f"packaged for {' '.join(target.regions)} in build/package; cfn-lint has no objections")
 
 
 @app.command()
@@ -95,18 +98,18 @@ def deploy(
     deletion_protection: Annotated[bool, typer.Option(help="Of the table.")] = True,
 ) -> None:
     """Deploy the table, wait for its replicas, then the service in every Region."""
-    deployment = _deployment(name, stage, regions, params)
+    target = deployment(name, stage, regions, params)
     framework.check_tools()
-    say(f"account {_account(deployment.regions)}, stage {stage}, {' '.join(deployment.regions)}")
-    artifact = build("here" if _runs_here() else "lambda")
+    say(f"account {_account(target.regions)}, stage {stage}, {' '.join(target.regions)}")
+    artifact = build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")
     say(sizes(artifact))
-    table = deployment.table_stack
-    table.deploy(deployment.regions, deletion_protection=deletion_protection)
-    for region in deployment.regions:
+    table = target.table_stack
+    table.deploy(target.regions, deletion_protection=deletion_protection)
+    for region in target.regions:
         stream_arn = table.stream_arn(region)
-        framework.deploy(stage, region, deployment.params_of(region, str(artifact.relative_to(ROOT)), stream_arn))
-    for region in deployment.regions:
-        outputs = _outputs(deployment, region) or {}
+        framework.deploy(stage, region, target.params_of(region, str(artifact.relative_to(ROOT)), stream_arn))
+    for region in target.regions:
+        outputs = _outputs(target, region) or {}
         say(f"{region}: " + " ".join(outputs.get(key, "") for key in OUTPUTS))
 
 
@@ -119,10 +122,10 @@ def remove(
     drop_changes: Annotated[bool, typer.Option(help="Also if changes wait in a queue: they are lost.")] = False,
 ) -> None:
     """Remove the service in every Region; the table and its data stay."""
-    deployment = _deployment(name, stage, regions, params)
+    target = deployment(name, stage, regions, params)
     framework.check_tools()
-    _account(deployment.regions)
-    deployed = {region: _outputs(deployment, region) for region in deployment.regions}
+    _account(target.regions)
+    deployed = {region: _outputs(target, region) for region in target.regions}
     for region, outputs in deployed.items():
         if outputs is not None and not drop_changes:
             _refuse_waiting_changes(region, outputs)
@@ -130,8 +133,8 @@ def remove(
         if outputs is None:
             say(f"no service in {region}")
         else:
-            framework.remove(stage, region, deployment.params_of(region, "unused.zip"))
-    say(f"kept: the table {deployment.table} and its stack {deployment.table}-table in {deployment.regions[0]}")
+            framework.remove(stage, region, target.params_of(region, "unused.zip"))
+    say(f"kept: the table {target.table} and its stack {target.table}-table in {target.regions[0]}")
 
 
 def say(text: str) -> None:
@@ -153,7 +156,8 @@ def main(command: Callable[[], None] = app) -> None:
         sys.exit(f"error: AWS answered: {error}")
 
 
-def _deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
+def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
+    """The options of a command, checked. Raises DeploymentRefused."""
     for label, text in (("NAME", name), ("STAGE", stage)):
         if not NAME.fullmatch(text):
             raise DeploymentRefused(f"{label}={text}: 1 to 20 small letters, digits and hyphens, a letter first")
@@ -184,9 +188,9 @@ def _account(regions: tuple[str, ...]) -> str:
     return account
 
 
-def _runs_here() -> bool:
-    # An engine on this machine runs functions with this machine's Python, and arm64 wheels do not load there.
-    host = urlsplit(os.environ.get("AWS_ENDPOINT_URL", "")).hostname or ""
+def runs_here(endpoint_url: str) -> bool:
+    """Whether functions run on this machine: then with its own Python, where arm64 wheels do not load."""
+    host = urlsplit(endpoint_url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

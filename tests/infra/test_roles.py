@@ -44,8 +44,6 @@ ALLOWED = [
     ("Compact", "PutItem", HOME, FOLD),
     ("Compact", "BatchWriteItem", HOME, DELTA),
     ("Compact", "GetItem", OTHER, FOLD),  # clean asks the other Regions
-    ("Compact", "GetItem", OTHER, FOLD_ELSEWHERE),  # verify recounts each lane at home
-    ("Compact", "Query", OTHER, DELTA_ELSEWHERE),
     ("Compact", "GetItem", HOME, MARK),
     ("Compact", "UpdateItem", HOME, MARK),
     ("Compact", "DeleteItem", HOME, MARK),
@@ -53,6 +51,10 @@ ALLOWED = [
     ("Find", "GetItem", HOME, f"mark#{HOME}#find"),
     ("Find", "PutItem", HOME, f"mark#{HOME}#find"),
     ("Find", "UpdateItem", HOME, MARK),
+    ("Find", "BatchGetItem", HOME, MARK),
+    ("Find", "BatchGetItem", HOME, FOLD),
+    ("Find", "GetItem", HOME, FOLD),
+    ("Find", "Query", HOME, DELTA),
 ]
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")
 READS = ("GetItem", "BatchGetItem", "Query", "Scan", "PartiQLSelect", "ConditionCheckItem")
@@ -70,6 +72,7 @@ REFUSED = [
     *((role, action, HOME, MARK_ELSEWHERE) for role in ("Mark", "Plan", "Compact", "Find") for action in WRITES),
     *(("Compact", action, OTHER, pk) for action in WRITES for pk in (DELTA, FOLD, FOLD_ELSEWHERE, MARK)),
     *(("Compact", action, HOME, pk) for action in WRITES for pk in (DELTA_ELSEWHERE, FOLD_ELSEWHERE)),
+    *(("Compact", action, OTHER, pk) for action in READS for pk in (DELTA, FOLD_ELSEWHERE)),
     ("Compact", "PutItem", HOME, DELTA),
     ("Compact", "DeleteItem", HOME, FOLD),
     ("Compact", "BatchWriteItem", HOME, FOLD),
