@@ -80,6 +80,9 @@ deploy: $(VENV)/.made node_modules/.made ## deploy to AWS: STAGE=dev REGIONS="eu
 remove: $(VENV)/.made node_modules/.made ## remove the service from AWS and keep the table; STAGE=, REGIONS=
 	@$(DEPLOY) remove $(TO)
 
+e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, in two Regions, use it from outside and compare
+	@$(BIN)/python -m e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+
 node_modules/.made: package-lock.json
 	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, deploy and remove" >&2; exit 1; }
 	@echo "making node_modules"

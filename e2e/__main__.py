@@ -67,7 +67,8 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         control, theirs = CONTEXT.Pipe()
         crew.start("proxy", proxy.main, int(engine.endpoint_url.rpartition(":")[2]), seed, {}, theirs, True)
         say("deploying to two Regions")
-        deployed.run("deploy", engine.endpoint_url, _table_endpoint(control))
+        table_endpoint = _table_endpoint(control)
+        deployed.run("deploy", engine.endpoint_url, table_endpoint)
         services = {region: deployed.service(region, engine.endpoint_url) for region in REGIONS}
         sqs = {region: deployed.client("sqs", region, engine.endpoint_url) for region in REGIONS}
         play = Play(services, sqs, say)
@@ -85,7 +86,7 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         wrong += play.wrong_histories(changes)
         wrong += play.wrong_dead_letters(sent.poison)
         say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, the dead letters")
-        deployed.run("remove", engine.endpoint_url, "")
+        deployed.run("remove", engine.endpoint_url, table_endpoint)
     return wrong
 
 

@@ -114,7 +114,8 @@ class Play:
             for counter, expected in changes.items():
                 listed = Counter(entry["change"] for entry in client.history(counter))
                 if listed != expected:
-                    yield f"{region}: the history of {counter} lists {listed - expected} too much and lacks {expected - listed}"
+                    more, less = listed - expected, expected - listed
+                    yield f"{region}: the history of {counter} lists {more} too much and lacks {less}"
 
     def wrong_dead_letters(self, poisoned: Mapping[str, Counter[str]]) -> Iterator[str]:
         """Unless the dead-letter queue of each Region's changes holds exactly its poison, and the others nothing."""
