@@ -134,7 +134,7 @@ def remove(
             say(f"no service in {region}")
         else:
             framework.remove(stage, region, target.params_of(region, "unused.zip"))
-    say(f"kept: the table {target.table} and its stack {target.table}-table in {target.regions[0]}")
+    say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
 
 
 def say(text: str) -> None:

@@ -81,11 +81,9 @@ def test_the_framework_makes_a_log_group_with_retention_for_every_function() -> 
     assert config["provider"]["logRetentionInDays"] == "${param:logRetentionDays}"
     assert not [name for name, function in config["functions"].items() if function.get("disableLogs")]
     for region, service in template.packaged():
-        named = {group["LogGroupName"] for group in of_type(service, "AWS::Logs::LogGroup").values() if group}
+        named = [group["LogGroupName"] for group in of_type(service, "AWS::Logs::LogGroup").values()]
         for function in of_type(service, "AWS::Lambda::Function").values():
-            assert f"/aws/lambda/{function['FunctionName']}" in [name for name in named if isinstance(name, str)], (
-                region
-            )
+            assert f"/aws/lambda/{function['FunctionName']}" in named, region
 
 
 def test_every_queue_has_a_dead_letter_queue_that_keeps_longer(service: dict[str, Any]) -> None:
