@@ -27,6 +27,8 @@ LANES_FORGOTTEN = "LanesForgotten"
 CLEANS_POSTPONED = "CleansPostponed"
 VERIFY_DIFFERENCES = "VerifyDifferences"
 RECORDS_IGNORED = "RecordsIgnored"
+READ_UNITS = "ReadUnits"
+WRITE_UNITS = "WriteUnits"
 
 
 class Metered(Protocol):

@@ -9,6 +9,7 @@ from typing import Any
 from ledger.settings import Settings
 from service.find.handler import Finder
 from service.observe import observers
+from service.units import units_of
 from service.world import World
 
 STOP_MS = 10_000
@@ -18,6 +19,7 @@ VERIFY_ONE_IN = 100
 
 log, metrics = observers()
 settings = Settings.from_env()
+units = units_of(settings)
 finder = Finder(
     settings,
     World.of(settings, os.environ["LEDGER_WORK_QUEUE_URL"]),
@@ -31,4 +33,7 @@ finder = Finder(
 @log.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> None:
-    finder(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+    try:
+        finder(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+    finally:
+        units.tell(metrics)

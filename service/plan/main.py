@@ -8,6 +8,7 @@ from typing import Any
 from ledger.settings import Settings
 from service.observe import observers
 from service.plan.handler import Planner
+from service.units import units_of
 from service.world import World
 
 STOP_MS = 5_000
@@ -15,10 +16,14 @@ STOP_MS = 5_000
 
 log, metrics = observers()
 settings = Settings.from_env()
+units = units_of(settings)
 planner = Planner(settings, World.of(settings, os.environ["LEDGER_WORK_QUEUE_URL"]), log, metrics)
 
 
 @log.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> None:
-    planner(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+    try:
+        planner(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+    finally:
+        units.tell(metrics)

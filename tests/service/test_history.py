@@ -223,8 +223,8 @@ class History:
     def play(self, *, marks_are_lost: bool) -> None:
         pace = self.random.choice((20, 60, 140))
         acts = {self.write: 6, self.replicate: 4, self.mark: 12, self.plan: 8, self.work: 12, self.step: pace}
-        acts |= {self.find: 1, self.crash: 2, self.lose_a_message: 1, self.time_goes: 12}
-        acts |= {self.lose_a_mark: 2} if marks_are_lost else {}
+        acts |= {self.crash: 2, self.lose_a_message: 1, self.time_goes: 12}
+        acts |= {self.lose_a_mark: 2, self.find: 1} if marks_are_lost else {}
         weights = self.random.choice(((1, 0, 0, 0), (97, 1, 1, 1), (80, 10, 5, 5)))
         self.home.fails = lambda: self.random.choices(("no", "before", "after", "crash"), weights)[0]
         last_write = self.random.randint(STEPS // 8, STEPS)
