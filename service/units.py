@@ -41,10 +41,9 @@ class Units:
         metrics.add_metric(WRITE_UNITS, MetricUnit.Count, write)
 
     def _after(self, parsed: Any, model: Any, **_: Any) -> None:
-        consumed = parsed.get("ConsumedCapacity") or []
-        units = sum(
-            float(each.get("CapacityUnits", 0)) for each in (consumed if type(consumed) is list else [consumed])
-        )
+        consumed: Any = parsed.get("ConsumedCapacity") or []
+        parts: list[Any] = consumed if isinstance(consumed, list) else [consumed]  # a list for batches, transactions
+        units = sum(part.get("CapacityUnits", 0.0) for part in parts)
         with self._lock:
             if model.name in READS:
                 self._read += units
@@ -60,6 +59,6 @@ def units_of(settings: Settings) -> Units:
     return units
 
 
-def _ask(params: dict[str, Any], model: Any, **_: Any) -> dict[str, Any]:
-    known = model.input_shape is not None and "ReturnConsumedCapacity" in model.input_shape.members
-    return {**params, "ReturnConsumedCapacity": "TOTAL"} if known else params
+def _ask(params: dict[str, Any], model: Any, **_: Any) -> None:
+    if model.input_shape is not None and "ReturnConsumedCapacity" in model.input_shape.members:
+        params["ReturnConsumedCapacity"] = "TOTAL"
