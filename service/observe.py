@@ -7,7 +7,6 @@ also when the function fails.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -91,9 +90,3 @@ def count(metrics: Metered, name: str, value: int) -> None:
 
 def milliseconds(metrics: Metered, name: str, value: int) -> None:
     metrics.add_metric(name, MetricUnit.Milliseconds, value)
-
-
-def observers() -> tuple[Logger, Any]:
-    """The logger and the metrics of this process. For a main.py."""
-    watch = Watch.of(os.environ)
-    return watch.logger, watch.metrics

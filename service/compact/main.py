@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger.settings import Settings
 from service.compact.handler import Worker
-from service.observe import observers
+from service.observe import Handler, Watch
+from service.units import units_of
 from service.world import World
 
 STOP_MS = 10_000
 """A visit is stopped between two requests when less time than this is left."""
 
-log, metrics = observers()
+watch = Watch.of(os.environ)
 settings = Settings.from_env()
-worker = Worker(settings, World.of(settings), log, metrics)
+units = units_of(settings)
+worker = Worker(settings, World.of(settings), watch.logger, watch.metrics)
 
 
-@log.inject_lambda_context
-@metrics.log_metrics
-def handler(event: dict[str, Any], context: Any) -> Any:
-    return worker(event, lambda: context.get_remaining_time_in_millis() < STOP_MS)
+def told(event: dict[str, Any], context: LambdaContext) -> Any:
+    try:
+        return worker(event, lambda: context.get_remaining_time_in_millis() < STOP_MS)
+    finally:
+        units.tell(watch.metrics)
+
+
+handler: Handler = watch.around(told)

@@ -30,6 +30,9 @@ DAMAGED_MS = 3_600_000
 CLEAN_AFTER_MS = 1_000
 """Beyond `keep`, so that the visit that cleans does not come a moment too early."""
 
+NOTE_AFTER_MS = 60_000
+"""After a commit: by then the other Regions have usually received it, so that a visit can note it."""
+
 
 @dataclass(slots=True)
 class Done:
@@ -57,9 +60,10 @@ def next_visit(found: Left, tally: Tally, settings: Settings, now_ms: int) -> in
         times.append(max(now_ms, found.fold_ms))
     if found.below and settings.clean:
         keep_ms = settings.keep_ms + CLEAN_AFTER_MS
-        noted_ms = now_ms if found.noted_ms is None else found.noted_ms
-        # A note that is older has had its clean in this visit; what it left (another change listed) can wait.
-        times.append(noted_ms + keep_ms if now_ms < noted_ms + keep_ms else now_ms + keep_ms)
+        if found.noted_ms is None:
+            times.append(now_ms + (keep_ms if tally.postponed_by else min(NOTE_AFTER_MS, keep_ms)))
+        else:  # an older note has had its clean in this visit; what it left (another change listed) can wait
+            times.append(found.noted_ms + keep_ms if now_ms < found.noted_ms + keep_ms else now_ms + keep_ms)
     return min(times, default=None)
 
 
@@ -85,7 +89,8 @@ def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool],
         done.lag_ms = max(0, began.wall_ms - mark.wake_ms)
     done.next_ms = began.wall_ms  # unless the visit comes to its end
     try:
-        yield from until(visit(lane, done.tally, settings, commits_max=commits_max), stop)
+        program = visit(lane, done.tally, settings, commits_max=commits_max, clean_first=True)
+        yield from until(program, stop)
         found: Left = yield from until(left(lane, settings), stop)
     except OutOfTime:
         done.outcome = "stopped"

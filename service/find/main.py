@@ -6,9 +6,12 @@ import os
 import random
 from typing import Any
 
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
 from ledger.settings import Settings
 from service.find.handler import Finder
-from service.observe import observers
+from service.observe import Handler, Watch
+from service.units import units_of
 from service.world import World
 
 STOP_MS = 10_000
@@ -16,19 +19,24 @@ STOP_MS = 10_000
 
 VERIFY_ONE_IN = 100
 
-log, metrics = observers()
+watch = Watch.of(os.environ)
 settings = Settings.from_env()
+units = units_of(settings)
 finder = Finder(
     settings,
     World.of(settings, os.environ["LEDGER_WORK_QUEUE_URL"]),
-    log,
-    metrics,
+    watch.logger,
+    watch.metrics,
     verify_one_in=int(os.environ.get("LEDGER_VERIFY_ONE_IN", VERIFY_ONE_IN)),
     draw=random.random,
 )
 
 
-@log.inject_lambda_context
-@metrics.log_metrics
-def handler(event: dict[str, Any], context: Any) -> None:
-    finder(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+def told(event: dict[str, Any], context: LambdaContext) -> Any:
+    try:
+        return finder(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+    finally:
+        units.tell(watch.metrics)
+
+
+handler: Handler = watch.around(told)

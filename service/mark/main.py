@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger.settings import Settings
 from service.mark.handler import Marker
-from service.observe import observers
+from service.observe import Handler, Watch
+from service.units import units_of
 from service.world import World
 
-log, metrics = observers()
+watch = Watch.of(os.environ)
 settings = Settings.from_env()
-marker = Marker(settings, World.of(settings), log, metrics)
+units = units_of(settings)
+marker = Marker(settings, World.of(settings), watch.logger, watch.metrics)
 
 
-@log.inject_lambda_context
-@metrics.log_metrics
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return marker(event)
+def told(event: dict[str, Any], context: LambdaContext) -> Any:
+    try:
+        return marker(event)
+    finally:
+        units.tell(watch.metrics)
+
+
+handler: Handler = watch.around(told)

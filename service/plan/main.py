@@ -5,20 +5,28 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
 from ledger.settings import Settings
-from service.observe import observers
+from service.observe import Handler, Watch
 from service.plan.handler import Planner
+from service.units import units_of
 from service.world import World
 
 STOP_MS = 5_000
 """Nothing new is claimed when less time than this is left."""
 
-log, metrics = observers()
+watch = Watch.of(os.environ)
 settings = Settings.from_env()
-planner = Planner(settings, World.of(settings, os.environ["LEDGER_WORK_QUEUE_URL"]), log, metrics)
+units = units_of(settings)
+planner = Planner(settings, World.of(settings, os.environ["LEDGER_WORK_QUEUE_URL"]), watch.logger, watch.metrics)
 
 
-@log.inject_lambda_context
-@metrics.log_metrics
-def handler(event: dict[str, Any], context: Any) -> None:
-    planner(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+def told(event: dict[str, Any], context: LambdaContext) -> Any:
+    try:
+        return planner(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+    finally:
+        units.tell(watch.metrics)
+
+
+handler: Handler = watch.around(told)

@@ -49,7 +49,6 @@ def lane(name: str, region: str = A) -> Lane:
 def test_a_pass_finds_the_lanes_in_need_that_have_no_mark_and_no_others(page_size: int) -> None:
     home, away = two_regions(page_size=page_size)
     service = Service(home)
-    long, short, marked, young, theirs = map(lane, ("long", "short", "marked", "young")), lane("x", B), 0, 0, 0
     names = ("long", "short", "marked", "young", "stray", "waits", "done")
     long, short, marked, young, stray, waits, done = map(lane, names)
     theirs = lane("theirs", B)

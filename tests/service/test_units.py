@@ -1,0 +1,50 @@
+"""The capacity that the functions consume, as the engine says."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from demo.engine import Engine
+from ledger.requests import DeleteMany, Get, Key, Put, Query, Scan, Transact
+from ledger.table import DynamoTable
+from service.marks import Touch
+from service.marks_table import Marks
+from service.units import Units
+from tests.service.support import Told
+from tests.support import LANE, A
+
+
+def item(sk: str, size: int = 0) -> Any:
+    return {"pk": {"S": "p"}, "sk": {"S": sk}, "x": {"S": "x" * size}}
+
+
+def test_every_kind_of_request_is_counted_once(engine: Engine, table_names: Iterator[str]) -> None:
+    name = next(table_names)
+    engine.create_table(name, A)
+    client = engine.client(A)
+    units, told = Units(), Told()
+    units.attach(client)
+    units.attach(client)
+    table, marks = DynamoTable(name, A, lambda _: client), Marks(name, client)
+
+    def consumed(*requests: Any) -> tuple[float, float]:
+        for request in requests:
+            (marks if isinstance(request, Touch) else table).answer(request)
+        told.metrics.clear()
+        units.tell(told)
+        return told.metrics["ReadUnits"], told.metrics["WriteUnits"]
+
+    assert consumed(Put(item("a", 1_500))) == (0, 2)
+    assert consumed(Get(Key("p", "a")), Query("p"), Query("p", consistent=False)) == (2.5, 0)
+    assert consumed(Scan()) == (0.5, 0)  # BatchGetItem: this engine does not tell what it consumed
+    assert consumed(Transact((Put(item("b")), Put(item("c"))))) == (0, 4)
+    assert consumed(Touch(LANE, 1, 1)) == (0, 1)
+    assert consumed(DeleteMany((Key("p", "b"), Key("p", "c")))) == (0, 2)
+    assert consumed() == (0, 0)
+    with pytest.raises(ClientError):
+        client.get_item(TableName="no-such-table", Key={"pk": {"S": "p"}, "sk": {"S": "a"}})
+    client.describe_table(TableName=name)
+    assert consumed() == (0, 0)
+    client.close()
