@@ -28,6 +28,9 @@ from torture.crew import CONTEXT, Crew
 from torture.plan import OUTSIDE
 
 HISTORIES = 5
+CONCURRENCY = "16"
+"""Functions that the engine runs at once: it keeps to no event source's MaximumConcurrency, and each is a process."""
+
 WRONG_SHOWN = 20
 
 
@@ -62,6 +65,7 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
     def say(text: str) -> None:
         console.print(f"{time.monotonic() - began:5.0f} s  {text}", markup=False)
 
+    os.environ["LAMBDA_ACCOUNT_CONCURRENCY"] = CONCURRENCY
     with Engine() as engine, Crew() as crew:
         os.environ.update(deployed.environment(engine.endpoint_url))
         control, theirs = CONTEXT.Pipe()

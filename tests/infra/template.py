@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ def _short_tag(loader: _Loader, suffix: str, node: yaml.Node) -> Any:
 _Loader.add_multi_constructor("!", _short_tag)
 
 
+@cache
 def load(path: Path) -> Any:
     """A YAML file with CloudFormation's tags."""
     return yaml.load(path.read_text(), _Loader)  # a SafeLoader
@@ -53,6 +55,7 @@ def framework() -> Any:
     return load(ROOT / "serverless.yml")
 
 
+@cache
 def source() -> dict[str, Any]:
     """One Region's template from serverless.yml and infra/; of the framework's own resources the functions alone."""
     config = framework()
@@ -79,10 +82,11 @@ def source() -> dict[str, Any]:
     return merged
 
 
-def packaged() -> Iterator[tuple[str, dict[str, Any]]]:
+@cache
+def packaged() -> tuple[tuple[str, dict[str, Any]], ...]:
     """The templates that the framework made, named by stage and Region."""
-    for path in filter(None, os.environ.get("LEDGER_PACKAGED", "").split(os.pathsep)):
-        yield Path(path).parent.name, json.loads(Path(path).read_text())
+    paths = map(Path, filter(None, os.environ.get("LEDGER_PACKAGED", "").split(os.pathsep)))
+    return tuple((path.parent.name, json.loads(path.read_text())) for path in paths)
 
 
 def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
