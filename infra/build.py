@@ -23,7 +23,7 @@ BUILD = ROOT / "build" / "lambda"
 LOCK = ROOT / "requirements-service.lock"
 PACKAGES = ("compactor", "ledger", "reader", "service")
 
-MODELS = ("dynamodb", "sqs", "sts", "xray")  # the services that functions call; sts and xray for credentials and traces
+MODELS = ("dynamodb", "sqs")  # the services that functions call
 TARGETS = {
     "lambda": ("--platform", "manylinux2014_aarch64", "--python-version", "3.13", "--implementation", "cp"),
     "here": (),  # this machine's Python, for an engine that runs functions as processes of its own
