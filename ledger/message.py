@@ -11,11 +11,11 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import fields
-from datetime import UTC, datetime
-from typing import Any, NoReturn
+from datetime import datetime
+from typing import Any, NoReturn, cast
 
-from ledger.errors import InvalidInput, InvalidMessage, InvalidTime
-from ledger.values import Change, Lane, check_change, check_counter, check_key, to_datetime, to_ms
+from ledger.errors import InvalidInput, InvalidMessage, InvalidTime, shown
+from ledger.values import Change, Lane, check_change, check_counter, check_key, check_time, to_datetime, to_ms
 
 NAMES = tuple(f.name for f in fields(Change))
 OPTIONAL = ("region",)
@@ -37,7 +37,7 @@ def loads(text: str) -> Change:
         raise InvalidMessage("The message is JSON, but not an object.")
     for name in said:
         if name not in NAMES:
-            raise InvalidMessage(f"The message has the unknown field {ascii(name)[:40]}.", name)
+            raise InvalidMessage(f"The message has the unknown field {shown(name)}.", name)
     for name in NAMES:
         if name not in said and name not in OPTIONAL:
             raise InvalidMessage(f"The message lacks the field {name}.", name)
@@ -65,7 +65,7 @@ def time_of(text: object) -> datetime:
             return datetime.fromisoformat(text.upper())
         except ValueError:  # the 31st of February
             pass
-    raise InvalidTime(f"A time is RFC 3339 text with its offset, such as 2010-12-01T08:26:00Z, not {ascii(text)[:40]}.")
+    raise InvalidTime(f"A time is RFC 3339 text with its offset, such as 2010-12-01T08:26:00Z, not {shown(text)}.")
 
 
 def time_text(at: datetime) -> str:
@@ -73,27 +73,37 @@ def time_text(at: datetime) -> str:
     return to_datetime(to_ms(at)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _checked(change: Change) -> Change:
-    checks: tuple[tuple[str, Callable[[Any], object]], ...] = (
-        ("counter", check_counter),
-        ("change", check_change),
-        ("idempotency_key", check_key),
-        ("at", _check_time),
-        ("region", lambda region: region is None or Lane(region, 0, "any")),
-    )
-    for name, check in checks:
+def _checked(change: object) -> Change:
+    if not isinstance(change, Change):
+        raise InvalidMessage(f"A message carries a Change(counter, change, ...), not {shown(change)}.")
+    checked: dict[str, Any] = {}
+    for name, check in CHECKS.items():
         try:
-            check(getattr(change, name))
+            checked[name] = check(getattr(change, name))
         except InvalidInput as error:
             raise InvalidMessage(f"{name}: {error.why}", name) from None
-    return change
+    return Change(**checked)
 
 
-def _check_time(at: object) -> None:
-    if not isinstance(at, datetime) or at.utcoffset() is None:
-        raise InvalidTime(f"A time is an aware datetime, not {ascii(at)[:40]}.")
-    if at < datetime(1970, 1, 1, tzinfo=UTC):
-        raise InvalidTime(f"A change's time is not before 1970, as {at.isoformat()} is.")
+def _check_time(at: object) -> datetime:
+    time_ms = check_time("A change's time", at)
+    checked = to_datetime(time_ms)
+    if time_ms < 0 or time_ms != to_ms(checked):
+        raise InvalidTime(f"A change's time is from 1970 to the year 9999, not {shown(at, 80)}.")
+    return checked
+
+
+def _check_region(region: object) -> str | None:
+    return None if region is None else Lane(cast(str, region), 0, "any").region
+
+
+CHECKS: dict[str, Callable[[object], object]] = {
+    "counter": check_counter,
+    "change": check_change,
+    "idempotency_key": check_key,
+    "at": _check_time,
+    "region": _check_region,
+}
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -16,7 +16,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ledger.errors import LedgerError, NotQueued
+from ledger.errors import InvalidInput, LedgerError, NotQueued, shown
 from ledger.message import dumps
 from ledger.values import Change
 
@@ -40,7 +40,7 @@ class ChangeQueue:
     """Sends changes to the standard queue at `url`. Thread-safe; make one a process and keep it.
 
     client: a boto3 SQS client, else one is made, with this library's time-outs and retries, for `region` or the
-    process's own. pause(seconds) and jitter() -> [0, 1) may be given by tests.
+    process's own. Raises InvalidInput. pause(seconds) and jitter() -> [0, 1) may be given by tests.
     """
 
     def __init__(
@@ -52,8 +52,10 @@ class ChangeQueue:
         pause: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
+        if type(url) is not str or not url:
+            raise InvalidInput(f"url is the URL of a queue, not {shown(url)}.")
         self.url = url
-        self._client = client or boto3.client("sqs", region_name=region, config=CONFIG)
+        self._client = client if client is not None else boto3.client("sqs", region_name=region, config=CONFIG)
         self._pause = pause
         self._jitter = jitter
 
@@ -69,9 +71,12 @@ class ChangeQueue:
         return sent
 
     def send_many(self, changes: Iterable[Change]) -> list[str | LedgerError]:
-        """Queue many changes, ten a request: a MessageId or a LedgerError for each, in order; nothing is raised."""
+        """Queue many changes, ten a request: a MessageId or a LedgerError for each, in order; no change raises."""
         results: dict[int, str | LedgerError] = {}
         bodies: dict[int, str] = {}
+        given: object = changes
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes):  # a text would be refused by the letter
+            raise InvalidInput(f"send_many takes several Change(counter, change, ...), not {shown(given)}.")
         asked = list(changes)
         for i, change in enumerate(asked):
             try:

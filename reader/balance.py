@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ledger import tokens
+from ledger.errors import InvalidInput, shown
+
 
 @dataclass(frozen=True, slots=True)
 class Balance:
@@ -40,6 +43,10 @@ class Position:
 
     token: str
     region: str
+
+    def __post_init__(self) -> None:
+        if type(self.token) is not str or not tokens.is_token(self.token) or type(self.region) is not str:
+            raise InvalidInput(f"A place is a token and a Region, not {shown(self.token)} and {shown(self.region)}.")
 
 
 @dataclass(frozen=True, slots=True)

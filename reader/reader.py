@@ -140,7 +140,10 @@ class Reader:
         Raises as `history` does, and HistoryTooLarge.
         """
         if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
-            raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {ascii(limit)[:40]}.")
+            raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
+        given: object = after
+        if given is not None and not isinstance(given, Position):
+            raise InvalidInput(f"after is the next of an earlier page, not {shown(given)}.")
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
         lanes = self.settings.lanes_of(counter)
         if until_ms is not None and until_ms <= 0:

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor import Compactor
-from ledger import Change, Delta, Lane, Ledger, Receipt, Settings
+from ledger import Change, Delta, Lane, Ledger, Receipt, Settings, message
 from ledger.clocks import entropy
 from ledger.errors import InvalidInput, InvalidSettings, LedgerError, Unavailable
 from ledger.memory import MemoryTable
+from ledger.queue import ChangeQueue
 from ledger.values import to_datetime
-from reader import Reader
+from reader import Position, Reader
 from tests.strategies import ODD, Passed, effort, junk
 from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, compactor, delta, settings, token, two_regions
 
@@ -70,7 +71,7 @@ def not_network(given: object) -> Any:
 
 
 Call = tuple[Callable[..., object], Mapping[str, object]]
-CHANGE: dict[str, object] = {"counter": COUNTER, "change": 4, "idempotency_key": "k", "at": AT, "region": B}
+CHANGE: dict[str, Any] = {"counter": COUNTER, "change": 4, "idempotency_key": "k", "at": AT, "region": B}
 SETTINGS: dict[str, object] = {
     "table": "counters",
     "region": A,
@@ -114,8 +115,12 @@ class Client:
     def get_item(self, **_: object) -> dict[str, object]:
         return {}
 
+    def send_message_batch(self, *, Entries: list[dict[str, str]], **_: object) -> dict[str, object]:
+        return {"Successful": [{"Id": entry["Id"], "MessageId": "a message"} for entry in Entries]}
+
 
 CLIENT: Any = Client()
+QUEUE = ChangeQueue("a queue", client=CLIENT)
 CALLS: dict[str, Call] = {
     # -- the classes, each made and then used --
     "Ledger": (
@@ -218,6 +223,23 @@ CALLS: dict[str, Call] = {
         lambda world, counter, since, until: list(world.reader.history(counter, since=since, until=until)),
         {"counter": COUNTER, "since": to_datetime(0), "until": AT},
     ),
+    "Reader.history_page": (
+        lambda world, counter, **given: world.reader.history_page(counter, **given),
+        {"counter": COUNTER, "since": to_datetime(0), "until": AT, "after": Position(token(1), A), "limit": 1},
+    ),
+    "Position": (
+        lambda world, **given: world.reader.history_page(COUNTER, after=Position(**given)),
+        {"token": token(1), "region": A},
+    ),
+    "message.dumps": (lambda world, change: message.dumps(change), {"change": Change(**CHANGE)}),
+    "message.dumps a change": (lambda world, **given: message.loads(message.dumps(Change(**given))), CHANGE),
+    "message.loads": (lambda world, text: message.loads(text), {"text": message.dumps(Change(**CHANGE))}),
+    "ChangeQueue": (
+        lambda world, url: ChangeQueue(url, client=CLIENT).send(Change(**CHANGE)),
+        {"url": "a queue"},
+    ),
+    "ChangeQueue.send": (lambda world, change: QUEUE.send(change), {"change": Change(**CHANGE)}),
+    "ChangeQueue.send_many": (lambda world, changes: QUEUE.send_many(changes), {"changes": [Change(**CHANGE)]}),
     "Compactor.compact": (lambda world, counter: world.compactor.compact(counter), {"counter": COUNTER}),
     "Compactor.verify": (lambda world, counter: world.compactor.verify(counter), {"counter": COUNTER}),
     "Compactor.rebuild": (lambda world, counter: world.compactor.rebuild(counter), {"counter": COUNTER}),
@@ -289,7 +311,7 @@ def test_whatever_is_passed_is_taken_or_refused_and_writes_nothing(name: str, da
 INNER = ["Settings.shards_of", "Settings.lane_for", "MemoryTable.answer"]  # called with what was checked
 
 
-@pytest.mark.parametrize("cls", [Ledger, Reader, Compactor, Settings, MemoryTable, Change, Delta, Lane])
+@pytest.mark.parametrize("cls", [Ledger, Reader, Compactor, Settings, MemoryTable, Change, Delta, Lane, Position])
 def test_every_public_argument_is_in_the_table(cls: type) -> None:
     """A further one is fuzzed as soon as it is there."""
     methods = [name for name, each in inspect.getmembers(cls, inspect.isroutine) if not name.startswith("_")]

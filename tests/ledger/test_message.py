@@ -111,9 +111,13 @@ def test_a_message_that_is_not_as_described_is_refused_with_its_field(body: str,
 
 @pytest.mark.parametrize(
     "change",
-    [Change("c", 1), Change("c", 1, "k"), Change("c", 1, None, AT), Change("c", 1, "k", datetime(2010, 12, 1))],
+    [
+        *(Change("c", 1), Change("c", 1, "k"), Change("c", 1, None, AT), Change("c", 1, "k", datetime(2010, 12, 1))),
+        Change("c", 1, "k", datetime.max.replace(tzinfo=timezone(-timedelta(hours=14)))),  # the year 10000
+        None,
+    ],
 )
-def test_a_change_without_its_key_and_its_instant_makes_no_message(change: Change) -> None:
+def test_a_change_without_its_key_and_its_instant_makes_no_message(change: Any) -> None:
     with pytest.raises(InvalidMessage):
         dumps(change)
 
