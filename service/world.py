@@ -48,7 +48,7 @@ class World:
         marks = Marks(settings.table, make_client(settings.region, settings.endpoint_url))
         queue = None
         if queue_url is not None:
-            sqs = boto3.client("sqs", settings.region, endpoint_url=settings.endpoint_url, config=CONFIG)
+            sqs = boto3.client("sqs", settings.region, config=CONFIG)
             queue = WorkQueue(queue_url, sqs)
         return cls(DynamoTable.of(settings), marks, queue)
 

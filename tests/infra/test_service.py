@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from infra.build import ROOT
 from tests.infra import template
 from tests.infra.template import listed, of_type, statements
 
@@ -158,6 +159,15 @@ def test_what_is_not_plainly_a_read_needs_the_scope_that_adds(service: dict[str,
     for name, route in of_type(service, "AWS::ApiGatewayV2::Route").items():
         kind = "JwtRead" if route["RouteKey"].startswith("GET ") else "JwtWrite"
         assert route["AuthorizationScopes"]["Fn::If"][:2] == [kind, [{"Ref": f"{kind}Scope"}]], name
+
+
+def test_every_request_of_the_description_has_a_route_of_its_own(service: dict[str, Any]) -> None:
+    """Else it falls to $default, which asks a reader for the scope that adds."""
+    routes = {route["RouteKey"] for route in of_type(service, "AWS::ApiGatewayV2::Route").values()}
+    described = json.loads((ROOT / "docs" / "openapi.json").read_text("utf-8"))["paths"]
+    for path, methods in described.items():
+        for method in methods:
+            assert f"{method.upper()} {re.sub('{counter}.*', '{path+}', path)}" in routes, path
 
 
 def test_the_api_is_throttled_and_keeps_a_log_of_who_asked(service: dict[str, Any]) -> None:
