@@ -12,7 +12,7 @@ PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --
   package deploy remove e2e
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks (every other target does it when needed)
 	@echo "ready: source $(BIN)/activate"
