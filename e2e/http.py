@@ -1,8 +1,13 @@
-"""A real HTTP client (httpx) whose requests are signed as API Gateway's IAM authorizer wants them."""
+"""A real HTTP client (httpx) whose requests are signed as API Gateway's IAM authorizer wants them.
+
+Rule: a careful caller, as docs/http-api.md asks for one: the same request again, later and later, until the answer says
+what happened.
+"""
 
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +19,7 @@ from botocore.credentials import Credentials
 from e2e.deployed import CREDENTIALS, Service
 
 TIMEOUT_S = 60
+TRIES_MAX, PAUSE_S, PAUSE_MAX_S = 9, 0.25, 8.0
 
 
 class Client:
@@ -50,9 +56,21 @@ class Client:
     def _call(
         self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
     ) -> httpx.Response:
+        for attempt in range(TRIES_MAX - 1):
+            try:
+                answer = self._send(method, path, body, headers or {})
+            except httpx.TransportError:
+                pass
+            else:
+                if answer.status_code < 500 and answer.status_code != httpx.codes.TOO_MANY_REQUESTS:
+                    return answer
+            time.sleep(min(PAUSE_MAX_S, PAUSE_S * 2**attempt))
+        return self._send(method, path, body, headers or {})
+
+    def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> httpx.Response:
         url = self._service.api + path
         data = "" if body is None else json.dumps(body)
-        sent = {"Content-Type": "application/json", **(headers or {})} if data else {}
+        sent = {"Content-Type": "application/json", **headers} if data else {}
         request = AWSRequest(method=method, url=url, data=data, headers=sent)
         self._signer.add_auth(request)
         return self._http.request(method, url, content=data or None, headers=dict(request.headers))
