@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -21,16 +21,13 @@ from rich.markup import escape
 from demo.engine import Engine, EngineMissing, end_on_signals
 from demo.events import BadEvents, Columns, Event, read_events, shop_day, witness_events
 from e2e import deployed, traffic
-from e2e.deployed import PARAMS, REGIONS, NotDeployed
+from e2e.deployed import PARAMS, REGIONS, TABLE, NotDeployed
 from e2e.play import Play, described
 from torture import proxy
 from torture.crew import CONTEXT, Crew
 from torture.plan import OUTSIDE
 
 HISTORIES = 5
-CONCURRENCY = "16"
-"""Functions that the engine runs at once: it keeps to no event source's MaximumConcurrency, and each is a process."""
-
 WRONG_SHOWN = 20
 
 
@@ -65,7 +62,6 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
     def say(text: str) -> None:
         console.print(f"{time.monotonic() - began:5.0f} s  {text}", markup=False)
 
-    os.environ["LAMBDA_ACCOUNT_CONCURRENCY"] = CONCURRENCY
     with Engine() as engine, Crew() as crew:
         os.environ.update(deployed.environment(engine.endpoint_url))
         control, theirs = CONTEXT.Pipe()
@@ -74,22 +70,28 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         table_endpoint = _table_endpoint(control)
         deployed.run("deploy", engine.endpoint_url, table_endpoint)
         services = {region: deployed.service(region, engine.endpoint_url) for region in REGIONS}
-        sqs = {region: deployed.client("sqs", region, engine.endpoint_url) for region in REGIONS}
-        play = Play(services, sqs, say)
+
+        def clients(name: str) -> dict[str, Any]:
+            return {region: deployed.client(name, region, engine.endpoint_url) for region in REGIONS}
+
+        play = Play(services, clients("sqs"), say)
         say(f"sending {len(events):,} changes, some of them again, and poison")
         sent = play.send(list(traffic.sendings(events, random.Random(seed))))
         say(f"sent {described(sent)}")
         truth = traffic.truth(events)
         wrong = [*sent.wrong, *play.wait_until_recorded()]
-        say("recorded; the schedule compacts")
-        wrong += play.wait_until_compacted(sorted(truth), int(PARAMS["foldMin"]))
-        say("compacted; reading every counter in both Regions")
+        say("recorded; the schedule folds")
+        wrong += play.wait_until_folded(sorted(truth), int(PARAMS["foldMin"]))
+        say("folded; the schedule cleans")
+        wrong += play.wait_until_cleaned(sorted(truth), clients("dynamodb"), TABLE)
+        say("cleaned; reading every counter in both Regions")
         wrong += play.wrong_balances(truth)
         busiest = sorted(truth, key=lambda counter: -truth[counter][1])[:HISTORIES]
         changes = {name: Counter(event.change for event in events if event.counter == name) for name in busiest}
         wrong += play.wrong_histories(changes)
         wrong += play.wrong_dead_letters(sent.poison)
-        say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, the dead letters")
+        wrong += play.wrong_logs(clients("logs"))
+        say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, dead letters, logs")
         deployed.run("remove", engine.endpoint_url, table_endpoint)
     return wrong
 

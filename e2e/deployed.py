@@ -1,7 +1,8 @@
 """Deploys the service to an engine with the same command as to AWS, and tells where it is.
 
 Rules: infra.deploy does the work, told only by AWS_ENDPOINT_URL that AWS is elsewhere; nothing of the service is
-imported here; times are short, so that a fold, a clean and a backstop happen within minutes.
+imported here; times are short, so that a fold, a clean and a backstop happen within minutes. What this engine takes
+as a number alone, not as its text, is in serverless.yml under this stage.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from botocore.config import Config
 
 ROOT = Path(__file__).parent.parent
 NAME, STAGE = "ledger", "e2e"
+TABLE = f"{NAME}-{STAGE}"
 REGIONS = ("eu-west-1", "us-east-1")
 PARAMS = {
     "changesBatch": "10",  # the engine takes no more
     "changesVisibilitySeconds": "6",
     "markBatch": "100",
-    "keepMs": "45000",
+    "keepMs": "25000",
     "readTimeMaxMs": "20000",
     "allowedLatenessMs": "5000",
     "foldMin": "2",

@@ -22,7 +22,8 @@ from e2e.traffic import POISON_EVERY, Sending, poison
 
 SENDERS, READERS = 4, 4
 MESSAGES_OF_BATCH = 10
-DRAIN_MAX_S, COMPACT_MAX_S, POLL_S = 900, 900, 2.0
+DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S, POLL_S = 900, 900, 900, 2.0
+SIGNS_OF_FAILURE = ('"level":"ERROR"', "Traceback", "errorType")
 WAITING = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 
@@ -69,7 +70,7 @@ class Play:
         if not self._until(DRAIN_MAX_S, lambda: not any(self._waiting("changes").values())):
             yield f"after {DRAIN_MAX_S} s messages still wait: {self._waiting('changes')}"
 
-    def wait_until_compacted(self, counters: Sequence[str], fold_min: int) -> Iterator[str]:
+    def wait_until_folded(self, counters: Sequence[str], fold_min: int) -> Iterator[str]:
         """Until the schedule has folded every counter in both Regions; who is left then."""
         left: dict[str, int] = {}
 
@@ -85,8 +86,26 @@ class Play:
             self._say(f"  {len(left):,} of {len(REGIONS) * len(counters):,} tails are not folded yet")
             return not left
 
-        if not self._until(COMPACT_MAX_S, done, pause_s=10 * POLL_S):
-            yield f"after {COMPACT_MAX_S} s these have too many pending deltas: {left}"
+        if not self._until(FOLD_MAX_S, done, pause_s=10 * POLL_S):
+            yield f"after {FOLD_MAX_S} s these have too many pending deltas: {left}"
+
+    def wait_until_cleaned(self, counters: Sequence[str], tables: Mapping[str, Any], name: str) -> Iterator[str]:
+        """Until each Region's table holds no delta but those that its API says are pending; what it holds then."""
+        held: dict[str, tuple[int, int]] = {}
+
+        def done() -> bool:
+            nonlocal held
+            said = self.balances(counters)
+            held = {
+                region: (_deltas(table, name), sum(each["pending"] for each in said[region].values()))
+                for region, table in tables.items()
+            }
+            for region, (there, pending) in held.items():
+                self._say(f"  {region} holds {there:,} deltas, {pending:,} of them not folded")
+            return all(there == pending for there, pending in held.values())
+
+        if not self._until(CLEAN_MAX_S, done, pause_s=10 * POLL_S):
+            yield f"after {CLEAN_MAX_S} s deltas are there that were folded: {held}"
 
     def balances(self, counters: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
         """Region -> counter -> what its API says."""
@@ -127,6 +146,15 @@ class Play:
             for name in ("work-dlq", "failed"):
                 if self._drain(region, name):
                     yield f"{region}: the queue {name} is not empty"
+
+    def wrong_logs(self, logs: Mapping[str, Any]) -> Iterator[str]:
+        """What a function logged as an error, or failed with: poison is neither."""
+        for region, client in logs.items():
+            for group in (each["logGroupName"] for each in client.describe_log_groups()["logGroups"]):
+                pages = client.get_paginator("filter_log_events").paginate(logGroupName=group)
+                for event in (event for page in pages for event in page["events"]):
+                    if any(sign in event["message"] for sign in SIGNS_OF_FAILURE):
+                        yield f"{region}: {group}: {event['message'].strip()}"
 
     def _queue(self, region: str, messages: Sequence[str]) -> int:
         for start in range(0, len(messages), MESSAGES_OF_BATCH):
@@ -174,6 +202,17 @@ class Play:
                 return True
             time.sleep(pause_s)
         return False
+
+
+def _deltas(table: Any, name: str) -> int:
+    """How many deltas a Region's table holds."""
+    pages = table.get_paginator("scan").paginate(
+        TableName=name,
+        Select="COUNT",
+        FilterExpression="begins_with(pk, :delta)",
+        ExpressionAttributeValues={":delta": {"S": "delta#"}},
+    )
+    return sum(page["Count"] for page in pages)
 
 
 def described(sent: Sent) -> str:

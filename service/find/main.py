@@ -32,9 +32,9 @@ finder = Finder(
 )
 
 
-def told(event: dict[str, Any], context: LambdaContext) -> Any:
+def told(event: dict[str, Any], context: LambdaContext) -> None:
     try:
-        return finder(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+        finder(lambda: context.get_remaining_time_in_millis() < STOP_MS)
     finally:
         units.tell(watch.metrics)
 

@@ -22,9 +22,9 @@ units = units_of(settings)
 planner = Planner(settings, World.of(settings, os.environ["LEDGER_WORK_QUEUE_URL"]), watch.logger, watch.metrics)
 
 
-def told(event: dict[str, Any], context: LambdaContext) -> Any:
+def told(event: dict[str, Any], context: LambdaContext) -> None:
     try:
-        return planner(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+        planner(lambda: context.get_remaining_time_in_millis() < STOP_MS)
     finally:
         units.tell(watch.metrics)
 

@@ -1,0 +1,63 @@
+"""The entry points of all functions, as Lambda starts and calls them, one after the other on one table."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+
+from demo.engine import Engine
+from ledger import Change
+from ledger.message import dumps
+from ledger.values import Delta, Lane, to_ms
+from tests.service.lambda_context import Context
+from tests.service.support import sqs, stream, work
+
+FUNCTIONS = ("add_from_queue", "mark", "plan", "compact", "find", "api")
+REGION = "eu-west-1"
+AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
+SALES = [Change("stock:85123A", -k, f"536365/{k}", AT) for k in range(40)]
+
+
+@pytest.fixture
+def handlers(engine: Engine, table_names: Iterator[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Each function's handler, from the environment alone."""
+    table = next(table_names)
+    engine.create_table(table, REGION)
+    environ = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "test")
+    environ |= dict.fromkeys(("AWS_REGION", "AWS_DEFAULT_REGION"), REGION)
+    for name, value in (environ | {"AWS_ENDPOINT_URL": engine.endpoint_url, "LEDGER_TABLE": table}).items():
+        monkeypatch.setenv(name, value)
+    url = boto3.client("sqs", endpoint_url=engine.endpoint_url).create_queue(QueueName=table)["QueueUrl"]
+    monkeypatch.setenv("LEDGER_WORK_QUEUE_URL", url)
+    monkeypatch.setenv("LEDGER_VERIFY_ONE_IN", "1")
+    return {name: importlib.reload(importlib.import_module(f"service.{name}.main")).handler for name in FUNCTIONS}
+
+
+def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[str, Any]) -> None:
+    def call(name: str, event: dict[str, Any]) -> Any:
+        return json.loads(json.dumps(handlers[name](event, Context())))
+
+    lane = Lane(REGION, 0, "stock:85123A")
+    assert call("add_from_queue", sqs(*map(dumps, SALES))) == {"batchItemFailures": []}
+    came = stream([Delta(lane, f"0000000000{k:016d}", 1) for k in range(3)], made_ms=to_ms(AT))
+    assert call("mark", came) == {"batchItemFailures": []}
+    assert call("plan", {}) is None
+    assert call("compact", sqs(work(lane))) == {"batchItemFailures": []}
+    assert call("find", {}) is None
+    assert call("compact", sqs(work(lane, verify=True))) == {"batchItemFailures": []}
+    answer = call("api", request("/counters/stock:85123A"))
+    assert answer["statusCode"] == 200
+    said = json.loads(answer["body"])
+    assert (said["value"], said["count"], said["pending"]) == (sum(sale.change for sale in SALES), len(SALES), 0)
+
+
+def request(path: str) -> dict[str, Any]:
+    http = {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "agent"}
+    context = {"accountId": "1", "apiId": "a", "http": http, "requestId": "r", "stage": "$default", "timeEpoch": 0}
+    return {"version": "2.0", "rawPath": path, "rawQueryString": "", "headers": {}, "requestContext": context}
