@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from bench.figures import add_over_put, import_over_boto3_ms, lives
+from bench.figures import FUNCTIONS, add_over_put, import_over_boto3_ms, lives
 from demo.engine import Engine, end_on_signals
 
 
@@ -19,6 +19,7 @@ def main() -> None:
         status.update("client CPU of an add")
         cpu = add_over_put(engine)
     boto3_ms, ledger_ms = import_over_boto3_ms()
+    starts = {name: import_over_boto3_ms(f"service.{name}.main")[1] for name in FUNCTIONS}
     print(f"write units per change, whole life, hot counter ({hot.changes:,} changes)   {hot.write_units:8.3f}")
     print(f"write units per change, whole life, cold counter ({cold.changes} changes)       {cold.write_units:8.3f}")
     print(f"read units of the compactor per change, hot counter               {hot.read_units:8.3f}")
@@ -30,6 +31,8 @@ def main() -> None:
         )
     print(f"client CPU of add / bare boto3 put_item of the same item          {cpu:8.3f}")
     print(f"import ledger, over import boto3 alone ({boto3_ms:.0f} ms)                   {ledger_ms:8.1f} ms")
+    for name, start_ms in starts.items():
+        print(f"cold start of {name:<14}, over import boto3 alone               {start_ms:8.1f} ms")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.figures import import_over_boto3_ms, lives
+from bench.figures import FUNCTIONS, import_over_boto3_ms, lives
 from demo.engine import Engine, EngineMissing
 
 
@@ -23,7 +23,8 @@ def test_the_lives_of_a_hot_and_a_cold_counter_cost_what_their_items_cost() -> N
     assert [read.read_units for read in reads] == [2, 2]
 
 
-def test_the_import_times_are_of_real_processes() -> None:
-    boto3_ms, ledger_ms = import_over_boto3_ms(runs=1)
+@pytest.mark.parametrize("module", ["ledger", *(f"service.{name}.main" for name in FUNCTIONS)])
+def test_the_import_times_are_of_real_processes(module: str) -> None:
+    boto3_ms, ours_ms = import_over_boto3_ms(module, runs=1)
     assert boto3_ms > 1
-    assert ledger_ms > 1
+    assert ours_ms > 1
