@@ -1,4 +1,4 @@
-"""The Lambda function `find`. Event source: a schedule, every ten minutes or so."""
+"""The Lambda function `find`. Event source: a schedule, every 15 minutes."""
 
 from __future__ import annotations
 
