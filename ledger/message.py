@@ -12,10 +12,19 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from ledger.errors import InvalidInput, InvalidMessage, InvalidTime, shown
-from ledger.values import Change, Lane, check_change, check_counter, check_key, check_time, to_datetime, to_ms
+from ledger.values import (
+    Change,
+    check_change,
+    check_counter,
+    check_key,
+    check_region,
+    check_time,
+    to_datetime,
+    to_ms,
+)
 
 NAMES = tuple(f.name for f in fields(Change))
 OPTIONAL = ("region",)
@@ -93,16 +102,12 @@ def _check_time(at: object) -> datetime:
     return checked
 
 
-def _check_region(region: object) -> str | None:
-    return None if region is None else Lane(cast(str, region), 0, "any").region
-
-
 CHECKS: dict[str, Callable[[object], object]] = {
     "counter": check_counter,
     "change": check_change,
     "idempotency_key": check_key,
     "at": _check_time,
-    "region": _check_region,
+    "region": lambda region: None if region is None else check_region(region),
 }
 
 

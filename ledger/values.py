@@ -89,6 +89,13 @@ def check_key(key: object) -> str:
     return str.__str__(key)
 
 
+def check_region(region: object) -> str:
+    """`region` itself; raises InvalidInput unless it is the name of a Region, by its form."""
+    if type(region) is not str or not _REGION.fullmatch(region):
+        raise InvalidInput(f"A Region's name looks like 'eu-west-1', not {shown(region)}.")
+    return region
+
+
 def to_ms(at: datetime) -> int:
     """Milliseconds since 1970 of an aware `datetime`, rounded down."""
     return (at - _EPOCH) // _MILLISECOND
@@ -127,8 +134,7 @@ class Lane:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counter", check_counter(self.counter))
-        if type(self.region) is not str or not _REGION.fullmatch(self.region):
-            raise InvalidInput(f"A Region's name looks like 'eu-west-1', not {shown(self.region)}.")
+        check_region(self.region)
         if type(self.shard) is not int or not 0 <= self.shard <= SHARD_MAX:
             raise InvalidInput(f"A shard is an int from 0 to {SHARD_MAX}, not {shown(self.shard)}.")
 

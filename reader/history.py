@@ -26,7 +26,6 @@ def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[t
 
     Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
-    late = False
     for _ in range(STARTS_MAX):
         began = yield Now()
         item = yield Get(items.checkpoint_key(lane), consistent)

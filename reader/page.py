@@ -31,7 +31,6 @@ def page(
 
     Raises DamagedItem, HistoryTooLarge, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
-    late = False
     for _ in range(STARTS_MAX):
         began: Instant = yield Now()
         item = yield Get(items.checkpoint_key(lane), consistent)

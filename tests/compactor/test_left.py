@@ -70,10 +70,25 @@ def test_a_stray_is_left_too() -> None:
     assert home.run(left(LANE, settings())).below
 
 
-def test_it_may_be_asked_cheaply() -> None:
-    home, _ = two_regions()
-    home.run(left(LANE, settings(), consistent=False))
-    assert {request.consistent for request in home.asked if isinstance(request, Get | Query)} == {False}
+@pytest.mark.parametrize("consistent", [True, False])
+def test_it_may_be_asked_cheaply(consistent: bool) -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    compactor(home, away).compact(LANE.counter)
+    home.asked.clear()
+    home.run(left(LANE, settings(), consistent=consistent))
+    asked = [request.consistent for request in home.asked if isinstance(request, Get | Query)]
+    assert asked == [consistent] * 4
+
+
+def test_a_tail_that_can_be_folded_is_told_whatever_lies_below() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    compactor(home, away).compact(LANE.counter)
+    home.put(delta(5))
+    assert home.run(left(LANE, settings())) == Left(1, 5_000 + LATENESS_MS, below=True)
+    home.drop(items.delta_key(delta(1)))
+    assert home.run(left(LANE, settings())) == Left(1, 5_000 + LATENESS_MS)
 
 
 def test_a_damaged_checkpoint_is_not_guessed_at() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.errors import InvalidMessage, InvalidTime
-from ledger.message import dumps, loads, time_of, time_text
+from ledger.message import dumps, loads, parsed, time_of, time_text
 from ledger.values import CHANGE_MAX, Change, to_ms
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
@@ -28,6 +28,21 @@ def text(**changed: Any) -> str:
 def test_a_message_is_what_the_page_on_producers_shows() -> None:
     assert dumps(SALE) == TEXT
     assert loads(TEXT) == SALE
+
+
+def test_a_key_stands_in_the_message_as_it_is_written() -> None:
+    assert '"idempotency_key":"\u00e9t\u00e9"' in dumps(Change("c", 1, "\u00e9t\u00e9", AT))
+
+
+def test_the_first_millisecond_of_all_is_a_time() -> None:
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    assert loads(dumps(Change("c", 1, "k", epoch))).at == epoch
+
+
+@pytest.mark.parametrize("said", ["NaN", "-Infinity", '{"change": Infinity}'])
+def test_what_is_no_number_in_json_is_named(said: str) -> None:
+    with pytest.raises(InvalidMessage, match="is not a number in JSON"):
+        parsed(said)
 
 
 def test_a_message_may_name_the_region_of_a_fail_over() -> None:
@@ -120,6 +135,11 @@ def test_a_message_that_is_not_as_described_is_refused_with_its_field(body: str,
 def test_a_change_without_its_key_and_its_instant_makes_no_message(change: Any) -> None:
     with pytest.raises(InvalidMessage):
         dumps(change)
+
+
+def test_a_time_that_is_none_is_named() -> None:
+    with pytest.raises(InvalidMessage, match=r"^at: A change's time is an aware datetime, not None"):
+        dumps(Change("c", 1, "k"))
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,29 @@ def test_settings_that_cannot_be_are_refused_by_name(changed: dict[str, Any], na
     assert all(name in str(raised.value) for name in named)
 
 
+@pytest.mark.parametrize(
+    ("name", "passed", "most"),
+    [
+        ("table", "t" * 300, 40),
+        ("clean", "c" * 300, 40),
+        ("keep_ms", "9" * 300, 40),
+        ("regions", ("r" * 300,), 200),
+        ("endpoint_url", "u" * 300, 200),
+    ],
+)
+def test_what_was_passed_is_shown_as_far_as_a_log_line_goes(name: str, passed: object, most: int) -> None:
+    with pytest.raises(InvalidSettings) as raised:
+        settings(**{name: passed})
+    assert f"{name}={ascii(passed)[:most]}" in str(raised.value)
+    assert f"{name}={ascii(passed)[: most + 1]}" not in str(raised.value)
+
+
+def test_a_time_is_at_most_what_a_token_holds() -> None:
+    assert settings(keep_ms=tokens.TIME_MS_MAX).keep_ms == tokens.TIME_MS_MAX
+    with pytest.raises(InvalidSettings):
+        settings(keep_ms=tokens.TIME_MS_MAX + 1)
+
+
 def test_settings_at_their_limits_are_made() -> None:
     made = settings(
         table="a.B_1-z",

@@ -85,6 +85,17 @@ def test_the_last_token_of_a_millisecond_lies_at_or_above_all_of_it_and_below_th
     assert time_ms == tokens.TIME_MS_MAX or last < tokens.make(time_ms + 1, bytes(10))
 
 
+@given(times, random_bytes)
+def test_the_token_before_is_the_next_lower_number(time_ms: int, randomness: bytes) -> None:
+    number = int.from_bytes(time_ms.to_bytes(6, "big") + randomness, "big")
+    before = tokens.before(tokens.make(time_ms, randomness))
+    assert before == (tokens.from_bytes((number - 1).to_bytes(16, "big")) if number else None)
+
+
+def test_nothing_is_before_the_lowest_token() -> None:
+    assert tokens.before(tokens.make(0, bytes(10))) is None
+
+
 @given(random_bytes, times, times, st.integers(1, 1_000))
 def test_a_draw_depends_on_the_randomness_alone(randomness: bytes, t1: int, t2: int, sides: int) -> None:
     drawn = tokens.draw(tokens.make(t1, randomness), sides)

@@ -14,7 +14,7 @@ from ledger.errors import HistoryTooLarge, InvalidInput, NotYetReplicated, ReadT
 from ledger.requests import Get, Query, Request
 from ledger.values import Delta, Lane
 from reader import Entry, Position, Reader
-from reader.page import QUERIES_MAX, STARTS_MAX, page
+from reader.page import QUERIES_MAX, SEGMENTS_AT_ONCE, STARTS_MAX, page
 from tests.reader.test_history import folded_settled_and_pending
 from tests.support import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, token, two_regions
 from tests.support import settings as settings_of
@@ -97,6 +97,45 @@ def test_a_page_reads_little_of_a_long_history() -> None:
     assert len(reader(home, regions=(A,)).history_page(COUNTER, after=middle, limit=10).entries) == 10
     assert len([request for request in home.asked if isinstance(request, Query)]) == 1
     assert len([request for request in home.asked if isinstance(request, Get)]) == 2
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded(consistent: bool) -> None:
+    def asked(above: str | None, upto: str | None, most: int) -> list[Request]:
+        home.asked.clear()
+        home.run(page(LANE, above, upto, most, consistent=consistent, read_time_max_ms=READ_MS))
+        return home.asked[1:-1]  # between the two looks at the clock
+
+    home, away = two_regions()
+    home.put(*map(delta, range(3)))
+    compactor(home, away).compact(COUNTER)
+    home.put(*map(delta, range(3, 9)))
+    checkpoint = Get(items.checkpoint_key(LANE), consistent)
+    segments = Query(items.fold_pk(LANE), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
+    assert asked(None, None, 5) == [
+        checkpoint,
+        segments,
+        Query(items.delta_pk(LANE), token(2), None, 2, consistent),
+    ]
+    assert asked(token(1), None, 5)[1:] == [
+        Query(items.fold_pk(LANE), items.segments_of_hi(token(1)), items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
+        Query(items.delta_pk(LANE), token(2), None, 4, consistent),
+    ]
+    assert asked(token(4), None, 2)[1:] == [
+        Query(items.fold_pk(LANE), items.segments_of_hi(token(4)), items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
+        Get(items.segment_key(LANE, token(2), 1), consistent),
+        Query(items.delta_pk(LANE), token(4), None, 2, consistent),
+    ]
+
+
+def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
+    home, away = two_regions()
+    home.put(*map(delta, range(12)))
+    compactor(home, away, fold_max=1).compact(COUNTER)
+    home.asked.clear()
+    entries = home.run(page(LANE, None, token(2), 10, consistent=True, read_time_max_ms=READ_MS))
+    assert [entry.token for entry in entries] == [token(n) for n in range(3)]
+    assert len([request for request in home.asked if isinstance(request, Query) if "fold" in request.pk]) == 1
 
 
 def test_a_segment_that_is_still_landing_is_waited_for() -> None:
