@@ -86,7 +86,7 @@ def _checked(change: object) -> Change:
     if not isinstance(change, Change):
         raise InvalidMessage(f"A message carries a Change(counter, change, ...), not {shown(change)}.")
     checked: dict[str, Any] = {}
-    for name, check in CHECKS.items():
+    for name, check in CHECKS:
         try:
             checked[name] = check(getattr(change, name))
         except InvalidInput as error:
@@ -102,13 +102,13 @@ def _check_time(at: object) -> datetime:
     return checked
 
 
-CHECKS: dict[str, Callable[[object], object]] = {
-    "counter": check_counter,
-    "change": check_change,
-    "idempotency_key": check_key,
-    "at": _check_time,
-    "region": lambda region: None if region is None else check_region(region),
-}
+CHECKS: tuple[tuple[str, Callable[[object], object]], ...] = (
+    ("counter", check_counter),
+    ("change", check_change),
+    ("idempotency_key", check_key),
+    ("at", _check_time),
+    ("region", lambda region: None if region is None else check_region(region)),
+)
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
