@@ -21,7 +21,7 @@ demo: $(VENV)/.made $(ENGINE)/.made ## two Regions on this computer; EVENTS=file
 	@$(BIN)/python -m demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
 
 test: $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
-	@$(BIN)/python -m pytest -q $(ARGS)
+	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
 
 check: $(VENV)/.made ## lint, format and type checks
 	@$(BIN)/python -m ruff check .
