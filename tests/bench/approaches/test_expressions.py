@@ -53,7 +53,7 @@ def expected(there: Item | None, row: list[e.Write]) -> Iterator[tuple[object, I
         yield same(answer), there
 
 
-@effort(3)
+@effort(1.5)
 @given(st.lists(writes, min_size=4, max_size=8))
 def test_an_expression_and_its_effect_are_the_same(place: OnEngine, row: list[e.Write]) -> None:
     place.run(iter_delete())
