@@ -357,7 +357,7 @@ class Transaction:
     """TransactWriteItems. Answer: None when all were written; else for each write its Answer, None when it could be.
 
     The simulator looks no further than the first write that cannot be, so a program tells them apart in their order.
-    `token`: the ClientRequestToken, at most 36 characters; with another transaction it raises TokenConflict.
+    `token`: any text, from which the ClientRequestToken is made; with another transaction it raises TokenConflict.
     """
 
     writes: Sequence[Write]

@@ -5,7 +5,7 @@ of it can be listed. Limits: a read costs a unit for every 4 KB of all changes e
 
 Merged as everybody does first: a transaction deletes items and adds their sum to a total. Promises: short reads.
 Limits: a change that comes again after its merge counts twice; a read during a merge sees half of it; two Regions merge
-the same items and lose or double them; 99 items a transaction, four write units for each of them over its life.
+the same items and lose or double them; 99 items a transaction, three write units for each of them over its life.
 
 Ours: the programs of `ledger`, `reader` and `compactor` as they are shipped. Promises and limits: docs/protocol.md.
 Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/

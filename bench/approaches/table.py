@@ -8,6 +8,7 @@ the client (`config`), because approaches differ in it; what was sent is counted
 from __future__ import annotations
 
 import threading
+import uuid
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -71,9 +72,12 @@ class ApproachTable(DynamoTable):
 
     def _transaction(self, transaction: Transaction) -> tuple[Answer, ...] | None:
         actions = [{write.kind: self._spelled(write)} for write in transaction.writes]
-        token = {} if transaction.token is None else {"ClientRequestToken": transaction.token}
+        arguments: dict[str, Any] = {"TransactItems": actions}
+        if transaction.token is not None:  # one is known in all tables of an account, and has 36 characters
+            named = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.name}\0{transaction.token}")
+            arguments["ClientRequestToken"] = str(named)
         try:
-            self._asked("transact_write_items", {"TransactItems": actions, **token})
+            self._asked("transact_write_items", arguments)
         except failures.ConditionFailed as failed:
             reasons = _response(failed)["CancellationReasons"]
             return tuple(r.get("Item", {}) if r["Code"] == "ConditionalCheckFailed" else None for r in reasons)

@@ -11,7 +11,6 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Trans
 
 from __future__ import annotations
 
-import uuid
 from dataclasses import dataclass
 
 from bench.approaches.approach import VALUE, Claims, Memory, Outcome, SingleItem
@@ -28,5 +27,5 @@ class TransactionToken(SingleItem):
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         update = UpdateItem(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))
-        refused = yield Transaction((update,), token=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{counter}\0{key}")))
+        refused = yield Transaction((update,), token=f"{counter}\0{key}")
         return "recorded" if refused is None else "refused"
