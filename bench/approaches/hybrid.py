@@ -6,8 +6,9 @@ first marked, and removed by the consumer as it counts. A record that fails goes
 again, and then to a second one, for a hand. A limit looks at the larger of the two. When the exact counter comes back
 to 0, the other is set to 0 too, so what it lost does not stay.
 Limits: the exact value is late by the stream; between the look at the limit and the write others pass it too; the
-best-effort counter loses what got no answer. Six write units to create a thing and six to delete it, and two items that
-all write. It counts things, not amounts. Each Region's consumer would count again what another has counted.
+best-effort counter loses what got no answer (the SDK does not retry, so that nothing raises it twice), and stays wrong
+until all are gone. Six write units to create a thing and six to delete it, and two items that all write. It counts
+things, not amounts. Each Region's consumer would count again what another has counted.
 Source: https://www.jawaadahmar.com/projects/distributed-counter
 """
 
@@ -51,6 +52,7 @@ class Hybrid(Approach):
     """The key of a change names the thing: 1 creates it, -1 deletes it."""
 
     name: str = "hybrid, best effort and stream"
+    sdk_attempts: int = 1
     ceiling: int | None = None
 
     @property

@@ -1,7 +1,7 @@
 """Approach 7: counting with a set, one item that holds the id of everything that is counted.
 
 Promises: an id counts once while it is in the set, and can be taken out again; the set has at most `ceiling` ids, and
-"full" and "duplicate" are told apart, because the failed condition shows the item; who is in can be listed.
+"full" and "duplicate" are told apart, because the failed condition shows the item; one read lists who is in.
 Limits: every change and every read costs the units of the whole set, and at 400 KB it ends: some 10,000 ids of 36
 characters (ItemTooLarge). It counts things, not amounts. An id that comes again after it was taken out counts again.
 Regions overwrite each other's set.
@@ -28,7 +28,7 @@ from bench.approaches.expressions import (
     SizeBelow,
     UpdateItem,
 )
-from ledger.requests import Get, Item
+from ledger.requests import Item
 
 IDS = "ids"
 
@@ -41,7 +41,7 @@ class StringSet(SingleItem):
 
     @property
     def claims(self) -> Claims:
-        return Claims(memory=FOR_EVER, limit="hard", history=True, reset=True, units=True)
+        return Claims(memory=FOR_EVER, limit="hard", reset=True, units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         check_unit(change, 1, -1)
@@ -56,10 +56,6 @@ class StringSet(SingleItem):
         if there is None:
             return "recorded"
         return "replayed" if change == -1 or Contains(IDS, key).holds(there) else "refused"
-
-    def history(self, counter: str) -> Program[list[int]]:
-        item: Item | None = yield Get(self.item_key(counter))
-        return [1] * self.amount(item)
 
     def reset(self, counter: str) -> Program[None]:
         yield DeleteItem(self.item_key(counter))

@@ -72,7 +72,9 @@ class TransactionMarker(SingleItem):
         return "replayed"
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
-        """What the table's TTL does by itself, to be run in the table of the markers."""
+        """What the table's TTL does by itself, and for nothing: to be run in the table of the markers."""
+        if self.keep_ms is None:
+            return
         now: Instant = yield Now()
         expired = Compare(EXPIRES, "<=", number(now.wall_ms // 1_000))
         after = None
