@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bench.approaches.approach import Approach, Outcome
 from bench.approaches.expressions import Program, Result, Transaction, Write
@@ -18,6 +18,9 @@ from ledger.requests import Instant, Put, Transact, run
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 EU, US = "eu-west-1", "us-east-1"
 C = "stock:85123A"
@@ -50,6 +53,12 @@ class OnWorld:
         self.world.now_ms += ms
 
 
+@cache
+def client_of(engine: Engine) -> DynamoDBClient:
+    """One that sends nothing twice. It takes longer to make than most tests."""
+    return engine.client(EU, config(1))
+
+
 @dataclass
 class OnEngine:
     """A new table of an engine, and beside it one for markers."""
@@ -59,11 +68,11 @@ class OnEngine:
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
 
     @classmethod
-    def of(cls, engine: Engine, name: str, sdk_attempts: int = 1) -> OnEngine:
+    def of(cls, engine: Engine, name: str) -> OnEngine:
         markers = f"{name}-{MARKERS}"
+        client = client_of(engine)
         for table in (name, markers):
-            engine.create_table(table, EU)
-        client = engine.client(EU, config(sdk_attempts))
+            engine.create_table(table, EU, client)
         return cls(ApproachTable(name, EU, client, others={MARKERS: markers}, pause=lambda s: None), client)
 
     def run(self, program: Program[Result], region: str = EU) -> Result:
