@@ -1,8 +1,8 @@
 """Every published way of counting in DynamoDB, behind one interface; `every` lists them as they are compared."""
 
+from bench.approaches.actions import SetSum
 from bench.approaches.approach import Approach, Claims, Memory, Outcome
 from bench.approaches.atomic import Atomic
-from bench.approaches.expressions import SetSum
 from bench.approaches.gap_free import GapFree
 from bench.approaches.hybrid import Hybrid
 from bench.approaches.item_collection import ItemCollection, NaiveMerge, Ours

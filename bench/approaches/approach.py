@@ -12,17 +12,10 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bench.approaches.expressions import (
-    Compare,
-    Condition,
-    Either,
-    Missing,
-    Program,
-    Set,
-    UpdateItem,
-    integer,
-    number,
-)
+from bench.approaches.actions import Set
+from bench.approaches.attributes import integer, number
+from bench.approaches.conditions import Compare, Condition, Either, Missing
+from bench.approaches.writes import Program, UpdateItem
 from ledger.errors import InvalidChange, TableError
 from ledger.requests import Get, Item, Key
 

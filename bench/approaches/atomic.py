@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.approaches.actions import Add, SetSum
 from bench.approaches.approach import VALUE, Claims, Outcome, SingleItem
-from bench.approaches.expressions import Add, Answer, Program, SetSum, UpdateItem
+from bench.approaches.writes import Answer, Program, UpdateItem
 
 
 @dataclass(frozen=True, kw_only=True)

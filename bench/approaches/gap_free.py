@@ -12,20 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.approaches.actions import Set
 from bench.approaches.approach import FOR_EVER, TRIES_MAX, Approach, Claims, Contended, Outcome, check_unit
-from bench.approaches.expressions import (
-    Compare,
-    Missing,
-    Pause,
-    Program,
-    PutItem,
-    Set,
-    Transaction,
-    UpdateItem,
-    integer,
-    keyed,
-    number,
-)
+from bench.approaches.attributes import integer, keyed, number
+from bench.approaches.conditions import Compare, Missing
+from bench.approaches.writes import Pause, Program, PutItem, Transaction, UpdateItem
 from ledger.paging import every_item
 from ledger.requests import Get, Item, Key
 

@@ -19,24 +19,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from bench.approaches.actions import Add, Set
 from bench.approaches.approach import FOR_EVER, VALUE, Approach, Claims, Contended, Outcome, check_unit
-from bench.approaches.expressions import (
-    Add,
-    Both,
-    Compare,
-    DeleteItem,
-    Missing,
-    Not,
-    Program,
-    PutItem,
-    Set,
-    Transaction,
-    UpdateItem,
-    Value,
-    integer,
-    keyed,
-    number,
-)
+from bench.approaches.attributes import Value, integer, keyed, number
+from bench.approaches.conditions import Both, Compare, Missing, Not
+from bench.approaches.writes import DeleteItem, Program, PutItem, Transaction, UpdateItem
 from ledger.errors import LedgerError, TableError
 from ledger.paging import every_item
 from ledger.requests import Get, GetMany, Item, Key

@@ -15,8 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.approaches.actions import Add
 from bench.approaches.approach import FOR_EVER, Approach, Claims, Memory, Outcome
-from bench.approaches.expressions import Add, DeleteItem, Missing, Not, Program, Transaction, UpdateItem, integer
+from bench.approaches.attributes import integer
+from bench.approaches.conditions import Missing, Not
+from bench.approaches.writes import DeleteItem, Program, Transaction, UpdateItem
 from compactor.report import Tally
 from compactor.visit import visit
 from ledger import items, tokens

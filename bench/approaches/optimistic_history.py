@@ -12,20 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.approaches.actions import Add, Set
 from bench.approaches.approach import TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem
-from bench.approaches.expressions import (
-    Add,
-    Answer,
-    Compare,
-    Missing,
-    Pause,
-    Program,
-    Set,
-    UpdateItem,
-    integer,
-    number,
-    text,
-)
+from bench.approaches.attributes import integer, number, text
+from bench.approaches.conditions import Compare, Missing
+from bench.approaches.writes import Answer, Pause, Program, UpdateItem
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Get, Item
 

@@ -15,7 +15,7 @@ import zlib
 from dataclasses import dataclass, replace
 
 from bench.approaches.approach import Approach, Claims, Outcome, SingleItem
-from bench.approaches.expressions import Program
+from bench.approaches.writes import Program
 from ledger.requests import GetMany, Item
 
 

@@ -13,18 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bench.approaches import expressions
-from bench.approaches.expressions import (
-    Answer,
-    Ask,
-    DeleteItem,
-    Pause,
-    Program,
-    PutItem,
-    Result,
-    Transaction,
-    UpdateItem,
-)
+from bench.approaches import writes
+from bench.approaches.writes import Answer, Ask, DeleteItem, Pause, Program, PutItem, Result, Transaction, UpdateItem
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TokenConflict, TransactionConflict, Unavailable
 from ledger.requests import Item, Key, Request
 from ledger.table import TRIES_MAX
@@ -135,7 +125,7 @@ class Simulated:
         again: list[Transaction] = []
         """What the token stands for, when it was used before."""
 
-        def holds(number: int, write: expressions.Write, there: Item | None) -> bool:
+        def holds(number: int, write: writes.Write, there: Item | None) -> bool:
             used, at_ms = self._tokens.get((region, transaction.token or ""), (None, 0))
             if used is not None and self.world.now_ms - at_ms <= TOKEN_MS:
                 again.append(used)
@@ -144,7 +134,7 @@ class Simulated:
                 refused[number] = there or {}
             return number not in refused
 
-        def becomes(write: expressions.Write, there: Item | None) -> Item | None:
+        def becomes(write: writes.Write, there: Item | None) -> Item | None:
             after = write.becomes(there)
             if transaction.token is not None:  # all conditions held: it is decided
                 self._tokens[region, transaction.token] = transaction, self.world.now_ms
@@ -163,5 +153,5 @@ class Simulated:
         return tuple(refused.get(number) for number in range(len(transaction.writes)))
 
 
-def _key(write: expressions.Write) -> Key:
+def _key(write: writes.Write) -> Key:
     return Key(f"{write.table}|{write.key.pk}", write.key.sk) if write.table else write.key

@@ -12,22 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.approaches.actions import Exclude, Include
 from bench.approaches.approach import FOR_EVER, Claims, Outcome, SingleItem, check_unit
-from bench.approaches.expressions import (
-    Answer,
-    Both,
-    Condition,
-    Contains,
-    DeleteItem,
-    Either,
-    Exclude,
-    Include,
-    Missing,
-    Not,
-    Program,
-    SizeBelow,
-    UpdateItem,
-)
+from bench.approaches.conditions import Both, Condition, Contains, Either, Missing, Not, SizeBelow
+from bench.approaches.writes import Answer, DeleteItem, Program, UpdateItem
 from ledger.requests import Item
 
 IDS = "ids"

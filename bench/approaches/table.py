@@ -1,6 +1,6 @@
 """DynamoDB for the approaches: `ledger.table` and, on top of it, their updates, deletes and transactions.
 
-Rules: expressions come from `expressions.py`, failures from `ledger.failures`; a conflict or throttling is tried again
+Rules: arguments come from `writes.py`, failures from `ledger.failures`; a conflict or throttling is tried again
 a bounded number of times, as there, with the same token; whether the SDK sends again what got no answer is a matter of
 the client (`config`), because approaches differ in it; what was sent is counted below the SDK, once for each attempt.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from bench.approaches.expressions import (
+from bench.approaches.writes import (
     Answer,
     Ask,
     DeleteItem,
@@ -44,7 +44,7 @@ def config(attempts: int) -> Config:
 
 
 class ApproachTable(DynamoTable):
-    """Answers what `expressions.py` and `ledger.requests` describe. `others`: the approach's names for more tables."""
+    """Answers what `writes.py` and `ledger.requests` describe. `others`: the approach's names for more tables."""
 
     def __init__(
         self, name: str, region: str, client: DynamoDBClient, *, others: Mapping[str, str] | None = None, **given: Any

@@ -18,21 +18,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bench.approaches.actions import Add
 from bench.approaches.approach import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem
-from bench.approaches.expressions import (
-    Add,
-    Answer,
-    Compare,
-    DeleteItem,
-    Missing,
-    Program,
-    PutItem,
-    Transaction,
-    UpdateItem,
-    integer,
-    keyed,
-    number,
-)
+from bench.approaches.attributes import integer, keyed, number
+from bench.approaches.conditions import Compare, Missing
+from bench.approaches.writes import Answer, DeleteItem, Program, PutItem, Transaction, UpdateItem
 from ledger.errors import LedgerError, TokenConflict
 from ledger.requests import Instant, Key, KeyPage, Now, Scan
 from ledger.values import to_ms

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.approaches.actions import Add
 from bench.approaches.approach import VALUE, Claims, Memory, Outcome, SingleItem
-from bench.approaches.expressions import Add, Program, Transaction, UpdateItem
+from bench.approaches.writes import Program, Transaction, UpdateItem
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bench.approaches.approach import Approach, Outcome
-from bench.approaches.expressions import Program, Result, Transaction, Write
 from bench.approaches.simulated import Simulated, Task
 from bench.approaches.table import ApproachTable, config
+from bench.approaches.writes import Program, Result, Transaction, Write
 from demo.engine import Engine
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.requests import Instant, Put, Transact, run

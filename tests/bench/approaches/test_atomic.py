@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from bench.approaches.actions import Add, SetSum
 from bench.approaches.atomic import Atomic
-from bench.approaches.expressions import Add, SetSum
 from bench.approaches.table import ApproachTable, Traffic, config
 from demo.engine import Engine
 from demo.faults import LostAnswers

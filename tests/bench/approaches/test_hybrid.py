@@ -1,12 +1,14 @@
 """Approach 10: what the stream brings, twice or not at all, and what the best-effort counter is good for."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 
-from bench.approaches.approach import Contended, Outcome
-from bench.approaches.expressions import Program, integer
+from bench.approaches.approach import Contended
+from bench.approaches.attributes import integer, text
 from bench.approaches.hybrid import Feed, Hybrid
+from bench.approaches.writes import Program
 from demo.engine import Engine
 from demo.streams import StreamReader
 from ledger.errors import Throttled
@@ -92,10 +94,10 @@ def test_what_is_asked_for_at_once_passes_the_limit() -> None:
     assert swept(on_world) > 3
 
 
-def only(program: Program[Outcome], writes: int) -> Program[None]:
+def only(program: Program[Any], requests: int) -> Program[None]:
     """A process that ends after so many requests."""
     request = next(program)
-    for _ in range(writes):
+    for _ in range(requests):
         request = program.send((yield request))
 
 
@@ -115,6 +117,17 @@ def test_when_all_are_gone_the_best_effort_counter_is_set_to_0_as_well(anywhere:
     for key in "abc":
         add(anywhere, HYBRID, key, -1)
     assert (best(anywhere), swept(anywhere)) == (-3, 0)
+    assert best(anywhere) == 0
+
+
+def test_a_consumer_that_ends_before_it_has_healed_does_so_when_its_record_comes_again(anywhere: Place) -> None:
+    anywhere.run(only(HYBRID.add(C, 1, "a", START_MS), 1))
+    add(anywhere, HYBRID, "a", -1)
+    anywhere.run(HYBRID.housekeep(C, EU))
+    record = {"pk": text(f"thing#{C}"), "sk": text("a")}
+    anywhere.run(only(HYBRID.consume(record), 2))
+    assert (best(anywhere), value(anywhere, HYBRID)) == (-1, 0)
+    anywhere.run(HYBRID.consume(record))
     assert best(anywhere) == 0
 
 

@@ -1,5 +1,7 @@
 """Approach 6, three times: what merging breaks, and what it does not break when it is done by this library."""
 
+from functools import partial
+
 import pytest
 
 from bench.approaches.item_collection import ItemCollection, NaiveMerge, Ours
@@ -73,6 +75,17 @@ def test_only_the_naive_merge_loses_or_doubles_what_two_regions_merge_at_once(
         on_world.world.quiesce()
         sums |= {value(on_world, approach, region) for region in (EU, US)}
     assert (sums == {21}) == exact
+
+
+@pytest.mark.parametrize("approach", [MERGED, OURS], ids=lambda approach: approach.name)
+def test_two_merges_at_once_in_one_region_count_nothing_twice(approach: ItemCollection) -> None:
+    for seed in range(10):
+        on_world = OnWorld(seed)
+        for make in adds(approach, 3):
+            on_world.run(make())
+        on_world.wait(60_000)
+        on_world.at_once(*[partial(approach.housekeep, C, EU)] * 3)
+        assert value(on_world, approach) == 3, seed
 
 
 @pytest.mark.parametrize(("approach", "true"), [(PLAIN, True), (MERGED, False), (OURS, True)])

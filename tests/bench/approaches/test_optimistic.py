@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from bench.approaches.approach import TRIES_MAX, Contended, Outcome, SingleItem
-from bench.approaches.expressions import Program, UpdateItem
 from bench.approaches.optimistic import EntityTag, OnValue
 from bench.approaches.optimistic_history import OptimisticHistory
 from bench.approaches.table import Traffic
+from bench.approaches.writes import Program, UpdateItem
 from ledger.errors import OutcomeUnknown
 from simulator.faults import Faults
 from tests.bench.approaches.support import (

@@ -2,8 +2,9 @@
 
 import pytest
 
-from bench.approaches.expressions import ITEM_BYTES_MAX, ItemTooLarge, Program, PutItem, keyed
+from bench.approaches.attributes import keyed
 from bench.approaches.string_set import IDS, StringSet
+from bench.approaches.writes import ITEM_BYTES_MAX, ItemTooLarge, Program, PutItem
 from bench.units import item_bytes
 from ledger.errors import InvalidChange
 from tests.bench.approaches.support import EU, US, C, OnWorld, Place, add, adds, value

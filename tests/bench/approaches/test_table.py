@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bench.approaches.expressions import Pause, Transaction, UpdateItem
 from bench.approaches.table import ApproachTable, Traffic
+from bench.approaches.writes import Pause, Transaction, UpdateItem
 from ledger.errors import OutcomeUnknown, TransactionConflict
 from ledger.requests import Key
 from ledger.table import TRIES_MAX
