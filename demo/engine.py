@@ -172,7 +172,8 @@ class Engine:
     def create_table(self, name: str, region: str, client: DynamoDBClient | None = None) -> None:
         """Creates an empty table in one Region: string keys pk and sk, on demand, a stream of new and old images.
 
-        `name` has 3 to 255 characters; `client` saves making one. Raises the client's ResourceInUseException if it exists there.
+        `name` has 3 to 255 characters; `client` saves making one. Raises the client's ResourceInUseException if it
+        exists there.
         """
         (client or self.client(region)).create_table(
             TableName=name,
