@@ -1,4 +1,9 @@
-"""Every published way of counting in DynamoDB, behind one interface; `every` lists them as they are compared."""
+"""Every published way of counting in DynamoDB, behind one interface; `every` lists them as they are compared.
+
+Rules: a file is one approach, written as its author would defend it, with its promises, its limits and its source; on
+the simulator `simulated.py` runs its programs, on an engine `table.py`. To read: `approach.py`, `atomic.py`,
+`transaction_marker.py`, then any.
+"""
 
 from bench.approaches.actions import SetSum
 from bench.approaches.approach import Approach, Claims, Memory, Outcome

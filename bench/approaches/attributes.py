@@ -1,4 +1,7 @@
-"""Attributes in DynamoDB's own spelling, and the placeholders that stand for them in an expression."""
+"""Attributes in DynamoDB's own spelling, and the placeholders that stand for them in an expression.
+
+Rules: nothing here knows a counter; a number is a whole one.
+"""
 
 from __future__ import annotations
 
