@@ -109,8 +109,8 @@ class Simulated:
 
     def _send(self, request: Ask, region: str) -> Steps[Any]:
         match request:
-            case Pause(attempt):
-                yield Sleep(1 + self.world.choices.pick(2**attempt))
+            case Pause():
+                yield Sleep(1 + self.world.choices.pick(2**request.doublings))
                 return None
             case UpdateItem() | PutItem() | DeleteItem():
                 answers = yield from self._transact(Transaction((request,)), region)

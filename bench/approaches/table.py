@@ -58,8 +58,8 @@ class ApproachTable(DynamoTable):
                 return self._single(request)
             case Transaction():
                 return self._transaction(request)
-            case Pause(attempt):
-                return self._wait(attempt)
+            case Pause():
+                return self._wait(request.doublings)
             case _:
                 return super().answer(request)
 

@@ -19,6 +19,8 @@ from ledger.items import key_of
 from ledger.requests import Item, Key, Request
 
 ITEM_BYTES_MAX = 400 * 1024
+DOUBLINGS_MAX = 5
+"""No pause is longer than 32 times the first: 1.6 seconds."""
 
 
 class ItemTooLarge(TableError):
@@ -114,9 +116,13 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait before try `attempt` + 2: twice as long each time, with jitter. Answer: None."""
+    """Wait after the failed try `attempt` (from 0 on): up to twice as long each time, with jitter. Answer: None."""
 
     attempt: int
+
+    @property
+    def doublings(self) -> int:
+        return min(self.attempt, DOUBLINGS_MAX)
 
 
 Ask = Request | Write | Transaction | Pause

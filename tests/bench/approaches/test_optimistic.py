@@ -12,9 +12,7 @@ from bench.approaches.writes import Program, UpdateItem
 from ledger.errors import OutcomeUnknown
 from simulator.faults import Faults
 from tests.bench.approaches.support import (
-    EU,
     START_MS,
-    US,
     C,
     OnEngine,
     OnWorld,
@@ -108,12 +106,3 @@ def test_the_history_forgets_who_is_followed_by_as_many_as_it_keeps(anywhere: Pl
     assert [add(anywhere, approach, key) for key in ("k", "a", "b", "k")] == [*["recorded"] * 3, "replayed"]
     assert [add(anywhere, approach, key) for key in ("c", "k")] == ["recorded", "recorded"]
     assert value(anywhere, approach) == 5
-
-
-@pytest.mark.parametrize("approach", ALL, ids=lambda approach: approach.name)
-def test_two_regions_overwrite_each_other(on_world: OnWorld, approach: SingleItem) -> None:
-    on_world.world.cut.add(US)
-    for region in (EU, US):
-        assert add(on_world, approach, region, region=region) == "recorded"
-    on_world.world.quiesce()
-    assert value(on_world, approach) == 1

@@ -7,7 +7,7 @@ from bench.approaches.string_set import IDS, StringSet
 from bench.approaches.writes import ITEM_BYTES_MAX, ItemTooLarge, Program, PutItem
 from bench.units import item_bytes
 from ledger.errors import InvalidChange
-from tests.bench.approaches.support import EU, US, C, OnWorld, Place, add, adds, value
+from tests.bench.approaches.support import C, OnWorld, Place, add, adds, value
 
 SET = StringSet(ceiling=3)
 
@@ -46,11 +46,3 @@ def test_at_400_kb_it_ends(anywhere: Place) -> None:
     with pytest.raises(ItemTooLarge):
         add(anywhere, StringSet(), "x" * 36)
     assert value(anywhere, StringSet()) == ids == 11_376
-
-
-def test_two_regions_overwrite_each_other(on_world: OnWorld) -> None:
-    on_world.world.cut.add(US)
-    for region in (EU, US):
-        assert add(on_world, SET, region, region=region) == "recorded"
-    on_world.world.quiesce()
-    assert value(on_world, SET) == 1

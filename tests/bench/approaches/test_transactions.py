@@ -127,15 +127,6 @@ def test_a_marker_is_known_in_another_region_once_it_has_arrived(on_world: OnWor
     assert add(on_world, MARKER, "k", 5, US) == "replayed"
 
 
-@pytest.mark.parametrize("approach", BOTH)
-def test_two_regions_overwrite_each_other(on_world: OnWorld, approach: SingleItem) -> None:
-    on_world.world.cut.add(US)
-    for region in (EU, US):
-        add(on_world, approach, region, region=region)
-    on_world.world.quiesce()
-    assert value(on_world, approach) == 1
-
-
 @pytest.mark.parametrize("markers", ["", MARKERS])
 def test_a_change_that_comes_after_its_marker_was_deleted_counts_twice(on_world: OnWorld, markers: str) -> None:
     approach = TransactionMarker(markers=markers, keep_ms=60 * MINUTE_MS)
