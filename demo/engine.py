@@ -169,12 +169,13 @@ class Engine:
         """A new boto3 DynamoDB Streams client for a Region; it may be shared by threads."""
         return self._client("dynamodbstreams", region)
 
-    def create_table(self, name: str, region: str) -> None:
+    def create_table(self, name: str, region: str, client: DynamoDBClient | None = None) -> None:
         """Creates an empty table in one Region: string keys pk and sk, on demand, a stream of new and old images.
 
-        `name` has 3 to 255 characters. Raises the client's ResourceInUseException if it exists there.
+        `name` has 3 to 255 characters; `client` saves making one. Raises the client's ResourceInUseException if it
+        exists there.
         """
-        self.client(region).create_table(
+        (client or self.client(region)).create_table(
             TableName=name,
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
             AttributeDefinitions=[

@@ -1,5 +1,6 @@
 """What every folder of tests may use: a real engine as a process, and names of tables in it."""
 
+import os
 from collections.abc import Iterator
 from itertools import count
 
@@ -7,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from demo.engine import Engine, EngineMissing
+from torture.dynamodb_local import DynamoDBLocal
+from torture.maven import can_be_had, installed
 
 # The same examples in every run; `make test ARGS=--hypothesis-profile=long` draws more, and new ones.
 settings.register_profile(
@@ -34,3 +37,14 @@ def engine() -> Iterator[Engine]:
 def table_names() -> Iterator[str]:
     """Names of tables that no other test has."""
     return (f"counters-{n}" for n in count())
+
+
+@pytest.fixture(scope="session")
+def dynamodb_local() -> Iterator[DynamoDBLocal]:
+    """As `make contract` got it; where CI is set it is got now, if it can be."""
+    if installed() is None and not can_be_had():
+        pytest.skip("DynamoDB Local needs a JDK and Maven, and they are not on PATH")
+    if installed() is None and not os.environ.get("CI"):
+        pytest.skip("DynamoDB Local is not here; `make contract` gets it")
+    with DynamoDBLocal() as running:
+        yield running
