@@ -6,7 +6,7 @@ else is below under "Assumptions", which `assumptions()` prints; one that change
 Facts:
 - A partition takes 1,000 write units and 3,000 read units a second (KEYS).
 - Hot items are moved apart, as far as a partition of their own; one item never has more than one partition (ADAPTIVE).
-- A hot partition is split, which does not help keys that only grow: their heat is always in the last part (HEAT).
+- A hot partition is split, which does not help keys that only grow: their heat is always in the last part (HEAT, KEYS).
 - A new on-demand table takes 4,000 write units a second, any table twice its peak so far, within 30 minutes (DEMAND).
 - A table takes 40,000 units a second unless AWS raises its quota (QUOTAS).
 - Every write is charged again in every Region of a global table (BILLING), a transaction's twice (UNITS).
@@ -18,6 +18,7 @@ Assumptions:
 - No burst capacity: AWS promises none beyond a partition's limit.
 - A throttled change is tried again until it is stored and costs nothing meanwhile; lag is how long the next change
   waits after an hour of the rate. Replication adds about a second, which is not counted.
+- A transaction's write is charged twice where it is replicated, too; no page of AWS says otherwise or so.
 - Conflicts are not counted, neither a transaction's on one item nor a condition's: real single-item designs do worse.
 - Single items: every Region writes the same items, so each Region's copy takes the writes of all. (They also lose
   updates then; here that is not counted.) One design's N write shards are N items.
