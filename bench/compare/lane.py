@@ -40,7 +40,7 @@ class Load:
 
     write_units, read_units: a second; writes in every Region, the compactor's reads in the lane's own.
     fold_s: between two folds. tail, tail_most: deltas that a read sums, on average and just before a fold.
-    a_read: the read units of a strongly consistent read at the average tail. held: deltas that wait for clean.
+    tail_units: the read units of the average tail, read strongly. held: deltas that wait for clean.
     clean_s: how long a clean deletes, with the partition full and some adds throttled; full: the share of all time.
     """
 
@@ -49,10 +49,15 @@ class Load:
     fold_s: float
     tail: float
     tail_most: float
-    a_read: float
+    tail_units: float
     held: float
     clean_s: float
     full: float
+
+    @property
+    def a_read(self) -> float:
+        """The read units of a strongly consistent read: the checkpoint, then the tail."""
+        return _units(CHECKPOINT_BYTES) + self.tail_units
 
 
 def load(rate: float, settings: Settings, partition_units: float) -> Load:
@@ -77,7 +82,7 @@ def load(rate: float, settings: Settings, partition_units: float) -> Load:
         fold_s=fold_s,
         tail=tail,
         tail_most=rate * (lateness_s + fold_s + min(clean_s, VISIT_MAX_S)),
-        a_read=_units(CHECKPOINT_BYTES) + _units(tail * DELTA_BYTES),
+        tail_units=_units(tail * DELTA_BYTES),
         held=held,
         clean_s=clean_s,
         full=clean_s / clean_every_s,

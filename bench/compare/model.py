@@ -24,6 +24,7 @@ from bench.compare.partitions import (
     Forecast,
     assumptions,
     predict,
+    reads_per_s,
     shards_needed,
 )
 
@@ -77,14 +78,15 @@ def shards_table() -> Iterator[str]:
 
 def lane_table() -> Iterator[str]:
     """One lane of ours by its rate."""
-    yield "one lane of ours                          deltas in the tail    units    clean     partition"
-    yield "changes/s  write units  read units      on average  at most   of a read  takes    full"
-    yield "             a change    a change"
+    yield "one lane of ours                     deltas in the tail      units  reads/s    clean  partition"
+    yield "changes/s  write units  read units  on average  at most  of a read  at most    takes       full"
+    yield "              a change    a change"
     for rate in LANE_RATES:
         load = lane.load(rate, SETTINGS, WRITE_UNITS)
         yield (
-            f"{rate:>9,} {load.write_units / rate:>12.3f} {load.read_units / rate:>11.3f} {load.tail:>15,.0f} "
-            f"{load.tail_most:>8,.0f} {load.a_read:>11.1f} {load.clean_s:>5.0f} s {load.full:>7.1%}"
+            f"{rate:>9,} {load.write_units / rate:>12.3f} {load.read_units / rate:>11.3f} {load.tail:>11,.0f} "
+            f"{load.tail_most:>8,.0f} {load.a_read:>10.1f} {reads_per_s(load):>8,.0f} "
+            f"{load.clean_s:>6.0f} s {load.full:>10.1%}"
         )
 
 

@@ -161,6 +161,11 @@ def shards_needed(design: Design, rate: float, regions: int = 1) -> int:
     return max(1, math.ceil(rate * design.hot_units / WRITE_UNITS / design.lanes(1, regions)))
 
 
+def reads_per_s(load: lane.Load) -> float:
+    """Strongly consistent reads of a lane that the partition of its deltas serves; its compactor's are left out."""
+    return READ_UNITS / load.tail_units
+
+
 def assumptions() -> str:
     """What is assumed, as it stands at the top of this module."""
     return (__doc__ or "").partition("Assumptions:\n")[2].partition("\n\n")[0]

@@ -4,15 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.compare import lane
 from bench.compare.partitions import (
     ADD,
     DESIGNS,
     MARKER,
     OURS,
+    SETTINGS,
     TOKEN,
+    WRITE_UNITS,
     Design,
     assumptions,
     predict,
+    reads_per_s,
     shards_needed,
     single_item,
 )
@@ -100,6 +104,13 @@ def test_items_that_are_not_hot_cost_but_do_not_throttle() -> None:
     spread = single_item("spread", 1, other_units=9)
     assert predict(spread, 1_000).throttled == 0
     assert predict(spread, 1_000).table_units == 10_000
+
+
+def test_a_hot_lane_serves_few_strong_reads_because_each_sums_its_tail() -> None:
+    full, idle = (lane.load(rate, SETTINGS, WRITE_UNITS) for rate in (500, 0.1))
+    tail_kilobytes = 500 * (10 + 30) * 69 / 1024
+    assert reads_per_s(full) == pytest.approx(3_000 / (tail_kilobytes / 4))
+    assert reads_per_s(idle) == 3_000
 
 
 def test_what_cannot_be_is_refused() -> None:
