@@ -1,0 +1,1 @@
+"""What the comparison works out rather than measures: a model of partitions, the bill, and the charts."""

@@ -1,0 +1,88 @@
+"""Units and bytes become dollars: a million changes, a million reads, storage after a year, in any number of Regions.
+
+Rules: `PRICES` is the only place with DynamoDB's prices; docs/costs.md states the same, and a test holds the two
+together. Every Region is billed at these prices. A write is charged again in every further Region, a failed one is not;
+a read is charged where it is made. A GB is 10^9 bytes. Free tiers, taxes, reserved capacity and the traffic between
+Regions (under 1 % of the replicated writes of items as small as these) are left out.
+
+BILLING https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/global-tables-billing.html
+SIZES https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ITEM_OVERHEAD_BYTES = 100
+"""What storage is charged for an item beside its own bytes (SIZES)."""
+
+REPLICA_OVERHEAD_BYTES = 48
+"""And in a global table (SIZES)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """On-demand prices of one Region in US dollars: a million units, a GB-month with point-in-time recovery."""
+
+    region: str
+    since: str
+    page: str
+    write: float
+    replicated_write: float
+    read: float
+    storage: float
+
+
+PRICES = Prices(
+    region="us-east-1",
+    since="1 November 2024",
+    page="https://aws.amazon.com/dynamodb/pricing/on-demand/",
+    write=0.625,
+    replicated_write=0.625,
+    read=0.125,
+    storage=0.45,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a design uses, by measurement or by a model.
+
+    write_units: a change's, in its own Region; replicated_units: those of it that replicate, all of them if not said.
+    compaction_read_units: a change's share of what works on the table afterwards. read_units: a read's.
+    item_bytes, items: what a change leaves in the table for good, both 0 when it leaves nothing of its own.
+    """
+
+    write_units: float
+    read_units: float
+    replicated_units: float | None = None
+    compaction_read_units: float = 0.0
+    item_bytes: float = 0.0
+    items: float = 0.0
+
+
+def million_changes(usage: Usage, regions: int, prices: Prices = PRICES) -> float:
+    """Dollars for a million changes, in all Regions together."""
+    replicated = usage.write_units if usage.replicated_units is None else usage.replicated_units
+    return (
+        usage.write_units * prices.write
+        + (_regions(regions) - 1) * replicated * prices.replicated_write
+        + usage.compaction_read_units * prices.read
+    )
+
+
+def million_reads(usage: Usage, prices: Prices = PRICES) -> float:
+    """Dollars for a million reads; each is made in one Region."""
+    return usage.read_units * prices.read
+
+
+def storage_month(usage: Usage, changes: float, regions: int, prices: Prices = PRICES) -> float:
+    """Dollars a month for what that many changes have left, in all Regions together; a year's changes after a year."""
+    overhead = ITEM_OVERHEAD_BYTES + (REPLICA_OVERHEAD_BYTES if _regions(regions) > 1 else 0)
+    return changes * (usage.item_bytes + usage.items * overhead) / 1e9 * regions * prices.storage
+
+
+def _regions(regions: int) -> int:
+    if regions < 1:
+        raise ValueError(f"{regions} Regions")
+    return regions
