@@ -8,8 +8,7 @@ request raises TypeError; a failure is a LedgerError, raised at the `yield` that
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 Item = Mapping[str, Mapping[str, Any]]
 """An item in DynamoDB's own spelling: {"change": {"N": "-6"}}."""
@@ -19,34 +18,29 @@ Program = Generator["Request", Any, Result]
 """A step of the protocol: yields requests, is sent their answers, returns its result."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
+class Key(NamedTuple):
     pk: str
     sk: str
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(NamedTuple):
     """Write only if no item has this key."""
 
 
-@dataclass(frozen=True, slots=True)
-class VersionIs:
+class VersionIs(NamedTuple):
     """Write only if the item under this key has this version."""
 
     version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(NamedTuple):
     """PutItem. Answer: None when written; else the item that was there (the condition failed, nothing was written)."""
 
     item: Item
     condition: Absent | VersionIs | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PutMany:
+class PutMany(NamedTuple):
     """Conditional puts (Absent), each on its own, in as few requests as the store allows.
 
     Answer: for each item, in order, None when written, AlreadyThere, or the LedgerError of that item. Never raises.
@@ -55,15 +49,13 @@ class PutMany:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AlreadyThere:
+class AlreadyThere(NamedTuple):
     """The condition of one put of a PutMany failed: nothing was written. The other item, where the store showed it."""
 
     item: Item | None
 
 
-@dataclass(frozen=True, slots=True)
-class Get:
+class Get(NamedTuple):
     """GetItem. Answer: the item or None. `region` asks another Region's replica."""
 
     key: Key
@@ -71,16 +63,14 @@ class Get:
     region: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GetMany:
+class GetMany(NamedTuple):
     """BatchGetItem, until no key is left unprocessed. Answer: the items or None, in the order of the keys."""
 
     keys: tuple[Key, ...]
     consistent: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """One page of a Query in ascending order: sort keys above `after`, at or below `upto`. Answer: a Page."""
 
     pk: str
@@ -90,55 +80,47 @@ class Query:
     consistent: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """`last` is the sort key to go on after, or None when this was the last page."""
 
     items: tuple[Item, ...]
     last: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Transact:
+class Transact(NamedTuple):
     """TransactWriteItems of conditional puts. Answer: True when all were written, False when a condition failed."""
 
     puts: tuple[Put, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteMany:
+class DeleteMany(NamedTuple):
     """Deletes without conditions, each on its own. Answer: None. A failure may leave some of them undone."""
 
     keys: tuple[Key, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """One page of a Scan of the whole table, keys only. Answer: a KeyPage."""
 
     after: Key | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class KeyPage:
+class KeyPage(NamedTuple):
     keys: tuple[Key, ...]
     last: Key | None
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
+class Together(NamedTuple):
     """Several requests at once. Answer: for each, in their order, its answer or its LedgerError. Never raises."""
 
     requests: tuple[Put | Get | Query, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Now:
+class Now(NamedTuple):
     """What time is it? Answer: an Instant. Asked of the process, not of the table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Instant:
+class Instant(NamedTuple):
     """`wall_ms` since 1970, which may step; `steady_ms` from some origin, which never goes back."""
 
     wall_ms: int
