@@ -1,7 +1,7 @@
-"""The figures of the counter: units, round trips, client CPU and import time, each measured in this run.
+"""The figures of the counter: units, round trips and import time, each measured in this run.
 
-Rules: units are the meter's, by AWS's published rules from the items that really crossed the wire; speed is only ever a
-ratio within one run, taken in turns, because machines are noisy; the clock is ours, so that nothing waits.
+Rules: units are the meter's, by AWS's published rules from the items that really crossed the wire; the clock is ours,
+so that nothing waits; times are of CPU, because machines are noisy. Speed is in speed.py and compaction.py.
 """
 
 from __future__ import annotations
@@ -10,24 +10,17 @@ import os
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.meter import Meter
 from bench.units import Cost
 from compactor import Compactor, Report
 from ledger import Change, Ledger, Settings
-from ledger.client import CONFIG
-from ledger.items import delta_item
-from ledger.values import Delta
 from reader import Balance, Reader
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
-
     from demo.engine import Engine
 
 REGION = "eu-west-1"
@@ -133,66 +126,24 @@ def _read(bench: Bench, counter: str, changes: int) -> ReadCost:
     return ReadCost(changes, spent.requests, spent.read_units, balance.pending)
 
 
-def add_over_put(engine: Engine, rounds: int = 40, each: int = 100) -> float:
-    """Client CPU of `Ledger.add` over that of a bare boto3 put_item of the same item: the median of ratios in turns.
-
-    Each with its own client: the ledger's has this library's settings, the other is as boto3 makes it.
-    """
-    engine.create_table("bench-cpu", REGION)
-    settings = Settings(table="bench-cpu", region=REGION, endpoint_url=engine.endpoint_url)
-    ledger = Ledger(settings, client=engine.client(REGION, CONFIG))
-    client = engine.client(REGION, None)
-    ratios = []
-    for number in range(rounds + 2):
-        deltas = [ledger.prepare("stock:85123A", -6) for _ in range(each)]
-        if number % 2:
-            bare = _cpu(partial(_put, client, settings.table, deltas))
-            ours = _cpu(partial(_add, ledger, each))
-        else:
-            ours = _cpu(partial(_add, ledger, each))
-            bare = _cpu(partial(_put, client, settings.table, deltas))
-        ratios.append(ours / bare)
-    return statistics.median(ratios[2:])  # the first two warm up
-
-
-def _cpu(work: Callable[[], None]) -> float:
-    began = time.process_time()
-    work()
-    return time.process_time() - began
-
-
-def _add(ledger: Ledger, count: int) -> None:
-    for _ in range(count):
-        ledger.add("stock:85123A", -6)
-
-
-def _put(client: DynamoDBClient, table: str, deltas: list[Delta]) -> None:
-    for delta in deltas:
-        client.put_item(
-            TableName=table,
-            Item=delta_item(delta),
-            ConditionExpression="attribute_not_exists(pk)",
-            ReturnValuesOnConditionCheckFailure="ALL_OLD",
-        )
-
-
 FUNCTIONS = ("add_from_queue", "api", "mark", "plan", "compact", "find")
 ENVIRONMENT = {
     **dict.fromkeys(("LEDGER_TABLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "counters"),
     "AWS_REGION": "eu-west-1",
     "LEDGER_WORK_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/111122223333/work",
+    "PYTHONDONTWRITEBYTECODE": "",  # the first run compiles, as pip does when it installs
 }
 """What a function is started with; nothing is sent."""
 
 
 def import_over_boto3_ms(module: str = "ledger", runs: int = 9) -> tuple[float, float]:
-    """(what `import boto3` takes, what `import <module>` takes on top of it), milliseconds, medians of new processes.
+    """(what `import boto3` takes, what `import <module>` takes on top of it), CPU ms, medians of new processes.
 
     For a function's `service.<name>.main` the latter is the cold start of our code: imports, settings and clients.
     """
     code = (
-        f"import time; a = time.perf_counter(); import boto3; b = time.perf_counter(); import {module}; "
-        "print(b - a, time.perf_counter() - b)"
+        f"from time import process_time as now; a = now(); import boto3; b = now(); import {module}; "
+        "print(b - a, now() - b)"
     )
     command = [sys.executable, "-c", code]
     outputs = [

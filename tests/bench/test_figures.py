@@ -2,7 +2,9 @@
 
 import pytest
 
+from bench.compaction import fold_peak_mb, speed
 from bench.figures import FUNCTIONS, import_over_boto3_ms, lives
+from bench.speed import add_over_put, adds_over_others
 from demo.engine import Engine, EngineMissing
 
 
@@ -21,6 +23,22 @@ def test_the_lives_of_a_hot_and_a_cold_counter_cost_what_their_items_cost() -> N
     assert cold.write_units == 1
     assert [read.requests for read in reads] == [2, 2]
     assert [read.read_units for read in reads] == [2, 2]
+
+
+def test_the_ratios_and_speeds_come_from_an_engine() -> None:
+    try:
+        with Engine() as engine:
+            assert 0.2 < min(add_over_put(engine, rounds=1, each=10)) < 5
+            adds = adds_over_others(engine, rounds=1, each=1)
+            compaction = speed(engine, deltas=500)
+    except EngineMissing as missing:
+        pytest.skip(str(missing))
+    assert min(adds.plain, adds.tuned, adds.optimistic) > 0
+    assert compaction.fold > compaction.merge > compaction.whole > 0
+
+
+def test_the_memory_of_a_fold_does_not_grow_with_the_backlog() -> None:
+    assert fold_peak_mb(24_000) < 1.1 * fold_peak_mb(16_000)
 
 
 @pytest.mark.parametrize("module", ["ledger", *(f"service.{name}.main" for name in FUNCTIONS)])
