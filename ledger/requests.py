@@ -2,7 +2,8 @@
 
 Rules: the five protocol steps are generators that yield these values and do nothing else, so every point where the
 world can change is a visible `yield`; a request says all that its answer depends on; a table that does not know a
-request raises TypeError; a failure is a LedgerError, raised at the `yield` that asked.
+request raises TypeError; a failure is a LedgerError, raised at the `yield` that asked. Named tuples, because sixteen
+data classes were 4 ms of every cold start: tell them apart by `match` or `isinstance`, never by `==` or truth alone.
 """
 
 from __future__ import annotations
