@@ -26,7 +26,7 @@ from service.world import World, chunks
 from tests.service.support import MemoryMarks, Told, never, stored
 from tests.support import KEEP_MS, A, B, Region, settings, steps, summed
 
-SEEDS = 320
+SEEDS = 120
 STEPS = 250
 DELTAS_MAX = 29  # of a lane: 4**29 is the largest change of this form
 LANES = [Lane(A, 0, name) for name in ("busy", "cold", "third")]

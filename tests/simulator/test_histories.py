@@ -11,11 +11,11 @@ from simulator.mistakes import MISTAKES, catch
 from simulator.shrink import told
 
 
-def test_three_hundred_histories_are_right_and_happen() -> None:
-    played = [play(Drawn(seed)) for seed in range(1_000_000, 1_000_300)]
-    assert [each.violations for each in played] == [[]] * 300
-    assert sum(each.reads for each in played) > 3_000
-    assert sum(each.deltas for each in played) > 900
+def test_a_hundred_histories_are_right_and_happen() -> None:
+    played = [play(Drawn(seed)) for seed in range(1_000_000, 1_000_100)]
+    assert [each.violations for each in played] == [[]] * 100
+    assert sum(each.reads for each in played) > 1_000
+    assert sum(each.deltas for each in played) > 300
 
 
 def test_a_seed_is_the_same_history_every_time_and_its_picks_are_too() -> None:
