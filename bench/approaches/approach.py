@@ -77,6 +77,10 @@ class Approach:
     def claims(self) -> Claims:
         raise NotImplementedError
 
+    def of(self, region: str, regions: tuple[str, ...]) -> Approach:
+        """How it is set up in one of the Regions of its table. A change that is sent again is made as in its first."""
+        return self
+
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         """Count a change. `key` names it, and is used for nothing else; `at_ms` is when it was first asked for.
 

@@ -13,7 +13,7 @@ Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.approaches.actions import Add
 from bench.approaches.approach import FOR_EVER, Approach, Claims, Memory, Outcome
@@ -89,11 +89,14 @@ class NaiveMerge(ItemCollection):
 class Ours(ItemCollection):
     name: str = "this library"
 
+    def of(self, region: str, regions: tuple[str, ...]) -> Ours:
+        return replace(self, settings=replace(self.settings, region=region, regions=regions))
+
     def _lane(self, counter: str, token: str = "") -> Lane:
         return self.settings.lane_for(counter, token, self.settings.region)
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
-        lanes, most_ms = self.settings.lanes_of(counter, self.settings.region), self.settings.read_time_max_ms
+        lanes, most_ms = self.settings.lanes_of(counter), self.settings.read_time_max_ms
         _, sums = yield from read(lanes, consistent=consistent, read_time_max_ms=most_ms)
         return sum(each.value for each in sums)
 
@@ -104,7 +107,7 @@ class Ours(ItemCollection):
 
     def history(self, counter: str) -> Program[list[int]]:
         most_ms, changes = self.settings.read_time_max_ms, []
-        for lane in self.settings.lanes_of(counter, self.settings.region):
+        for lane in self.settings.lanes_of(counter):
             segments, tail = yield from history(lane, consistent=True, read_time_max_ms=most_ms)
             changes += [change for segment in segments for _, change in segment]
             changes += [delta.change for delta in tail]

@@ -1,0 +1,135 @@
+"""Events that a sum names, and what is wrong with a sum: lost, doubled, false, beyond a limit.
+
+Rules: pure, and knowing nothing of how a counter works. Event k changes its counter by 8^k, so that a sum says of each
+event how often it is in it, up to seven times. A change has at most 10^18, so from event 19 on all change it by 8^19
+and are counted together; so are all events where an approach takes changes of 1 alone. Of events that are counted
+together a lost one and a doubled one hide each other: what is found of them is the least that there can be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+BASE = 8
+SLOTS = 20
+"""Digits of a sum; the last has no upper bound."""
+
+EVENTS = 20
+CEILING = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """made: reads that were answered. false: not the sum of distinct events that were asked for by their end.
+
+    missed: strong reads without an event that their own Region had acknowledged before they began.
+    """
+
+    made: int = 0
+    false: int = 0
+    missed: int = 0
+
+    def __add__(self, other: Reads) -> Reads:
+        return Reads(self.made + other.made, self.false + other.false, self.missed + other.missed)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """events: that were asked for. lost: acknowledged and not in the sum. doubled: how often an event is in it too
+    often. gave_up: never acknowledged, however often they were sent; such an event may count or not.
+    """
+
+    events: int = 0
+    lost: int = 0
+    doubled: int = 0
+    gave_up: int = 0
+    reads: Reads = Reads()
+
+    def __add__(self, other: Counted) -> Counted:
+        return Counted(
+            self.events + other.events,
+            self.lost + other.lost,
+            self.doubled + other.doubled,
+            self.gave_up + other.gave_up,
+            self.reads + other.reads,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How far a ceiling was passed, 0: it was kept. beyond: by the value. granted: by the changes that were
+    acknowledged, which in two Regions are more than the value where one overwrites what the other has counted.
+    """
+
+    beyond: int
+    granted: int
+
+
+@dataclass(slots=True)
+class Record:
+    """What was asked for and what was answered, of one counter. `units`: all changes are 1."""
+
+    units: bool
+    asked: set[int] = field(default_factory=set)
+    acknowledged: dict[str, set[int]] = field(default_factory=dict)
+    """By the Region that did."""
+    refused: set[int] = field(default_factory=set)
+    reads: Reads = Reads()
+
+    def change(self, number: int) -> int:
+        return 1 if self.units else BASE ** min(number, SLOTS - 1)
+
+    def answered(self, number: int, region: str, outcome: str) -> None:
+        if outcome == "refused":
+            self.refused.add(number)
+        else:
+            self.acknowledged.setdefault(region, set()).add(number)
+
+    @property
+    def counted(self) -> set[int]:
+        """The events that were acknowledged, anywhere."""
+        return set[int]().union(*self.acknowledged.values())
+
+    def saw(self, value: int, must: Collection[int]) -> None:
+        """A read has ended; `must`: what it had to hold."""
+        lost, doubled = self._wrong(value, must, frozenset(self.asked))  # threads may go on asking
+        self.reads += Reads(1, doubled > 0, lost > 0)
+
+    def ended(self, values: Iterable[int]) -> Counted:
+        """At the end the Regions read `values`; the worst of them counts."""
+        wrong = [self._wrong(value, self.counted, self.asked) for value in values]
+        gave_up = len(self.asked - self.counted - self.refused)
+        return Counted(
+            len(self.asked), max(lost for lost, _ in wrong), max(twice for _, twice in wrong), gave_up, self.reads
+        )
+
+    def limit(self, values: Iterable[int]) -> Limit:
+        """The same of changes of 1 that had a ceiling of CEILING."""
+        return Limit(max(0, max(values) - CEILING), max(0, len(self.counted) - CEILING))
+
+    def _wrong(self, value: int, least: Collection[int], most: Collection[int]) -> tuple[int, int]:
+        """How often an event of `least` is not in a sum; how often one is that is not of `most`, or once too often."""
+        held, at_least, at_most = self._digits(value), self._slots(least), self._slots(most)
+        return (
+            sum(max(0, at_least[slot] - digit) for slot, digit in enumerate(held)),
+            sum(max(0, digit - at_most[slot]) for slot, digit in enumerate(held)),
+        )
+
+    def _digits(self, value: int) -> list[int]:
+        digits = []
+        for _ in range(0 if self.units else SLOTS - 1):
+            value, digit = divmod(value, BASE)
+            digits.append(digit)
+        return [*digits, value]
+
+    def _slots(self, numbers: Collection[int]) -> Counter[int]:
+        """How many of the events each digit stands for."""
+        return Counter(0 if self.units else min(number, SLOTS - 1) for number in numbers)
+
+
+def worst(limits: Iterable[Limit | None]) -> Limit | None:
+    """Each number at its worst; None when there was no limit."""
+    kept = [each for each in limits if each is not None]
+    return Limit(max(each.beyond for each in kept), max(each.granted for each in kept)) if kept else None
