@@ -107,6 +107,24 @@ def test_an_updated_item_is_as_large_as_what_was_set() -> None:
     assert memory.size("t", KEY) == 6 + (5 + 21) + (4 + 50)
 
 
+def test_a_set_grows_by_the_elements_that_are_added_to_it() -> None:
+    memory = seen(item(1000))
+    request = {
+        "TableName": "t",
+        "Key": KEY,
+        "UpdateExpression": "SET b = :b ADD #ids :more, n :n DELETE others :gone",
+        "ExpressionAttributeNames": {"#ids": "ids"},
+        "ExpressionAttributeValues": {
+            ":b": {"S": "x"},
+            ":more": {"SS": ["x" * 20, "y" * 10]},
+            ":n": {"N": "1"},
+            ":gone": {"SS": ["z" * 90]},
+        },
+    }
+    assert charge("UpdateItem", request, {}, memory) == writes(2)
+    assert memory.size("t", KEY) == 1030
+
+
 def test_an_update_that_returns_the_new_item_is_exact() -> None:
     memory = Seen()
     request = {"TableName": "t", "Key": KEY, "UpdateExpression": "REMOVE b", "ReturnValues": "ALL_NEW"}

@@ -1,0 +1,182 @@
+"""`python -m bench.compare.cost [EVENTS.csv]`: what a change and a read cost, in units and in dollars.
+
+Rules: units are the meter's, by AWS's published rules from the items that crossed the wire; the engine's own account is
+only held against it. All approaches get the same changes, those that count things a change of 1 for each; every sum is
+checked. Changes are made one after another, a second apart, so nothing meets a conflict. Of what is charged:
+
+- A time to live deletes for nothing in the Region where it runs out; each other Region pays a replicated write (TTL).
+- The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks at both. A Lambda
+  function reads a stream for nothing (STREAMS).
+- Ours: `Compactor.compact` by callers who know their counters; a service's marks come on top (docs/costs.md). What is
+  less than `fold_min` is not folded, and costs one unit a change; where some was, a second visit cleans.
+- What a change leaves for good is what the second half of the changes left; storage is that of a year with a million
+  changes a month. Of the markers with a time to live, the last week's are left out.
+
+TTL https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
+STREAMS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOptimization_StreamsUsage.html
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.approaches import Approach
+from bench.approaches.hybrid import COUNTED, NO, THING, Hybrid
+from bench.approaches.item_collection import Ours
+from bench.approaches.transaction_marker import TransactionMarker
+from bench.compare import tables
+from bench.compare.bill import PRICES, Usage
+from bench.compare.capacity import Capacity
+from bench.compare.trial import APPROACHES, SETTINGS, Trial, name_of, new_engine
+from bench.meter import Meter
+from bench.units import Cost, item_bytes
+from demo.engine import Engine, end_on_signals
+from demo.events import Columns, Event, read_events, shop_day
+from ledger.paging import every_item
+
+SEED = 1
+SHOP, ONE = 100, 220
+"""Changes of many counters and of one; half of the latter are more than approach 3 keeps in its item."""
+
+STEP_MS = 1_000
+READS_MAX = 30
+AT_ONCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What an approach spent on some changes, on all housekeeping, and on some strongly consistent reads.
+
+    left_bytes, left_items: what a change leaves for good. metered, told: units by operation, by the meter and by the
+    engine.
+    """
+
+    approach: Approach
+    changes: int
+    reads: int
+    change: Cost
+    housekeeping: Cost
+    read: Cost
+    left_bytes: float
+    left_items: float
+    metered: Mapping[str, Cost]
+    told: Mapping[str, float]
+
+    @property
+    def usage(self) -> Usage:
+        both = self.change + self.housekeeping
+        return Usage(
+            write_units=both.write_units / self.changes,
+            replicated_units=both.replicated_units / self.changes,
+            compaction_read_units=both.read_units / self.changes,
+            read_units=self.read.read_units / self.reads,
+            item_bytes=self.left_bytes,
+            items=self.left_items,
+        )
+
+
+def shop_events(path: Path | None = None, count: int = ONE) -> list[Event]:
+    """The first events of the file; without one, of a generated day."""
+    return read_events(path, Columns(), count) if path else shop_day(SEED)[:count]
+
+
+def on_one_counter(events: Sequence[Event]) -> list[Event]:
+    """The same events, as if the shop had a single article."""
+    return [Event("stock:all", event.change, event.key, event.at) for event in events]
+
+
+def spent(engine: Engine, events: Sequence[Event], approaches: Sequence[Approach] = APPROACHES) -> list[Spent]:
+    """What each approach spends on these changes. They have tables of their own, so some run at once."""
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return list(threads.map(partial(spend, engine, events), approaches))
+
+
+def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
+    """One approach, in new tables: half of the events, housekeeping, the others, housekeeping, reads."""
+    trial, meter = Trial(engine, approach), Meter()
+    meter.attach(trial.client)
+    capacity = Capacity(trial.client)
+    change = housekeeping = Cost()
+    truth: Counter[str] = Counter()
+    left = [(0, 0)]
+    half = len(events) // 2
+    for some in (events[:half], events[half:]):
+        before = meter.total()
+        for event in some:
+            amount = 1 if approach.claims.units else event.change
+            truth[event.counter] += amount
+            trial.now_ms += STEP_MS
+            trial.add(event.counter, amount, event.key)
+        change += meter.total() - before
+        housekeeping += _housekept(trial, meter, {event.counter for event in some})
+        sizes = [item_bytes(item) for item in trial.everything()]
+        left.append((len(sizes), sum(sizes)))
+    before = meter.total()
+    counters = sorted(truth)[:READS_MAX]
+    for counter in counters:
+        if trial.value(counter) != truth[counter]:
+            raise AssertionError(f"{approach.name}: {counter} reads {trial.value(counter)}, not {truth[counter]}")
+    read = meter.total() - before
+    items, size = (after - at_half for at_half, after in zip(*left[-2:], strict=True))
+    later = len(events) - half
+    return Spent(
+        approach=approach,
+        changes=len(events),
+        reads=len(counters),
+        change=change,
+        housekeeping=housekeeping,
+        read=read,
+        left_bytes=max(0.0, round(size / later, 1)),  # a total that has a digit more is nothing that a change left
+        left_items=items / later,
+        metered=meter.costs(),
+        told=capacity.units,
+    )
+
+
+def _housekept(trial: Trial, meter: Meter, counters: set[str]) -> Cost:
+    """What the approach's housekeeping of these counters is charged."""
+    before = meter.total()
+    match trial.approach:
+        case TransactionMarker(keep_ms=int()):
+            trial.expire(trial.approach)
+            return Cost(replicated_units=(meter.total() - before).replicated_units)
+        case Hybrid():
+            found = [trial.run(every_item(f"{THING}{each}", None, None, consistent=True)) for each in sorted(counters)]
+            before = meter.total()
+            for thing in (thing for things in found for thing in things if thing[COUNTED] == NO):
+                for _ in ("its put", "its flag"):
+                    trial.run(trial.approach.consume(thing))
+        case _:
+            for counter in sorted(counters):
+                units = meter.total().write_units
+                trial.housekeep(counter)
+                if isinstance(trial.approach, Ours) and meter.total().write_units > units:
+                    trial.housekeep(counter, SETTINGS.keep_ms)
+    return meter.total() - before
+
+
+def main(arguments: Sequence[str]) -> None:
+    end_on_signals()
+    path = Path(arguments[0]) if arguments else None
+    events = shop_events(path)
+    with new_engine() as engine:
+        shop, one = spent(engine, events[:SHOP]), spent(engine, on_one_counter(events))
+        print(f"{name_of(engine)}; the first changes of {path or f'a generated shop day, seed {SEED}'}")
+        print(f"\nunits: {SHOP} changes on {len({event.counter for event in events[:SHOP]})} counters of the shop")
+        print(*tables.units(shop), sep="\n")
+        print(f"\nunits: {ONE} changes on one counter")
+        print(*tables.units(one), sep="\n")
+        print(f"\ndollars a million in 1, 2 and 3 Regions; {PRICES.region} on demand, prices since {PRICES.since}")
+        print(*tables.dollars(shop, one), sep="\n")
+        print("\nunits by the meter and by the engine")
+        print(*tables.against_engine([*shop, *one]), sep="\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
