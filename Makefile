@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check api openapi bench simulate explore mistakes mutants coverage model contract torture \
+.PHONY: help dev demo test check api openapi bench compare simulate explore mistakes mutants coverage model contract torture \
   package deploy remove e2e
 
 help:
@@ -37,6 +37,10 @@ openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 
 bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this design and of the naive ones
 	@$(BIN)/python -m bench $(ARGS)
+
+compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv
+	@$(BIN)/python -m torture.dynamodb_local || true # without it, the demo's engine
+	@$(BIN)/python -m bench.compare $(if $(EVENTS),"$(EVENTS)")
 
 simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
 	@$(BIN)/python -m simulator $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)

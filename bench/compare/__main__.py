@@ -1,0 +1,93 @@
+"""`python -m bench.compare [EVENTS.csv]` (`make compare`): measures every approach, prints it, writes docs/comparison.md.
+
+Rules: one run, one engine; what the simulator plays has a core of its own meanwhile, and speed is measured when that is
+done. The README's table is part of the page, and is put into the README too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.approaches import every
+from bench.approaches.item_collection import NaiveMerge, Ours
+from bench.compaction import fold_peak_mb
+from bench.compaction import speed as steps_of
+from bench.compare import accuracy, model
+from bench.compare.backlog import compaction
+from bench.compare.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spent
+from bench.compare.page import Found, figures, for_readme, page
+from bench.compare.scale import AT_ONCE, BACKLOGS, reads, set_wall
+from bench.compare.speed import COUNTERS, THREADS, paces, trips
+from bench.compare.trial import APPROACHES, name_of, new_engine
+from demo.engine import Engine, end_on_signals
+
+ROOT = Path(__file__).parents[2]
+BEGIN, END = "<!-- make compare -->\n", "<!-- end -->\n"
+
+
+def measure(engine: Engine, path: Path | None, tell: Console) -> Found:
+    """Everything, in some minutes."""
+    events = shop_events(path)
+    with ProcessPoolExecutor(1, get_context("spawn")) as other:
+        exact, peaks_mb = other.submit(accuracy.measure_all), other.map(fold_peak_mb, BACKLOGS)
+        tell.print("accuracy, on the simulator and on the engine")
+        on_engine = [accuracy.measure_on(engine, approach) for approach in every(accuracy.SETTINGS)]
+        tell.print("cost")
+        shop, one = spent(engine, events[:SHOP]), spent(engine, on_one_counter(events[:ONE]))
+        tell.print("scale")
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            grown = list(threads.map(partial(reads, engine), APPROACHES))
+        wall = set_wall(engine)
+        on_simulator, peaks = exact.result(), dict(zip(BACKLOGS, peaks_mb, strict=True))
+    tell.print("speed")
+    return Found(
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        engine=name_of(engine),
+        events=f"the first of {path.name}" if path else f"the first of a generated shop day, seed {SEED}",
+        accuracy=on_simulator,
+        accuracy_on_engine=on_engine,
+        shop=shop,
+        one=one,
+        trips=[trips(engine, approach) for approach in APPROACHES],
+        paces=[pace for counters in COUNTERS for threads in THREADS for pace in paces(engine, threads, counters)],
+        reads=grown,
+        wall=wall,
+        compactions=[compaction(engine, each) for each in APPROACHES if isinstance(each, NaiveMerge | Ours)],
+        steps=steps_of(engine),
+        peaks_mb=peaks,
+    )
+
+
+def write(found: Found, root: Path = ROOT) -> list[Path]:
+    """The page, its charts and the README's table; answers the files."""
+    drawn = {**model.charts(), **figures(found)}
+    texts = {f"docs/charts/{name}": svg for name, svg in drawn.items()} | {"docs/comparison.md": page(found)}
+    readme = (root / "README.md").read_text()
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    texts["README.md"] = f"{before}{BEGIN}{for_readme(found)}\n{END}{after}"
+    for name, text in texts.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    return [root / name for name in texts]
+
+
+def main(arguments: Sequence[str]) -> None:
+    end_on_signals()
+    with new_engine() as engine:
+        found = measure(engine, Path(arguments[0]) if arguments else None, Console(stderr=True))
+    print(page(found), end="")
+    for path in write(found):
+        print(f"wrote {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,216 @@
+"""docs/comparison.md: what `make compare` found, for someone who has to choose.
+
+Rules: every figure is from the run that is given; a sentence says nothing that a table below it does not show; tables
+are the lines that the parts print by themselves (accuracy.py, tables.py, model.py), so that there is one of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.compaction import Speed
+from bench.compare import accuracy, charts, model, summary, tables
+from bench.compare.accuracy import Accuracy
+from bench.compare.backlog import Compaction
+from bench.compare.bill import PRICES
+from bench.compare.charts import Bar, Series
+from bench.compare.cost import ONE, SHOP, Spent
+from bench.compare.scale import ITEMS_MAX, Read
+from bench.compare.speed import Pace, Trips
+from bench.compare.summary import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A whole run. events: where the changes of the bill came from; the sequences are in the order of the approaches."""
+
+    date: str
+    engine: str
+    events: str
+    accuracy: Sequence[Accuracy]
+    accuracy_on_engine: Sequence[Accuracy]
+    shop: Sequence[Spent]
+    one: Sequence[Spent]
+    trips: Sequence[Trips]
+    paces: Sequence[Pace]
+    reads: Sequence[Sequence[Read]]
+    wall: int
+    compactions: Sequence[Compaction]
+    steps: Speed
+    peaks_mb: dict[int, float]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The approaches as the first table has them."""
+        found = zip(self.accuracy, self.one, self.reads, self.hot(32), strict=True)
+        return [Row(one.approach, exact, one, reads, pace) for exact, one, reads, pace in found]
+
+    def hot(self, threads: int) -> list[Pace]:
+        """So many writers on one counter."""
+        return [pace for pace in self.paces if (pace.counters, pace.threads) == (1, threads)]
+
+
+def page(found: Found) -> str:
+    """The whole document."""
+    return "\n".join(_parts(found)).strip() + "\n"
+
+
+def for_readme(found: Found) -> str:
+    """The rows that the README shows."""
+    return "\n".join(summary.choice(row for row in found.rows if row.approach.name in summary.IN_README))
+
+
+def _parts(found: Found) -> Iterator[str]:
+    yield f"""# Ways to count in DynamoDB, side by side
+
+`make compare` wrote this page on {found.date}, with {found.engine} as the engine. It runs the seven ways of counting
+that [AWS's guidance](https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/) describes,
+those that others build of them, and this library: each written as its author would defend it, in
+[bench/approaches/](../bench/approaches/__init__.py), a file each. Counts come out the same again, to the unit; speed is
+only a ratio to plain `ADD` in the same run.
+
+## The table to choose by
+"""
+    yield from summary.choice(found.rows)
+    home, elsewhere = (summary.events(found.rows, names) for names in (summary.AT_HOME, summary.ELSEWHERE))
+    yield f"""
+Lost and doubled: of {home:,} events in one Region and {elsewhere:,} in two, with the faults of [Accuracy](#accuracy).
+Wrong reads: a value that no set of the events adds up to, or a strongly consistent read that lacks an event which its
+own Region had acknowledged before. Limits: a ceiling with writers at once. Write units: of a change of one busy counter
+in one Region, its housekeeping included. `*`: a way that counts things, where a lost event and a doubled one hide each
+other, so the least that it can be.
+
+What follows from it:
+
+- **Nearly right is enough, in one Region:** atomic `ADD`. Nothing is cheaper or simpler; a retry counts twice.
+- **A limit must hold at the write, in one Region:** the transaction with a marker, which also never counts twice; it
+  takes a multiple of the units, keeps an item for every change, and its transactions on one item get in each other's way.
+- **Retries come within minutes, from the SDK alone:** the transaction with a client request token, at less.
+- **A few thousand members of something, each once:** the set, until its item is full.
+- **Numbers without gaps:** gap-free ids; all writers wait for each other.
+- **Every change once, for ever, with writers in several Regions and short reads:** this library. It holds no limit. The
+  plain item collection is as exact, but its reads grow with every change ever made.
+
+## What each can do
+
+Each cell is held by a test, also each "no" (`tests/bench/approaches/test_claims.py`).
+"""
+    yield from summary.abilities(row.approach for row in found.rows)
+    yield """
+A limit in two Regions is held by none of them: see the last table of the next section.
+
+## Accuracy
+
+On the [simulator](testing.md), where time and Regions can be had: an at-least-once producer, as SQS is, that sends a
+message again until it is answered; housekeeping and reads at the same time, every minute. *no reply*: answers lost after
+the write. *crash*: every process dies once, at each step in turn. *Regions*: two, with lag; *cut off*: and a partition;
+*failover*: what one Region was asked for is delivered again to the other. *twice* to *8 days*: the same message again so
+much later, others in between.
+"""
+    yield from code(accuracy.report(found.accuracy, accuracy.SEEDS))
+    yield f"""
+And on {found.engine}, in one Region:
+"""
+    yield from code(accuracy.report_of_engine(found.accuracy_on_engine, accuracy.ENGINE_SEEDS))
+    yield f"""
+## Cost
+
+Units by AWS's published rules from the items that crossed the wire, for the same changes: {found.events}. First {SHOP}
+changes on many counters, then {ONE} on one; each with all its housekeeping.
+"""
+    yield from code([*tables.units(found.shop), "", *tables.units(found.one)])
+    yield f"""
+Dollars for a million changes in 1, 2 and 3 Regions and for a million strongly consistent reads, and a month's storage
+after a year of a million changes a month, at the on-demand prices of {PRICES.region} since {PRICES.since}:
+"""
+    yield from code(tables.dollars(found.shop, found.one))
+    yield """
+![Dollars for a million changes](charts/dollars.svg)
+
+The meter against what the engine itself says that it consumed:
+"""
+    yield from code(tables.against_engine([*found.shop, *found.one]))
+    yield """
+## Speed
+
+Changes a second over those of plain `ADD` with as many writers on as many counters, in turns, medians of rounds:
+"""
+    yield from code(tables.rates(found.paces))
+    yield """
+![Changes a second of 32 writers on one counter](charts/writers.svg)
+
+Round trips of a change and a read; on one counter, latencies over plain `ADD`'s, and what 32 writers met in 1,000
+changes:
+"""
+    yield from code(tables.contention(found.trips, found.hot(1), found.hot(32)))
+    yield """
+## Scale
+
+After so many changes, a strongly consistent read (`~`: worked out by the meter's rules from the measured ones):
+"""
+    for title, table in tables.scale(found.reads):
+        yield from code([title, "", *table])
+        yield ""
+    yield f"""![Read units of a read, after so many changes](charts/growth.svg)
+
+A set of ids of 36 characters is full with {found.wall:,}. A backlog of {ITEMS_MAX:,} deltas goes away:
+"""
+    yield from code(tables.compactions(found.compactions))
+    peaks = ", ".join(f"{mb:.1f} MB for {deltas:,} deltas" for deltas, mb in found.peaks_mb.items())
+    yield f"""
+Of ours, by the compactor's CPU: {found.steps.fold:,.0f} deltas a second are folded, {found.steps.merge:,.0f} folded and
+settled, {found.steps.whole:,.0f} with clean. The most memory that a fold takes: {peaks}.
+
+## From 10 to 1,000,000 changes a second
+
+No engine here has partitions that throttle, so this part is a forecast, of one counter under a steady rate. What AWS
+promises and what is assumed:
+"""
+    yield from code(model.report())
+    yield """
+![Changes that are stored](charts/stored.svg)
+
+![Read units of a read](charts/reads.svg)
+
+## How to repeat it
+
+`make compare` takes some minutes on two cores, and `make compare EVENTS=file.csv` takes the changes of the bill from
+your own events. The parts run alone, too: `python -m bench.compare.accuracy`, `.cost`, `.speed`, `.scale` and `.model`.
+What each does and leaves out is at the head of its file, in [bench/compare/](../bench/compare/__init__.py)."""
+
+
+def code(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as they are printed."""
+    yield "```text"
+    yield from lines
+    yield "```"
+
+
+def figures(found: Found) -> dict[str, str]:
+    """The measured charts by file name; model.py has the others."""
+    hot = [Bar(pace.approach[: charts.LABEL_MAX], pace.rate, int(pace.approach == "this library")) for pace in found.hot(32)]
+    told = "; ".join(f"{pace.approach} {pace.rate:.2f}" for pace in found.hot(32))
+    shown = [reads for reads in found.reads if reads[0].approach in GROWTH]
+    grown = "; ".join(f"{reads[0].approach}: {reads[0].read_units:,.0f} to {reads[-1].read_units:,.0f}" for reads in shown)
+    return {
+        "writers.svg": charts.bars(
+            "32 writers on one counter",
+            f"Changes a second over those of plain ADD in the same run: {told}.",
+            "changes a second, plain ADD = 1",
+            hot,
+        ),
+        "growth.svg": charts.lines(
+            "What a strongly consistent read costs after so many changes",
+            f"Read units of a read, measured to what fits, then by the meter's rules. {grown}.",
+            "changes made before",
+            "read units of a read",
+            [
+                Series(reads[0].approach, [(r.changes, r.read_units) for r in reads if r.possible and r.read_units])
+                for reads in shown
+            ],
+        ),
+    }
+
+
+GROWTH = ("atomic ADD", "item collection", "set of ids", "this library")

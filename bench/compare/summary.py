@@ -1,0 +1,127 @@
+"""The table that a choice is made by: a row for each approach, in Markdown, for docs/comparison.md and the README.
+
+Rules: every cell is measured in the run at hand or is a claim that tests/bench/approaches/test_claims.py holds; nothing
+here knows an approach by its name, except which of them the README shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.approaches import Approach, Claims, Memory
+from bench.compare.accuracy import AGAIN, NET, ONCE, Accuracy
+from bench.compare.cost import Spent
+from bench.compare.events import Counted
+from bench.compare.scale import Read
+from bench.compare.scenarios import SCENARIOS
+from bench.compare.speed import Pace
+
+IN_README = (
+    "atomic ADD",
+    "optimistic, entity tag",
+    "optimistic with history",
+    "transaction, client request token",
+    "transaction, marker",
+    "item collection, naive merge",
+    "set of ids",
+    "sharded atomic ADD",
+    "gap-free ids",
+    "hybrid, best effort and stream",
+    "this library",
+)
+"""The seven ways of AWS's guidance, those that are built of them, and ours; their variants are in docs/comparison.md."""
+
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
+ELSEWHERE = tuple(each.name for each in SCENARIOS if len(each.regions) > 1)
+AT_HOME = tuple(name for name in (*ONCE, *AGAIN) if name not in ELSEWHERE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was found of one approach. one: on one counter; reads: by changes made before; pace: 32 writers, 1 counter."""
+
+    approach: Approach
+    accuracy: Accuracy
+    one: Spent
+    reads: Sequence[Read]
+    pace: Pace
+
+
+def choice(rows: Iterable[Row]) -> Iterator[str]:
+    """What goes wrong, what is held, what it takes."""
+    heads = (
+        *("", "the same change again counts once", "lost / doubled, one Region", "lost / doubled, two Regions"),
+        *("reads that are wrong", "a limit holds", "write units a change", "read units after 10^6 changes"),
+        "changes/s, 32 writers, to plain ADD",
+    )
+    return markdown(heads, (_choice(row) for row in rows))
+
+
+def abilities(approaches: Iterable[Approach]) -> Iterator[str]:
+    """What each can do at all."""
+    heads = (
+        *("", "the same change again counts once", "another change under a used key is refused", "a limit holds"),
+        *("several Regions write", "every change can be listed", "one write resets it", "changes"),
+    )
+    return markdown(heads, ((each.name, *_abilities(each.claims)) for each in approaches))
+
+
+def events(rows: Iterable[Row], names: Sequence[str]) -> int:
+    """How many events each approach got in these scenarios; all get the same."""
+    return max(_sum(row, names).events for row in rows)
+
+
+def _choice(row: Row) -> tuple[str, ...]:
+    home, elsewhere = (_sum(row, names) for names in (AT_HOME, ELSEWHERE))
+    reads = (home + elsewhere).reads
+    wrong = reads.false + reads.missed
+    at_million = next(read for read in row.reads if read.changes == 1_000_000)
+    return (
+        row.approach.name,
+        memory(row.approach.claims.memory),
+        *(f"{some.lost:,} / {some.doubled:,}{NET * row.accuracy.net}" for some in (home, elsewhere)),
+        f"{wrong / reads.made:.1%}" if wrong else "none",
+        LIMITS[row.approach.claims.limit],
+        f"{row.one.usage.write_units:.2f}",
+        f"{at_million.read_units:,.0f}" if at_million.possible else "full",
+        f"{row.pace.rate:.2f}",
+    )
+
+
+LIMITS = {"hard": "yes, in one Region", "soft": "nearly", "none": "no"}
+
+
+def memory(memory: Memory) -> str:
+    """For how long a change that is sent again counts once."""
+    if memory.ms == 0 or memory.writes == 0:
+        return "no"
+    until = [] if memory.merges else ["until merged"]
+    if not math.isinf(memory.ms):
+        days = memory.ms / DAY_MS
+        until.append(f"{days:.0f} days" if days >= 1 else f"{memory.ms / MINUTE_MS:.0f} minutes")
+    if not math.isinf(memory.writes):
+        until.append(f"{memory.writes:.0f} changes")
+    return ", ".join(until) or "for ever"
+
+
+def _abilities(claims: Claims) -> tuple[str, ...]:
+    found = (claims.mismatch, claims.regions, claims.history, claims.reset)
+    mismatch, regions, history, reset = ("yes" if each else "no" for each in found)
+    changes = "of 1" if claims.units else "any"
+    return memory(claims.memory), mismatch, LIMITS[claims.limit], regions, history, reset, changes
+
+
+def _sum(row: Row, names: Sequence[str]) -> Counted:
+    return sum((row.accuracy.faults[name] for name in names), Counted())
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield _line(heads)
+    yield _line(("---", *("---:" for _ in heads[1:])))
+    yield from map(_line, rows)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
