@@ -53,7 +53,7 @@ class Message:
 
 
 class Stage:
-    """`units`: all changes are 1."""
+    """One counter in its table, from START_MS on. `units`: all changes are 1."""
 
     def __init__(self, approach: Approach, scenario: Scenario, seed: int, units: bool) -> None:
         self.world = World(scenario.regions, Drawn(seed), page_size=100, lag_steps=LAG_STEPS)
