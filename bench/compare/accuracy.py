@@ -25,7 +25,7 @@ SETTINGS = Settings(table="counters", region=EU, fold_min=1, fold_max=8)
 """Our defaults for every time; folded at once and in several commits, so that few events do meet all of it."""
 
 ONCE = ("at once", "no reply", "crash", "Regions", "cut off", "failover")
-AGAIN = ("twice", "9 min", "11 min", "1 day", "8 days")
+AGAIN = ("late", "twice", "9 min", "11 min", "1 day", "8 days")
 NAME_WIDTH, WIDTH = 45, 9
 NET = " *"
 

@@ -94,7 +94,9 @@ class Stage:
                 self.world.cut.add(US)
             homes = [(number, regions[number % len(regions)]) for number in numbers[start : start + A_MINUTE]]
             made.append([Message(number, home, home, self.world.now_ms) for number, home in homes])
-            self._minute([*made[-1], *map(self._once_more, made[-1] if twice else ())])
+            now = made[-1][::2] if self._scenario.late else made[-1]
+            self._minute([*now, *map(self._once_more, made[-1] if twice else ())])
+            self._unanswered += [message for message in made[-1] if message not in now]
         self.world.cut.clear()
         return made
 

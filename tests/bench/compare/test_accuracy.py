@@ -1,5 +1,6 @@
 """What is counted of each approach is what it claims, comes out the same again, and would be seen if it were wrong."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
@@ -38,6 +39,12 @@ def remembers(claims: Claims, ms: float, writes: int) -> bool:
 @each
 def test_writers_at_once_lose_and_double_nothing(name: str) -> None:
     found = measured(name, "at once")
+    assert (found.events, found.lost, found.doubled) == (EVENTS * len(SEEDS), 0, 0)
+
+
+@each
+def test_a_message_that_waits_in_a_queue_is_neither_lost_nor_doubled(name: str) -> None:
+    found = measured(name, "late")
     assert (found.events, found.lost, found.doubled) == (EVENTS * len(SEEDS), 0, 0)
 
 
@@ -85,11 +92,18 @@ def test_a_limit_is_kept_where_it_says_so_and_only_in_one_region(name: str) -> N
     assert two is None or two.granted > 0
 
 
-def test_every_read_of_ours_is_true_and_holds_what_its_region_acknowledged() -> None:
+def test_every_read_of_ours_is_true_and_holds_what_its_region_acknowledged_on_time() -> None:
     for fault in BY_NAME:
         found = measured("this library", fault)
         assert found.reads.made > 0
-        assert (found.reads.false, found.reads.missed) == (0, 0)
+        assert (found.reads.false, found.reads.missed == 0) == (0, fault != "late")
+
+
+def test_a_change_that_comes_later_than_is_allowed_is_read_after_the_next_settle() -> None:
+    patient = Ours(settings=replace(SETTINGS, allowed_lateness_ms=2 * MINUTE_MS))
+    for approach, is_missed in ((OURS, True), (patient, False)):
+        found = sum((count(approach, BY_NAME["late"], seed) for seed in SEEDS), Counted())
+        assert (found.lost, found.doubled, found.reads.missed > 0) == (0, 0, is_missed)
 
 
 def test_a_naive_merge_is_read_by_halves_without_any_fault() -> None:
