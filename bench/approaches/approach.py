@@ -78,7 +78,7 @@ class Approach:
         raise NotImplementedError
 
     def of(self, region: str, regions: tuple[str, ...]) -> Approach:
-        """How it is set up in one of the Regions of its table. A change that is sent again is made as in its first."""
+        """As it is set up in one of the Regions of its table; wherever a change is sent, by that where it was made."""
         return self
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:

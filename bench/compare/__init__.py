@@ -1,1 +1,1 @@
-"""What the comparison works out rather than measures: a model of partitions, the bill, and the charts."""
+"""The comparison of the approaches: their accuracy, measured; partitions, the bill and the charts, worked out."""

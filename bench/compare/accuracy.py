@@ -25,7 +25,7 @@ SETTINGS = Settings(table="counters", region=EU, fold_min=1, fold_max=8)
 """Our defaults for every time; folded at once and in several commits, so that few events do meet all of it."""
 
 ONCE = ("at once", "no reply", "crash", "Regions", "cut off", "failover")
-AGAIN = ("twice", "9 min", "11 min", "1 day", "8 days")
+AGAIN = ("late", "twice", "9 min", "11 min", "1 day", "8 days")
 NAME_WIDTH, WIDTH = 45, 9
 NET = " *"
 
@@ -66,7 +66,7 @@ def measure_all(seeds: Sequence[int] = SEEDS) -> list[Accuracy]:
 
 def report(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:
     """The lines that are printed of what was measured on the simulator."""
-    yield f"seeds {seeds[0]} to {seeds[-1]}, {EVENTS} events of one counter each: {EVENTS * len(seeds):,} in a column;"
+    yield f"seeds {seeds[0]} to {seeds[-1]}, {EVENTS} events of one counter each: {EVENTS * len(seeds):,} in a column"
     yield f"{NET.strip()} changes of 1: of each counter the difference, the least that was lost or doubled"
     yield f"1 day and 8 days: {OTHERS} others of each counter meanwhile, {OTHERS * len(seeds):,} in the column"
     for columns in (ONCE, AGAIN):
@@ -112,9 +112,8 @@ def wrong_reads(counted: Counted) -> str:
 def limits_table(results: Iterable[Accuracy]) -> Iterator[str]:
     """At worst of all seeds."""
     columns = list(dict.fromkeys(name for result in results for name in result.limits))
-    yield f"{f'beyond a ceiling of {CEILING}: value / granted':{NAME_WIDTH}}" + "".join(
-        f"{c:>{WIDTH}}" for c in columns
-    )
+    title = f"at worst beyond {CEILING}: value / granted"
+    yield f"{title:{NAME_WIDTH}}" + "".join(f"{column:>{WIDTH}}" for column in columns)
     for result in results:
         cells = (result.limits[column] for column in columns)
         row = "".join(f"{'none' if each is None else f'{each.beyond}/{each.granted}':>{WIDTH}}" for each in cells)

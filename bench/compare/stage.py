@@ -53,7 +53,7 @@ class Message:
 
 
 class Stage:
-    """`units`: all changes are 1."""
+    """One counter in its table, from START_MS on. `units`: all changes are 1."""
 
     def __init__(self, approach: Approach, scenario: Scenario, seed: int, units: bool) -> None:
         self.world = World(scenario.regions, Drawn(seed), page_size=100, lag_steps=LAG_STEPS)
@@ -94,7 +94,9 @@ class Stage:
                 self.world.cut.add(US)
             homes = [(number, regions[number % len(regions)]) for number in numbers[start : start + A_MINUTE]]
             made.append([Message(number, home, home, self.world.now_ms) for number, home in homes])
-            self._minute([*made[-1], *map(self._once_more, made[-1] if twice else ())])
+            now = made[-1][::2] if self._scenario.late else made[-1]
+            self._minute([*now, *map(self._once_more, made[-1] if twice else ())])
+            self._unanswered += [message for message in made[-1] if message not in now]
         self.world.cut.clear()
         return made
 

@@ -9,12 +9,13 @@ import pytest
 from bench.approaches import Outcome
 from bench.approaches.atomic import Atomic
 from bench.approaches.item_collection import Ours
+from bench.approaches.transaction_marker import TransactionMarker
 from bench.approaches.writes import Program
 from bench.compare.accuracy import SETTINGS
 from bench.compare.events import CEILING, EVENTS, Counted, Limit, Reads, worst
 from bench.compare.on_simulator import count, limit
 from bench.compare.scenarios import EU, LAG, ONE, SCENARIOS, US
-from bench.compare.stage import CALM_MINUTES, C, Died, Stage, dying
+from bench.compare.stage import A_MINUTE, CALM_MINUTES, C, Died, Stage, dying
 from ledger import items
 from ledger.errors import Unavailable
 from ledger.requests import Get, Instant, Key, run
@@ -76,11 +77,27 @@ def test_in_the_second_minute_regions_are_cut_off() -> None:
     assert seen[-1] == set()
 
 
-@pytest.mark.parametrize("name", ["Regions", "cut off", "failover"])
-def test_in_the_end_all_regions_read_the_same(name: str) -> None:
-    stage = Stage(Atomic(), BY_NAME[name], 0, units=False)
+def test_a_minute_later_everything_is_everywhere() -> None:
+    waiting: list[int] = []
+    stage = Stage(Planted(tell=lambda what: waiting.append(len(stage.world.deliverable()))), LAG, 0, units=False)
     stage.play(EVENTS)
+    assert max(waiting[: A_MINUTE + 2]) > 0
+    assert waiting[A_MINUTE + 2] == 0  # when the second minute begins; two of the first are housekeeping
+
+
+@pytest.mark.parametrize("name", ["Regions", "cut off", "failover"])
+def test_in_the_end_everything_is_everywhere(name: str) -> None:
+    stage = Stage(TransactionMarker(), BY_NAME[name], 0, units=False)
+    stage.play(EVENTS)
+    assert stage.world.deliverable() == []
     assert len({*stage.values()}) == 1
+
+
+def test_each_region_acknowledges_half_of_the_events_and_after_a_fail_over_all() -> None:
+    for scenario, events in ((LAG, EVENTS / 2), (BY_NAME["failover"], EVENTS)):
+        stage = Stage(Planted(), scenario, 0, units=False)
+        stage.play(EVENTS)
+        assert [len(stage.record.acknowledged[region]) for region in (EU, US)] == [events, events]
 
 
 def test_housekeeping_dies_after_one_answer_more_each_time() -> None:
