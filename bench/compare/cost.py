@@ -172,10 +172,8 @@ def main(arguments: Sequence[str]) -> None:
         print(*tables.units(shop), sep="\n")
         print(f"\nunits: {ONE} changes on one counter")
         print(*tables.units(one), sep="\n")
-        print(
-            f"\ndollars, {PRICES.region}, on demand, prices since {PRICES.since}: a million changes in 1, 2 and 3 Regions,"
-        )
-        print("a million reads of the one counter, a month of storage after a year of a million changes a month")
+        print(f"\ndollars, {PRICES.region} on demand, prices since {PRICES.since}: a million changes in 1, 2 and 3")
+        print("Regions; a million reads of the one counter; a month's storage after 12 million changes")
         print(*tables.dollars(shop, one), sep="\n")
         print("\nunits by the meter and by the engine")
         print(*tables.against_engine([*shop, *one]), sep="\n")
