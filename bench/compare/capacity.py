@@ -23,7 +23,7 @@ DIFFERENCES = {
     "BatchGetItem": "DynamoDB Local: a key that is not there costs nothing",
     "Query": "DynamoDB Local: a page without items costs nothing",
     "Scan": "DynamoDB Local: a page without items costs nothing",
-    "TransactWriteItems": "DynamoDB Local: all items of a table are rounded up once",
+    "TransactWriteItems": "DynamoDB Local: items of as many units are counted once",
     "UpdateItem": "the meter: a number that is changed has 21 bytes",
 }
 """Where an engine differs from AWS's rules, or the meter knows less than the engine."""

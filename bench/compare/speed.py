@@ -146,10 +146,10 @@ def paces(
                     before = after
                     if own.seconds > SLOW * slice_s:
                         slow.add(index)
-    return [_pace(approach.name, threads, counters, turns) for approach, turns in zip(approaches, found, strict=True)]
+    return [pace_of(approach.name, threads, counters, turns) for approach, turns in zip(approaches, found, strict=True)]
 
 
-def _pace(name: str, threads: int, counters: int, turns: Sequence[tuple[Slice, Slice, Slice]]) -> Pace:
+def pace_of(name: str, threads: int, counters: int, turns: Sequence[tuple[Slice, Slice, Slice]]) -> Pace:
     own = sorted(took for _, each, _ in turns for took in each.took_s)
     plain = sorted(took for before, _, after in turns for each in (before, after) for took in each.took_s)
     sent = sum((each.sent for _, each, _ in turns), start=Counter[str]())

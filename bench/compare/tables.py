@@ -51,12 +51,12 @@ def units(found: Sequence[Spent]) -> Iterator[str]:
 
 def dollars(shop: Sequence[Spent], one: Sequence[Spent]) -> Iterator[str]:
     """A million changes in 1, 2 and 3 Regions; a million reads of the one counter, and a year's storage, a month."""
-    heads = ("", "shop:\n1", "\n2", "\n3", "one counter:\n1", "\n2", "\n3", "\nreads", "a month's\nstorage")
+    heads = ("", "shop:\n1", "\n2", "\n3", "one:\n1", "\n2", "\n3", "\nreads", "\nstorage")
     rows = []
     for on_shop, on_one in zip(shop, one, strict=True):
         changes = [bill.million_changes(each.usage, regions) for each in (on_shop, on_one) for regions in REGIONS]
         others = (bill.million_reads(on_one.usage), bill.storage_month(on_one.usage, A_YEAR, 1))
-        rows.append((on_shop.approach.name, *(f"{amount:.2f}" for amount in (*changes, *others))))
+        rows.append((on_shop.approach.name, *(f"{amount + 1e-9:.2f}" for amount in (*changes, *others))))
     return columns(heads, rows)
 
 
@@ -91,17 +91,17 @@ def rates(found: Sequence[Pace]) -> Iterator[str]:
 
 def contention(alone: Sequence[Trips], one: Sequence[Pace], many: Sequence[Pace]) -> Iterator[str]:
     """Round trips; latencies of one writer and of many over plain ADD's; and what the many met, on one counter."""
-    heads = ("trips:\nchange", "\nread", "1 writer:\np50", "\np99", "32:\np50", "\np99", "\nretries", "\nconflicts")
+    heads = ("trips:\nadd", "\nread", "1:\np50", "\np99", "32:\np50", "\np99", "\nretries", "con-\nflicts", "given\nup")
     rows = []
     for trip, first, last in zip(alone, one, many, strict=True):
         ratios = (first.p50, first.p99, last.p50, last.p99)
         cells = (
             *(f"{n:.0f}" for n in (trip.change, trip.read)),
-            *(f"{n:.1f}" for n in ratios),
+            *(f"{n:.1f}" if n < 100 else f"{n:.0f}" for n in ratios),
             *(f"{n:,.0f}" for n in (last.retries, last.conflicts, last.given_up)),
         )
         rows.append((trip.approach, *cells))
-    return columns(("", *heads, "given\nup"), rows)
+    return columns(("", *heads), rows)
 
 
 def scale(found: Sequence[Sequence[Read]]) -> Iterator[tuple[str, Iterator[str]]]:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
+from botocore.config import Config
+
 from bench.approaches import Approach, Outcome, every
 from bench.approaches.table import ApproachTable, config
 from bench.approaches.transaction_marker import TransactionMarker
@@ -19,6 +21,9 @@ from ledger.requests import Instant, Item, run
 from ledger.settings import Settings
 from torture.dynamodb_local import DynamoDBLocal
 from torture.maven import VERSION, installed
+
+READ_TIMEOUT_S = 60
+"""On a busy machine an engine is slow; no request is sent twice for that."""
 
 REGION, MARKERS = "eu-west-1", "markers"
 START_MS = 1_800_000_000_000
@@ -42,7 +47,7 @@ class Trial:
     def __init__(self, engine: Engine, approach: Approach) -> None:
         self.approach = approach
         self.now_ms = START_MS
-        self.client = engine.client(REGION, config(approach.sdk_attempts))
+        self.client = engine.client(REGION, config(approach.sdk_attempts).merge(Config(read_timeout=READ_TIMEOUT_S)))
         self.name = f"compared-{next(_numbers)}"
         self._markers = f"{self.name}-{MARKERS}"
         for table in (self.name, self._markers):

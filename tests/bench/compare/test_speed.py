@@ -1,0 +1,85 @@
+"""The shape of what is measured on the embedded engine, and ratios of slices that are made up."""
+
+import math
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from bench.compare import tables
+from bench.compare.speed import COUNTERS, THREADS, Pace, Slice, Trips, Writers, pace_of, paces, trips
+from bench.compare.trial import APPROACHES, Trial
+from demo.engine import Engine
+
+BY_NAME = {approach.name: approach for approach in APPROACHES}
+TWO_REQUESTS = {
+    *("optimistic, entity tag", "optimistic, on the value", "optimistic with history"),
+    *("gap-free ids", "hybrid, best effort and stream"),
+}
+
+
+@pytest.mark.parametrize("approach", APPROACHES, ids=lambda approach: approach.name)
+def test_round_trips_are_those_of_the_programs(engine: Engine, approach: object) -> None:
+    name = getattr(approach, "name", "")
+    change, read = 1 + (name in TWO_REQUESTS), 1 + (name == "this library")
+    assert trips(engine, BY_NAME[name], 2) == Trips(name, change, read)
+
+
+def test_ratios_are_positive_and_every_round_is_counted(engine: Engine) -> None:
+    some = [BY_NAME["atomic ADD"], BY_NAME["item collection"]]
+    for pace in paces(engine, 2, 3, some, rounds=2, slice_s=0.05):
+        assert pace.rounds == 2
+        assert pace.changes >= 2 * 2
+        assert all(0 < ratio < math.inf for ratio in (pace.rate, pace.p50, pace.p99))
+        assert (pace.retries, pace.conflicts, pace.given_up) == (0, 0, 0)
+
+
+def test_what_takes_much_longer_than_its_slice_has_one_round(engine: Engine) -> None:
+    (pace,) = paces(engine, 1, 1, [BY_NAME["atomic ADD"]], rounds=3, slice_s=0.00001)
+    assert (pace.rounds, pace.changes) == (1, 1)
+
+
+def test_every_change_of_a_slice_is_in_the_value_and_none_is_asked_for_again(engine: Engine) -> None:
+    writers = Writers(Trial(engine, BY_NAME["optimistic, on the value"]))
+    with ThreadPoolExecutor(4) as threads:
+        made = writers.slice(threads, 4, 2, 0.05)
+    value = sum(writers.trial.value(f"2-{number}") for number in range(2))
+    assert value == len(made.took_s)
+    assert made.sent["refused"] == made.sent["calls"] / 2 - value - made.given_up
+
+
+def made_up(seconds: float, *took_s: float, given_up: int = 0, **sent: int) -> Slice:
+    return Slice(seconds, list(took_s), given_up, Counter(sent))
+
+
+def test_a_pace_is_the_median_of_ratios_to_the_slices_around() -> None:
+    plain = made_up(1, *[0.1] * 10)
+    halves = [made_up(seconds, *[0.2] * 5, calls=20, attempts=25, refused=5) for seconds in (1, 1, 100)]
+    assert pace_of("x", 1, 1, [(plain, half, plain) for half in halves]) == Pace(
+        *("x", 1, 1, 15, 3, 0.5, 2.0, 2.0), retries=1_000, conflicts=1_000, given_up=0
+    )
+
+
+def test_a_machine_that_grows_faster_favours_nobody() -> None:
+    slow, own, fast = made_up(1, 0.1), made_up(1, *[0.1] * 2), made_up(1, *[0.1] * 3)
+    assert pace_of("x", 1, 1, [(slow, own, fast)]).rate == 1
+
+
+def test_what_is_given_up_is_no_change() -> None:
+    plain = made_up(1, 0.1)
+    pace = pace_of("x", 1, 1, [(plain, made_up(1, 0.1, given_up=3), plain)])
+    assert (pace.changes, pace.rate, pace.given_up) == (1, 1, 3_000)
+
+
+def test_the_tables_have_a_row_for_each_approach_within_100_columns() -> None:
+    found = [
+        Pace(approach.name, threads, counters, 10, 3, 0.05, 34.8, 135.4, 12, 15_030, 250)
+        for counters in COUNTERS
+        for threads in THREADS
+        for approach in APPROACHES
+    ]
+    one = found[: len(APPROACHES)]
+    alone = [Trips(approach.name, 1, 2) for approach in APPROACHES]
+    for lines in (list(tables.rates(found)), list(tables.contention(alone, one, one))):
+        assert [line[:45].strip() for line in lines[2:]] == [approach.name for approach in APPROACHES]
+        assert max(map(len, lines)) <= 100
