@@ -76,8 +76,8 @@ only a ratio to plain `ADD` in the same run.
     home, elsewhere = (summary.events(found.rows, names) for names in (summary.AT_HOME, summary.ELSEWHERE))
     yield f"""
 Lost and doubled: of {home:,} events in one Region and {elsewhere:,} in two, with the faults of [Accuracy](#accuracy).
-Wrong reads: a value that no set of the events adds up to, or a strongly consistent read that lacks an event which its
-own Region had acknowledged before. Limits: a ceiling with writers at once. Write units: of a change of one busy counter
+Reads: a value is false when no set of the events adds up to it; what strongly consistent reads lack is counted there,
+too. Limits: a ceiling with writers at once. Write units: of a change of one busy counter
 in one Region, its housekeeping included. `*`: a way that counts things, where a lost event and a doubled one hide each
 other, so the least that it can be.
 
@@ -104,7 +104,8 @@ A limit in two Regions is held by none of them: see the last table of the next s
 
 On the [simulator](testing.md), where time and Regions can be had: an at-least-once producer, as SQS is, that sends a
 message again until it is answered; housekeeping and reads at the same time, every minute. *no reply*: answers lost after
-the write. *crash*: every process dies once, at each step in turn. *Regions*: two, with lag; *cut off*: and a partition;
+the write. *crash*: every process dies once, at each step in turn.
+*late*: messages wait in the queue for a minute. *Regions*: two, with lag; *cut off*: and a partition;
 *failover*: what one Region was asked for is delivered again to the other. *twice* to *8 days*: the same message again so
 much later, others in between.
 """
@@ -189,10 +190,15 @@ def code(lines: Iterable[str]) -> Iterator[str]:
 
 def figures(found: Found) -> dict[str, str]:
     """The measured charts by file name; model.py has the others."""
-    hot = [Bar(pace.approach[: charts.LABEL_MAX], pace.rate, int(pace.approach == "this library")) for pace in found.hot(32)]
+    hot = [
+        Bar(pace.approach[: charts.LABEL_MAX], pace.rate, int(pace.approach == "this library"))
+        for pace in found.hot(32)
+    ]
     told = "; ".join(f"{pace.approach} {pace.rate:.2f}" for pace in found.hot(32))
     shown = [reads for reads in found.reads if reads[0].approach in GROWTH]
-    grown = "; ".join(f"{reads[0].approach}: {reads[0].read_units:,.0f} to {reads[-1].read_units:,.0f}" for reads in shown)
+    grown = "; ".join(
+        f"{reads[0].approach}: {reads[0].read_units:,.0f} to {reads[-1].read_units:,.0f}" for reads in shown
+    )
     return {
         "writers.svg": charts.bars(
             "32 writers on one counter",

@@ -53,7 +53,12 @@ def choice(rows: Iterable[Row]) -> Iterator[str]:
     """What goes wrong, what is held, what it takes."""
     heads = (
         *("", "the same change again counts once", "lost / doubled, one Region", "lost / doubled, two Regions"),
-        *("reads that are wrong", "a limit holds", "write units a change", "read units after 10^6 changes"),
+        *(
+            "reads that no set of changes adds up to",
+            "a limit holds",
+            "write units a change",
+            "read units after 10^6 changes",
+        ),
         "changes/s, 32 writers, to plain ADD",
     )
     return markdown(heads, (_choice(row) for row in rows))
@@ -76,13 +81,12 @@ def events(rows: Iterable[Row], names: Sequence[str]) -> int:
 def _choice(row: Row) -> tuple[str, ...]:
     home, elsewhere = (_sum(row, names) for names in (AT_HOME, ELSEWHERE))
     reads = (home + elsewhere).reads
-    wrong = reads.false + reads.missed
     at_million = next(read for read in row.reads if read.changes == 1_000_000)
     return (
         row.approach.name,
         memory(row.approach.claims.memory),
         *(f"{some.lost:,} / {some.doubled:,}{NET * row.accuracy.net}" for some in (home, elsewhere)),
-        f"{wrong / reads.made:.1%}" if wrong else "none",
+        f"{reads.false / reads.made:.1%}" if reads.false else "none",
         LIMITS[row.approach.claims.limit],
         f"{row.one.usage.write_units:.2f}",
         f"{at_million.read_units:,.0f}" if at_million.possible else "full",
