@@ -1,1 +1,1 @@
-"""What the comparison works out rather than measures: a model of partitions, the bill, and the charts."""
+"""The comparison of the approaches: what is measured on an engine, and what a model of partitions and the bill work out."""
