@@ -1,1 +1,1 @@
-"""The comparison of the approaches: what is measured on an engine, and what a model of partitions and the bill work out."""
+"""The approaches compared: measured on an engine, and worked out by a model of partitions and the bill; and charts."""
