@@ -1,1 +1,1 @@
-"""The comparison of the approaches: their accuracy, measured; partitions, the bill and the charts, worked out."""
+"""The approaches compared: accuracy, cost, speed and scale, measured; partitions and the bill, worked out; the page."""

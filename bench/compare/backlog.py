@@ -21,7 +21,7 @@ from ledger.items import delta_item
 from ledger.values import Delta, Lane
 
 PUTS_MAX = 25
-DELTAS = 3_000
+DELTAS = 2_000
 COUNTER = "backlog"
 
 

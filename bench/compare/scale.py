@@ -125,7 +125,7 @@ def worked_out(last: Sequence[Read], changes: int) -> Read:
         trips = math.ceil(size / PAGE_BYTES_MAX)
     else:
         units, trips = two.read_units, two.round_trips
-    possible = two.possible and (items > 1 or size <= ITEM_BYTES_MAX)
+    possible = items > 1 or size <= ITEM_BYTES_MAX
     return Read(two.approach, changes, items, size, units, trips, measured=False, possible=possible)
 
 

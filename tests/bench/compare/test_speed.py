@@ -6,6 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from bench.approaches import Outcome
+from bench.approaches.approach import Contended
+from bench.approaches.atomic import Atomic
+from bench.approaches.writes import Program
 from bench.compare import tables
 from bench.compare.speed import COUNTERS, THREADS, Pace, Slice, Trips, Writers, pace_of, paces, trips
 from bench.compare.trial import APPROACHES, Trial
@@ -46,6 +50,20 @@ def test_every_change_of_a_slice_is_in_the_value_and_none_is_asked_for_again(eng
     value = sum(writers.trial.value(f"2-{number}") for number in range(2))
     assert value == len(made.took_s)
     assert made.sent["refused"] == made.sent["calls"] / 2 - value - made.given_up
+
+
+class Busy(Atomic):
+    """The item has changed at every try."""
+
+    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+        yield from ()
+        raise Contended("Nothing was written.")
+
+
+def test_a_change_that_fails_is_given_up_and_takes_no_time(engine: Engine) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        made = Writers(Trial(engine, Busy())).slice(threads, 2, 1, 0)
+    assert (made.took_s, made.given_up) == ([], 2)
 
 
 def made_up(seconds: float, *took_s: float, given_up: int = 0, **sent: int) -> Slice:
