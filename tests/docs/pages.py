@@ -22,6 +22,6 @@ def run(page: Path, *, module: str = "page", **given: Any) -> dict[str, Any]:
     source = "\n\n".join(blocks(page, "python"))
     assert source, f"{page.name} has no Python"
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(source, page.name, "exec"), names)
+        exec(compile(source, page.name, "exec", dont_inherit=True), names)
     assert printed.getvalue().splitlines() == re.findall(r"^print\(.*\)  # (.+)$", source, re.MULTILINE)
     return names
