@@ -20,7 +20,7 @@ from ledger import Ledger, Settings, errors
 from reader import Reader
 from tests.docs.conftest import Account
 from tests.docs.machine import Failed, execute
-from tests.docs.pages import RECIPES, ROOT, blocks, run
+from tests.docs.pages import RECIPES, ROOT, blocks, instead, run
 
 if TYPE_CHECKING:
     from fastapi.testclient import TestClient
@@ -191,11 +191,8 @@ def test_a_request_that_is_repeated_makes_one_sale_and_one_change(shop: dict[str
 
 
 def test_a_sale_whose_callback_failed_is_made_and_the_sweep_counts_it_once(shop: dict[str, Any]) -> None:
-    ledger, shop["ledger"] = shop["ledger"], Failing(errors.OutcomeUnknown("No answer."))
-    try:
+    with instead(shop, ledger=Failing(errors.OutcomeUnknown("No answer."))):
         shop["sell"]("536368/1", "d", 6)
-    finally:
-        shop["ledger"] = ledger
     assert value("sold:d") == 0
     assert shop["sweep"]() == 0  # it is not a minute old
     an_hour_ago(shop)

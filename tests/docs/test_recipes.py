@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from ledger.errors import LedgerError, TokenConflict
 from reader import Reader
 from simulator import Faults, Simulation
 from tests.docs.conftest import Account
-from tests.docs.pages import RECIPES, run
+from tests.docs.pages import RECIPES, Dies, Mortal, instead, run
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -28,35 +27,6 @@ def now() -> datetime:
 
 def value(counter: str) -> int:
     return Reader(SETTINGS).read(counter).value
-
-
-class Dies(Exception):
-    """The process ends here."""
-
-
-class Mortal:
-    """A ledger in a process that dies before its `nth` call."""
-
-    def __init__(self, nth: int = 1) -> None:
-        self._left = nth
-        self._ledger = Ledger(SETTINGS)
-
-    def __getattr__(self, name: str) -> Any:
-        self._left -= 1
-        if not self._left:
-            raise Dies
-        return getattr(self._ledger, name)
-
-
-@contextmanager
-def instead(names: dict[str, Any], **others: object) -> Iterator[None]:
-    """A page's functions with another ledger or reader than the page made."""
-    own = {name: names[name] for name in others}
-    names |= others
-    try:
-        yield
-    finally:
-        names |= own
 
 
 # -- LLM tokens --------------------------------------------------------------------------------------------------------
@@ -126,7 +96,7 @@ def test_a_sale_whose_process_died_is_completed_by_a_retry(
     stock: dict[str, Any], account: Account, product: str
 ) -> None:
     at = now()
-    with instead(stock, ledger=Mortal()), pytest.raises(Dies):
+    with instead(stock, ledger=Mortal(Ledger(SETTINGS), 1)), pytest.raises(Dies):
         stock["book"](f"{product}/1", product, -3, at)
     assert (available(account.dynamodb, product), value(f"stock:{product}")) == (1, 4)
     for _ in range(2):
@@ -178,7 +148,7 @@ def test_a_transfer_repeated_until_it_returns_moves_the_money_once_whatever_fail
 
 def test_between_its_two_changes_money_is_missing_and_never_doubled(wallet: dict[str, Any]) -> None:
     everyone, at = ["outside", "ann", "bob"], now()
-    with instead(wallet, ledger=Mortal(nth=2)), pytest.raises(Dies):
+    with instead(wallet, ledger=Mortal(Ledger(SETTINGS), 2)), pytest.raises(Dies):
         wallet["transfer"]("pay-19", "ann", "bob", 100, at)
     assert wallet["on_its_way"](everyone) == 100
     wallet["transfer"]("pay-19", "ann", "bob", 100, at)
@@ -267,7 +237,7 @@ def test_a_seat_sold_by_a_process_that_died_is_counted_later_and_once(
     tickets: dict[str, Any], completed_by: str, nth: int
 ) -> None:
     concert = f"{completed_by.split()[1]}-{nth}"
-    with instead(tickets, ledger=Mortal(nth)), pytest.raises(Dies):
+    with instead(tickets, ledger=Mortal(Ledger(SETTINGS), nth)), pytest.raises(Dies):
         tickets["buy"](concert, "A2", "ann", 3_000)
     assert not tickets["buy"](concert, "A2", "bob", 3_000)
     assert (value(f"tickets:{concert}"), value(f"takings:{concert}")) == (nth - 1, 0)
