@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ledger import client, errors
-from tests.docs.pages import RECIPES, ROOT, run
+from tests.docs.pages import ROOT, run
 
 PAGE = ROOT / "docs" / "retries.md"
 ANSWERS = PAGE.read_text().partition("## What an attempt answered")[2].partition("\n## ")[0]
@@ -36,11 +36,3 @@ def test_every_error_of_an_add_has_its_row_and_the_row_says_whether_anything_was
 
 def test_the_tries_of_boto3_are_those_of_the_client() -> None:
     assert f"| one put, up to {client.ATTEMPTS} times in all |" in PAGE.read_text()
-
-
-def test_every_recipe_is_in_the_index_and_says_what_to_watch_out_for_and_what_it_costs() -> None:
-    pages = {page.name for page in RECIPES.glob("*.md")} - {"README.md"}
-    assert set(re.findall(r"^\| \[[^]]+\]\(([\w-]+\.md)\)", (RECIPES / "README.md").read_text(), re.MULTILINE)) == pages
-    for name in pages:
-        headings = re.findall(r"^## (.+)$", (RECIPES / name).read_text(), re.MULTILINE)
-        assert headings[-2:] == ["Watch out", "Cost"], name
