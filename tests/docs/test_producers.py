@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ import pytest
 from ledger import Change, tokens
 from ledger.message import NAMES, dumps, loads
 from ledger.values import to_ms
+from tests.docs.machine import evaluated
 
 PAGE = (Path(__file__).parents[2] / "docs" / "producers.md").read_text()
 JSON = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
@@ -33,22 +33,6 @@ def expressions(value: object) -> list[str]:
         case list():
             return [found for each in value for found in expressions(each)]
     return []
-
-
-def sha256(text: str, algorithm: str) -> str:
-    assert algorithm == "SHA-256"
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def evaluated(expression: str, **names: object) -> Any:
-    """As Step Functions evaluates it, with its $hash."""
-    program = jsonata.Jsonata(expression.removeprefix("{%").removesuffix("%}"))
-    for name, value in names.items():
-        program.assign(name, value)
-    program.register_lambda(
-        "hash", lambda text, algorithm: hashlib.new(algorithm.replace("-", ""), text.encode()).hexdigest()
-    )
-    return program.evaluate(None)
 
 
 def test_the_message_is_what_the_library_writes_and_reads() -> None:

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 TESTING = ROOT / "docs" / "testing.md"
 DATA_MODEL = ROOT / "docs" / "data-model.md"
-PAGES = sorted([README, ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([README, ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 LANE = Lane("eu-west-1", 0, "stock:85123A")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 

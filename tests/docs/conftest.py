@@ -1,0 +1,65 @@
+"""An AWS account for the pages of a module: moto, with the table `counters` in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ledger import client
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+REGION = "eu-west-1"
+
+
+@dataclass
+class Bill:
+    """Requests and write units, by the rules of bench/units.py."""
+
+    requests: int = 0
+    write_units: int = 0
+
+
+@dataclass(frozen=True)
+class Account:
+    """`dynamodb` is the client that this library makes for itself: what `Ledger(settings)` sends goes through it."""
+
+    dynamodb: DynamoDBClient
+
+    def create_table(self, name: str, *keys: str) -> None:
+        kinds = zip(keys, ("HASH", "RANGE"), strict=False)
+        self.dynamodb.create_table(
+            TableName=name,
+            KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in kinds],  # type: ignore[typeddict-item]
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+            BillingMode="PAY_PER_REQUEST",
+        )
+
+    @contextmanager
+    def bill(self, *others: DynamoDBClient, key: tuple[str, ...] = ("pk", "sk")) -> Iterator[Bill]:
+        """What is written inside, through this client and the `others`. `key`: of all tables."""
+        from bench.meter import Meter
+
+        bill, meter = Bill(), Meter(key)
+        for each in (self.dynamodb, *others):
+            meter.attach(each)
+        yield bill
+        cost = meter.total()
+        bill.requests, bill.write_units = cost.requests, cost.write_units
+
+
+@pytest.fixture(scope="module")
+def account() -> Iterator[Account]:
+    from moto import mock_aws  # here, for those who run other tests
+
+    with mock_aws():
+        client._client.cache_clear()  # a client from before knows nothing of moto
+        made = Account(client.make_client(REGION))
+        made.create_table("counters", "pk", "sk")
+        yield made
+        client._client.cache_clear()
