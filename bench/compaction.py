@@ -12,6 +12,8 @@ import tracemalloc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from botocore.config import Config
+
 from compactor.clean import clean
 from compactor.fold import fold
 from compactor.report import Tally
@@ -30,6 +32,8 @@ START_MS = 1_800_000_000_000
 LANE = Lane(REGION, 0, "hot")
 SETTINGS = Settings(table=TABLE, region=REGION)
 PUTS_MAX = 25
+READ_TIMEOUT_S = 60
+"""DynamoDB Local may take longer than our 5 seconds."""
 
 
 def delta(number: int) -> Delta:
@@ -49,7 +53,7 @@ class Speed:
 def speed(engine: Engine, deltas: int = 24_000) -> Speed:
     """A backlog of that many deltas folded, settled and cleaned on an engine."""
     engine.create_table(TABLE, REGION)
-    client = engine.client(REGION, CONFIG)
+    client = engine.client(REGION, CONFIG.merge(Config(read_timeout=READ_TIMEOUT_S)))
     for first in range(0, deltas, PUTS_MAX):
         puts = [{"PutRequest": {"Item": delta_item(delta(first + n))}} for n in range(PUTS_MAX)]
         if client.batch_write_item(RequestItems={TABLE: puts})["UnprocessedItems"]:  # type: ignore[dict-item]

@@ -1,4 +1,4 @@
-"""`python -m bench.compare [EVENTS.csv]` (`make compare`): measures every approach, prints it, writes docs/comparison.md.
+"""`python -m bench.compare [EVENTS.csv]` (`make compare`): measures every approach, writes docs/comparison.md.
 
 Rules: one run, one engine; what the simulator plays has a core of its own meanwhile, and speed is measured when that is
 done. The README's table is part of the page, and is put into the README too.
@@ -7,6 +7,7 @@ done. The README's table is part of the page, and is put into the README too.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from bench.approaches.item_collection import NaiveMerge, Ours
 from bench.compaction import fold_peak_mb
 from bench.compaction import speed as steps_of
 from bench.compare import accuracy, model
-from bench.compare.backlog import compaction
+from bench.compare.backlog import DELTAS, compaction
 from bench.compare.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spent
 from bench.compare.page import Found, figures, for_readme, page
 from bench.compare.scale import AT_ONCE, BACKLOGS, reads, set_wall
@@ -35,19 +36,23 @@ BEGIN, END = "<!-- make compare -->\n", "<!-- end -->\n"
 
 def measure(engine: Engine, path: Path | None, tell: Console) -> Found:
     """Everything, in some minutes."""
-    events = shop_events(path)
+    events, began = shop_events(path), time.monotonic()
+
+    def about(part: str) -> None:
+        tell.print(f"{time.monotonic() - began:5.0f} s  {part}")
+
     with ProcessPoolExecutor(1, get_context("spawn")) as other:
         exact, peaks_mb = other.submit(accuracy.measure_all), other.map(fold_peak_mb, BACKLOGS)
-        tell.print("accuracy, on the simulator and on the engine")
+        about("accuracy, on the simulator and on the engine")
         on_engine = [accuracy.measure_on(engine, approach) for approach in every(accuracy.SETTINGS)]
-        tell.print("cost")
+        about("cost")
         shop, one = spent(engine, events[:SHOP]), spent(engine, on_one_counter(events[:ONE]))
-        tell.print("scale")
+        about("scale")
         with ThreadPoolExecutor(AT_ONCE) as threads:
             grown = list(threads.map(partial(reads, engine), APPROACHES))
         wall = set_wall(engine)
         on_simulator, peaks = exact.result(), dict(zip(BACKLOGS, peaks_mb, strict=True))
-    tell.print("speed")
+    about("speed")
     return Found(
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         engine=name_of(engine),
@@ -61,7 +66,7 @@ def measure(engine: Engine, path: Path | None, tell: Console) -> Found:
         reads=grown,
         wall=wall,
         compactions=[compaction(engine, each) for each in APPROACHES if isinstance(each, NaiveMerge | Ours)],
-        steps=steps_of(engine),
+        steps=steps_of(engine, DELTAS),
         peaks_mb=peaks,
     )
 

@@ -1,4 +1,4 @@
-"""`python -m bench.compare.cost [EVENTS.csv]`: what a change and a read cost, in units and in dollars.
+"""What a change and a read cost, in units and in dollars.
 
 Rules: units are the meter's, by AWS's published rules from the items that crossed the wire; the engine's own account is
 only held against it. All approaches get the same changes, those that count things a change of 1 for each; every sum is
@@ -18,7 +18,6 @@ STREAMS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOpt
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,13 +29,12 @@ from bench.approaches import Approach
 from bench.approaches.hybrid import COUNTED, NO, THING, Hybrid
 from bench.approaches.item_collection import Ours
 from bench.approaches.transaction_marker import TransactionMarker
-from bench.compare import tables
-from bench.compare.bill import PRICES, Usage
+from bench.compare.bill import Usage
 from bench.compare.capacity import Capacity
-from bench.compare.trial import APPROACHES, SETTINGS, Trial, name_of, new_engine
+from bench.compare.trial import APPROACHES, SETTINGS, Trial
 from bench.meter import Meter
 from bench.units import Cost, item_bytes
-from demo.engine import Engine, end_on_signals
+from demo.engine import Engine
 from demo.events import Columns, Event, read_events, shop_day
 from ledger.paging import every_item
 
@@ -159,25 +157,3 @@ def _housekept(trial: Trial, meter: Meter, counters: set[str]) -> Cost:
                 if isinstance(trial.approach, Ours) and meter.total().write_units > units:
                     trial.housekeep(counter, SETTINGS.keep_ms)
     return meter.total() - before
-
-
-def main(arguments: Sequence[str]) -> None:
-    end_on_signals()
-    path = Path(arguments[0]) if arguments else None
-    events = shop_events(path)
-    with new_engine() as engine:
-        shop, one = spent(engine, events[:SHOP]), spent(engine, on_one_counter(events))
-        print(f"{name_of(engine)}; the first changes of {path or f'a generated shop day, seed {SEED}'}")
-        print(f"\nunits: {SHOP} changes on {len({event.counter for event in events[:SHOP]})} counters of the shop")
-        print(*tables.units(shop), sep="\n")
-        print(f"\nunits: {ONE} changes on one counter")
-        print(*tables.units(one), sep="\n")
-        print(f"\ndollars, {PRICES.region} on demand, prices since {PRICES.since}: a million changes in 1, 2 and 3")
-        print("Regions; a million reads of the one counter; a month's storage after 12 million changes")
-        print(*tables.dollars(shop, one), sep="\n")
-        print("\nunits by the meter and by the engine")
-        print(*tables.against_engine([*shop, *one]), sep="\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

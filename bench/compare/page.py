@@ -12,18 +12,22 @@ from dataclasses import dataclass
 from bench.compaction import Speed
 from bench.compare import accuracy, charts, model, summary, tables
 from bench.compare.accuracy import Accuracy
-from bench.compare.backlog import Compaction
+from bench.compare.backlog import DELTAS, Compaction
 from bench.compare.bill import PRICES
 from bench.compare.charts import Bar, Series
 from bench.compare.cost import ONE, SHOP, Spent
-from bench.compare.scale import ITEMS_MAX, Read
+from bench.compare.scale import Read
 from bench.compare.speed import Pace, Trips
 from bench.compare.summary import Row
+
+OURS = "this library"
+GROWTH = ("atomic ADD", "item collection", "set of ids", OURS)
+"""Whose reads are in the chart: the others' are as flat as the first's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A whole run. events: where the changes of the bill came from; the sequences are in the order of the approaches."""
+    """A whole run. events: where the changes of the bill came from. Sequences are in the order of the approaches."""
 
     date: str
     engine: str
@@ -65,10 +69,10 @@ def _parts(found: Found) -> Iterator[str]:
     yield f"""# Ways to count in DynamoDB, side by side
 
 `make compare` wrote this page on {found.date}, with {found.engine} as the engine. It runs the seven ways of counting
-that [AWS's guidance](https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/) describes,
-those that others build of them, and this library: each written as its author would defend it, in
-[bench/approaches/](../bench/approaches/__init__.py), a file each. Counts come out the same again, to the unit; speed is
-only a ratio to plain `ADD` in the same run.
+that [AWS's guidance](https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/)
+describes, those that others build of them, and this library: each written as its author would defend it, in
+[bench/approaches/](../bench/approaches/__init__.py), a file each. Counts come out the same again, to the unit; speed
+is only a ratio to plain `ADD` in the same run.
 
 ## The table to choose by
 """
@@ -85,7 +89,7 @@ What follows from it:
 
 - **Nearly right is enough, in one Region:** atomic `ADD`. Nothing is cheaper or simpler; a retry counts twice.
 - **A limit must hold at the write, in one Region:** the transaction with a marker, which also never counts twice; it
-  takes a multiple of the units, keeps an item for every change, and its transactions on one item get in each other's way.
+  takes four times the units, keeps an item for every change, and on AWS transactions on one item conflict.
 - **Retries come within minutes, from the SDK alone:** the transaction with a client request token, at less.
 - **A few thousand members of something, each once:** the set, until its item is full.
 - **Numbers without gaps:** gap-free ids; all writers wait for each other.
@@ -103,11 +107,16 @@ A limit in two Regions is held by none of them: see the last table of the next s
 ## Accuracy
 
 On the [simulator](testing.md), where time and Regions can be had: an at-least-once producer, as SQS is, that sends a
-message again until it is answered; housekeeping and reads at the same time, every minute. *no reply*: answers lost after
-the write. *crash*: every process dies once, at each step in turn.
-*late*: messages wait in the queue for a minute. *Regions*: two, with lag; *cut off*: and a partition;
-*failover*: what one Region was asked for is delivered again to the other. *twice* to *8 days*: the same message again so
-much later, others in between.
+message again until it is answered; housekeeping and reads at the same time, every minute.
+
+- *no reply*: answers are lost after the write. *crash*: every process dies once, at each step in turn. *late*: half of
+  the messages wait in the queue for a minute.
+- *Regions*: two, with lag; *cut off*: and a partition; *failover*: what one Region was asked for is delivered again to
+  the other.
+- *twice* to *8 days*: the same message again so much later, others in between.
+
+The strongly consistent reads of this library that miss an event under *late* are of *strays*: changes that came later
+than `allowed_lateness_ms` after their `at`, safe at once, in the value from the next settle on.
 """
     yield from code(accuracy.report(found.accuracy, accuracy.SEEDS))
     yield f"""
@@ -138,8 +147,10 @@ The meter against what the engine itself says that it consumed:
 Changes a second over those of plain `ADD` with as many writers on as many counters, in turns, medians of rounds:
 """
     yield from code(tables.rates(found.paces))
-    yield """
+    yield f"""
 ![Changes a second of 32 writers on one counter](charts/writers.svg)
+
+{found.engine} does not let transactions conflict, so on AWS the transactional ways do worse than here.
 
 Round trips of a change and a read; on one counter, latencies over plain `ADD`'s, and what 32 writers met in 1,000
 changes:
@@ -155,7 +166,7 @@ After so many changes, a strongly consistent read (`~`: worked out by the meter'
         yield ""
     yield f"""![Read units of a read, after so many changes](charts/growth.svg)
 
-A set of ids of 36 characters is full with {found.wall:,}. A backlog of {ITEMS_MAX:,} deltas goes away:
+A set of ids of 36 characters is full with {found.wall:,}. A backlog of {DELTAS:,} deltas goes away:
 """
     yield from code(tables.compactions(found.compactions))
     peaks = ", ".join(f"{mb:.1f} MB for {deltas:,} deltas" for deltas, mb in found.peaks_mb.items())
@@ -177,8 +188,8 @@ promises and what is assumed:
 ## How to repeat it
 
 `make compare` takes some minutes on two cores, and `make compare EVENTS=file.csv` takes the changes of the bill from
-your own events. The parts run alone, too: `python -m bench.compare.accuracy`, `.cost`, `.speed`, `.scale` and `.model`.
-What each does and leaves out is at the head of its file, in [bench/compare/](../bench/compare/__init__.py)."""
+your own events. `python -m bench.compare.accuracy` and `.model` run alone, too, and need no engine. What each part does
+and leaves out is at the head of its file, in [bench/compare/](../bench/compare/__init__.py)."""
 
 
 def code(lines: Iterable[str]) -> Iterator[str]:
@@ -217,6 +228,3 @@ def figures(found: Found) -> dict[str, str]:
             ],
         ),
     }
-
-
-GROWTH = ("atomic ADD", "item collection", "set of ids", "this library")

@@ -1,4 +1,4 @@
-"""`python -m bench.compare.scale`: what a read asks for after 10^2 to 10^7 changes, and how fast old changes go away.
+"""What a read asks for after 10^2 to 10^7 changes, and how fast old changes go away.
 
 Rules: the first hundred changes are the approach's own programs. Beyond them, what is `measured` was read from the
 engine, and the state that was read came about as follows:
@@ -16,24 +16,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from bench.approaches import Approach
 from bench.approaches.attributes import keyed
-from bench.approaches.item_collection import ItemCollection, NaiveMerge, Ours
+from bench.approaches.item_collection import ItemCollection
 from bench.approaches.string_set import IDS, StringSet
 from bench.approaches.writes import ITEM_BYTES_MAX, ItemTooLarge
-from bench.compaction import fold_peak_mb, speed
-from bench.compare import tables
-from bench.compare.backlog import DELTAS, compaction, key, make_go, put_deltas
-from bench.compare.trial import APPROACHES, Trial, name_of, new_engine
+from bench.compare.backlog import key, make_go, put_deltas
+from bench.compare.trial import Trial
 from bench.meter import Meter
 from bench.units import item_bytes, read_units
-from demo.engine import Engine, end_on_signals
+from demo.engine import Engine
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -176,32 +171,3 @@ def set_wall(engine: Engine) -> int:
     except ItemTooLarge:
         return wall
     raise AssertionError(f"{wall + 1} ids are in the set")
-
-
-def main() -> None:
-    end_on_signals()
-    with ProcessPoolExecutor(1, get_context("spawn")) as other, new_engine() as engine:
-        peaks_mb = other.map(fold_peak_mb, BACKLOGS)  # meanwhile, on another core
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            found = list(threads.map(partial(reads, engine), APPROACHES))
-        wall = set_wall(engine)
-        peaks = dict(zip(BACKLOGS, peaks_mb, strict=True))
-        merging = [each for each in APPROACHES if isinstance(each, NaiveMerge | Ours)]
-        compactions = [compaction(engine, approach) for approach in merging]
-        steps = speed(engine, DELTAS)
-        counted = sum(each.measured for some in found for each in some)
-        print(f"{name_of(engine)}; {counted} reads measured, the others (~) worked out by the meter's rules")
-        for title, table in tables.scale(found):
-            print(f"\n{title}")
-            print(*table, sep="\n")
-        print(f"\na set of ids of 36 characters is full with {wall:,}: the engine refuses one more")
-        print(f"\na backlog of {DELTAS:,} deltas goes away")
-        print(*tables.compactions(compactions), sep="\n")
-        by_cpu = f"folded {steps.fold:,.0f}, and settled {steps.merge:,.0f}, and deleted {steps.whole:,.0f}"
-        print(f"this library, deltas a second of CPU: {by_cpu}")
-        for deltas, peak_mb in peaks.items():
-            print(f"peak memory of a fold of {deltas:,} deltas: {peak_mb:.1f} MB")
-
-
-if __name__ == "__main__":
-    main()

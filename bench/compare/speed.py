@@ -1,4 +1,4 @@
-"""`python -m bench.compare.speed`: round trips, and how fast many writers are, as ratios to plain atomic ADD.
+"""Round trips, and how fast many writers are, as ratios to plain atomic ADD.
 
 Rules: DynamoDB Local does more one after another than AWS does, and its times are not AWS's: only ratios within one run
 mean anything, and no time is told. Every slice of changes stands between two slices of plain ADD by as many threads on
@@ -20,9 +20,8 @@ from itertools import count
 
 from bench.approaches import Approach
 from bench.approaches.table import Traffic
-from bench.compare import tables
-from bench.compare.trial import APPROACHES, Trial, name_of, new_engine
-from demo.engine import Engine, end_on_signals
+from bench.compare.trial import APPROACHES, Trial
+from demo.engine import Engine
 from ledger.errors import LedgerError
 
 THREADS, COUNTERS = (1, 8, 32), (1, 1_000)
@@ -171,21 +170,3 @@ def pace_of(name: str, threads: int, counters: int, turns: Sequence[tuple[Slice,
 
 def _percentile(ordered: Sequence[float], percent: int) -> float:
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)] if ordered else float("inf")
-
-
-def main() -> None:
-    end_on_signals()
-    with new_engine() as engine:
-        alone = [trips(engine, approach) for approach in APPROACHES]
-        found = [paces(engine, threads, counters) for counters in COUNTERS for threads in THREADS]
-        every = [pace for some in found for pace in some]
-        changes = sum(pace.changes for pace in every)
-        print(f"{name_of(engine)}; {changes:,} changes in {ROUNDS} rounds of slices of {SLICE_S * 1_000:.0f} ms")
-        print("\nchanges a second over plain ADD's in the same run; counters: writers")
-        print(*tables.rates(every), sep="\n")
-        print("\nround trips; on one counter: latency over plain ADD's, and of 32 writers for 1,000 changes")
-        print(*tables.contention(alone, found[0], found[2]), sep="\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -31,7 +31,7 @@ IN_README = (
     "hybrid, best effort and stream",
     "this library",
 )
-"""The seven ways of AWS's guidance, those that are built of them, and ours; their variants are in docs/comparison.md."""
+"""The seven ways of AWS's guidance, those that are built of them, and ours; the page has their variants, too."""
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 ELSEWHERE = tuple(each.name for each in SCENARIOS if len(each.regions) > 1)
@@ -40,7 +40,7 @@ AT_HOME = tuple(name for name in (*ONCE, *AGAIN) if name not in ELSEWHERE)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was found of one approach. one: on one counter; reads: by changes made before; pace: 32 writers, 1 counter."""
+    """What was found of one approach. one: on one counter; pace: 32 writers on one counter."""
 
     approach: Approach
     accuracy: Accuracy
@@ -59,7 +59,7 @@ def choice(rows: Iterable[Row]) -> Iterator[str]:
             "write units a change",
             "read units after 10^6 changes",
         ),
-        "changes/s, 32 writers, to plain ADD",
+        "changes/s of 32 writers, ADD = 1",
     )
     return markdown(heads, (_choice(row) for row in rows))
 

@@ -1,0 +1,110 @@
+"""The table to choose by, the page around it, and that README and page say the same."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from bench.approaches import every
+from bench.compaction import Speed
+from bench.compare import accuracy, summary
+from bench.compare.__main__ import ROOT, write
+from bench.compare.accuracy import Accuracy
+from bench.compare.backlog import Compaction
+from bench.compare.cost import Spent
+from bench.compare.events import Counted, Limit, Reads
+from bench.compare.page import Found, for_readme, page
+from bench.compare.scale import CHANGES, Read
+from bench.compare.scenarios import LIMITS, SCENARIOS
+from bench.compare.speed import COUNTERS, THREADS, Pace, Trips
+from bench.compare.summary import Row, choice, memory
+from bench.units import Cost
+
+APPROACHES = every(accuracy.SETTINGS)
+FAULTS = {each.name: Counted(400, 1, 2, 0, Reads(100, 3, 4)) for each in SCENARIOS}
+LIMIT: dict[str, Limit | None] = {each.name: Limit(0, 5) for each in LIMITS}
+ACCURACY = [Accuracy(each.name, each.claims.units, FAULTS, LIMIT) for each in APPROACHES]
+SPENT = [
+    Spent(each, 100, 10, Cost(100, 0, 100, 100), Cost(7, 20.0, 50, 50), Cost(10, 20.0), 24.0, 0.5, {}, {})
+    for each in APPROACHES
+]
+READS = [[Read(each.name, n, 1, 29, n / 100, 1, measured=n < 10**5) for n in CHANGES] for each in APPROACHES]
+PACES = [
+    Pace(each.name, threads, counters, 10, 3, threads / 8, 1.0, 1.0, 0, 0, 0)
+    for counters in COUNTERS
+    for threads in THREADS
+    for each in APPROACHES
+]
+FOUND = Found(
+    date="2026-01-31",
+    engine="an engine",
+    events="some",
+    accuracy=ACCURACY,
+    accuracy_on_engine=ACCURACY,
+    shop=SPENT,
+    one=SPENT,
+    trips=[Trips(each.name, 1, 2) for each in APPROACHES],
+    paces=PACES,
+    reads=READS,
+    wall=11_377,
+    compactions=[Compaction("this library", 2_000, 1.0, 2.0, 3.0)],
+    steps=Speed(24_000, 13_000, 5_000),
+    peaks_mb={1_000_000: 15.8},
+)
+
+
+def test_a_row_sums_what_befell_an_approach() -> None:
+    ours = FOUND.rows[-1]
+    assert list(choice([ours]))[-1] == (
+        f"| this library | for ever | {len(summary.AT_HOME)} / {2 * len(summary.AT_HOME)} "
+        f"| {len(summary.ELSEWHERE)} / {2 * len(summary.ELSEWHERE)} | 3.0% | no | 1.50 | 10,000 | 4.00 |"
+    )
+    assert summary.events(FOUND.rows, summary.AT_HOME) == 400 * len(summary.AT_HOME)
+    assert len(summary.AT_HOME) + len(summary.ELSEWHERE) == len(SCENARIOS)
+
+
+def test_what_cannot_be_is_said_and_nothing_wrong_is_no_number() -> None:
+    row = FOUND.rows[0]
+    full = [replace(read, possible=False) for read in row.reads]
+    exact = replace(row.accuracy, faults=dict.fromkeys(FAULTS, Counted(400, reads=Reads(100, 0, 4))))
+    cells = list(choice([Row(row.approach, exact, row.one, full, row.pace)]))[-1].split(" | ")
+    assert (cells[2], cells[4], cells[7]) == ("0 / 0", "none", "full")
+
+
+def test_a_memory_is_told_in_words() -> None:
+    told = {each.name: memory(each.claims.memory) for each in APPROACHES}
+    assert told["atomic ADD"] == "no"
+    assert told["optimistic with history"] == "99 changes"
+    assert told["transaction, client request token"] == "10 minutes"
+    assert told["transaction, marker with TTL in its own table"] == "7 days"
+    assert told["item collection, naive merge"] == "until merged"
+    assert told["this library"] == "for ever"
+
+
+def test_the_readme_shows_approaches_that_there_are() -> None:
+    assert set(summary.IN_README) <= {each.name for each in APPROACHES}
+    assert len(for_readme(FOUND).splitlines()) == 2 + len(summary.IN_README)
+
+
+def test_a_run_is_written_once_and_again(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("before\n<!-- make compare -->\nold\n<!-- end -->\nafter\n")
+    for _ in range(2):
+        written = write(FOUND, tmp_path)
+        assert (tmp_path / "README.md").read_text() == (
+            f"before\n<!-- make compare -->\n{for_readme(FOUND)}\n<!-- end -->\nafter\n"
+        )
+    assert (tmp_path / "docs" / "comparison.md").read_text() == page(FOUND)
+    assert {path.name for path in written} >= {"README.md", "comparison.md", "writers.svg", "growth.svg", "stored.svg"}
+
+
+def test_the_readme_shows_lines_of_the_page_and_the_page_every_chart() -> None:
+    text = (ROOT / "docs" / "comparison.md").read_text()
+    _, _, below = (ROOT / "README.md").read_text().partition("<!-- make compare -->\n")
+    shown = below.partition("<!-- end -->")[0].splitlines()
+    assert len(shown) == 2 + len(summary.IN_README)
+    assert not [line for line in shown if f"{line}\n" not in text]
+    assert all(f"charts/{chart.name}" in text for chart in (ROOT / "docs" / "charts").glob("*.svg"))
+
+
+def test_the_prose_of_the_page_is_wrapped() -> None:
+    prose = "".join(page(FOUND).split("```")[::2])
+    assert not [line for line in prose.splitlines() if len(line) > 120 and not line.startswith("|")]
