@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 
 from demo.web.controls import BadControl
 from demo.web.picture import Painter
@@ -63,7 +63,13 @@ class Loop:
                     raise BadControl("There is set, crash, rest, step and again; the last three take true.")
             self._show()
 
-    def pictures(self) -> Iterator[bytes]:
+    @property
+    def now_ms(self) -> int:
+        """How much time of the scene has passed."""
+        with self._changed:
+            return self._scene.now_ms
+
+    def pictures(self) -> Generator[bytes, None, None]:
         """The scene's picture as JSON, whenever it is a new one, until the end."""
         with self._changed:
             self._watchers += 1
@@ -95,8 +101,7 @@ class Loop:
 
     def _run(self) -> None:
         with self._changed:
-            while not self._over:
-                self._changed.wait_for(lambda: self._over or self._watchers)
+            while self._changed.wait_for(lambda: self._over or self._watchers) and not self._over:
                 began = time.monotonic()
                 if not self._scene.controls.paused:
                     for _ in range(STEPS):

@@ -52,7 +52,7 @@ class Server(ThreadingHTTPServer):
             super().__init__((HOST, port), Handler)
         except OSError as error:
             why = {errno.EADDRINUSE: "is in use", errno.EACCES: "is not allowed here"}.get(error.errno or 0, str(error))
-            raise PortTaken(f"Port {port} {why}. Choose another: make demo-web PORT={PORT + 1}") from None
+            raise PortTaken(f"Port {port} {why}. Choose another one, for example {PORT + 1}.") from None
         self.loop = Loop(seed)
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
         self.url = f"http://{HOST}:{self.server_port}/"
@@ -147,8 +147,8 @@ class Handler(BaseHTTPRequestHandler):
 def serve(port: int = PORT, *, seed: int = 1, say: Callable[[str], None] = print) -> None:
     """Serve the live page until Ctrl-C; `say` is told its address. Raises PortTaken."""
     with Server(port, seed=seed) as server:
-        say(f"The live page is at {server.url} (Ctrl-C ends it).")
         try:
+            say(f"The live page is at {server.url} (Ctrl-C ends it).")
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             say("\nEnded.")

@@ -55,18 +55,24 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def page(driver: Chrome, server: Server) -> Iterator[Page]:
     """The page, loaded; afterwards it has logged nothing and asked nobody else."""
-    driver.get_log("performance")
+    log(driver, "performance")
     page = Page(driver, server.url, SCREENSHOTS)
     page.look()
     yield page
-    logged = [entry["message"] for entry in driver.get_log("browser")]
+    logged = log(driver, "browser")
     driver.get("about:blank")
     assert not logged
     assert {url.split("/")[2] for url in asked(driver)} == {server.url.split("/")[2]}
 
 
+def log(driver: Chrome, kind: str) -> list[str]:
+    """What the browser logged since it was last asked."""
+    untyped: Any = driver
+    return [entry["message"] for entry in untyped.get_log(kind)]
+
+
 def asked(driver: Chrome) -> list[str]:
     """The addresses that the browser asked for since it was last asked about them."""
-    events: list[dict[str, Any]] = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    events: list[dict[str, Any]] = [json.loads(message)["message"] for message in log(driver, "performance")]
     urls = (e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent")
     return [url for url in urls if not url.startswith(("about:", "data:"))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,18 +71,16 @@ class Page:
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
 
-    def screenshot(self, name: str, *, whole: bool = True) -> Path:
-        """A picture of the page, kept in build/browser."""
+    def screenshot(self, name: str, *, upto: str = "body") -> Path:
+        """A picture of the page from its top down to the end of an element, kept in build/browser."""
+        script = "return [innerWidth, document.querySelector(arguments[0]).getBoundingClientRect().bottom + scrollY]"
+        width, height = self.run(script, upto)
+        clip = {"x": 0, "y": 0, "width": width, "height": int(height) + 8, "scale": 1}
+        taken = self._cdp("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
         self._screenshots.mkdir(parents=True, exist_ok=True)
         path = self._screenshots / f"{name}.png"
-        if whole:
-            height = self.run("return document.documentElement.scrollHeight")
-            width = self.run("return innerWidth")
-            self._cdp(
-                "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-            )
-        assert self.driver.save_screenshot(str(path))
+        path.write_bytes(base64.b64decode(taken["data"]))
         return path
 
-    def _cdp(self, command: str, **arguments: Any) -> None:
-        self.driver.execute_cdp_cmd(command, arguments)
+    def _cdp(self, command: str, **arguments: Any) -> Any:
+        return self.driver.execute_cdp_cmd(command, arguments)

@@ -60,8 +60,8 @@ function show(next) {
   write($("#paused"), controls.paused ? "Go on" : "Pause");
   $("#step").disabled = !controls.paused;
   write($("#truth"), number.format(truth.value));
-  write($("#truth-says"), `the sum of ${number.format(truth.count)} changes, each once, as the customers made them; ` +
-    `${number.format(truth.redelivered)} were delivered again`);
+  write($("#truth-says"), `the sum of ${number.format(truth.count)} changes, each once, as customers made them; ` +
+    `delivered again: ${number.format(truth.redelivered)}`);
   write($("#verdict"), picture.verdict);
   picture.regions.forEach(showRegion);
   showRequests(picture.requests);
@@ -76,11 +76,14 @@ function showSlider(slider, value) {
 
 function showRegion(region, index) {
   const article = $("#regions").children[index] ?? makeRegion(region);
-  const arriving = region.arriving === 1 ? "1 item is" : `${number.format(region.arriving)} items are`;
   const { folded, settled, cleaned } = region.done;
+  const compactor = {
+    running: `Compactor: ${number.format(folded)} folded, ${number.format(settled)} settled, ${number.format(cleaned)} cleaned.`,
+    "about to crash": "The compactor crashes at its next write.",
+    crashed: "The compactor crashed after a write, unheard.",
+  }[region.compactor];
   article.dataset.compactor = region.compactor;
-  write($(".state", article), `Compactor ${region.compactor}: ${number.format(folded)} folded, ` +
-    `${number.format(settled)} settled, ${number.format(cleaned)} cleaned. ${arriving} on the way here.`);
+  write($(".state", article), `${compactor} Arriving: ${number.format(region.arriving)} items.`);
   $(".crash", article).disabled = region.compactor !== "running";
   for (const design of DESIGNS) {
     const box = $(`[data-design=${design}]`, article);
@@ -148,7 +151,7 @@ function showLane(section, lane) {
     });
   }
   for (const block of old.values()) block.remove();
-  if (!still.matches) section.querySelectorAll("[data-place] li").forEach((block) => move(block, was.get(block.dataset.name)));
+  if (was.size && !still.matches) section.querySelectorAll("[data-place] li").forEach((block) => move(block, was.get(block.dataset.name)));
 }
 
 function makeBlock(name) {
