@@ -30,6 +30,10 @@ picture: $(VENV)/.made ## write docs/live.png, the README's picture, from the br
 	@$(BIN)/python -m pytest -q tests/browser -k shows_the_truth
 	@cp build/browser/live.png docs/live.png
 
+capture: $(VENV)/.made $(ENGINE)/.made ## write docs/demo.txt: what a short demo prints in 80 columns
+	@echo "$$ make demo ARGS='--limit 300'" > docs/demo.txt
+	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m demo --limit 300 >> docs/demo.txt
+
 test: $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
 

@@ -111,6 +111,12 @@ def test_deltas_go_from_the_tail_into_segments_and_are_cleaned() -> None:
     assert sum(lane["count"] + lane["places"]["tail"]["count"] for lane in lanes) == scene.truth.count
 
 
+def test_deltas_are_cleaned_while_the_writers_go_on() -> None:
+    scene = Scene(1, Controls(writes_per_s=12))
+    pass_time(scene, 1_500)
+    assert all(scene.done[region]["cleaned"] > 0 for region in REGIONS)
+
+
 def test_strays_are_settled() -> None:
     scene = Scene(3, Controls(writes_per_s=20, duplicates_percent=0))
     seen = 0
