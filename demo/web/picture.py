@@ -7,7 +7,7 @@ decoded by `ledger.items`; what is said of a number follows from the truth and f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from demo.web.cast import Sight
@@ -21,12 +21,20 @@ BLOCKS_MAX, SEGMENTS_MAX = 18, 4
 """Most blocks of a place that are shown one by one: two lines of a phone."""
 
 
+@dataclass(slots=True)
+class Known:
+    """What a lane's segments are known to hold: count and total by sort key, and the tokens listed."""
+
+    sums: dict[str, tuple[int, int]] = field(default_factory=dict)
+    listed: set[bytes] = field(default_factory=set)
+
+
 class Painter:
     """Remembers what segments list, so that each is decoded once. One for a scene."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._listed: dict[tuple[str, Lane], dict[str, dict[bytes, int]]] = {}
+        self._known: dict[tuple[str, Lane], Known] = {}
 
     def picture(self) -> dict[str, Any]:
         """The scene as it is now."""
@@ -59,34 +67,35 @@ class Painter:
         item = replica.item(items.checkpoint_key(lane))
         checkpoint = items.checkpoint_of(lane, item) if item else None
         segments = self._segments(region, replica, lane)
-        listed = {token for entries in segments.values() for token in entries}
         places: dict[str, list[Delta]] = {"tail": [], "folded": []}
         if region == lane.region:  # elsewhere nobody can tell a stray from a delta whose segment has not arrived
             places["stray"] = []
         for delta in _deltas(replica, lane):
             if checkpoint is None or delta.token > checkpoint.watermark:
                 places["tail"].append(delta)
-            elif "stray" in places and tokens.to_bytes(delta.token) not in listed:
+            elif "stray" in places and tokens.to_bytes(delta.token) not in segments.listed:
                 places["stray"].append(delta)
             else:
                 places["folded"].append(delta)
-        newest = sorted(segments, key=lambda sk: sk[-10:])[-SEGMENTS_MAX:]
+        newest = sorted(segments.sums, key=lambda sk: sk[-10:])[-SEGMENTS_MAX:]
         return {
             "region": lane.region,
             "total": checkpoint.total if checkpoint else 0,
             "count": checkpoint.count if checkpoint else 0,
             "version": checkpoint.version if checkpoint else 0,
             "places": {place: _blocks(deltas) for place, deltas in places.items()},
-            "segments": len(segments),
-            "newest": [[sk[-10:].lstrip("0"), len(segments[sk]), sum(segments[sk].values())] for sk in newest],
+            "segments": len(segments.sums),
+            "newest": [[sk[-10:].lstrip("0"), *segments.sums[sk]] for sk in newest],
         }
 
-    def _segments(self, region: str, replica: Replica, lane: Lane) -> dict[str, dict[bytes, int]]:
-        """The entries of every segment of a lane that a Region holds, by sort key. Segments never change."""
-        known = self._listed.setdefault((region, lane), {})
+    def _segments(self, region: str, replica: Replica, lane: Lane) -> Known:
+        """The segments of a lane that a Region holds. They never change."""
+        known = self._known.setdefault((region, lane), Known())
         for sk, cell in replica.cells.get(items.fold_pk(lane), {}).items():
-            if cell.item and sk not in known and items.SEGMENTS_FROM < sk < items.SEGMENTS_UPTO:
-                known[sk] = dict(items.segment_of(lane, cell.item))
+            if cell.item and sk not in known.sums and items.SEGMENTS_FROM < sk < items.SEGMENTS_UPTO:
+                segment = items.segment_of(lane, cell.item)
+                known.sums[sk] = len(segment), segment.total
+                known.listed.update(token for token, _ in segment)
         return known
 
 
