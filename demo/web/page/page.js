@@ -80,7 +80,7 @@ function showRegion(region, index) {
   const compactor = {
     running: `Compactor: ${number.format(folded)} folded, ${number.format(settled)} settled, ${number.format(cleaned)} cleaned.`,
     "about to crash": "The compactor crashes at its next write.",
-    crashed: "The compactor crashed after a write, unheard.",
+    crashed: "The compactor crashed right after a write.",
   }[region.compactor];
   article.dataset.compactor = region.compactor;
   write($(".state", article), `${compactor} Arriving: ${number.format(region.arriving)} items.`);
