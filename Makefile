@@ -8,17 +8,32 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo test check api openapi bench compare simulate explore mistakes mutants coverage model contract torture \
+.PHONY: help dev demo demo-web browser picture capture test check api openapi bench compare simulate explore mistakes \
+  mutants coverage model contract torture \
   package deploy remove e2e
 
 help:
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks (every other target does it when needed)
 	@echo "ready: source $(BIN)/activate"
 
 demo: $(VENV)/.made $(ENGINE)/.made ## two Regions on this computer; EVENTS=file.csv feeds it your own events
 	@$(BIN)/python -m demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+
+demo-web: $(VENV)/.made ## the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090
+	@$(BIN)/python -m demo.web $(if $(PORT),--port "$(PORT)") $(ARGS)
+
+browser: $(VENV)/.made ## test the live page in a headless browser (needs chromium and chromium-driver)
+	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
+
+picture: $(VENV)/.made ## write docs/live.png, the README's picture, from the browser test
+	@$(BIN)/python -m pytest -q tests/browser -k shows_the_truth
+	@cp build/browser/live.png docs/live.png
+
+capture: $(VENV)/.made $(ENGINE)/.made ## write docs/demo.txt: what a short demo prints in 80 columns
+	@echo "$$ make demo ARGS='--limit 300'" > docs/demo.txt
+	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m demo --limit 300 >> docs/demo.txt
 
 test: $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)

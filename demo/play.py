@@ -247,11 +247,11 @@ class Play:
             for replicator in replicators:
                 replicator.partition()
             outcome.partitions += 1
-            self._say("the Regions are cut off from each other")
+            self._say("the link is cut")
             self._over.wait(PARTITION_S)
             for replicator in replicators:
                 replicator.heal()
-            self._say("the Regions replicate again")
+            self._say("the link is healed")
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

@@ -19,10 +19,15 @@ class Trace:
         self._most = most
 
     def __call__(self, who: str, what: object, came: object) -> None:
-        done = came is None and isinstance(what, Put | DeleteMany)
-        answer = "" if came == "" else " -> done" if done else f" -> {_answer(came)}"
-        self.lines.append(f"{who:<24} {_request(what)}{answer}")
+        asked, answer = in_words(what, came)
+        self.lines.append(f"{who:<24} {asked}{' -> ' if answer else ''}{answer}")
         del self.lines[: -self._most]
+
+
+def in_words(what: object, came: object) -> tuple[str, str]:
+    """What was asked or happened, and what came of it."""
+    done = came is None and isinstance(what, Put | DeleteMany)
+    return _request(what), "" if came == "" else "done" if done else _answer(came)
 
 
 def _request(what: object) -> str:

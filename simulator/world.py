@@ -298,6 +298,18 @@ class World:
         for region, key in self.deliverable():
             self.deliver(region, key)
 
+    def forget(self) -> None:
+        """Drop what is deleted everywhere and no read can see any more: for a world that runs for hours."""
+        on_its_way = {key for replica in self.replicas.values() for key in (*replica.inbox, *replica.locked)}
+        for replica in self.replicas.values():
+            for pk, cells in replica.cells.items():
+                for sk in [sk for sk, cell in cells.items() if self._is_forgettable(cell)]:
+                    if Key(pk, sk) not in on_its_way:
+                        del cells[sk]
+
+    def _is_forgettable(self, cell: Cell) -> bool:
+        return cell.item is None and all(ended <= self.step - self.lag_steps for ended, _ in cell.past)
+
     def _land_all(self) -> None:
         while self.landings:
             self.land(self.landings[0], 0)

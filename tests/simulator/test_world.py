@@ -126,3 +126,21 @@ def test_enumerated_choices_go_through_every_combination_once() -> None:
         if not choices.advance():
             break
     assert sorted(seen) == [(a, b) for a in range(2) for b in range(3)]
+
+
+def test_what_is_deleted_is_forgotten_once_it_is_gone_everywhere_and_no_read_can_see_it() -> None:
+    table = world()
+    table.answer(EU, Put(item("a", "1")))
+    table.answer(EU, Put(item("a", "2")))
+    table.quiesce()
+    table.answer(EU, DeleteMany((Key("a", "1"),)))
+    table.step += 10
+    table.forget()
+    assert table.replicas[EU].cell(Key("a", "1")) is not None  # its delete is still on its way
+    table.deliver(US, Key("a", "1"))
+    table.forget()
+    assert table.replicas[EU].cell(Key("a", "1")) is None
+    assert table.replicas[US].cell(Key("a", "1")) is not None  # an eventually consistent read there may still see it
+    table.step += 10
+    table.forget()
+    assert [list(replica.cells["a"]) for replica in table.replicas.values()] == [["2"], ["2"]]
