@@ -28,15 +28,16 @@ from bench.compare.page import Found, figures, for_readme, page
 from bench.compare.scale import AT_ONCE, BACKLOGS, reads, set_wall
 from bench.compare.speed import COUNTERS, THREADS, paces, trips
 from bench.compare.trial import APPROACHES, name_of, new_engine
-from demo.engine import Engine, end_on_signals
+from demo.engine import Engine, EngineMissing, end_on_signals
+from demo.events import BadEvents, Event
 
 ROOT = Path(__file__).parents[2]
 BEGIN, END = "<!-- make compare -->\n", "<!-- end -->\n"
 
 
-def measure(engine: Engine, path: Path | None, tell: Console) -> Found:
-    """Everything, in some minutes."""
-    events, began = shop_events(path), time.monotonic()
+def measure(engine: Engine, events: Sequence[Event], source: str, tell: Console) -> Found:
+    """Everything, in some minutes; the changes of the bill are these events."""
+    began = time.monotonic()
 
     def about(part: str) -> None:
         tell.print(f"{time.monotonic() - began:5.0f} s  {part}")
@@ -56,7 +57,7 @@ def measure(engine: Engine, path: Path | None, tell: Console) -> Found:
     return Found(
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         engine=name_of(engine),
-        events=f"the first of {path.name}" if path else f"the first of a generated shop day, seed {SEED}",
+        events=source,
         accuracy=on_simulator,
         accuracy_on_engine=on_engine,
         shop=shop,
@@ -87,8 +88,14 @@ def write(found: Found, root: Path = ROOT) -> list[Path]:
 
 def main(arguments: Sequence[str]) -> None:
     end_on_signals()
-    with new_engine() as engine:
-        found = measure(engine, Path(arguments[0]) if arguments else None, Console(stderr=True))
+    path = Path(arguments[0]) if arguments else None
+    source = f"the first of {path.name}" if path else f"the first of a generated shop day, seed {SEED}"
+    try:
+        with new_engine() as engine:
+            found = measure(engine, shop_events(path), source, Console(stderr=True))
+    except (BadEvents, EngineMissing) as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(2) from None
     print(page(found), end="")
     for path in write(found):
         print(f"wrote {path.relative_to(ROOT)}")
