@@ -13,10 +13,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from demo.engine import EngineMissing, end_on_signals
 from demo.events import (
+    SHOP,
     WITNESS_CHANGES,
     WITNESSES,
     BadEvents,
-    Columns,
     Event,
     read_events,
     shop_day,
@@ -25,20 +25,17 @@ from demo.events import (
 )
 from demo.play import Outcome, Play
 from demo.table import busiest, summary
-
-DEFAULTS = Columns()
+from infra.ledgerctl.templates import Columns
 
 
 def main(
     events: Annotated[
         Path | None, typer.Option(help="A CSV file with a header. Without it, a shop's day is generated.")
     ] = None,
-    counter: Annotated[
-        str, typer.Option(help="Template of a counter's name over the file's columns.")
-    ] = DEFAULTS.counter,
-    change: Annotated[str, typer.Option(help="Template of a change: a whole number.")] = DEFAULTS.change,
-    key: Annotated[str, typer.Option(help="Template of the idempotency key.")] = DEFAULTS.key,
-    at: Annotated[str, typer.Option(help="Template of the time, ISO 8601 with a zone.")] = DEFAULTS.at,
+    counter: Annotated[str, typer.Option(help="Template of a counter's name over the file's columns.")] = SHOP.counter,
+    change: Annotated[str, typer.Option(help="Template of a change: a whole number.")] = SHOP.change,
+    key: Annotated[str, typer.Option(help="Template of the idempotency key.")] = SHOP.key,
+    at: Annotated[str, typer.Option(help="Template of the time, ISO 8601 with a zone.")] = SHOP.at,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first rows of the file.")] = None,
     seed: Annotated[int, typer.Option(help="Decides the generated day and all faults.")] = 1,
 ) -> None:
