@@ -74,8 +74,8 @@ class Call:
         self._lock = threading.Lock()
         self.consumed = Consumed()
         # No markup: a counter may be called "[red]". Tables fit the console, lines may be longer.
-        self.out = Console(markup=False, highlight=False, emoji=False)
-        self.err = Console(markup=False, highlight=False, emoji=False, stderr=True)
+        plain: Any = {"markup": False, "highlight": False, "emoji": False, "_environ": world.environ}
+        self.out, self.err = Console(**plain), Console(**plain, stderr=True)
 
     @functools.cached_property
     def session(self) -> boto3.Session:
@@ -89,7 +89,11 @@ class Call:
             given["regions"] = tuple(part.strip() for part in self._options["regions"].split(",") if part.strip())
         if "region" not in given and not self.world.environ.get("AWS_REGION"):
             region = self.world.environ.get("AWS_DEFAULT_REGION") or self.session.region_name
-            given |= {"region": region} if region else {}
+            if not region:
+                raise Wrong("NoRegion", "No Region is named.", "Give --region NAME, or set AWS_REGION.")
+            given["region"] = region
+        if "table" not in given and not self.world.environ.get("LEDGER_TABLE"):
+            raise Wrong("NoTable", "No table is named.", "Give --table NAME, or set LEDGER_TABLE.")
         return Settings.from_env(self.world.environ, **given)
 
     @functools.cached_property

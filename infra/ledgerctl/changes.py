@@ -38,9 +38,9 @@ def add(
     when: datetime | None = None if at is None else time_of(at)
     if key is None and when is None:
         key, when = call.world.entropy(KEY_BYTES).hex(), to_datetime(call.world.clock())
+    if key is None or when is None:
+        raise Wrong("InvalidKey", "--key and --at go together.", "Give both, or neither: then both are made.")
     delta = call.ledger.prepare(counter, change, idempotency_key=key, at=when, region=home_region)
-    assert key is not None
-    assert when is not None
     again = f"ledgerctl add {shlex.quote(counter)} {change} --key {shlex.quote(key)} --at {time_text(when)}"
     if delta.lane.region != call.settings.region or len(call.settings.regions) > 1:
         again += f" --home-region {delta.lane.region}"
@@ -48,7 +48,8 @@ def add(
         outcome = call.ledger.apply(delta).outcome
     except (TableError, KeyboardInterrupt) as failure:
         if isinstance(failure, OutcomeUnknown | KeyboardInterrupt):
-            message = f"Nobody knows whether the change of {change} is in {counter}: there was no answer."
+            why = str(failure.__cause__ or type(failure).__name__).rstrip(".")
+            message = f"Nobody knows whether the change of {change:+,} is in {counter}: there was no answer ({why})."
             remedy = f"Send the same change again, it counts once:\n{again}"
             raise Wrong("OutcomeUnknown", message, remedy, NO_ANSWER) from None
         raise

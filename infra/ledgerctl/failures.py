@@ -69,7 +69,8 @@ def told(failure: Exception, where: Callable[[], str]) -> Wrong:
         case errors.TableMismatch():
             return Wrong(kind, str(failure), "`ledgerctl doctor` looks at the table's shape.", DATA)
         case errors.NotAllowed() | errors.Unavailable() | errors.OutcomeUnknown():
-            return Wrong(kind, _sentence(failure), _remedy(failure, cause, where), NO_ANSWER)
+            code = USAGE if isinstance(cause, NO_PROFILE) else NO_ANSWER
+            return Wrong(kind, _sentence(failure), _remedy(failure, cause, where), code)
         case errors.DamagedItem() | errors.LaneDamaged():
             return Wrong(
                 kind, str(failure), "`ledgerctl verify` shows how far it goes; docs/operations.md what to do.", DATA
