@@ -12,6 +12,7 @@ import botocore.session
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.credentials import CredentialResolver
+from botocore.loaders import create_loader
 from typer.testing import CliRunner
 
 from infra.ledgerctl.app import app
@@ -23,6 +24,7 @@ from ledger.requests import Table
 A, B = "eu-west-1", "us-east-1"
 ENVIRON = {"LEDGER_TABLE": "counters", "AWS_REGION": A, "COLUMNS": "80"}
 ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=1)
+LOADER = create_loader()  # reads the models once for all tests
 NOW_MS = 1_800_000_000_000  # 2027-01-15 08:00:00Z
 
 
@@ -84,7 +86,7 @@ def aws(answer: Callable[[str, Any], tuple[int, Any]], environ: Mapping[str, str
         return AWSResponse(request.url, status, {"date": "Fri, 15 Jan 2027 08:00:00 GMT"}, raw)
 
     def session(_: str | None) -> boto3.Session:
-        made = boto3.Session(aws_access_key_id="x", aws_secret_access_key="x")
+        made = signed_in()
         made.events.register("before-send.dynamodb", respond)
         return made
 
@@ -95,11 +97,22 @@ def refusal(code: str, message: str = "said the test") -> tuple[int, dict[str, s
     return 400, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": message}
 
 
-def no_credentials(_: str | None) -> boto3.Session:
-    """A session on a machine where nobody is signed in."""
+def signed_in(region: str | None = None) -> boto3.Session:
+    """A session that reads nothing of this machine."""
+    return boto3.Session("x", "x", region_name=region, botocore_session=_session())
+
+
+def no_credentials(_: str | None = None) -> boto3.Session:
+    """A session on a machine where nobody is signed in, and no Region is named."""
+    return boto3.Session(botocore_session=_session())
+
+
+def _session() -> botocore.session.Session:
     session = botocore.session.Session()
     session.register_component("credential_provider", CredentialResolver([]))
-    return boto3.Session(botocore_session=session)
+    session.register_component("data_loader", LOADER)
+    session.set_config_variable("region", None)
+    return session
 
 
 class _Raw:

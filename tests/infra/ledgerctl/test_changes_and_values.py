@@ -145,7 +145,15 @@ def test_no_color_keeps_colours_away_from_a_terminal(tables: Tables) -> None:
 def test_what_is_piped_has_no_escapes(tables: Tables) -> None:
     tables.environ |= {"TERM": "xterm-256color"}
     tables.ctl("add", "c", "1")
-    for command in (("get", "c"), ("history", "c"), ("list",), ("top",), ("lag",), ("verify",), ("cost", "--changes", "1M")):
+    for command in (
+        ("get", "c"),
+        ("history", "c"),
+        ("list",),
+        ("top",),
+        ("lag",),
+        ("verify",),
+        ("cost", "--changes", "1M"),
+    ):
         said = tables.ctl(*command)
         assert "\x1b" not in said.out + said.err
         assert all(len(line) <= 80 for line in said.out.splitlines()), command

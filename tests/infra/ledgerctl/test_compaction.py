@@ -132,5 +132,3 @@ def test_rebuild_says_what_damage_stands_there(tables: Tables) -> None:
     tables.table.answer(Put({**held(tables)[CHECKPOINT], "count": {"N": "x"}}))
     assert "damaged: count is missing or not a whole number" in tables.ctl("rebuild", "c", "--dry-run").out
     assert "no segments" in tables.ctl("rebuild", "cold", "--yes").out
-
-

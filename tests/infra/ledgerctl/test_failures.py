@@ -12,7 +12,7 @@ from botocore.exceptions import ProfileNotFound
 
 from ledger.memory import MemoryTable
 from ledger.requests import Request
-from tests.infra.ledgerctl.support import ENVIRON, ONCE, Said, Tables, aws, ctl, no_credentials, refusal
+from tests.infra.ledgerctl.support import ENVIRON, Said, Tables, aws, ctl, no_credentials, refusal, signed_in
 
 READS = {"BatchGetItem": {"Responses": {}}, "Query": {"Items": []}, "GetItem": {}, "Scan": {"Items": []}}
 
@@ -60,7 +60,7 @@ def test_a_session_that_ended_is_told_to_sign_in_again() -> None:
 
 
 def test_an_endpoint_that_is_down_is_named() -> None:
-    world = replace(aws(read_only), session=lambda _: boto3.Session(aws_access_key_id="x", aws_secret_access_key="x"))
+    world = replace(aws(read_only), session=lambda _: signed_in())
     told(ctl(world, "get", "c", "--endpoint-url", "http://127.0.0.1:1"), 3, "http://127.0.0.1:1", "Is the endpoint up")
     said = ctl(world, "add", "c", "1", "--endpoint-url", "http://127.0.0.1:1")
     told(said, 3, "Nobody knows", "ledgerctl add c 1 --key ")
@@ -113,17 +113,10 @@ def test_a_name_a_number_or_a_time_that_cannot_be_is_told(arguments: tuple[str, 
 
 
 def test_a_region_is_taken_from_the_profile_when_nobody_names_one() -> None:
-    session = boto3.Session(region_name="ap-south-1", aws_access_key_id="x", aws_secret_access_key="x")
-    world = replace(aws(read_only, {"LEDGER_TABLE": "counters"}), session=lambda _: session, config=ONCE)
+    session = signed_in("ap-south-1")
+    world = replace(aws(read_only, {"LEDGER_TABLE": "counters"}), session=lambda _: session)
     told(ctl(world, "get", "c", "--endpoint-url", "http://127.0.0.1:1"), 3, "counters in ap-south-1")
-    silent = replace(world, session=lambda _: boto3.Session(botocore_session=_without_region()))
-    told(ctl(silent, "get", "c"), 2, "No Region is named", "--region")
-
-
-def _without_region() -> Any:
-    session = no_credentials(None)._session
-    session.set_config_variable("region", None)
-    return session
+    told(ctl(replace(world, session=no_credentials), "get", "c"), 2, "No Region is named", "--region")
 
 
 def test_an_error_is_json_where_json_was_asked_for() -> None:

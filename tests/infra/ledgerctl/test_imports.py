@@ -46,7 +46,9 @@ def values(tables: Tables) -> dict[str, int]:
 
 def test_templates_make_changes_of_the_rows_of_any_file(tables: Tables, tmp_path: Path) -> None:
     path = tmp_path / "shop.csv"
-    path.write_bytes("\ufeff".encode() + (HEADER + "1,536,A,6,2010-12-01T09:32:00Z\n2,C37,A,-2,2010-12-01T10:24:00Z\n").encode())
+    path.write_bytes(
+        "\ufeff".encode() + (HEADER + "1,536,A,6,2010-12-01T09:32:00Z\n2,C37,A,-2,2010-12-01T10:24:00Z\n").encode()
+    )
     said = tables.ctl("import", str(path), *SHOP)
     assert (said.code, said.out) == (0, "2 recorded, 0 replayed (they were there already), 0 bad\n")
     assert values(tables) == {"stock:A": -4}
@@ -94,7 +96,14 @@ REASONS = {
 
 def test_bad_rows_of_jsonl_keep_what_they_said(tables: Tables, tmp_path: Path) -> None:
     good = {"counter": "c", "change": 5, "idempotency_key": "k", "at": "2010-12-01T09:32:00Z"}
-    lines = [json.dumps(good), "{", "[]", json.dumps(good | {"change": 1.5}), json.dumps({"counter": "c"}), '{"a":1,"a":2}']
+    lines = [
+        json.dumps(good),
+        "{",
+        "[]",
+        json.dumps(good | {"change": 1.5}),
+        json.dumps({"counter": "c"}),
+        '{"a":1,"a":2}',
+    ]
     path = tmp_path / "changes.jsonl"
     path.write_text("\n".join(lines))
     (said,) = tables.ctl("import", str(path), "--json").documents
@@ -199,9 +208,7 @@ drawn = st.lists(
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_what_was_exported_is_imported_as_the_same_deltas(
-    kind: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_what_was_exported_is_imported_as_the_same_deltas(kind: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     @effort(0.2)
     @given(drawn)
     def round_trip(rows: list[tuple[str, int, str, timedelta, str]]) -> None:
@@ -225,7 +232,9 @@ def test_what_was_exported_is_imported_as_the_same_deltas(
 def test_whatever_the_file_holds_every_row_is_recorded_or_told(
     kind: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    piece = st.binary(max_size=30) | st.sampled_from([b'"', b"\n", b"\r\n", b",", b"{", b'{"counter":"c"}', b"\x00", b'"\n'])
+    piece = st.binary(max_size=30) | st.sampled_from(
+        [b'"', b"\n", b"\r\n", b",", b"{", b'{"counter":"c"}', b"\x00", b'"\n']
+    )
 
     @effort(0.2)
     @given(st.lists(piece, max_size=12))
@@ -264,5 +273,3 @@ def test_a_row_for_a_region_that_nobody_reads_is_bad(tables: Tables, tmp_path: P
     said = tables.ctl("import", str(path))
     assert said.out.endswith("1 bad\n")
     assert "region='us-east-1' is not one of" in (tmp_path / "x.bad.jsonl").read_text()
-
-
