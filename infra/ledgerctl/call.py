@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.text import Text
 
 from compactor import Compactor
-from infra.ledgerctl.failures import INTERRUPTED, SILENT, Wrong, told
+from infra.ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
 from ledger import Ledger, Settings, clocks
 from ledger.client import CONFIG
 from ledger.consumed import Consumed
@@ -179,6 +179,8 @@ class Call:
             raise
         except Exception as failure:
             known = told(failure, self.where)
+            if known.kind == UNEXPECTED and self.world.environ.get(TRACE):
+                raise
             self._tell(known.kind, known.message, known.remedy)
             raise typer.Exit(known.code) from None
 

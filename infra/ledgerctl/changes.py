@@ -36,7 +36,8 @@ def add(
 ) -> None:
     """Add one change to a counter; the same key and time count once."""
     when: datetime | None = None if at is None else time_of(at)
-    if key is None and when is None:
+    made = key is None and when is None
+    if made:
         key, when = call.world.entropy(KEY_BYTES).hex(), to_datetime(call.world.clock())
     if key is None or when is None:
         raise Wrong("InvalidKey", "--key and --at go together.", "Give both, or neither: then both are made.")
@@ -50,7 +51,7 @@ def add(
         if isinstance(failure, OutcomeUnknown | KeyboardInterrupt):
             why = str(failure.__cause__ or type(failure).__name__).rstrip(".")
             message = f"Nobody knows whether the change of {change:+,} is in {counter}: there was no answer ({why})."
-            remedy = f"Send the same change again, it counts once:\n{again}"
+            remedy = f"Send the same change again; it counts once:\n{again}"
             raise Wrong("OutcomeUnknown", message, remedy, NO_ANSWER) from None
         raise
     if call.json:
@@ -68,4 +69,5 @@ def add(
         return
     means = "it is in the table" if outcome == "recorded" else "it was there already and counts once"
     call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
-    call.say(f"again, without counting twice: {again}")
+    if made:
+        call.say(f"to send the same change again, which counts once:\n{again}")

@@ -51,13 +51,14 @@ def compact(call: Call, counters: Counters = None) -> None:
         fields = {"region": region, "counters": len(names), **told, "conflicts": conflicts, "problems": failed}
         call.document(fields | consumed)
     else:
-        what = "the counter" if len(names) == 1 else f"{len(names):,} counters"
+        what = show.counted(len(names), "counter")
         deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
         call.say(f"{deltas}: {what if names else 'nothing needs it'}, lanes of {region}")
         if report.gave_up:
-            call.say(f"{report.gave_up:,} lanes are left to the next run: another compactor was there")
+            call.say(f"left to the next run, for another compactor was there: {show.counted(report.gave_up, 'lane')}")
         if report.postponed:
-            call.say(f"{report.postponed:,} lanes wait to be cleaned: a Region has not received the checkpoint")
+            postponed = show.counted(report.postponed, "lane")
+            call.say(f"not cleaned yet, for a Region has not received the checkpoint: {postponed}")
         call.note(show.cost(call.consumed.take()))
     for name, error in problems:
         call.note(f"{name}: {error}", "red")
@@ -89,9 +90,9 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "") -> None:
             _show(call, name, outcome)
     if not call.json:
         strays = sum(outcome.strays for _, outcome in outcomes if isinstance(outcome, Verification))
-        waiting = f"; {strays:,} strays wait for the next settle" if strays else ""
+        waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
         right = len(names) - different - len(failed)
-        call.say(f"{right:,} of {len(names):,} counters add up{waiting}", style=None if different else "green")
+        call.say(f"counters that add up: {right:,} of {len(names):,}{waiting}", style=None if different else "green")
         call.note(show.cost(call.consumed.take()))
     if different:
         call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")

@@ -145,7 +145,7 @@ def cost(
         dollars = {name: round(value, 2) for name, value in (asdict(bill) | {"total": bill.total}).items()}
         call.document({"workload": asdict(load), "dollars_a_month": dollars, "prices": asdict(PRICES)})
         return
-    each = " each" if load.regions > 1 else ""
+    each = " in each Region" if load.regions > 1 else ""
     folds = "folded and cleaned" if load.is_folded else f"too few to fold ({DEFAULT.fold_min} of a lane)"
     rows = [
         (f"changes: {life_units(load):.2f} write units{each}; {folds}", f"{bill.changes:,.2f}"),

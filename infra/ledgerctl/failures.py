@@ -22,6 +22,8 @@ FINE, DATA, USAGE, NO_ANSWER, INTERRUPTED = 0, 1, 2, 3, 130
 SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
 """What Typer ends a program with by itself."""
 
+UNEXPECTED, TRACE = "Unexpected", "LEDGERCTL_TRACE"
+
 EXPIRED = {"ExpiredTokenException", "ExpiredToken", "RequestExpired"}
 UNREACHABLE = (
     boto.EndpointConnectionError,
@@ -80,7 +82,7 @@ def told(failure: Exception, where: Callable[[], str]) -> Wrong:
         case errors.LedgerError():  # throttled, in conflict, too slow, not yet replicated
             return Wrong(kind, str(failure), "Run it again.", NO_ANSWER)
     message = f"ledgerctl met something that it does not know: {kind}: {failure}"
-    return Wrong("Unexpected", message, "Please report it, with the command.", NO_ANSWER)
+    return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", NO_ANSWER)
 
 
 def _sentence(failure: errors.LedgerError) -> str:

@@ -68,7 +68,7 @@ def history(
         rows.append((show.moment(entry.at), entry.region, entry.token, show.signed(entry.change), f"{total:,}"))
     if rows:
         call.out.print(show.table(("at", "Region", "token", "change", "sum so far"), rows, left=3))
-    call.say(f"{count:,} change{'' if count == 1 else 's'} of {counter}, together {total:,}")
+    call.say(f"{show.counted(count, 'change')} of {counter}, together {total:,}")
     call.note(show.cost(call.consumed.take()))
 
 
@@ -96,8 +96,8 @@ def export(
                 bar.advance()
 
         count = write(file, "csv" if format_ is FileFormat.csv else "jsonl", every())
-    called = f"{out}" if out else "standard output"
-    call.note(f"{count:,} changes of {len(names):,} counters to {called}; {show.cost(call.consumed.take())}", None)
+    what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')}"
+    call.note(f"{what} to {out or 'standard output'}; {show.cost(call.consumed.take())}", None)
 
 
 def write(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:

@@ -170,7 +170,7 @@ def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
         consumed = show.cost_fields(call.consumed.take())
         call.document({**counts, "rows": tally.fine + tally.bad, "bad_file": bad_file, "dry_run": dry_run, **consumed})
     elif dry_run:
-        call.say(f"{tally.fine:,} rows are changes, {tally.bad:,} are bad; nothing was written to the table")
+        call.say(f"changes: {tally.fine:,}, bad rows: {tally.bad:,}; nothing was written to the table")
     else:
         call.say(_counts(tally), style=None if tally.bad else "green")
         call.note(show.cost(call.consumed.take()))

@@ -132,7 +132,7 @@ def lag_(
     if rows:
         call.out.print(show.table(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows))
     waiting = sum(1 for each in seen if each.does(fold_min) != "-")
-    call.say(f"{waiting:,} of {len(seen):,} lanes wait for the compactor", style="dim")
+    call.say(f"lanes that wait for the compactor: {waiting:,} of {len(seen):,}", style="dim")
     for each in (each for each in seen[:limit] if each.damage):
         call.note(str(each.damage), "red")
     call.note(show.cost(call.consumed.take()))

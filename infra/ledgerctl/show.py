@@ -21,6 +21,10 @@ AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "
 BLOCKS, DASHES = "▁▂▃▄▅▆▇█", "_.-=*#"
 
 
+def counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def signed(change: int) -> str:
     return f"{change:+,}"
 
@@ -46,8 +50,7 @@ def cost(consumed: Consumption) -> str:
     units = [
         f"{n:,.1f} {kind} units" for n, kind in ((consumed.read_units, "read"), (consumed.write_units, "write")) if n
     ]
-    plural = "" if consumed.requests == 1 else "s"
-    return f"{consumed.requests:,} request{plural}, {least}{', '.join(units) or '0 units'}"
+    return f"{counted(consumed.requests, 'request')}, {least}{', '.join(units) or '0 units'}"
 
 
 def cost_fields(consumed: Consumption) -> dict[str, int | float]:

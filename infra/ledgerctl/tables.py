@@ -62,7 +62,9 @@ def init(
         if isinstance(backups, LedgerError) or shape.backups_finding(region, backups).level != "ok":
             answer = call.ask(region, "update_continuous_backups", TableName=name, **PITR)
             refused = isinstance(answer, LedgerError)
-            step(f"{region}: point-in-time recovery {f'stays off: {answer}' if refused else 'is on'}")
+            step(
+                f"{region}: point-in-time recovery {f'is not on yet, run this again: {answer}' if refused else 'is on'}"
+            )
     if call.json:
         call.document({"table": name, "regions": list(call.settings.regions), "steps": steps})
     elif not steps:

@@ -57,9 +57,7 @@ def fields_of(counter: str, balance: Balance) -> dict[str, object]:
 def summary(balance: Balance) -> str:
     if balance.count == 0:
         return "nobody has added to it; `ledgerctl list` names the counters there are"
-    return (
-        f"{balance.count:,} change{'' if balance.count == 1 else 's'}, {balance.pending:,} of them pending in the tail"
-    )
+    return f"{show.counted(balance.count, 'change')}, {balance.pending:,} of them pending in the tail"
 
 
 @command("watch")

@@ -79,11 +79,11 @@ def ctl(world: World, *arguments: str, input: str | None = None) -> Said:
 def aws(answer: Callable[[str, Any], tuple[int, Any]], environ: Mapping[str, str] = ENVIRON) -> World:
     """An AWS that `answer`s (operation, parameters) with a status and a body, and is never asked by a network."""
 
-    def respond(request: Any, **_: Any) -> AWSResponse:
+    def respond(request: Any, **_: Any) -> Any:
         operation = request.headers["X-Amz-Target"].decode().partition(".")[2]
         status, body = answer(operation, json.loads(request.body))
-        raw = _Raw(json.dumps(body).encode())
-        return AWSResponse(request.url, status, {"date": "Fri, 15 Jan 2027 08:00:00 GMT"}, raw)
+        headers: Any = {"date": "Fri, 15 Jan 2027 08:00:00 GMT"}
+        return AWSResponse(request.url, status, headers, _Raw(json.dumps(body).encode()))
 
     def session(_: str | None) -> boto3.Session:
         made = signed_in()

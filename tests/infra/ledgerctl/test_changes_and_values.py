@@ -73,7 +73,8 @@ def test_an_unknown_outcome_tells_the_command_that_sends_the_same_change_again()
 def test_a_fail_over_names_its_home_region(tables: Tables) -> None:
     tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
     first = tables.ctl("add", "stock:1", "-6", *KEYED)
-    assert f"--home-region {A}" in first.out
+    assert first.code == 0
+    assert f"--home-region {A}" in tables.ctl("add", "stock:2", "1").out
     said = tables.ctl("add", "stock:1", "-6", *KEYED, "--region", B, "--home-region", A)
     assert said.out.startswith("replayed")
     assert tables.ctl("get", "stock:1", "--json").documents[0]["by_region"] == {A: -6, B: 0}

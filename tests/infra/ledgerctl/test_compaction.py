@@ -8,7 +8,7 @@ import pytest
 
 from ledger import items
 from ledger.memory import MemoryTable
-from ledger.requests import Key, Put
+from ledger.requests import Item, Key, Put
 from ledger.values import Lane
 from tests.infra.ledgerctl.support import A, B, Tables
 
@@ -25,13 +25,13 @@ def tables() -> Tables:
         tables.ledger.add("c", 1)
     tables.ledger.add("cold", 5)
     tables.clock.now_ms += 60_000
-    assert tables.ctl("compact", "c").out == "30 folded, 0 settled, 0 cleaned: the counter, lanes of eu-west-1\n"
+    assert tables.ctl("compact", "c").out == "30 folded, 0 settled, 0 cleaned: 1 counter, lanes of eu-west-1\n"
     tables.ledger.add("c", 100, idempotency_key="late", at=datetime(2010, 12, 1, tzinfo=UTC))
     tables.ledger.add("c", 1)
     return tables
 
 
-def held(tables: Tables) -> dict[Key, items.Item]:
+def held(tables: Tables) -> dict[Key, Item]:
     assert isinstance(tables.table, MemoryTable)
     return tables.table.items
 
@@ -54,7 +54,7 @@ def test_lag_shows_the_lane_with_strays_first(tables: Tables) -> None:
     assert (cold["counter"], cold["tail"], cold["watermark_age_ms"], cold["to_do"]) == ("cold", 1, None, [])
     shown = tables.ctl("lag").out.splitlines()
     assert shown[1].split() == ["eu-west-1#0#c", "1", "0", "ms", "1", "min", "1", "30", "settle", "clean"]
-    assert shown[-1] == "1 of 2 lanes wait for the compactor"
+    assert shown[-1] == "lanes that wait for the compactor: 1 of 2"
 
 
 def test_a_damaged_lane_is_shown_first_of_all(tables: Tables) -> None:
@@ -96,7 +96,7 @@ def test_compact_goes_on_after_a_damaged_lane_and_says_so(tables: Tables) -> Non
 
 def test_verify_counts_strays_and_finds_no_difference(tables: Tables) -> None:
     said = tables.ctl("verify")
-    assert (said.code, said.out) == (0, "2 of 2 counters add up; 1 strays wait for the next settle\n")
+    assert (said.code, said.out) == (0, "counters that add up: 2 of 2; strays that wait for the next settle: 1\n")
     (checked,) = tables.ctl("verify", "c", "--json").documents
     assert checked == {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": []}
 
@@ -106,7 +106,7 @@ def test_verify_shows_each_difference_and_ends_with_1(tables: Tables) -> None:
     said = tables.ctl("verify")
     assert said.code == 1
     assert "differs: eu-west-1#0#c: the checkpoint's total is 29, its segments give 30." in said.out
-    assert "1 of 2 counters add up" in said.out
+    assert "counters that add up: 1 of 2" in said.out
     documents = {each["counter"]: each["ok"] for each in tables.ctl("verify", "--json").documents}
     assert documents == {"c": False, "cold": True}
 

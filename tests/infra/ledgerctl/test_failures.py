@@ -144,4 +144,8 @@ class Broken(MemoryTable):
 
 
 def test_a_mistake_of_ours_is_no_stack_trace_either() -> None:
-    told(Tables(Broken()).ctl("get", "c"), 3, "ZeroDivisionError", "Please report it")
+    broken = Tables(Broken())
+    told(broken.ctl("get", "c"), 3, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
+    broken.environ["LEDGERCTL_TRACE"] = "1"
+    with pytest.raises(ZeroDivisionError):
+        broken.ctl("get", "c")

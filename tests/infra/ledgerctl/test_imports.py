@@ -169,7 +169,7 @@ def test_a_dry_run_writes_nothing_and_tells_of_bad_rows(tables: Tables, tmp_path
     path = tmp_path / "shop.csv"
     path.write_text(HEADER + "1,5,A,6,2010-12-01T09:32:00Z\n2,5,A,six,2010-12-01T09:32:00Z\n")
     said = tables.ctl("import", str(path), *SHOP, "--dry-run")
-    assert (said.code, said.out) == (1, "1 rows are changes, 1 are bad; nothing was written to the table\n")
+    assert (said.code, said.out) == (1, "changes: 1, bad rows: 1; nothing was written to the table\n")
     assert tables.ctl("list").out.startswith("no counter yet")
 
 
@@ -220,7 +220,7 @@ def test_what_was_exported_is_imported_as_the_same_deltas(kind: str, tmp_path_fa
             source.ledger.add(counter, change, idempotency_key=key, at=AT + later, region=region)
         exported = source.ctl("export", "--out", str(path), "--format", kind)
         assert exported.code == 0
-        assert f"{len(rows)} changes" in exported.err
+        assert f"{len(rows)} change" in exported.err
         recorded, replayed = (target.ctl("import", str(path), "--json").documents[0] for _ in range(2))
         assert (recorded["recorded"], replayed["replayed"], recorded["bad"]) == (len(rows), len(rows), 0)
         assert source.table.items == target.table.items  # type: ignore[attr-defined]
