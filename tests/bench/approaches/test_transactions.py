@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -143,7 +142,7 @@ def test_markers_of_an_engine_expire_in_a_table_of_their_own(on_engine: OnEngine
     for minutes, outcome in ((0, "recorded"), (59, "replayed"), (61, "recorded")):
         now = Instant(START_MS + minutes * MINUTE_MS, 0)
         on_engine.clock = partial(int, now.wall_ms)
-        run(approach.housekeep(C, EU), markers, partial(replace, now))
+        run(approach.housekeep(C, EU), markers, partial(Instant, *now))
         assert add(on_engine, approach, "k", 5) == outcome
     assert value(on_engine, approach) == 10
 
