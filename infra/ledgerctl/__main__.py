@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
@@ -12,7 +13,10 @@ def main() -> None:
         if missing.name not in ("rich", "typer"):
             raise
         sys.exit(f"ledgerctl needs {missing.name}, which is not installed: pip install 'exact-counter[cli]'")
-    app(prog_name="ledgerctl")
+    try:
+        app(prog_name="ledgerctl")
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C, while the interpreter ends, is no stack trace
 
 
 if __name__ == "__main__":

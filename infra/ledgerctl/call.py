@@ -44,7 +44,8 @@ app = typer.Typer(
     name="ledgerctl",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Operate exact counters on DynamoDB. Every command: docs/ledgerctl.md.",
+    help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind the command: "
+    "`ledgerctl get --help`.",
     epilog="Exit codes: 0 fine; 1 the data is wrong, or rows were refused; 2 your input; 3 AWS refused or gave no "
     "answer, run it again; 130 interrupted.",
 )

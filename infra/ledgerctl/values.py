@@ -82,7 +82,8 @@ def watch(
             consumed = call.consumed.take()
             seen.append(balance.value)
             if live:
-                live.update(_screen(counter, balance, before, list(seen), consumed), refresh=True)
+                graph = show.sparkline(list(seen), ascii_only=call.out.options.ascii_only)
+                live.update(_screen(counter, balance, before, graph, consumed), refresh=True)
             elif call.json:
                 call.document(fields_of(counter, balance) | show.cost_fields(consumed))
             else:
@@ -103,7 +104,7 @@ def _line(counter: str, balance: Balance, before: Balance | None) -> str:
     return f"{show.moment(balance.as_of)}  {counter}  {balance.value:,}{change}"
 
 
-def _screen(counter: str, balance: Balance, before: Balance | None, seen: list[int], consumed: Consumption) -> Text:
+def _screen(counter: str, balance: Balance, before: Balance | None, graph: str, consumed: Consumption) -> Text:
     change = balance.value - before.value if before else 0
     per_second = change / seconds if before and (seconds := _seconds(before.as_of, balance.as_of)) else 0.0
     style = "green" if change > 0 else "red" if change < 0 else "dim"
@@ -114,9 +115,9 @@ def _screen(counter: str, balance: Balance, before: Balance | None, seen: list[i
         "  ",
         (f"{show.signed(change)}  {per_second:+,.1f} a second", style),
         "\n",
-        (show.sparkline(seen), "cyan"),
+        (graph, "cyan"),
         "\n",
-        (f"{balance.pending:,} pending  {show.moment(balance.as_of)}  {show.cost(consumed)}  Ctrl-C ends", "dim"),
+        (f"{balance.pending:,} pending  {show.moment(balance.as_of)}  {show.cost(consumed)}", "dim"),
     )
 
 
