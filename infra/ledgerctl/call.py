@@ -1,14 +1,13 @@
-"""One call of `ledgerctl`: what every command is given, and how a command becomes one of Typer's.
+"""One call of `ledgerctl`: the world as its options show it, and what is printed.
 
-Rules: the world (environment, session, tables, clock, pauses) is given once, through Typer's context object, and nobody
-looks past it; every command has the options of `_common`, and an option wins over the environment; results go to
-standard output, everything else to standard error; a failure is told by `failures.py` and is never a stack trace.
+Rules: the world (environment, session, tables, clock, pauses) is given once and nobody looks past it; an option wins
+over the environment; results go to standard output, everything else to standard error; a failure is told by
+`failures.py` and is never a stack trace.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 import os
 import threading
@@ -16,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 import typer
@@ -40,15 +39,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 Result = TypeVar("Result")
-app = typer.Typer(
-    name="ledgerctl",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind the command: "
-    "`ledgerctl get --help`.",
-    epilog="Exit codes: 0 fine; 1 the data is wrong, or rows were refused; 2 your input; 3 AWS refused or gave no "
-    "answer, run it again; 130 interrupted.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,43 +191,3 @@ class Call:
         self.err.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
         if remedy:
             self.err.print(remedy, soft_wrap=True)
-
-
-def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Registers `function(call, …)` under `name`, with the common options behind its own."""
-
-    def register(function: Callable[..., None]) -> Callable[..., None]:
-        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-        common = list(inspect.signature(_common, eval_str=True).parameters.values())
-        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-
-        def called(ctx: typer.Context, **given: Any) -> None:
-            call = Call(ctx.obj or World(), {each.name: given.pop(each.name) for each in common})
-            with call.told():
-                function(call, **given)
-
-        parameters = [context, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *common))]
-        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {each.name: each.annotation for each in parameters}
-        called.__doc__ = function.__doc__
-        app.command(name, **settings)(called)
-        return function
-
-    return register
-
-
-def _option(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Options of every command")
-
-
-def _common(
-    table: Annotated[str | None, _option("The table's name; else LEDGER_TABLE.")] = None,
-    region: Annotated[str | None, _option("The Region to ask; else AWS_REGION, else the profile's.")] = None,
-    regions: Annotated[
-        str | None, _option("Every Region where anyone adds or reads, with commas; else LEDGER_REGIONS.")
-    ] = None,
-    endpoint_url: Annotated[str | None, _option("Another endpoint than AWS's; else LEDGER_ENDPOINT_URL.")] = None,
-    profile: Annotated[str | None, _option("A profile of the AWS configuration; else AWS_PROFILE.")] = None,
-    json: Annotated[bool, _option("Print JSON, one document a line.", "--json")] = False,
-) -> None:
-    """What every command takes; nobody calls it."""

@@ -12,7 +12,8 @@ from typing import Annotated
 
 import typer
 
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import NO_ANSWER, Wrong
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.message import time_of, time_text

@@ -1,7 +1,7 @@
-"""`compact`, `verify` and `rebuild`: the compactor by hand.
+"""`compact` and `verify`: the compactor by hand.
 
-Rules: compact and rebuild are for the lanes of one Region, that of --region, as a compactor is; verify looks at every
-Region; rebuild shows what it would write, and asks first.
+Rules: compact is for the lanes of one Region, that of --region, as a compactor is; verify looks at every Region; what
+fails for one counter stops no other.
 """
 
 from __future__ import annotations
@@ -14,17 +14,13 @@ import typer
 
 from compactor import Report, Verification
 from compactor.lanes import lanes_in_need
-from compactor.recount import Recount, recount
 from infra.ledgerctl import show
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from infra.ledgerctl.counters import WORKERS, Prefix
-from infra.ledgerctl.failures import DATA, NO_ANSWER, Wrong
+from infra.ledgerctl.failures import DATA, NO_ANSWER
 from infra.ledgerctl.scan import counters_of, lanes
-from infra.ledgerctl.values import Counter
-from ledger import items
-from ledger.errors import DamagedItem, GaveUp, LedgerError, TableError
-from ledger.requests import Get, Item, Program
-from ledger.values import Lane
+from ledger.errors import GaveUp, LedgerError, TableError
 
 Done = TypeVar("Done")
 Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all: found by a scan.")]
@@ -98,64 +94,6 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "") -> None:
         call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")
     if different or failed:
         raise typer.Exit(DATA if different else _code(failed))
-
-
-@command("rebuild")
-def rebuild(
-    call: Call,
-    counter: Counter,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
-) -> None:
-    """Write a counter's checkpoints anew from its segments; asks first.
-
-    For the lanes of this Region, after a restore or damage.
-    """
-    region = call.settings.region
-    plans = [(lane, *call.run(plan(lane))) for lane in call.settings.lanes_of(counter, region)]
-    if not call.json:
-        for lane, now, sums in plans:
-            call.say(f"{lane}: {now}")
-            would = f"a checkpoint with total {sums.total:,}, count {sums.count:,}" if sums.version else "no checkpoint"
-            call.say(f"  its segments give {would}")
-    if dry_run:
-        if call.json:
-            fields = [
-                {"lane": str(lane), "now": now, "total": sums.total, "count": sums.count} for lane, now, sums in plans
-            ]
-            call.document({"counter": counter, "region": region, "lanes": fields, "written": False})
-        return
-    if not yes:
-        call.note(f"{REBUILD} No compactor may work on these lanes meanwhile.", "yellow")
-        try:
-            agreed = typer.confirm("Rebuild them?", err=True)
-        except typer.Abort:
-            agreed = False
-        if not agreed:
-            raise Wrong("NotConfirmed", "Nothing was rebuilt.", "Answer y, or say --yes where nobody can answer.")
-    try:
-        totals = call.compactor.rebuild(counter)
-    except GaveUp as error:
-        raise Wrong("GaveUp", str(error), REBUILD, NO_ANSWER) from None
-    if call.json:
-        rebuilt = [{"lane": str(lane), "total": total} for lane, total in totals.items()]
-        call.document({"counter": counter, "region": region, "lanes": rebuilt, "written": True})
-        return
-    for lane, total in totals.items():
-        call.say(f"rebuilt {lane}: total {total:,}", style="green")
-    if not totals:
-        call.say("there are no segments, so there is nothing to rebuild: every change is in the tail")
-
-
-def plan(lane: Lane) -> Program[tuple[str, Recount]]:
-    """What stands there now, in words, and what a rebuild would write. Raises LaneDamaged, DamagedItem."""
-    item: Item | None = yield Get(items.checkpoint_key(lane))
-    try:
-        there = items.checkpoint_of(lane, item) if item is not None else None
-        now = f"version {there.version:,}, total {there.total:,}, count {there.count:,}" if there else "no checkpoint"
-    except DamagedItem as damage:
-        now = f"damaged: {damage.why}"
-    return now, (yield from recount(lane))
 
 
 def _each(

@@ -16,7 +16,8 @@ import typer
 
 from infra.ledgerctl import show
 from infra.ledgerctl.bill import PRICES, Usage, million_changes, million_reads, storage_month
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import Wrong
 from ledger.settings import Settings
 from ledger.values import ENTRY

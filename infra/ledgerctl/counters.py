@@ -13,7 +13,8 @@ from typing import Annotated
 import typer
 
 from infra.ledgerctl import show
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from infra.ledgerctl.scan import counters_of, lanes
 from infra.ledgerctl.values import fields_of
 from reader import Balance

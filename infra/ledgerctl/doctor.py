@@ -15,7 +15,8 @@ import typer
 from rich.text import Text
 
 from infra.ledgerctl import shape
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import DATA
 from infra.ledgerctl.shape import Finding
 from ledger import items

@@ -19,7 +19,8 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from infra.ledgerctl import show
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import USAGE, Wrong
 from infra.ledgerctl.scan import counters_of, lanes
 from infra.ledgerctl.values import Counter

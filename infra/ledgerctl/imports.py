@@ -11,7 +11,7 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -19,18 +19,18 @@ from typing import Annotated, TextIO
 import typer
 
 from infra.ledgerctl import show
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
 from infra.ledgerctl.history import FileFormat
+from infra.ledgerctl.recipe import DEFAULT, Recipe, recipe_of
 from infra.ledgerctl.rows import BadRows, Row, Rows, opened
-from infra.ledgerctl.templates import BadRow, Columns, change_of, check_template, filled, number_of
-from ledger import tokens
+from infra.ledgerctl.templates import BadRow, Columns
 from ledger.add import add_many
-from ledger.errors import InvalidInput, LedgerError, TokenConflict, shown
-from ledger.values import Delta, Receipt, check_counter
+from ledger.errors import LedgerError, TokenConflict
+from ledger.values import Delta, Receipt
 
 BATCH = 500
-DEFAULT = Columns()
 
 
 @dataclass(slots=True)
@@ -42,41 +42,6 @@ class Tally:
     replayed: int = 0
     bad: int = 0
     line: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a row becomes a delta: by its token if it has one and no key was asked for, else by key and time."""
-
-    columns: Columns
-    by_token: bool
-    home_region: str | None
-
-    def delta(self, call: Call, row: Row) -> Delta:
-        """Raises BadRow, BadTemplate."""
-        if row.why is not None:
-            raise BadRow(row.why)
-        fields, settings = row.fields, call.settings
-        region = settings.region
-        if self.home_region is not None:
-            region = filled("home-region", self.home_region, fields)
-        elif self.columns.key == DEFAULT.key:  # a row of `export`, or a message
-            region = fields.get("region") or region
-        try:
-            if not (self.by_token and fields.get("token")):
-                asked = change_of(self.columns, fields)
-                return call.ledger.prepare(
-                    asked.counter, asked.change, idempotency_key=asked.idempotency_key, at=asked.at, region=region
-                )
-            counter = check_counter(filled("counter", self.columns.counter, fields))
-            token, change = fields["token"], number_of(self.columns, fields)
-            if region not in settings.regions:
-                raise BadRow(f"region={shown(region)} is not one of regions={settings.regions!r}.")
-            if not (isinstance(token, str) and tokens.is_token(token)):
-                raise BadRow(f"token={shown(token)} is no token: a ULID of 26 characters.")
-            return Delta(settings.lane_for(counter, token, region), token, change)
-        except InvalidInput as error:
-            raise BadRow(error.why) from None
 
 
 @command("import")
@@ -105,7 +70,8 @@ def import_(
     tally = Tally(line=from_line)
     with ExitStack() as stack:
         source = _standard_input() if file == "-" else stack.enter_context(opened(path))
-        recipe, rows = _checked(Rows(source, kind), columns, key is None, home_region)
+        rows = Rows(source, kind)
+        recipe = recipe_of(rows, columns, key is None, home_region)
         bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names)
         stack.callback(bad.close)
         size = None if file == "-" else path.stat().st_size
@@ -121,23 +87,12 @@ def import_(
     _tell(call, tally, bad, dry_run)
 
 
-def _checked(rows: Rows, columns: Columns, no_key: bool, home_region: str | None) -> tuple[Recipe, Rows]:
-    """Raises BadTemplate for what can fit no row; without a header only the form of the templates can be seen."""
-    by_token = no_key and (rows.names is None or "token" in rows.names)
-    for option, template in asdict(columns).items():
-        if not (by_token and rows.names is not None and option in ("key", "at")):
-            check_template(option, template, rows.names)
-    if home_region is not None:
-        check_template("home-region", home_region, rows.names)
-    return Recipe(columns, by_token, home_region), rows
-
-
 def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tally, dry_run: bool) -> None:
     """One batch. Raises the error of the first row that failed for a reason that is not its own."""
     found: list[tuple[Row, Delta]] = []
     for row in taken:
         try:
-            found.append((row, recipe.delta(call, row)))
+            found.append((row, recipe.delta(call.ledger, row)))
         except BadRow as error:
             bad.add(row, str(error))
     tally.fine += len(found)

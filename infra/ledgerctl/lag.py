@@ -14,7 +14,8 @@ import typer
 
 from compactor.listing import look_up
 from infra.ledgerctl import show
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from infra.ledgerctl.counters import WORKERS, Prefix
 from infra.ledgerctl.scan import lanes
 from ledger import items, tokens

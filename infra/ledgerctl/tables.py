@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from infra.ledgerctl import shape
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import DATA, NO_ANSWER, Wrong
 from ledger.errors import LedgerError, TableMissing
 

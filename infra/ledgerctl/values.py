@@ -16,7 +16,8 @@ from rich.live import Live
 from rich.text import Text
 
 from infra.ledgerctl import show
-from infra.ledgerctl.call import Call, command
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
 from ledger.consumed import Consumption
 from ledger.message import time_text
 from reader import Balance
