@@ -148,8 +148,9 @@ class Call:
         self.out.print(text, style=style, soft_wrap=True)
 
     def note(self, text: str, style: str | None = "dim") -> None:
-        """To standard error: what is no result."""
-        self.err.print(text, style=style, soft_wrap=True)
+        """To standard error: what is no result, and for people."""
+        if not self.json:
+            self.err.print(text, style=style, soft_wrap=True)
 
     def document(self, document: object) -> None:
         """One line of JSON."""

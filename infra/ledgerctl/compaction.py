@@ -78,6 +78,8 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "") -> None:
         if isinstance(outcome, LedgerError):
             failed.append(outcome)
             call.note(f"{name}: {outcome}", "red")
+            if call.json:
+                call.document({"counter": name, "ok": None, "error": str(outcome)})
             continue
         different += not outcome.ok
         if call.json:

@@ -141,7 +141,12 @@ def _opened(out: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     try:
-        with out.open("x", encoding="utf-8", newline="") as file:
-            yield file
+        file = out.open("x", encoding="utf-8", newline="")
     except FileExistsError:
         raise Wrong("FileExists", f"{out} is there already.", "Name a new file.", USAGE) from None
+    try:
+        with file:
+            yield file
+    except BaseException:  # half an export looks like a whole one
+        out.unlink()
+        raise

@@ -53,16 +53,19 @@ class Silent(MemoryTable):
     """Writes, and does not answer while it is told to be silent."""
 
     silent = True
+    failure: BaseException = OutcomeUnknown("put_item may or may not have been applied.")
 
     def answer(self, request: Request, /) -> Any:
         answer = super().answer(request)
         if isinstance(request, Put) and self.silent:
-            raise OutcomeUnknown("put_item may or may not have been applied.")
+            raise self.failure
         return answer
 
 
-def test_an_unknown_outcome_tells_the_command_that_sends_the_same_change_again() -> None:
+@pytest.mark.parametrize("failure", [Silent.failure, KeyboardInterrupt()])
+def test_an_unknown_outcome_tells_the_command_that_sends_the_same_change_again(failure: BaseException) -> None:
     table = Silent()
+    table.failure = failure
     said = Tables(table).ctl("add", "stock:1", "-6")
     assert said.code == 3
     command = said.err.splitlines()[-1]

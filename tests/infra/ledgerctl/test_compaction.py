@@ -111,6 +111,15 @@ def test_verify_shows_each_difference_and_ends_with_1(tables: Tables) -> None:
     assert documents == {"c": False, "cold": True}
 
 
+def test_verify_goes_on_after_a_counter_that_cannot_be_counted(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "total": {"S": "many"}}))
+    said = tables.ctl("verify", "--json")
+    assert (said.code, said.err) == (1, "")
+    damaged, cold = said.documents
+    assert (damaged["ok"], cold["ok"]) == (None, True)
+    assert "total is missing or not a whole number" in damaged["error"]
+
+
 def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Tables) -> None:
     good = held(tables)[CHECKPOINT]
     tables.table.answer(Put({**good, "total": {"N": "29"}}))

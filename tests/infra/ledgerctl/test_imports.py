@@ -258,6 +258,14 @@ def test_an_export_refuses_to_replace_a_file(tables: Tables, tmp_path: Path) -> 
     assert path.read_text() == "precious"
 
 
+def test_half_an_export_is_no_file(tables: Tables, tmp_path: Path) -> None:
+    tables.ctl("add", "c", "5")
+    path = tmp_path / "all.jsonl"
+    assert tables.ctl("export", "c", "not a name", "--out", str(path)).code == 2
+    assert not path.exists()
+    assert tables.ctl("export", "c", "--out", str(path)).code == 0
+
+
 def test_rows_come_from_standard_input_too(tables: Tables) -> None:
     tables.ctl("add", "c", "5")
     exported = tables.ctl("export", "c").out
