@@ -11,23 +11,20 @@ from rich.console import Console
 from rich.markup import escape
 
 from demo.engine import EngineMissing, end_on_signals
-from demo.events import BadEvents, Columns, read_events, shop_day, truth_of, witness_events
+from demo.events import SHOP, BadEvents, read_events, shop_day, truth_of, witness_events
 from demo.play import Play
 from demo.screen import Screen, closing, opening
-
-DEFAULTS = Columns()
+from infra.ledgerctl.templates import Columns
 
 
 def main(
     events: Annotated[
         Path | None, typer.Option(help="A CSV file with a header. Without it, a shop's day is generated.")
     ] = None,
-    counter: Annotated[
-        str, typer.Option(help="Template of a counter's name over the file's columns.")
-    ] = DEFAULTS.counter,
-    change: Annotated[str, typer.Option(help="Template of a change: a whole number.")] = DEFAULTS.change,
-    key: Annotated[str, typer.Option(help="Template of the idempotency key.")] = DEFAULTS.key,
-    at: Annotated[str, typer.Option(help="Template of the time, ISO 8601 with a zone.")] = DEFAULTS.at,
+    counter: Annotated[str, typer.Option(help="Template of a counter's name over the file's columns.")] = SHOP.counter,
+    change: Annotated[str, typer.Option(help="Template of a change: a whole number.")] = SHOP.change,
+    key: Annotated[str, typer.Option(help="Template of the idempotency key.")] = SHOP.key,
+    at: Annotated[str, typer.Option(help="Template of the time, ISO 8601 with a zone.")] = SHOP.at,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first events.")] = None,
     seed: Annotated[int, typer.Option(help="Decides the generated day and all faults.")] = 1,
 ) -> None:

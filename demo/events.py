@@ -7,15 +7,16 @@ changes it holds.
 
 from __future__ import annotations
 
-import csv
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
+from infra.ledgerctl.rows import Row, Rows, opened
+from infra.ledgerctl.templates import BadRow, BadTemplate, Columns, change_of, check_template
 from ledger import Ledger, Settings
 from ledger.errors import InvalidInput
 from ledger.memory import MemoryTable
@@ -35,14 +36,8 @@ class Event:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """How a row becomes an event: templates over the header's names. A minus before a number turns its sign."""
-
-    counter: str = "stock:{stock_code}"
-    change: str = "-{quantity}"
-    key: str = "{invoice}/{line}"
-    at: str = "{invoiced_at}"
+SHOP = Columns("stock:{stock_code}", "-{quantity}", "{invoice}/{line}", "{invoiced_at}")
+"""How a row of a shop's file becomes an event: a sale takes from the stock."""
 
 
 class BadEvents(Exception):
@@ -52,48 +47,34 @@ class BadEvents(Exception):
 def read_events(path: Path, columns: Columns, limit: int | None = None) -> list[Event]:
     """The events of a CSV file with a header, in its order; at most `limit`. Raises BadEvents."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
-            events = [_event(row, columns, rows.line_num) for row in islice(rows, limit)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BadEvents(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+        with opened(path) as file:
+            rows = Rows(file, "csv")
+            for option, template in asdict(columns).items():
+                check_template(option, template, rows.names)
+            events = [_event(row, columns) for row in islice(rows, limit)]
+    except BadTemplate as error:
+        raise BadEvents(str(error)) from None
+    except OSError as error:
+        raise BadEvents(f"{path} cannot be read: {error.strerror}.") from None
     if not events:
         raise BadEvents(f"{path} has no rows below a header.")
     return events
 
 
-def _event(row: Mapping[str, str], columns: Columns, line: int) -> Event:
+def _event(row: Row, columns: Columns) -> Event:
     """One row's event, which a ledger would accept. Raises BadEvents with the line and the option."""
-    change = _filled("change", columns.change, row, line)
-    sign = -1 if change.startswith("-") else 1
     try:
-        number = sign * int(change.removeprefix("-"))
-    except ValueError:
-        raise BadEvents(f"line {line}: --change {columns.change!r} gives {change!r}, not a whole number.") from None
-    text = _filled("at", columns.at, row, line)
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadEvents(f"line {line}: --at {columns.at!r} gives {text!r}, not a time of ISO 8601.") from None
-    event = Event(_filled("counter", columns.counter, row, line), number, _filled("key", columns.key, row, line), at)
-    try:
-        _CHECKING.prepare(event.counter, event.change, idempotency_key=event.key, at=event.at)
+        if row.why is not None:
+            raise BadRow(row.why)
+        change = change_of(columns, row.fields)
+        _CHECKING.prepare(change.counter, change.change, idempotency_key=change.idempotency_key, at=change.at)
+    except BadRow as error:
+        raise BadEvents(f"line {row.line}: {error}") from None
     except InvalidInput as error:
-        raise BadEvents(f"line {line}: {error.why}") from None
-    return event
-
-
-def _filled(option: str, template: str, row: Mapping[str, str], line: int) -> str:
-    try:
-        text = template.format_map(row)
-    except KeyError as error:
-        known = ", ".join(map(str, row))
-        raise BadEvents(f"--{option} {template!r}: there is no column {error}; the header has {known}.") from None
-    except (ValueError, IndexError) as error:
-        raise BadEvents(f"--{option} {template!r} is not a template such as {{column}}: {error}.") from None
-    if None in row.values():
-        raise BadEvents(f"line {line} has fewer fields than the header.")
-    return text
+        raise BadEvents(f"line {row.line}: {error.why}") from None
+    assert change.idempotency_key is not None
+    assert change.at is not None
+    return Event(change.counter, change.change, change.idempotency_key, change.at)
 
 
 def shop_day(seed: int, count: int = 3_000) -> list[Event]:

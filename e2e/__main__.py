@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from demo.engine import Engine, EngineMissing, end_on_signals
-from demo.events import BadEvents, Columns, Event, read_events, shop_day, witness_events
+from demo.events import SHOP, BadEvents, Event, read_events, shop_day, witness_events
 from e2e import deployed, traffic
 from e2e.deployed import PARAMS, REGIONS, TABLE, NotDeployed
 from e2e.play import Play, described
@@ -43,7 +43,7 @@ def main(
     end_on_signals()
     console = Console(highlight=False, soft_wrap=True)
     try:
-        shop = read_events(events, Columns(), limit) if events else shop_day(seed, limit)
+        shop = read_events(events, SHOP, limit) if events else shop_day(seed, limit)
         wrong = _play(console, sorted([*shop, *witness_events(shop, seed)], key=lambda event: event.at), seed)
     except (BadEvents, EngineMissing, NotDeployed) as error:
         console.print(f"[bold red]It cannot run:[/] {escape(str(error))}")

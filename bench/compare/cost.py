@@ -29,13 +29,14 @@ from bench.approaches import Approach
 from bench.approaches.hybrid import COUNTED, NO, THING, Hybrid
 from bench.approaches.item_collection import Ours
 from bench.approaches.transaction_marker import TransactionMarker
-from bench.compare.bill import Usage
 from bench.compare.capacity import Capacity
 from bench.compare.trial import APPROACHES, SETTINGS, Trial
 from bench.meter import Meter
 from bench.units import Cost, item_bytes
 from demo.engine import Engine
-from demo.events import Columns, Event, read_events, shop_day
+from demo.events import SHOP as COLUMNS
+from demo.events import Event, read_events, shop_day
+from infra.ledgerctl.bill import Usage
 from ledger.paging import every_item
 
 SEED = 1
@@ -81,7 +82,7 @@ class Spent:
 
 def shop_events(path: Path | None = None, count: int = ONE) -> list[Event]:
     """The first events of the file; without one, of a generated day."""
-    return read_events(path, Columns(), count) if path else shop_day(SEED)[:count]
+    return read_events(path, COLUMNS, count) if path else shop_day(SEED)[:count]
 
 
 def on_one_counter(events: Sequence[Event]) -> list[Event]:

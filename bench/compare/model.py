@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.compare import lane
-from bench.compare.bill import PRICES
 from bench.compare.charts import Bar, Series, bars, lines
 from bench.compare.partitions import (
     ADD,
@@ -27,6 +26,7 @@ from bench.compare.partitions import (
     reads_per_s,
     shards_needed,
 )
+from infra.ledgerctl.bill import PRICES
 
 RATES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 SHARDS = (1, 4, 16, 64)

@@ -13,12 +13,12 @@ from bench.compaction import Speed
 from bench.compare import accuracy, charts, model, summary, tables
 from bench.compare.accuracy import Accuracy
 from bench.compare.backlog import DELTAS, Compaction
-from bench.compare.bill import PRICES
 from bench.compare.charts import Bar, Series
 from bench.compare.cost import ONE, SHOP, Spent
 from bench.compare.scale import Read
 from bench.compare.speed import Pace, Trips
 from bench.compare.summary import Row
+from infra.ledgerctl.bill import PRICES
 
 OURS = "this library"
 GROWTH = ("atomic ADD", "item collection", "set of ids", OURS)

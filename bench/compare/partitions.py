@@ -29,7 +29,7 @@ Assumptions:
   They are not in `throttled`; `full` is the share of time in which it can happen.
 - A lane is visited every minute if `fold_min` deltas wait, one visit at a time, of 120 s at most, clean first; as many
   functions run as there are lanes. One core folds 20,000 deltas a second. `Settings` are the defaults.
-- The table is charged on demand at the prices of bench/compare/bill.py; functions, queues and storage are left out.
+- The table is charged on demand at the prices of infra/ledgerctl/bill.py; functions, queues and storage are left out.
 
 KEYS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 ADAPTIVE https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/burst-adaptive-capacity.html
@@ -48,8 +48,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.compare import lane
-from bench.compare.bill import Usage, million_changes
 from bench.units import TRANSACTIONAL
+from infra.ledgerctl.bill import Usage, million_changes
 from ledger.settings import Settings
 
 WRITE_UNITS = 1_000  # of a partition, a second (KEYS)

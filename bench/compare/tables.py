@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from bench.compare import bill
 from bench.compare.capacity import DIFFERENCES, OPERATIONS
 from bench.units import Cost
+from infra.ledgerctl import bill
 
 if TYPE_CHECKING:
     from bench.compare.backlog import Compaction

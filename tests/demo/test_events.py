@@ -1,11 +1,13 @@
 """What the demo counts: files, the generated day, the truth."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from demo.events import BadEvents, Columns, Event, read_events, shop_day, truth_of, witness_events
+from demo.events import SHOP, BadEvents, Event, read_events, shop_day, truth_of, witness_events
+from infra.ledgerctl.templates import Columns
 
 HEADER = "line,invoice,stock_code,quantity,invoiced_at\n"
 WriteFile = Callable[[str], Path]
@@ -23,7 +25,7 @@ def write(tmp_path: Path) -> WriteFile:
 
 def test_a_sale_is_minus_its_quantity_and_a_return_is_plus(write: WriteFile) -> None:
     path = write("1,536,21733,64,2010-12-01T09:32:00Z\n2,C37,21733,-24,2010-12-01T10:24:00Z\n")
-    sale, taken_back = read_events(path, Columns())
+    sale, taken_back = read_events(path, SHOP)
     assert (sale.counter, sale.change, sale.key, sale.at.isoformat()) == (
         "stock:21733",
         -64,
@@ -35,17 +37,17 @@ def test_a_sale_is_minus_its_quantity_and_a_return_is_plus(write: WriteFile) -> 
 
 def test_a_limit_takes_the_first_rows(write: WriteFile) -> None:
     path = write("1,5,A,1,2010-12-01T09:32:00Z\n2,5,A,1,2010-12-01T09:32:00Z\n3,5,A,1,2010-12-01T09:32:00Z\n")
-    assert [event.key for event in read_events(path, Columns(), limit=2)] == ["5/1", "5/2"]
+    assert [event.key for event in read_events(path, SHOP, limit=2)] == ["5/1", "5/2"]
 
 
 @pytest.mark.parametrize(
     ("rows", "columns", "says"),
     [
-        ("1,5,A,six,2010-12-01T09:32:00Z\n", Columns(), "line 2"),
-        ("1,5,A,6,2010-12-01T09:32:00\n", Columns(), "has no time zone"),
-        ("1,5,A,6,yesterday\n", Columns(), "line 2"),
-        ("1,5,A,6,2010-12-01T09:32:00Z\n", Columns(counter="{sku}"), "no column 'sku'"),
-        ("", Columns(), "no rows"),
+        ("1,5,A,six,2010-12-01T09:32:00Z\n", SHOP, "line 2"),
+        ("1,5,A,6,2010-12-01T09:32:00\n", SHOP, "has no time zone"),
+        ("1,5,A,6,yesterday\n", SHOP, "line 2"),
+        ("1,5,A,6,2010-12-01T09:32:00Z\n", replace(SHOP, counter="{sku}"), "no column 'sku'"),
+        ("", SHOP, "no rows"),
     ],
 )
 def test_a_row_that_is_no_event_stops_with_its_line(write: WriteFile, rows: str, columns: Columns, says: str) -> None:
@@ -55,7 +57,7 @@ def test_a_row_that_is_no_event_stops_with_its_line(write: WriteFile, rows: str,
 
 def test_a_file_that_is_not_there_is_said_plainly(tmp_path: Path) -> None:
     with pytest.raises(BadEvents, match="cannot be read"):
-        read_events(tmp_path / "none.csv", Columns())
+        read_events(tmp_path / "none.csv", SHOP)
 
 
 def test_the_truth_counts_a_repeated_row_once_and_refuses_one_key_for_two_changes() -> None:

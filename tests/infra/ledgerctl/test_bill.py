@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.compare.bill import PRICES, Usage, million_changes, million_reads, storage_month
+from infra.ledgerctl.bill import PRICES, Usage, million_changes, million_reads, storage_month
 
 COSTS = (Path(__file__).parents[3] / "docs" / "costs.md").read_text()
 UNITS = st.floats(0, 1000)

@@ -1,0 +1,139 @@
+"""`doctor`: is this table, this role and this machine what the library needs?
+
+Rules: it writes nothing: a permission to write is tried by a put under a condition that nothing fulfils, and by a
+delete of a key that no item of ours can have; each finding that is not fine has a remedy; what may not be looked at is
+a warning, for a narrow role is no fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from infra.ledgerctl import shape
+from infra.ledgerctl.call import Call
+from infra.ledgerctl.command import command
+from infra.ledgerctl.failures import DATA
+from infra.ledgerctl.shape import Finding
+from ledger import items
+from ledger.errors import LedgerError, NotAllowed, TableMissing
+from ledger.requests import KeyPage, Scan
+from ledger.values import Lane, to_ms
+
+NOBODY = "ledgerctl-doctor"
+NEVER = "attribute_exists(pk) AND attribute_not_exists(pk)"
+ROLES = "docs/data-model.md#roles has the policies; no matter if this role is not meant to."
+STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+@command("doctor")
+def doctor(call: Call) -> None:
+    """Check table, replicas, backups, clock, settings and permissions.
+
+    Exit code 1 when something fails. Writes nothing.
+    """
+    settings = call.settings
+    home = call.ask(settings.region, "describe_table", TableName=settings.table)
+    if isinstance(home, LedgerError) and not isinstance(home, NotAllowed):
+        raise home
+    findings = [*shape.settings_findings(settings)]
+    if not isinstance(home, LedgerError):
+        findings += [_clock(call, home), *shape.replica_findings(settings, home["Table"])]
+    for region in settings.regions:
+        findings += _region(call, region)
+    findings += _lanes(call)
+    findings += _permissions(call)
+    if call.json:
+        for each in findings:
+            fields = {"level": each.level, "what": each.what, "says": each.says, "remedy": each.remedy}
+            call.document(fields)
+    else:
+        for each in findings:
+            call.say(Text.assemble((f"{each.level:<5}", STYLES[each.level]), f"{each.what}: {each.says}"))
+            if each.remedy:
+                call.say(f"     {each.remedy}")
+        counts = {level: sum(1 for each in findings if each.level == level) for level in STYLES}
+        call.say(f"{counts['ok']} fine, {counts['warn']} to know, {counts['fail']} to mend")
+    if any(each.level == "fail" for each in findings):
+        raise typer.Exit(DATA)
+
+
+def _region(call: Call, region: str) -> list[Finding]:
+    table = call.settings.table
+    looks: list[tuple[str, str, Callable[[Any], list[Finding]]]] = [
+        ("table", "describe_table", lambda answer: shape.table_findings(region, answer["Table"])),
+        ("time to live", "describe_time_to_live", lambda answer: [shape.ttl_finding(region, answer)]),
+        ("point-in-time recovery", "describe_continuous_backups", lambda a: [shape.backups_finding(region, a)]),
+    ]
+    findings: list[Finding] = []
+    for what, operation, judge in looks:
+        answer = call.ask(region, operation, TableName=table)
+        if isinstance(answer, TableMissing) and what == "table":
+            remedy = "Make it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS)."
+            return [Finding("fail", f"{region} table", f"there is no {table}", remedy)]
+        if isinstance(answer, LedgerError):
+            remedy = f"Ask a role that may: {operation} is what it needs." if isinstance(answer, NotAllowed) else ""
+            findings.append(Finding("warn", f"{region} {what}", f"not seen: {answer}", remedy))
+        else:
+            findings += judge(answer)
+    return findings
+
+
+def _clock(call: Call, answer: Any) -> Finding:
+    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+    if date is None:
+        return Finding("warn", "clock", "the endpoint tells no time", "Look at NTP by hand.")
+    skew_ms = call.world.clock() - to_ms(parsedate_to_datetime(date)) - 500  # on average half a second is cut off
+    return shape.clock_finding(skew_ms, call.settings)
+
+
+def _lanes(call: Call) -> list[Finding]:
+    """One page of a scan: 1 MB, at most 128 read units."""
+    try:
+        page: KeyPage = call.table.answer(Scan())
+    except LedgerError as error:
+        return [Finding("warn", "regions and shards against lanes", f"not seen: {error}", ROLES)]
+    found = {known[1] for key in page.keys if (known := items.lane_of(key.pk))}
+    return shape.lane_findings(call.settings, sorted(found), page.last is None)
+
+
+def _permissions(call: Call) -> list[Finding]:
+    settings, region = call.settings, call.settings.region
+    table, lane = settings.table, Lane(region, 0, NOBODY)
+    delta, fold = items.delta_pk(lane), items.fold_pk(lane)
+    values = {":pk": {"S": delta}}
+    never = {"TableName": table, "ConditionExpression": NEVER}
+    query = {"TableName": table, "KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": values, "Limit": 1}
+    tries: list[tuple[str, str, str, dict[str, Any]]] = [
+        ("read", "BatchGetItem", "batch_get_item", {"RequestItems": {table: {"Keys": [_key(fold)]}}}),
+        ("read", "Query", "query", query),
+        ("read a history", "GetItem", "get_item", {"TableName": table, "Key": _key(fold)}),
+        ("add", "PutItem on delta#", "put_item", {**never, "Item": _key(delta)}),
+        (f"compact {region}", "PutItem on fold#", "put_item", {**never, "Item": _key(fold)}),
+        (
+            f"compact {region}",
+            "BatchWriteItem",
+            "batch_write_item",
+            {"RequestItems": {table: [{"DeleteRequest": {"Key": _key(delta)}}]}},
+        ),
+        ("list, compact all", "Scan", "scan", {"TableName": table, "Limit": 1}),
+    ]
+    findings = []
+    for does, action, operation, arguments in tries:
+        answer = call.ask(region, operation, **arguments)
+        what = f"may {does}"
+        if isinstance(answer, NotAllowed):
+            findings.append(Finding("warn", what, f"no: {action} is refused", ROLES))
+        elif isinstance(answer, LedgerError):
+            findings.append(Finding("fail", what, f"{action}: {answer}", "Mend that first."))
+        else:
+            findings.append(Finding("ok", what, f"{action} is allowed"))
+    return findings
+
+
+def _key(pk: str) -> dict[str, dict[str, str]]:
+    return {"pk": {"S": pk}, "sk": {"S": NOBODY}}  # no token, so no delta of ours

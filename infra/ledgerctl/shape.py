@@ -1,0 +1,172 @@
+"""What `doctor` thinks of a table's description, its clock and its settings: pure functions, findings with remedies.
+
+Rules: a finding says what is there and, when that is not fine, what to do; `fail` is what loses or doubles changes or
+stops the library, `warn` what costs money, safety or an alarm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ledger.settings import Settings
+from ledger.values import Lane
+
+Level = Literal["ok", "warn", "fail"]
+KEYS = [("pk", "HASH", "S"), ("sk", "RANGE", "S")]
+IMAGES = "NEW_AND_OLD_IMAGES"
+SKEW_WARN_MS = 2_000
+NAMED_MAX = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    level: Level
+    what: str
+    says: str
+    remedy: str = ""
+
+
+def _judged(fine: bool, what: str, good: str, bad: str, remedy: str, level: Level = "fail") -> Finding:
+    return Finding("ok", what, good) if fine else Finding(level, what, bad, remedy)
+
+
+def keys_of(table: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    types = {each["AttributeName"]: each["AttributeType"] for each in table.get("AttributeDefinitions", [])}
+    return [(k["AttributeName"], k["KeyType"], types.get(k["AttributeName"], "?")) for k in table.get("KeySchema", [])]
+
+
+def table_findings(region: str, table: Mapping[str, Any]) -> list[Finding]:
+    """One Region's DescribeTable."""
+    keys = keys_of(table)
+    stream = table.get("StreamSpecification", {})
+    view = stream.get("StreamViewType", "none") if stream.get("StreamEnabled") else "none"
+    indexes = [each["IndexName"] for kind in ("Global", "Local") for each in table.get(f"{kind}SecondaryIndexes", [])]
+    mode = table.get("BillingModeSummary", {}).get("BillingMode", "PROVISIONED")
+    most = table.get("OnDemandThroughput", {})
+    capped = [f"{name} {value}" for name, value in most.items() if isinstance(value, int) and value > 0]
+    status = table.get("TableStatus", "?")
+    shown = ", ".join(f"{name} {kind} {type_}" for name, kind, type_ in keys)
+    return [
+        _judged(status == "ACTIVE", f"{region} table", "active", f"is {status}", "Wait until it is ACTIVE.", "warn"),
+        _judged(
+            keys == KEYS, f"{region} keys", "pk and sk, strings", shown, "Keys never change: make a table with `init`."
+        ),
+        _judged(
+            view == IMAGES,
+            f"{region} stream",
+            "new and old images",
+            f"{view}",
+            "A global table and the service need it: aws dynamodb update-table --stream-specification "
+            f"StreamEnabled=true,StreamViewType={IMAGES}",
+        ),
+        _judged(
+            not indexes, f"{region} indexes", "none", ", ".join(indexes), "Each is charged for every write.", "warn"
+        ),
+        _judged(
+            bool(table.get("DeletionProtectionEnabled")),
+            f"{region} deletion protection",
+            "on",
+            "off",
+            "aws dynamodb update-table --deletion-protection-enabled",
+            "warn",
+        ),
+        _judged(
+            mode == "PAY_PER_REQUEST" and not capped,
+            f"{region} throughput",
+            "on demand",
+            f"on demand, at most {', '.join(capped)}" if capped else "provisioned",
+            "Adds above it are throttled and tried again: see that it suffices.",
+            "warn",
+        ),
+    ]
+
+
+def ttl_finding(region: str, answer: Mapping[str, Any]) -> Finding:
+    status = answer.get("TimeToLiveDescription", {}).get("TimeToLiveStatus", "DISABLED")
+    remedy = "Turn it off at once: a delta that expires before it is folded is lost."
+    return _judged(status in ("DISABLED", "DISABLING"), f"{region} time to live", "off", status.lower(), remedy)
+
+
+def backups_finding(region: str, answer: Mapping[str, Any]) -> Finding:
+    described = answer.get("ContinuousBackupsDescription", {}).get("PointInTimeRecoveryDescription", {})
+    on = described.get("PointInTimeRecoveryStatus") == "ENABLED"
+    remedy = "Nothing else brings a deleted item back: run `ledgerctl init`, which turns it on."
+    return _judged(on, f"{region} point-in-time recovery", "on", "off", remedy, "warn")
+
+
+def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Finding]:
+    """The replicas that the Region of the settings knows, against `regions`, both ways."""
+    replicas = {each["RegionName"]: each.get("ReplicaStatus", "ACTIVE") for each in table.get("Replicas", [])}
+    have, wanted = {settings.region, *replicas}, set(settings.regions)
+    lacking, unnamed = sorted(wanted - have), sorted(have - wanted)
+    waiting = sorted(region for region, status in replicas.items() if status != "ACTIVE")
+    consistency = table.get("MultiRegionConsistency", "EVENTUAL")
+    return [
+        _judged(
+            not lacking,
+            "replicas for regions",
+            " ".join(settings.regions),
+            f"no replica in {' '.join(lacking)}",
+            "Add it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS) everywhere.",
+        ),
+        _judged(
+            not unnamed,
+            "regions for replicas",
+            "every replica is named",
+            f"regions lacks {' '.join(unnamed)}",
+            "Whoever adds there is not read here: name it in LEDGER_REGIONS of every process.",
+            "warn",
+        ),
+        _judged(not waiting, "replicas active", "yes", f"{' '.join(waiting)} not yet", "Wait until they are.", "warn"),
+        _judged(
+            consistency == "EVENTUAL",
+            "consistency between Regions",
+            "eventual",
+            consistency.lower(),
+            "This mode has no transactions, so nothing can be folded: make a table in the default mode.",
+        ),
+    ]
+
+
+def lane_findings(settings: Settings, lanes: Iterable[Lane], whole: bool) -> list[Finding]:
+    """Lanes in the table that no reader of these settings looks at."""
+    seen = list(lanes)
+    unread = [x for x in seen if x.region not in settings.regions or x.shard >= settings.shards_of(x.counter)]
+    named = ", ".join(map(str, unread[:NAMED_MAX])) + (" and others" if len(unread) > NAMED_MAX else "")
+    good = f"{len(seen):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
+    remedy = "Their changes are in no value: regions and shards must be those with which they were added."
+    return [_judged(not unread, "regions and shards against lanes", good, f"nobody reads {named}", remedy)]
+
+
+def clock_finding(skew_ms: int, settings: Settings) -> Finding:
+    """This machine's clock against the Date header, which knows seconds."""
+    late = settings.allowed_lateness_ms
+    ahead = f"{abs(skew_ms) / 1000:.1f} s {'ahead of' if skew_ms > 0 else 'behind'} AWS"
+    remedy = f"Set the clock (NTP). Adds later than allowed_lateness_ms={late} become strays."
+    level: Level = "fail" if abs(skew_ms) > max(late, SKEW_WARN_MS) else "warn"
+    return _judged(abs(skew_ms) <= SKEW_WARN_MS, "clock", "within two seconds of AWS", ahead, remedy, level)
+
+
+def settings_findings(settings: Settings) -> list[Finding]:
+    """What Settings accept, and yet is seldom meant."""
+    return [
+        _judged(settings.clean, "clean", "on", "off", "Folded deltas stay for ever: ten times the storage.", "warn"),
+        _judged(
+            settings.allowed_lateness_ms >= 1_000,
+            "allowed_lateness_ms",
+            f"{settings.allowed_lateness_ms:,} ms",
+            f"{settings.allowed_lateness_ms:,} ms",
+            "Adds that take longer, after a retry or through a queue, become strays: allow some seconds.",
+            "warn",
+        ),
+        _judged(
+            settings.keep_ms >= 2 * settings.read_time_max_ms,
+            "keep_ms",
+            f"{settings.keep_ms:,} ms",
+            f"{settings.keep_ms:,} ms, near read_time_max_ms={settings.read_time_max_ms:,}",
+            "A clock that is wrong by the difference can spoil a read: keep twice as long at least.",
+            "warn",
+        ),
+    ]

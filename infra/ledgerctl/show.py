@@ -1,0 +1,105 @@
+"""How numbers, times and tables are shown, and how a time is typed.
+
+Rules: pure, apart from the progress bar; a time is shown in UTC; a table fits 80 columns and folds a long name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from ledger.consumed import Consumption
+from ledger.message import time_of
+
+AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+BLOCKS, DASHES = "▁▂▃▄▅▆▇█", "_.-=*#"
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def signed(change: int) -> str:
+    return f"{change:+,}"
+
+
+def age(age_ms: int | None) -> str:
+    """The largest unit that fits, whole: "3 min"."""
+    if age_ms is None:
+        return "-"
+    unit_ms, name = next(((ms, name) for ms, name in AGES if age_ms >= ms), (1, "ms"))
+    return f"{age_ms // unit_ms} {name}"
+
+
+def moment(at: datetime) -> str:
+    """To the second, in UTC, as people write it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def cost(consumed: Consumption) -> str:
+    """What requests consumed; "at least" where the endpoint left some of it out."""
+    if not consumed.requests:
+        return "no requests to DynamoDB"
+    least = "at least " if consumed.untold else ""
+    units = [
+        f"{n:,.1f} {kind} units" for n, kind in ((consumed.read_units, "read"), (consumed.write_units, "write")) if n
+    ]
+    return f"{counted(consumed.requests, 'request')}, {least}{', '.join(units) or '0 units'}"
+
+
+def cost_fields(consumed: Consumption) -> dict[str, int | float]:
+    """The same for JSON."""
+    return {"requests": consumed.requests, "read_units": consumed.read_units, "write_units": consumed.write_units}
+
+
+def time_typed(text: str | None) -> datetime | None:
+    """The instant that was typed: RFC 3339, or a date for its first instant in UTC. Raises InvalidTime."""
+    if text is None:
+        return None
+    return time_of(f"{text}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) else text)
+
+
+def sparkline(values: Sequence[int], *, ascii_only: bool = False) -> str:
+    """One character a value, from the lowest to the highest of them."""
+    ramp = DASHES if ascii_only else BLOCKS
+    low, high = min(values, default=0), max(values, default=0)
+    return "".join(ramp[(value - low) * (len(ramp) - 1) // max(1, high - low)] for value in values)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
+    """A plain table: the `left` first columns are text and may fold, the others numbers."""
+    made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for i, name in enumerate(columns):
+        text = i < left
+        made.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text)
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+class Bar:
+    """A progress bar on standard error; nothing where that is no terminal."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress, self._task = progress, task
+
+    def at(self, done: int) -> None:
+        self._progress.update(self._task, completed=done)
+
+    def advance(self, by: int = 1) -> None:
+        self._progress.advance(self._task, by)
+
+
+@contextmanager
+def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Bar]:
+    columns = [TextColumn("{task.description}"), BarColumn(), *([MofNCompleteColumn()] if count else [])]
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+    ) as made:
+        yield Bar(made, made.add_task(what, total=total))

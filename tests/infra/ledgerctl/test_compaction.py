@@ -1,0 +1,143 @@
+"""`lag`, `compact`, `verify` and `rebuild` on a table in memory."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from ledger import items
+from ledger.memory import MemoryTable
+from ledger.requests import Item, Key, Put
+from ledger.values import Lane
+from tests.infra.ledgerctl.support import A, B, Tables
+
+LANE = Lane(A, 0, "c")
+CHECKPOINT = items.checkpoint_key(LANE)
+
+
+@pytest.fixture
+def tables() -> Tables:
+    """Thirty folded deltas of `c`, one stray below them, two short tails."""
+    tables = Tables()
+    tables.environ |= {"LEDGER_FOLD_MIN": "10", "LEDGER_KEEP_MS": "60001"}
+    for _ in range(30):
+        tables.ledger.add("c", 1)
+    tables.ledger.add("cold", 5)
+    tables.clock.now_ms += 60_000
+    assert tables.ctl("compact", "c").out == "30 folded, 0 settled, 0 cleaned: 1 counter, lanes of eu-west-1\n"
+    tables.ledger.add("c", 100, idempotency_key="late", at=datetime(2010, 12, 1, tzinfo=UTC))
+    tables.ledger.add("c", 1)
+    return tables
+
+
+def held(tables: Tables) -> dict[Key, Item]:
+    assert isinstance(tables.table, MemoryTable)
+    return tables.table.items
+
+
+def test_lag_shows_the_lane_with_strays_first(tables: Tables) -> None:
+    worst, cold = tables.ctl("lag", "--json").documents
+    assert worst == {
+        "lane": "eu-west-1#0#c",
+        "counter": "c",
+        "region": A,
+        "shard": 0,
+        "tail": 1,
+        "oldest_age_ms": 0,
+        "watermark_age_ms": 60_000,
+        "strays": 1,
+        "to_clean": 30,
+        "to_do": ["settle", "clean"],
+        "damage": None,
+    }
+    assert (cold["counter"], cold["tail"], cold["watermark_age_ms"], cold["to_do"]) == ("cold", 1, None, [])
+    shown = tables.ctl("lag").out.splitlines()
+    assert shown[1].split() == ["eu-west-1#0#c", "1", "0", "ms", "1", "min", "1", "30", "settle", "clean"]
+    assert shown[-1] == "lanes that wait for the compactor: 1 of 2"
+
+
+def test_a_damaged_lane_is_shown_first_of_all(tables: Tables) -> None:
+    checkpoint = held(tables)[CHECKPOINT]
+    tables.table.answer(Put({**checkpoint, "total": {"S": "many"}}))
+    said = tables.ctl("lag", "--limit", "1")
+    assert said.out.splitlines()[1].split()[-1] == "damaged"
+    assert "total is missing or not a whole number" in said.err
+
+
+def test_compact_settles_and_cleans_what_waits(tables: Tables) -> None:
+    assert tables.ctl("compact", "--json").documents[0]["settled"] == 1
+    tables.clock.now_ms += 70_000
+    tables.ctl("compact")
+    tables.clock.now_ms += 70_000
+    tables.ctl("compact")
+    assert sum(key.pk == items.delta_pk(LANE) for key in held(tables)) == 1  # the tail
+    assert tables.ctl("get", "c", "--json").documents[0]["value"] == 131
+    nothing = tables.ctl("compact")
+    assert nothing.code == 0
+
+
+def test_compact_is_for_the_lanes_of_its_own_region(tables: Tables) -> None:
+    tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
+    said = tables.ctl("compact", "--region", B)
+    assert (said.code, said.out) == (0, "0 folded, 0 settled, 0 cleaned: nothing needs it, lanes of us-east-1\n")
+
+
+def test_compact_goes_on_after_a_damaged_lane_and_says_so(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "total": {"S": "many"}}))
+    for _ in range(10):
+        tables.ledger.add("other", 1)
+    tables.clock.now_ms += 60_000
+    said = tables.ctl("compact")
+    assert said.code == 1
+    assert said.out.startswith("10 folded")
+    assert "c: The item pk='fold#eu-west-1#0#c'" in said.err
+
+
+def test_verify_counts_strays_and_finds_no_difference(tables: Tables) -> None:
+    said = tables.ctl("verify")
+    assert (said.code, said.out) == (0, "counters that add up: 2 of 2; strays that wait for the next settle: 1\n")
+    (checked,) = tables.ctl("verify", "c", "--json").documents
+    assert checked == {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": []}
+
+
+def test_verify_shows_each_difference_and_ends_with_1(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "total": {"N": "29"}}))
+    said = tables.ctl("verify")
+    assert said.code == 1
+    assert "differs: eu-west-1#0#c: the checkpoint's total is 29, its segments give 30." in said.out
+    assert "counters that add up: 1 of 2" in said.out
+    documents = {each["counter"]: each["ok"] for each in tables.ctl("verify", "--json").documents}
+    assert documents == {"c": False, "cold": True}
+
+
+def test_verify_goes_on_after_a_counter_that_cannot_be_counted(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "total": {"S": "many"}}))
+    said = tables.ctl("verify", "--json")
+    assert (said.code, said.err) == (1, "")
+    damaged, cold = said.documents
+    assert (damaged["ok"], cold["ok"]) == (None, True)
+    assert "total is missing or not a whole number" in damaged["error"]
+
+
+def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Tables) -> None:
+    good = held(tables)[CHECKPOINT]
+    tables.table.answer(Put({**good, "total": {"N": "29"}}))
+    before = dict(held(tables))
+    dry = tables.ctl("rebuild", "c", "--dry-run")
+    assert "version 1, total 29, count 30" in dry.out
+    assert "its segments give a checkpoint with total 30, count 30" in dry.out
+    refused = tables.ctl("rebuild", "c", input="n\n")
+    unanswered = tables.ctl("rebuild", "c")
+    assert (refused.code, unanswered.code, held(tables)) == (2, 2, before)
+    assert "--yes" in unanswered.err
+    assert "rebuilt eu-west-1#0#c: total 30" in tables.ctl("rebuild", "c", input="y\n").out
+    assert tables.ctl("verify").code == 0
+    (again,) = tables.ctl("rebuild", "c", "--yes", "--json").documents
+    assert again["lanes"] == [{"lane": "eu-west-1#0#c", "total": 30}]
+
+
+def test_rebuild_says_what_damage_stands_there(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "count": {"N": "x"}}))
+    assert "damaged: count is missing or not a whole number" in tables.ctl("rebuild", "c", "--dry-run").out
+    assert "no segments" in tables.ctl("rebuild", "cold", "--yes").out

@@ -1,0 +1,203 @@
+"""`doctor` on tables of every shape, and `init`, which makes one that it has nothing to say about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from demo.engine import Engine
+from infra.ledgerctl import shape
+from infra.ledgerctl.call import World
+from ledger import Settings
+from ledger.values import Lane
+from tests.infra.ledgerctl.support import ENVIRON, NOW_MS, A, B, aws, ctl, refusal, signed_in
+
+TABLE: dict[str, Any] = {
+    "TableName": "counters",
+    "TableStatus": "ACTIVE",
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    "AttributeDefinitions": [
+        {"AttributeName": "pk", "AttributeType": "S"},
+        {"AttributeName": "sk", "AttributeType": "S"},
+    ],
+    "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
+    "DeletionProtectionEnabled": True,
+}
+BACKUPS = {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED"}}
+GOOD: dict[str, Any] = {
+    "DescribeTable": {"Table": TABLE},
+    "DescribeTimeToLive": {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}},
+    "DescribeContinuousBackups": {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED", **BACKUPS}},
+    "Scan": {"Items": []},
+    "Query": {"Items": []},
+    "BatchGetItem": {"Responses": {}},
+    "GetItem": {},
+    "BatchWriteItem": {},
+}
+NEVER_WRITTEN = refusal("ConditionalCheckFailedException")
+
+
+def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
+    """A table that is as it should be, apart from some answers."""
+    answers = GOOD | changed
+
+    def answer(operation: str, asked: Any) -> tuple[int, Any]:
+        if operation == "PutItem":
+            assert asked["ConditionExpression"] == "attribute_exists(pk) AND attribute_not_exists(pk)"
+            return NEVER_WRITTEN
+        given = answers[operation]
+        return given if isinstance(given, tuple) else (200, given)
+
+    return aws(answer, ENVIRON | (environ or {}))
+
+
+def findings(made: World) -> tuple[int, dict[str, str]]:
+    """The exit code, and the level of each finding that is not fine."""
+    said = ctl(made, "doctor", "--json")
+    documents = said.documents
+    for each in documents:
+        assert (each["level"] == "ok") == (each["remedy"] == "")
+    return said.code, {each["what"]: each["level"] for each in documents if each["level"] != "ok"}
+
+
+def test_a_table_as_it_should_be_has_no_findings() -> None:
+    assert findings(world()) == (0, {})
+    assert ctl(world(), "doctor").out.splitlines()[-1] == "24 fine, 0 to know, 0 to mend"
+
+
+@pytest.mark.parametrize(
+    ("changed", "level", "what"),
+    [
+        ({"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}, "fail", "keys"),
+        ({"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}, "fail", "stream"),
+        ({"StreamSpecification": {"StreamEnabled": False}}, "fail", "stream"),
+        ({"DeletionProtectionEnabled": False}, "warn", "deletion protection"),
+        ({"BillingModeSummary": {"BillingMode": "PROVISIONED"}}, "warn", "throughput"),
+        ({"OnDemandThroughput": {"MaxWriteRequestUnits": 100, "MaxReadRequestUnits": -1}}, "warn", "throughput"),
+        ({"GlobalSecondaryIndexes": [{"IndexName": "by-change"}]}, "warn", "indexes"),
+        ({"TableStatus": "UPDATING"}, "warn", "table"),
+    ],
+)
+def test_a_table_of_another_shape_is_found(changed: dict[str, Any], level: str, what: str) -> None:
+    found = [each for each in shape.table_findings(A, TABLE | changed) if each.level != "ok"]
+    assert [(each.level, each.what) for each in found] == [(level, f"{A} {what}")]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "regions", "what"),
+    [
+        ([], (A, B), "replicas for regions"),
+        ([B], (A,), "regions for replicas"),
+        ([B], (A, B), None),
+    ],
+)
+def test_replicas_and_regions_are_held_against_each_other(
+    replicas: list[str], regions: tuple[str, ...], what: str | None
+) -> None:
+    table = TABLE | {"Replicas": [{"RegionName": region, "ReplicaStatus": "ACTIVE"} for region in replicas]}
+    found = shape.replica_findings(Settings(table="counters", region=A, regions=regions), table)
+    assert [each.what for each in found if each.level != "ok"] == ([what] if what else [])
+
+
+def test_strong_consistency_between_regions_fails() -> None:
+    code, found = findings(world(DescribeTable={"Table": TABLE | {"MultiRegionConsistency": "STRONG"}}))
+    assert (code, found) == (1, {"consistency between Regions": "fail"})
+
+
+def test_time_to_live_fails_and_missing_backups_are_to_know() -> None:
+    on = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}
+    off = {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED"}}
+    code, found = findings(world(DescribeTimeToLive=on, DescribeContinuousBackups=off))
+    assert (code, found) == (1, {f"{A} time to live": "fail", f"{A} point-in-time recovery": "warn"})
+
+
+@pytest.mark.parametrize(("skew_ms", "level"), [(0, None), (-1_500, None), (5_000, "warn"), (-60_000, "fail")])
+def test_the_clock_is_held_against_the_date_header(skew_ms: int, level: str | None) -> None:
+    made = replace(world(), clock=lambda: NOW_MS + 500 + skew_ms)
+    assert findings(made)[1].get("clock") == level
+
+
+def test_a_lane_that_nobody_reads_fails() -> None:
+    keys = [{"pk": {"S": pk}, "sk": {"S": "x"}} for pk in ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "mark#x")]
+    code, found = findings(world(Scan={"Items": keys}))
+    assert (code, found) == (1, {"regions and shards against lanes": "fail"})
+    seen = [Lane(A, 3, "c"), Lane(A, 0, "c")]
+    sharded = Settings(table="counters", region=A, shards={"c": 4})
+    assert shape.lane_findings(sharded, seen, True)[0].level == "ok"
+
+
+def test_settings_that_are_seldom_meant_are_to_know() -> None:
+    odd = {"LEDGER_CLEAN": "false", "LEDGER_ALLOWED_LATENESS_MS": "0", "LEDGER_KEEP_MS": "60001"}
+    code, found = findings(world(odd))
+    assert (code, found) == (0, {"clean": "warn", "allowed_lateness_ms": "warn", "keep_ms": "warn"})
+
+
+def test_a_narrow_role_is_told_what_it_may_not_do() -> None:
+    refused = refusal("AccessDeniedException")
+    code, found = findings(world(Scan=refused, BatchWriteItem=refused, DescribeTable=refused))
+    assert (code, found) == (
+        0,
+        {
+            f"{A} table": "warn",
+            "regions and shards against lanes": "warn",
+            f"may compact {A}": "warn",
+            "may list, compact all": "warn",
+        },
+    )
+
+
+def test_a_region_without_the_table_fails() -> None:
+    def answer(operation: str, asked: Any) -> tuple[int, Any]:
+        return refusal("ResourceNotFoundException")
+
+    assert ctl(aws(answer), "doctor").code == 2
+
+
+def on(engine: Engine, name: str, *regions: str) -> World:
+    environ = {
+        "LEDGER_TABLE": name,
+        "AWS_REGION": regions[0],
+        "LEDGER_REGIONS": ",".join(regions),
+        "LEDGER_ENDPOINT_URL": engine.endpoint_url,
+        "COLUMNS": "80",
+    }
+    return World(environ=environ, session=lambda _: signed_in(), pause=lambda _: None)
+
+
+def test_init_makes_a_table_in_two_regions_that_doctor_has_nothing_to_say_about(
+    engine: Engine, table_names: Iterator[str]
+) -> None:
+    made = on(engine, next(table_names), A, B)
+    (first,) = ctl(made, "init", "--json").documents
+    assert [step.partition(":")[2] for step in first["steps"]][-1] == " point-in-time recovery is on"
+    assert ctl(made, "doctor").out.splitlines()[-1].endswith("0 to know, 0 to mend")
+    assert ctl(made, "init").out.endswith("is there already in eu-west-1 us-east-1: nothing to do\n")
+    assert ctl(made, "add", "c", "5").code == 0
+    (read,) = ctl(made, "get", "c", "--json").documents
+    assert (read["value"], read["requests"]) == (5, 3)  # one batch for both lanes, then a query each
+
+
+def test_init_goes_on_where_an_earlier_one_stopped(engine: Engine, table_names: Iterator[str]) -> None:
+    name = next(table_names)
+    engine.create_table(name, A)
+    (said,) = ctl(on(engine, name, A, B), "init", "--json").documents
+    assert not any("made the table" in step for step in said["steps"])
+    assert f"{B}: made a replica" in said["steps"]
+
+
+def test_init_refuses_a_table_of_another_shape(engine: Engine, table_names: Iterator[str]) -> None:
+    name = next(table_names)
+    engine.client(A).create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    said = ctl(on(engine, name, A), "init")
+    assert said.code == 1
+    assert "not of the library's shape" in said.err
+    assert "Nothing was changed" in said.err

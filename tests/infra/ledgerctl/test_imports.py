@@ -1,0 +1,285 @@
+"""`import` and `export`: bad rows, interruptions, and what comes back."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.ledgerctl.imports import BATCH
+from ledger.errors import LedgerError, OutcomeUnknown
+from ledger.memory import MemoryTable
+from ledger.requests import PutMany, Request
+from tests.infra.ledgerctl.support import A, B, Tables
+from tests.strategies import changes, counters, effort, keys
+
+SHOP = ("--counter", "stock:{code}", "--change", "-{quantity}", "--key", "{invoice}/{line}", "--at", "{at}")
+HEADER = "line,invoice,code,quantity,at\n"
+AT = datetime(2010, 12, 1, 9, 32, tzinfo=UTC)
+
+
+@pytest.fixture
+def tables() -> Tables:
+    return Tables()
+
+
+def shop(path: Path, count: int) -> dict[str, int]:
+    """A file of sales, and the truth about them."""
+    truth: dict[str, int] = {}
+    with path.open("w") as file:
+        file.write(HEADER)
+        for n in range(count):
+            truth[f"stock:{n % 7}"] = truth.get(f"stock:{n % 7}", 0) - n
+            file.write(f"{n},536,{n % 7},{n},2010-12-01T09:32:00Z\n")
+    return truth
+
+
+def values(tables: Tables) -> dict[str, int]:
+    return {each["counter"]: each["value"] for each in tables.ctl("top", "--limit", "999", "--json").documents}
+
+
+def test_templates_make_changes_of_the_rows_of_any_file(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    path.write_bytes(
+        "\ufeff".encode() + (HEADER + "1,536,A,6,2010-12-01T09:32:00Z\n2,C37,A,-2,2010-12-01T10:24:00Z\n").encode()
+    )
+    said = tables.ctl("import", str(path), *SHOP)
+    assert (said.code, said.out) == (0, "2 recorded, 0 replayed (they were there already), 0 bad\n")
+    assert values(tables) == {"stock:A": -4}
+
+
+def test_bad_rows_in_the_middle_go_to_a_file_with_the_reason_and_stop_nobody(tables: Tables, tmp_path: Path) -> None:
+    path, bad = tmp_path / "shop.csv", tmp_path / "shop.bad.csv"
+    rows = [
+        b"1,5,A,6,2010-12-01T09:32:00Z",
+        b"2,5,A,six,2010-12-01T09:32:00Z",
+        b"3,5,A,6,yesterday",
+        b"4,5,A,6,2010-12-01T09:32:00",
+        b"5,5,a b,6,2010-12-01T09:32:00Z",
+        b"6,5,A",
+        b"",
+        b"1,5,A,7,2010-12-01T09:32:00Z",
+        b"8,5,\xff,1,2010-12-01T09:32:00Z",
+        b"9,5,A,1,2010-12-01T09:32:00Z",
+    ]
+    path.write_bytes(HEADER.encode() + b"\n".join(rows))
+    said = tables.ctl("import", str(path), *SHOP)
+    assert (said.code, said.out) == (1, "2 recorded, 0 replayed (they were there already), 7 bad\n")
+    assert str(bad) in said.err
+    with bad.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
+        told = {int(row["bad_line"]): row["bad_reason"] for row in csv.DictReader(file)}
+    assert {line: next(word for word in words.split("|") if word in told[line]) for line, words in REASONS.items()}
+    assert set(told) == set(REASONS)
+    assert rows[8] in bad.read_bytes()
+    put_right = bad.read_text(errors="surrogateescape").replace("six", "6").replace("yesterday", "2010-12-01T09:32:00Z")
+    bad.write_text(put_right, errors="surrogateescape")
+    assert tables.ctl("import", str(bad), *SHOP).out.startswith("2 recorded")
+    assert values(tables) == {"stock:A": -19}
+
+
+REASONS = {
+    3: "not a whole number",
+    4: "not a time of ISO 8601",
+    5: "no time zone",
+    6: "1 to 256 printable ASCII",
+    7: "has 3 fields, the header 5",
+    9: "already stands for a change of -6",
+    10: "1 to 256 printable ASCII",
+}
+
+
+def test_bad_rows_of_jsonl_keep_what_they_said(tables: Tables, tmp_path: Path) -> None:
+    good = {"counter": "c", "change": 5, "idempotency_key": "k", "at": "2010-12-01T09:32:00Z"}
+    lines = [
+        json.dumps(good),
+        "{",
+        "[]",
+        json.dumps(good | {"change": 1.5}),
+        json.dumps({"counter": "c"}),
+        '{"a":1,"a":2}',
+    ]
+    path = tmp_path / "changes.jsonl"
+    path.write_text("\n".join(lines))
+    (said,) = tables.ctl("import", str(path), "--json").documents
+    assert (said["recorded"], said["bad"], said["rows"]) == (1, 5, 6)
+    bad = [json.loads(line) for line in Path(said["bad_file"]).read_text().splitlines()]
+    assert [each["bad_line"] for each in bad] == [2, 3, 4, 5, 6]
+    assert bad[0]["bad_text"] == "{"
+    assert bad[2]["change"] == 1.5
+    assert "no 'change'" in bad[3]["bad_reason"]
+
+
+class Stopping(MemoryTable):
+    """Takes half of its second batch, then answers an error for each other change, or is stopped."""
+
+    def __init__(self, failure: BaseException) -> None:
+        super().__init__()
+        self.batches, self.failure = 0, failure
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, PutMany):
+            self.batches += 1
+            if self.batches == 2:
+                taken = super().answer(PutMany(request.items[: BATCH // 2]))
+                if isinstance(self.failure, LedgerError):
+                    return (*taken, *([self.failure] * (len(request.items) - len(taken))))
+                raise self.failure
+        return super().answer(request)
+
+
+@pytest.mark.parametrize(("failure", "code"), [(KeyboardInterrupt(), 130), (OutcomeUnknown("No answer."), 3)])
+def test_an_import_that_was_cut_off_is_run_again_and_counts_nothing_twice(
+    tmp_path: Path, failure: BaseException, code: int
+) -> None:
+    path, tables = tmp_path / "shop.csv", Tables(Stopping(failure))
+    truth = shop(path, 3 * BATCH)
+    cut_off = tables.ctl("import", str(path), *SHOP)
+    assert cut_off.code == code
+    assert f"{BATCH if code == 130 else BATCH * 3 // 2} recorded" in cut_off.err
+    assert f"--from-line {BATCH + 2}" in cut_off.err
+    again = tables.ctl("import", str(path), *SHOP)
+    assert again.out.startswith(f"{3 * BATCH - BATCH * 3 // 2} recorded, {BATCH * 3 // 2:,} replayed")
+    assert values(tables) == truth
+    assert tables.ctl("verify").code == 0
+
+
+def test_an_import_goes_on_from_the_line_it_was_told(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    shop(path, 10)
+    assert tables.ctl("import", str(path), *SHOP, "--from-line", "8").out.startswith("4 recorded")
+
+
+def test_a_killed_import_is_run_again_and_is_exact(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        pass
+
+    path, tables = tmp_path / "shop.csv", Tables(Stopping(Killed()))
+    truth = shop(path, 2 * BATCH)
+    with pytest.raises(Killed):
+        tables.ctl("import", str(path), *SHOP)
+    assert tables.ctl("import", str(path), *SHOP).code == 0
+    assert values(tables) == truth
+
+
+def test_a_dry_run_writes_nothing_and_tells_of_bad_rows(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    path.write_text(HEADER + "1,5,A,6,2010-12-01T09:32:00Z\n2,5,A,six,2010-12-01T09:32:00Z\n")
+    said = tables.ctl("import", str(path), *SHOP, "--dry-run")
+    assert (said.code, said.out) == (1, "changes: 1, bad rows: 1; nothing was written to the table\n")
+    assert tables.ctl("list").out.startswith("no counter yet")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("", (), "no header"),
+        ("a,b\n", (), "there is no column 'counter'; the header has a, b"),
+        ("a,a\n", ("--counter", "{a}"), "several columns 'a'"),
+        ("a\n", ("--counter", "{a!r}"), "put a name alone in braces"),
+        ("a\n", ("--counter", "{a"), "not a template such as {column}"),
+        ("a\n", ("--counter", "{}"), "put a name alone in braces"),
+    ],
+)
+def test_a_template_that_fits_no_row_is_told_before_the_first(
+    tables: Tables, tmp_path: Path, text: str, options: tuple[str, ...], says: str
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    said = tables.ctl("import", str(path), *options)
+    assert said.code == 2
+    assert says in said.err
+    assert not (tmp_path / "x.bad.csv").exists()
+
+
+def test_a_file_that_is_not_there_is_said_plainly(tables: Tables) -> None:
+    said = tables.ctl("import", "/no/such/file.csv")
+    assert (said.code, said.err) == (2, "error: /no/such/file.csv: No such file or directory.\nName another file.\n")
+
+
+drawn = st.lists(
+    st.tuples(counters, changes, keys, st.timedeltas(timedelta(0), timedelta(days=9)), st.sampled_from([A, B])),
+    max_size=12,
+    unique_by=lambda each: (each[0], each[2], each[3]),
+)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_what_was_exported_is_imported_as_the_same_deltas(kind: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    @effort(0.2)
+    @given(drawn)
+    def round_trip(rows: list[tuple[str, int, str, timedelta, str]]) -> None:
+        path = tmp_path_factory.mktemp("exported") / f"all.{kind}"
+        source, target = Tables(), Tables()
+        for each in (source, target):
+            each.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_SHARDS": '{"": 3}'}
+        for counter, change, key, later, region in rows:
+            source.ledger.add(counter, change, idempotency_key=key, at=AT + later, region=region)
+        exported = source.ctl("export", "--out", str(path), "--format", kind)
+        assert exported.code == 0
+        assert f"{len(rows)} change" in exported.err
+        recorded, replayed = (target.ctl("import", str(path), "--json").documents[0] for _ in range(2))
+        assert (recorded["recorded"], replayed["replayed"], recorded["bad"]) == (len(rows), len(rows), 0)
+        assert source.table.items == target.table.items  # type: ignore[attr-defined]
+
+    round_trip()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_whatever_the_file_holds_every_row_is_recorded_or_told(
+    kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    piece = st.binary(max_size=30) | st.sampled_from(
+        [b'"', b"\n", b"\r\n", b",", b"{", b'{"counter":"c"}', b"\x00", b'"\n']
+    )
+
+    @effort(0.2)
+    @given(st.lists(piece, max_size=12))
+    def swallow(pieces: list[bytes]) -> None:
+        path = tmp_path_factory.mktemp("odd") / f"odd.{kind}"
+        path.write_bytes(b"counter,change,idempotency_key,at\n" * (kind == "csv") + b"".join(pieces))
+        said = Tables().ctl("import", str(path), "--json")
+        assert said.code in (0, 1)
+        (document,) = said.documents
+        assert document["rows"] == document["bad"] + document["recorded"]
+
+    swallow()
+
+
+def test_an_export_refuses_to_replace_a_file(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    path.write_text("precious")
+    assert tables.ctl("export", "--out", str(path)).code == 2
+    assert path.read_text() == "precious"
+
+
+def test_half_an_export_is_no_file(tables: Tables, tmp_path: Path) -> None:
+    tables.ctl("add", "c", "5")
+    path = tmp_path / "all.jsonl"
+    assert tables.ctl("export", "c", "not a name", "--out", str(path)).code == 2
+    assert not path.exists()
+    assert tables.ctl("export", "c", "--out", str(path)).code == 0
+
+
+def test_rows_come_from_standard_input_too(tables: Tables) -> None:
+    tables.ctl("add", "c", "5")
+    exported = tables.ctl("export", "c").out
+    other = Tables()
+    assert other.ctl("import", "-", input=exported).out.startswith("1 recorded")
+    assert values(other) == {"c": 5}
+
+
+def test_a_row_for_a_region_that_nobody_reads_is_bad(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
+    tables.ctl("add", "c", "5", "--region", B)
+    path.write_text(tables.ctl("export", "c").out)
+    del tables.environ["LEDGER_REGIONS"]
+    said = tables.ctl("import", str(path))
+    assert said.out.endswith("1 bad\n")
+    assert "region='us-east-1' is not one of" in (tmp_path / "x.bad.jsonl").read_text()
