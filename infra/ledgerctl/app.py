@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 # ruff: noqa: F401, I001 -- each adds its commands, in this order
-from infra.ledgerctl import tables, changes, values, history, counters, lag, compaction, rebuild, imports, cost, doctor
+from infra.ledgerctl import (
+    tables,
+    changes,
+    values,
+    history,
+    counters,
+    lag,
+    compaction,
+    rebuild,
+    imports,
+    cost,
+    doctor,
+    live,
+)
 from infra.ledgerctl.command import app
 
 __all__ = ["app"]
