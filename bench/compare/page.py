@@ -79,11 +79,12 @@ is only a ratio to plain `ADD` in the same run.
     yield from summary.choice(found.rows)
     home, elsewhere = (summary.events(found.rows, names) for names in (summary.AT_HOME, summary.ELSEWHERE))
     yield f"""
-Lost and doubled: of {home:,} events in one Region and {elsewhere:,} in two, with the faults of [Accuracy](#accuracy).
-Reads: a value is false when no set of the events adds up to it; what strongly consistent reads lack is counted there,
-too. Limits: a ceiling with writers at once. Write units: of a change of one busy counter
-in one Region, its housekeeping included. `*`: a way that counts things, where a lost event and a doubled one hide each
-other, so the least that it can be.
+- Lost and doubled: of {home:,} events in one Region and {elsewhere:,} in two, with the faults of [Accuracy](#accuracy).
+  `*`: a way that counts things, where a lost event and a doubled one hide each other, so the least that it can be.
+- Reads: no set of the events that were asked for adds up to the value. What strongly consistent reads miss stands under
+  Accuracy, too.
+- A limit: a ceiling, with writers at once. Write units: of a change of one busy counter in one Region, with all its
+  housekeeping. Changes a second: [Speed](#speed).
 
 What follows from it:
 
@@ -126,8 +127,8 @@ And on {found.engine}, in one Region:
     yield f"""
 ## Cost
 
-Units by AWS's published rules from the items that crossed the wire, for the same changes: {found.events}. First {SHOP}
-changes on many counters, then {ONE} on one; each with all its housekeeping.
+Units by AWS's published rules from the items that crossed the wire, for the same changes, {found.events}.
+First {SHOP} changes on many counters, then {ONE} on one; each with all its housekeeping.
 """
     yield from code([*tables.units(found.shop), "", *tables.units(found.one)])
     yield f"""
@@ -166,13 +167,15 @@ After so many changes, a strongly consistent read (`~`: worked out by the meter'
         yield ""
     yield f"""![Read units of a read, after so many changes](charts/growth.svg)
 
-A set of ids of 36 characters is full with {found.wall:,}. A backlog of {DELTAS:,} deltas goes away:
+A set of ids of 36 characters is full with {found.wall:,}. A backlog of {DELTAS:,} deltas goes away (times are the
+engine's, not AWS's):
 """
     yield from code(tables.compactions(found.compactions))
     peaks = ", ".join(f"{mb:.1f} MB for {deltas:,} deltas" for deltas, mb in found.peaks_mb.items())
     yield f"""
-Of ours, by the compactor's CPU: {found.steps.fold:,.0f} deltas a second are folded, {found.steps.merge:,.0f} folded and
-settled, {found.steps.whole:,.0f} with clean. The most memory that a fold takes: {peaks}.
+Of ours, by the compactor's CPU, {found.steps.fold:,.0f} deltas a second are folded, {found.steps.merge:,.0f} folded and
+settled, {found.steps.whole:,.0f} with clean, which deletes 25 a request. The most memory that a fold takes:
+{peaks}.
 
 ## From 10 to 1,000,000 changes a second
 

@@ -42,7 +42,7 @@ IDS_MAX = 10_000
 
 PAGE_BYTES_MAX = 1024 * 1024
 AT_ONCE = 3
-BACKLOGS = (50_000, 250_000)
+BACKLOGS = (100_000, 1_000_000)
 """Of the fold whose memory is measured; `make bench` does it with a million, which takes minutes."""
 
 COUNTER = "scale"

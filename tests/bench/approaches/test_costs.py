@@ -16,7 +16,7 @@ CHANGES = 4
 UNITS = {
     "transaction, client request token": (2, 0),
     "transaction, marker": (4, 0),
-    "transaction, marker with TTL in its own table": (4, 0),
+    "transaction, marker with TTL": (4, 0),
     "item collection, naive merge": (1, 2 + 2 / CHANGES),
     "sharded transaction, marker": (4, 0),
     "gap-free ids": (4, 0),

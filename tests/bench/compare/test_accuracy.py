@@ -128,7 +128,7 @@ def test_a_seed_measures_the_same_again(scenario: Scenario) -> None:
 
 
 def test_the_tables_are_printed_in_100_columns() -> None:
-    names = ["set of ids", "transaction, marker with TTL in its own table", "this library"]
+    names = ["set of ids", "transaction, marker with TTL", "this library"]
     results = [measure(ALL[name], SEEDS) for name in names]
     assert results[0].faults["Regions"] == measured("set of ids", "Regions")
     lines = list(report(results, SEEDS))

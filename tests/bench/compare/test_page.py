@@ -74,7 +74,7 @@ def test_a_memory_is_told_in_words() -> None:
     assert told["atomic ADD"] == "no"
     assert told["optimistic with history"] == "99 changes"
     assert told["transaction, client request token"] == "10 minutes"
-    assert told["transaction, marker with TTL in its own table"] == "7 days"
+    assert told["transaction, marker with TTL"] == "7 days"
     assert told["item collection, naive merge"] == "until merged"
     assert told["this library"] == "for ever"
 

@@ -29,6 +29,9 @@ def test_round_trips_are_those_of_the_programs(engine: Engine, approach: object)
     assert trips(engine, BY_NAME[name], 2) == Trips(name, change, read)
 
 
+WIDTH = max(len(approach.name) for approach in APPROACHES)
+
+
 def test_ratios_are_positive_and_every_round_is_counted(engine: Engine) -> None:
     some = [BY_NAME["atomic ADD"], BY_NAME["item collection"]]
     for pace in paces(engine, 2, 3, some, rounds=2, slice_s=0.05):
@@ -99,5 +102,5 @@ def test_the_tables_have_a_row_for_each_approach_within_100_columns() -> None:
     one = found[: len(APPROACHES)]
     alone = [Trips(approach.name, 1, 2) for approach in APPROACHES]
     for lines in (list(tables.rates(found)), list(tables.contention(alone, one, one))):
-        assert [line[:45].strip() for line in lines[2:]] == [approach.name for approach in APPROACHES]
+        assert [line[:WIDTH].strip() for line in lines[2:]] == [approach.name for approach in APPROACHES]
         assert max(map(len, lines)) <= 100
