@@ -84,7 +84,8 @@ is only a ratio to plain `ADD` in the same run.
 - Reads: no set of the events that were asked for adds up to the value. What strongly consistent reads miss stands under
   Accuracy, too.
 - A limit: a ceiling, with writers at once. Write units: of a change of one busy counter in one Region, with all its
-  housekeeping. Changes a second: [Speed](#speed).
+  housekeeping. Changes a second: [Speed](#speed); plain `ADD` is measured against itself there, too, and what its row
+  lacks of 1 or has above it is the noise of this run.
 
 What follows from it:
 
@@ -190,7 +191,7 @@ promises and what is assumed:
 
 ## How to repeat it
 
-`make compare` takes some minutes on two cores, and `make compare EVENTS=file.csv` takes the changes of the bill from
+`make compare` takes about ten minutes on two cores, and `make compare EVENTS=file.csv` takes the changes of the bill from
 your own events. `python -m bench.compare.accuracy` and `.model` run alone, too, and need no engine. What each part does
 and leaves out is at the head of its file, in [bench/compare/](../bench/compare/__init__.py)."""
 
