@@ -48,10 +48,10 @@ def main() -> None:
     print(f"deltas folded and settled per second of CPU                       {compaction.merge:8,.0f}")
     print(f"deltas folded, settled and deleted per second of CPU              {compaction.whole:8,.0f}")
     for deltas, peak_mb in zip(BACKLOGS, peaks_mb, strict=True):
-        print(f"peak memory of a fold of {deltas:>9,} deltas                        {peak_mb:8.1f} MB")
-    print(f"import ledger, CPU over import boto3 alone ({boto3_ms:.0f} ms)               {ledger_ms:8.1f} ms")
+        print(f"peak memory of a fold of {deltas:>9,} deltas                      {peak_mb:8.1f} MB")
+    print(f"import ledger, CPU over import boto3 alone ({boto3_ms:.0f} ms)             {ledger_ms:8.1f} ms")
     for name, start_ms in starts.items():
-        print(f"cold start of {name:<14}, CPU over import boto3 alone           {start_ms:8.1f} ms")
+        print(f"cold start of {name:<14}, CPU over import boto3 alone       {start_ms:8.1f} ms")
 
 
 if __name__ == "__main__":
