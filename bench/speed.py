@@ -16,8 +16,9 @@ from itertools import cycle, islice, permutations
 from typing import TYPE_CHECKING
 
 from botocore.config import Config
-from botocore.exceptions import ClientError
 
+from bench.approaches.optimistic import EntityTag
+from bench.compare.trial import Trial
 from ledger import Delta, Ledger, Settings
 from ledger.client import CONFIG
 from ledger.items import delta_item
@@ -93,17 +94,18 @@ class Throughput:
 
 
 def adds_over_others(engine: Engine, rounds: int = 12, each: int = 5) -> Throughput:
-    """Medians of ratios in turns. Optimistic locking reads strongly, then writes the sum if the version is still the
-    one it read, else again; it has this library's Config, is slow, and takes part in one round of four.
+    """Medians of ratios in turns. Optimistic locking is that of bench/approaches; it is slow, and takes part in one
+    round of four.
     """
     engine.create_table(TABLE, REGION)
     tuned = engine.client(REGION, CONFIG)
     ledger = Ledger(Settings(table=TABLE, region=REGION), client=engine.client(REGION, CONFIG))
     ours = partial(ledger.add, COUNTER, 1)
+    optimistic = Trial(engine, EntityTag())
     others: dict[str, Callable[[], object]] = {
         "plain": partial(_plain_add, engine.client(REGION, Config(max_pool_connections=THREADS))),
         "tuned": partial(_plain_add, tuned),
-        "optimistic": partial(_optimistic_add, tuned),
+        "optimistic": lambda: optimistic.add(COUNTER, 1, ""),
     }
     ratios: dict[str, list[float]] = {name: [] for name in others}
     with ThreadPoolExecutor(THREADS) as threads:
@@ -134,21 +136,3 @@ def _plain_add(client: DynamoDBClient) -> None:
         UpdateExpression="ADD amount :one",
         ExpressionAttributeValues=ONE,
     )
-
-
-def _optimistic_add(client: DynamoDBClient) -> None:
-    while True:
-        item = client.get_item(TableName=TABLE, Key=KEY, ConsistentRead=True).get("Item")
-        amount, version = (int(item[name]["N"]) if item else 0 for name in ("amount", "version"))
-        try:
-            client.put_item(
-                TableName=TABLE,
-                Item={**KEY, "amount": {"N": str(amount + 1)}, "version": {"N": str(version + 1)}},
-                ConditionExpression="attribute_not_exists(pk) OR version = :seen",
-                ExpressionAttributeValues={":seen": {"N": str(version)}},
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-        else:
-            return

@@ -29,7 +29,7 @@ class StringSet(SingleItem):
 
     @property
     def claims(self) -> Claims:
-        return Claims(memory=FOR_EVER, limit="hard", reset=True, units=True)
+        return Claims(memory=FOR_EVER, limit="hard", history=True, reset=True, units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         check_unit(change, 1, -1)
@@ -44,6 +44,9 @@ class StringSet(SingleItem):
         if there is None:
             return "recorded"
         return "replayed" if change == -1 or Contains(IDS, key).holds(there) else "refused"
+
+    def history(self, counter: str) -> Program[list[int]]:
+        return [1] * (yield from self.value(counter))  # the ids that are in; who was taken out is forgotten
 
     def reset(self, counter: str) -> Program[None]:
         yield DeleteItem(self.item_key(counter))

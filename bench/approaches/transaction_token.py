@@ -20,7 +20,7 @@ from bench.approaches.writes import Program, Transaction, UpdateItem
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionToken(SingleItem):
-    name: str = "transaction, client request token"
+    name: str = "transaction, client token"
 
     @property
     def claims(self) -> Claims:

@@ -83,7 +83,7 @@ def report(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:
 
 
 def report_of_engine(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:
-    yield f"one Region of an engine: {EVENTS} events at once; no reply: {EVENTS} of each of the seeds {[*seeds]}"
+    yield f"one Region of an engine: {EVENTS} events at once; no reply: {EVENTS} of each seed {seeds[0]} to {seeds[-1]}"
     for title, cell in (("events lost / doubled", wrong), ("reads false / missing an event", wrong_reads)):
         yield ""
         yield from table(title, results, ("at once", "no reply"), cell)

@@ -9,6 +9,7 @@ checked. Changes are made one after another, a second apart, so nothing meets a 
   function reads a stream for nothing (STREAMS).
 - Ours: `Compactor.compact` by callers who know their counters; a service's marks come on top (docs/costs.md). What is
   less than `fold_min` is not folded, and costs one unit a change; where some was, a second visit cleans.
+- All that is told of changes is of the second half of them: the first half is the run-up, in which items grow.
 - What a change leaves for good is what the second half of the changes left; storage is that of a year with a million
   changes a month. Of the markers with a time to live, the last week's are left out.
 
@@ -21,7 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +46,7 @@ SHOP, ONE = 100, 220
 
 STEP_MS = 1_000
 READS_MAX = 30
+KEY_LENGTH = 36
 AT_ONCE = 3
 
 
@@ -68,6 +70,11 @@ class Spent:
     told: Mapping[str, float]
 
     @property
+    def grows(self) -> bool:
+        """Whether changes are kept in an item that there is already: each costs more than the one before."""
+        return self.left_bytes > 0 and not self.left_items
+
+    @property
     def usage(self) -> Usage:
         both = self.change + self.housekeeping
         return Usage(
@@ -81,8 +88,9 @@ class Spent:
 
 
 def shop_events(path: Path | None = None, count: int = ONE) -> list[Event]:
-    """The first events of the file; without one, of a generated day."""
-    return read_events(path, COLUMNS, count) if path else shop_day(SEED)[:count]
+    """The first events of the file; without one, of a generated day. Their keys are made as long as a UUID."""
+    found = read_events(path, COLUMNS, count) if path else shop_day(SEED)[:count]
+    return [replace(event, key=event.key.rjust(KEY_LENGTH, "0")) for event in found]
 
 
 def on_one_counter(events: Sequence[Event]) -> list[Event]:
@@ -101,10 +109,10 @@ def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
     trial, meter = Trial(engine, approach), Meter()
     meter.attach(trial.client)
     capacity = Capacity(trial.client)
-    change = housekeeping = Cost()
     truth: Counter[str] = Counter()
     left = [(0, 0)]
     half = len(events) // 2
+    later = len(events) - half
     for some in (events[:half], events[half:]):
         before = meter.total()
         for event in some:
@@ -112,8 +120,8 @@ def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
             truth[event.counter] += amount
             trial.now_ms += STEP_MS
             trial.add(event.counter, amount, event.key)
-        change += meter.total() - before
-        housekeeping += _housekept(trial, meter, {event.counter for event in some})
+        change = meter.total() - before
+        housekeeping = _housekept(trial, meter, {event.counter for event in some})
         sizes = [item_bytes(item) for item in trial.everything()]
         left.append((len(sizes), sum(sizes)))
     before = meter.total()
@@ -123,10 +131,9 @@ def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
             raise AssertionError(f"{approach.name}: {counter} reads {trial.value(counter)}, not {truth[counter]}")
     read = meter.total() - before
     items, size = (after - at_half for at_half, after in zip(*left[-2:], strict=True))
-    later = len(events) - half
     return Spent(
         approach=approach,
-        changes=len(events),
+        changes=later,
         reads=len(counters),
         change=change,
         housekeeping=housekeeping,

@@ -167,7 +167,7 @@ def _rates(design: Design, shards: int, regions: int = 3) -> list[float]:
 def _name(design: Design, shards: int) -> str:
     if design.lanes_by_region:
         return f"{design.name}, {shards} shard{'s'[: shards > 1]}"
-    return design.name if shards == 1 else f"{design.name.removesuffix('one item')}{shards} items"
+    return design.name if shards == 1 else f"{design.name}, {shards} items"
 
 
 def _regions(regions: int) -> str:

@@ -93,10 +93,10 @@ def _ours(rate: float) -> tuple[float, float]:
     return load.write_units, load.read_units
 
 
-OURS = Design("ours", lane.HOT_UNITS, _ours, lanes_by_region=True)
-ADD = single_item("ADD on one item", 1)
+OURS = Design("this library", lane.HOT_UNITS, _ours, lanes_by_region=True)
+ADD = single_item("atomic ADD", 1)
 TOKEN = single_item("transaction, client token", TRANSACTIONAL)
-MARKER = single_item("transaction, marker item", TRANSACTIONAL, other_units=TRANSACTIONAL)
+MARKER = single_item("transaction, marker", TRANSACTIONAL, other_units=TRANSACTIONAL)
 DESIGNS = (OURS, ADD, TOKEN, MARKER)
 
 

@@ -3,8 +3,9 @@
 Rules: DynamoDB Local does more one after another than AWS does, and its times are not AWS's: only ratios within one run
 mean anything, and no time is told. Every slice of changes stands between two slices of plain ADD by as many threads on
 as many counters, so that a machine that grows slower or faster favours nobody; what counts is the median of the rounds.
-A slice ends after its time, with the changes that are under way then; an approach whose slice takes much longer,
-because its writers wait for each other, has that one round. The hybrid's consumer, merges and compactions are left out.
+A slice ends after its time, once its writers have made four changes each on average, with those that are under way
+then; an approach that takes much longer than plain ADD for it, because its writers wait for each other, has one round.
+The hybrid's consumer, merges and compactions are left out.
 A change that is given up is asked for again by nobody and counts as none.
 """
 
@@ -26,8 +27,11 @@ from ledger.errors import LedgerError
 
 THREADS, COUNTERS = (1, 8, 32), (1, 1_000)
 ROUNDS, SLICE_S = 3, 0.1
+EACH = 4
+"""Changes of a writer in a slice, on average, at least."""
+
 SLOW = 4
-"""Times its time: a slice that took longer is not repeated."""
+"""Times as long as plain ADD: a slice that took longer is not repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class Writers:
         self.traffic = Traffic(self.trial.client)
 
     def slice(self, threads: ThreadPoolExecutor, writers: int, counters: int, slice_s: float) -> Slice:
-        """Every writer makes changes until the time is over, at least one."""
+        """Every writer makes changes, at least one, until the time is over and all have made EACH on average."""
         before, took_s, given_up = self.traffic.counts.copy(), list[float](), list[LedgerError]()
         began = time.perf_counter()
 
@@ -98,7 +102,7 @@ class Writers:
                     took_s.append(time.perf_counter() - asked)
                 except LedgerError as error:
                     given_up.append(error)
-                if time.perf_counter() - began >= slice_s:
+                if time.perf_counter() - began >= slice_s and len(took_s) + len(given_up) >= EACH * writers:
                     return
 
         for done in [threads.submit(write) for _ in range(writers)]:
@@ -141,9 +145,10 @@ def paces(
             for index, writers in enumerate(others):
                 if index not in slow:
                     own, after = slice_of(writers), slice_of(plain)
-                    found[index].append((before, own, after))
+                    turn = (before, own, after)
+                    found[index].append(turn)
                     before = after
-                    if own.seconds > SLOW * slice_s:
+                    if own.seconds > SLOW * max(turn[0].seconds, turn[2].seconds):
                         slow.add(index)
     return [pace_of(approach.name, threads, counters, turns) for approach, turns in zip(approaches, found, strict=True)]
 

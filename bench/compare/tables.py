@@ -56,7 +56,10 @@ def dollars(shop: Sequence[Spent], one: Sequence[Spent]) -> Iterator[str]:
     for on_shop, on_one in zip(shop, one, strict=True):
         changes = [bill.million_changes(each.usage, regions) for each in (on_shop, on_one) for regions in REGIONS]
         others = (bill.million_reads(on_one.usage), bill.storage_month(on_one.usage, A_YEAR, 1))
-        rows.append((on_shop.approach.name, *(f"{amount + 1e-9:.2f}" for amount in (*changes, *others))))
+        cells = [f"{amount + 1e-9:.2f}" for amount in (*changes, *others)]
+        if on_one.grows:
+            cells[len(REGIONS) :] = ["full"] * len(cells[len(REGIONS) :])
+        rows.append((on_shop.approach.name, *cells))
     return columns(heads, rows)
 
 

@@ -14,7 +14,7 @@ from tests.bench.approaches.support import EU, MARKERS, START_MS, C
 
 CHANGES = 4
 UNITS = {
-    "transaction, client request token": (2, 0),
+    "transaction, client token": (2, 0),
     "transaction, marker": (4, 0),
     "transaction, marker with TTL": (4, 0),
     "item collection, naive merge": (1, 2 + 2 / CHANGES),

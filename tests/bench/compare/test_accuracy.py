@@ -70,7 +70,7 @@ def test_a_reply_that_is_lost_doubles_where_nothing_remembers() -> None:
 
 
 def test_a_token_is_exact_for_ten_minutes_and_then_doubles_all() -> None:
-    name = "transaction, client request token"
+    name = "transaction, client token"
     assert [measured(name, fault).doubled for fault in ("9 min", "11 min")] == [0, EVENTS * len(SEEDS)]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench.approaches import Approach
 from bench.compare import tables
-from bench.compare.cost import ONE, SHOP, Spent, on_one_counter, shop_events, spend, spent
+from bench.compare.cost import KEY_LENGTH, ONE, SHOP, Spent, on_one_counter, shop_events, spend, spent
 from bench.compare.trial import APPROACHES
 from bench.units import Cost
 from demo.engine import Engine
@@ -40,7 +40,11 @@ def test_on_one_counter_nothing_else_is_changed() -> None:
 
 def test_a_plain_add_is_a_unit_in_every_region(engine: Engine) -> None:
     add = on_one(engine, "atomic ADD", 8)
-    assert (add.change, add.housekeeping) == (Cost(requests=8, write_units=8, replicated_units=8), Cost())
+    assert (add.changes, add.change, add.housekeeping) == (
+        4,
+        Cost(requests=4, write_units=4, replicated_units=4),
+        Cost(),
+    )
     assert [million_changes(add.usage, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
     assert million_reads(add.usage) == PRICES.read
     assert (add.left_bytes, add.left_items) == (0, 0)
@@ -48,45 +52,46 @@ def test_a_plain_add_is_a_unit_in_every_region(engine: Engine) -> None:
 
 def test_a_marker_that_expires_is_paid_for_in_the_other_regions_alone(engine: Engine) -> None:
     marker = on_one(engine, TTL, 8)
-    assert marker.change == Cost(requests=8, write_units=32, replicated_units=32)
-    assert marker.housekeeping == Cost(replicated_units=8)
+    assert marker.change == Cost(requests=4, write_units=16, replicated_units=16)
+    assert marker.housekeeping == Cost(replicated_units=4)
     assert [million_changes(marker.usage, regions) for regions in (1, 2, 3)] == [2.5, 5.625, 8.75]
     assert marker.left_items == 0
 
 
 def test_a_marker_that_stays_is_left_by_every_change(engine: Engine) -> None:
     marker = on_one(engine, "transaction, marker", 8)
-    key, counter = "536000/4", "stock:all"
-    size = len(f"marker#{counter}#{key}") + len(counter) + len("pk" + "sk" + "change") + 2
+    counter = "stock:all"
+    size = len(f"marker#{counter}#") + KEY_LENGTH + len(counter) + len("pk" + "sk" + "change") + 2
     assert marker.left_items == 1
     assert marker.left_bytes == pytest.approx(size, abs=1)
 
 
 def test_the_naive_merge_deletes_and_adds_twice_over(engine: Engine) -> None:
     merged = on_one(engine, "item collection, naive merge", 8)
-    assert merged.change.write_units == 8
-    assert merged.housekeeping.write_units == 2 * (2 * 4 + 2)
+    assert merged.change.write_units == 4
+    assert merged.housekeeping.write_units == 2 * 4 + 2
     assert merged.left_items == 0
 
 
 def test_the_hybrids_consumer_looks_at_two_records_of_a_thing(engine: Engine) -> None:
     hybrid = on_one(engine, "hybrid, best effort and stream", 8)
-    assert (hybrid.change.write_units, hybrid.housekeeping.write_units) == (2 * 8, 4 * 8)
-    assert hybrid.housekeeping.read_units == 2 * 8
+    assert (hybrid.change.write_units, hybrid.housekeeping.write_units) == (2 * 4, 4 * 4)
+    assert hybrid.housekeeping.read_units == 2 * 4
 
 
 def test_ours_puts_and_deletes_and_shares_a_commit_and_a_note(engine: Engine) -> None:
     ours = on_one(engine, "this library", 70)
-    assert ours.change == Cost(requests=70, write_units=70, replicated_units=70)
-    assert ours.housekeeping.write_units == 2 * (2 + 2 + 35 + 1)
+    assert ours.change == Cost(requests=35, write_units=35, replicated_units=35)
+    assert ours.housekeeping.write_units == 2 + 2 + 35 + 1
     assert ours.left_items == pytest.approx(1 / 35)
     assert ours.left_bytes == pytest.approx(24 + 82 / 35, abs=0.2)
     assert (ours.read.requests, ours.read.read_units) == (2, 2)
 
 
 def test_a_set_of_ids_costs_as_much_as_it_has_grown(engine: Engine) -> None:
-    ids = on_one(engine, "set of ids", 160)  # 160 ids of 8 to 10 bytes: the last ones are in an item above 1 KB
-    assert 160 < ids.change.write_units < 2 * 160
+    ids = on_one(engine, "set of ids", 100)  # of 36 bytes: 1,800 to 3,600 bytes and the key
+    assert 50 * 2 <= ids.change.write_units <= 50 * 4
+    assert ids.grows
 
 
 def test_every_approach_has_its_sums_right_and_its_row(of_the_shop: Sequence[Spent]) -> None:
