@@ -63,6 +63,9 @@ class Ledger:
         first asked for, the same on every retry; kept to the millisecond) go together. region: where it was first asked
         for, when that is not here: a fail-over must name it, or the change counts in two lanes.
 
+        `at` is when the change was decided. Of work that takes longer than `allowed_lateness_ms` that is its end, noted
+        once, before the first attempt: with an older `at` the change may be a stray, in no value until it is settled.
+
         Raises InvalidInput, TokenConflict (nothing written), OutcomeUnknown (call again with the same key, or pass its
         `delta` to `apply`) and the other TableErrors.
         """

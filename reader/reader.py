@@ -87,8 +87,9 @@ class Reader:
         return {name: known[name].value for name in names}
 
     def read(self, counter: str, max_age: float = 0) -> Balance:
-        """The counter's balance, at most `max_age` seconds old (never more than `ttl`); 0 reads the table.
+        """The counter's balance, at most `max_age` seconds old; 0 reads the table.
 
+        The cache keeps nothing for longer than `ttl`, so a `max_age` above it is as good as `ttl`, without an error.
         Raises as `value` does.
         """
         counter = check_counter(counter)

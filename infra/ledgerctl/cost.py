@@ -31,8 +31,9 @@ READ_UNITS_OF_LANE = 2
 """A read: one for the checkpoint, one for a short tail."""
 
 READ_UNITS_OF_VISIT = 7
-HELD_BYTES, HELD_MINUTES = 104, 15
-"""Of a delta with its entry, which a visit reads again while the delta waits for clean."""
+HELD_BYTES, HELD_MINUTES = 104, 16.5
+"""Of a delta with its entry, which a visit reads again while the delta waits for clean: half a round of `keep_ms` and a
+visit on average until it is noted, and a whole one after that."""
 
 FIND_UNITS = 4 * 730 * 20 * 128
 """A month of `find` in a Region: four times an hour, up to 20 MB, eventually consistent."""

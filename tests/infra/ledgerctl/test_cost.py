@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.ledgerctl.cost import Workload, amount, bill_of, life_units
+from infra.ledgerctl.bill import PRICES
+from infra.ledgerctl.cost import Workload, amount, bill_of, life_units, mark_units
 from tests.infra.ledgerctl.support import Tables
 
 ROOT = Path(__file__).parents[3]
@@ -20,17 +21,37 @@ WORKLOADS = {
 
 
 def dollars(row: str, workload: str) -> float:
-    found = re.search(rf"^\| {re.escape(row)} \| ([0-9.,]+) \| ([0-9.,]+) \| ([0-9.,]+) \|$", COSTS, re.MULTILINE)
+    found = re.search(rf"^\| {re.escape(row)} \|" + 3 * r" \**([0-9.,]*)\** ?\|" + "$", COSTS, re.MULTILINE)
     assert found, row
-    return float(found["ABC".index(workload) + 1].replace(",", ""))
+    return float(found["ABC".index(workload) + 1].replace(",", "") or 0)
 
 
-@pytest.mark.parametrize(("name", "apart"), [("A", 0.01), ("B", 0.01), ("C", 0.05)])
-def test_the_workloads_of_the_page_on_costs_cost_what_it_says(name: str, apart: float) -> None:
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_workloads_of_the_page_on_costs_cost_what_it_says(name: str) -> None:
     bill = bill_of(WORKLOADS[name])
-    assert bill.changes + bill.marks == pytest.approx(dollars("DynamoDB writes, both Regions", name), rel=apart)
+    assert bill.changes + bill.marks == pytest.approx(dollars("DynamoDB writes, both Regions", name), rel=0.01)
     reads = dollars("DynamoDB reads: readers, visits, plan, find", name)
-    assert bill.reads + bill.compactor == pytest.approx(reads, rel=apart)
+    assert bill.reads + bill.compactor == pytest.approx(reads, rel=0.01)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_units_of_the_page_on_costs_are_those_of_the_rules_and_add_up(name: str) -> None:
+    load, life, marks = WORKLOADS[name], dollars("life of the change", name), dollars("marks", name)
+    assert life == pytest.approx(life_units(load), abs=0.01)
+    assert marks == pytest.approx(mark_units(load), abs=0.01)
+    assert dollars("**write units a change**", name) == pytest.approx(life + marks)
+    written = (life + marks) * load.regions * PRICES.write * load.changes / 1e6
+    assert dollars("DynamoDB writes, both Regions", name) == pytest.approx(written, abs=0.005)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_bill_of_the_page_on_costs_adds_up(name: str) -> None:
+    bill = COSTS.partition("## The bill")[2].partition("| **all**")[0]
+    rows = re.findall(r"^\| ([^|]+) \| [0-9]", bill, re.MULTILINE)
+    assert len(rows) == 8
+    whole = dollars("**all**", name)
+    assert whole == pytest.approx(sum(dollars(row, name) for row in rows), abs=0.5)
+    assert dollars("**a million changes**", name) == pytest.approx(whole / WORKLOADS[name].changes * 1e6, rel=0.02)
 
 
 def test_too_few_changes_to_fold_cost_their_put_alone() -> None:

@@ -1,0 +1,43 @@
+"""What the README says that a visit of the compactor reads, against the requests that one makes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from bench.meter import Meter
+from compactor import Compactor
+from ledger import Ledger, Settings
+from tests.docs.conftest import Account
+from tests.docs.pages import ROOT
+
+README = (ROOT / "README.md").read_text()
+SETTINGS = Settings(table="counters", region="eu-west-1")
+
+
+def add(counter: str, changes: int) -> None:
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    for number in range(changes):
+        Ledger(SETTINGS).add(counter, 1, idempotency_key=str(number), at=an_hour_ago + timedelta(minutes=number))
+
+
+def visit(account: Account, counter: str) -> float:
+    """The read units."""
+    meter = Meter()
+    meter.attach(account.dynamodb)
+    Compactor(SETTINGS).compact(counter)
+    return meter.total().read_units
+
+
+def test_a_visit_of_a_cold_lane_reads_what_the_readme_says(account: Account) -> None:
+    add("never-folded", 5)
+    add("folded-once", 5)
+    Compactor(replace(SETTINGS, fold_min=1)).compact("folded-once")
+    add("folded-once", 6)
+    said = re.search(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", README)
+    assert said
+    never, least, most = map(int, said.groups())
+    assert visit(account, "never-folded") == never
+    for _ in range(2):  # the first one writes its clean note
+        assert least <= visit(account, "folded-once") <= most
