@@ -87,6 +87,18 @@ class Call:
             raise Wrong("NoTable", "No table is named.", "Give --table NAME, or set LEDGER_TABLE.")
         return Settings.from_env(self.world.environ, **given)
 
+    def pinned(self) -> list[str]:
+        """The options that ask this very table and Region, whatever the environment of the next command."""
+        settings, profile = self.settings, self._options["profile"] or self.world.environ.get("AWS_PROFILE")
+        said = {
+            "--table": settings.table,
+            "--region": settings.region,
+            "--regions": ",".join(settings.regions),
+            "--endpoint-url": settings.endpoint_url,
+            "--profile": profile,
+        }
+        return [word for option, value in said.items() if value for word in (option, value)]
+
     @functools.cached_property
     def tables(self) -> Mapping[str, Table]:
         """The table as each Region of the settings sees it."""
@@ -165,7 +177,8 @@ class Call:
             self._tell(wrong.kind, wrong.message, wrong.remedy)
             raise typer.Exit(wrong.code) from None
         except KeyboardInterrupt:
-            self._tell("Interrupted", "Interrupted.", "Every command may be run again: nothing counts twice.")
+            remedy = "Run it again: nothing counts twice; but repeat an `add` without --key only as it tells you to."
+            self._tell("Interrupted", "Interrupted.", remedy)
             raise typer.Exit(INTERRUPTED) from None
         except SILENT:
             raise
