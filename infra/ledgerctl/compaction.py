@@ -24,7 +24,6 @@ from ledger.errors import GaveUp, LedgerError, TableError
 
 Done = TypeVar("Done")
 Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all: found by a scan.")]
-REBUILD = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
 
 
 @command("compact")
@@ -61,7 +60,7 @@ def compact(call: Call, counters: Counters = None) -> None:
     for token in report.conflicts:
         call.note(f"the delta {token} is listed with another change; kept", "red")
     if problems or report.conflicts:
-        raise typer.Exit(_code([error for _, error in problems]))
+        raise typer.Exit(DATA if report.conflicts else _code([error for _, error in problems]))
 
 
 @command("verify")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from ledger import items
+from ledger.errors import Throttled
 from ledger.memory import MemoryTable
-from ledger.requests import Item, Key, Put
-from ledger.values import Lane
+from ledger.requests import Get, Item, Key, Put, Request
+from ledger.values import Delta, Lane
 from tests.infra.ledgerctl.support import A, B, Tables
 
 LANE = Lane(A, 0, "c")
@@ -92,6 +94,31 @@ def test_compact_goes_on_after_a_damaged_lane_and_says_so(tables: Tables) -> Non
     assert said.code == 1
     assert said.out.startswith("10 folded")
     assert "c: The item pk='fold#eu-west-1#0#c'" in said.err
+
+
+class Throttling(MemoryTable):
+    """Throttles whoever asks for one counter's checkpoint."""
+
+    throttled: Lane | None = None
+
+    def answer(self, request: Request, /) -> Any:
+        if self.throttled and isinstance(request, Get) and request.key.pk == items.fold_pk(self.throttled):
+            raise Throttled("Slower.")
+        return super().answer(request)
+
+
+def test_a_conflict_beside_a_throttled_counter_is_about_the_data() -> None:
+    table = Throttling()
+    tables = Tables(table)
+    tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_KEEP_MS": "60001"}
+    delta = tables.ledger.add("c", 1).delta
+    tables.clock.now_ms += 70_000
+    assert tables.ctl("compact").code == 0
+    table.answer(Put(items.delta_item(Delta(delta.lane, delta.token, 2))))
+    table.throttled = Lane(A, 0, "other")
+    tables.clock.now_ms += 70_000
+    both = tables.ctl("compact", "c", "other")
+    assert (both.code, "Slower." in both.err, "listed with another change" in both.err) == (1, True, True)
 
 
 def test_verify_counts_strays_and_finds_no_difference(tables: Tables) -> None:

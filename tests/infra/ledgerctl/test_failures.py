@@ -150,6 +150,7 @@ def test_ctrl_c_says_that_nothing_counts_twice() -> None:
 def test_help_says_which_command_is_not_repeated_as_it_was() -> None:
     said = " ".join(Tables().ctl("--help").out.replace("│", " ").split())
     assert "4 nobody knows whether an `add` without --key was applied: repeat it only by the command it prints" in said
+    assert "70 a mistake of ours" in said
 
 
 class Broken(MemoryTable):
@@ -159,7 +160,7 @@ class Broken(MemoryTable):
 
 def test_a_mistake_of_ours_is_no_stack_trace_either() -> None:
     broken = Tables(Broken())
-    told(broken.ctl("get", "c"), 3, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
+    told(broken.ctl("get", "c"), 70, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
     broken.environ["LEDGERCTL_TRACE"] = "1"
     with pytest.raises(ZeroDivisionError):
         broken.ctl("get", "c")
