@@ -63,9 +63,9 @@ def doctor(call: Call) -> None:
 
 
 def _region(call: Call, region: str) -> list[Finding]:
-    table = call.settings.table
+    table, single = call.settings.table, len(call.settings.regions) == 1
     looks: list[tuple[str, str, Callable[[Any], list[Finding]]]] = [
-        ("table", "describe_table", lambda answer: shape.table_findings(region, answer["Table"])),
+        ("table", "describe_table", lambda answer: shape.table_findings(region, answer["Table"], single=single)),
         ("time to live", "describe_time_to_live", lambda answer: [shape.ttl_finding(region, answer)]),
         ("point-in-time recovery", "describe_continuous_backups", lambda a: [shape.backups_finding(region, a)]),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ NEVER_WRITTEN = refusal("ConditionalCheckFailedException")
 
 
 def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
-    """A table that is as it should be, apart from some answers."""
+    """A table that is as it should be, apart from some answers; an iterator gives another one each time."""
     answers = GOOD | changed
 
     def answer(operation: str, asked: Any) -> tuple[int, Any]:
@@ -50,6 +51,8 @@ def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
             assert asked["ConditionExpression"] == "attribute_exists(pk) AND attribute_not_exists(pk)"
             return NEVER_WRITTEN
         given = answers[operation]
+        if isinstance(given, Iterator):
+            given = next(given)
         return given if isinstance(given, tuple) else (200, given)
 
     return aws(answer, ENVIRON | (environ or {}))
@@ -201,3 +204,68 @@ def test_init_refuses_a_table_of_another_shape(engine: Engine, table_names: Iter
     assert said.code == 1
     assert "not of the library's shape" in said.err
     assert "Nothing was changed" in said.err
+
+
+OFF = {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED"}}
+NOT_YET = refusal("ContinuousBackupsUnavailableException", "Backups are being enabled")
+
+
+def test_init_turns_recovery_on_as_soon_as_dynamodb_lets_it() -> None:
+    pauses: list[float] = []
+    made = world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=iter([NOT_YET, NOT_YET, (200, {})]))
+    said = ctl(replace(made, pause=pauses.append), "init")
+    assert (said.code, said.out.splitlines()[0]) == (0, f"{A}: point-in-time recovery is on")
+    assert len(pauses) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"), [(NOT_YET, "Backups are being enabled"), (refusal("AccessDeniedException"), "may do")]
+)
+def test_init_without_recovery_is_not_ready(answer: Any, says: str) -> None:
+    said = ctl(world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=answer), "init")
+    assert said.code == 3
+    assert "ready" not in said.out
+    assert f"{A}: point-in-time recovery is not on" in said.err
+    assert says in said.err
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"DescribeTimeToLive": {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}}, "time to live: enabled"),
+        ({"DescribeTable": {"Table": TABLE | {"MultiRegionConsistency": "STRONG"}}}, "strong"),
+    ],
+)
+def test_init_refuses_what_doctor_fails(changed: dict[str, Any], says: str) -> None:
+    said = ctl(world(**changed), "init")
+    assert (said.code, said.out) == (1, "")
+    assert says in said.err
+    assert "Nothing was changed" in said.err
+
+
+def test_init_waits_for_a_replica_that_somebody_else_began() -> None:
+    def seen(status: str) -> dict[str, Any]:
+        return {"Table": TABLE | {"Replicas": [{"RegionName": B, "ReplicaStatus": status}]}}
+
+    pauses: list[float] = []
+    states = chain([seen("CREATING")] * 4, repeat(seen("ACTIVE")))
+    made = world({"LEDGER_REGIONS": f"{A},{B}"}, DescribeTable=states)
+    said = ctl(replace(made, pause=pauses.append), "init")
+    assert (said.code, len(pauses) > 0) == (0, True)
+
+
+@pytest.mark.parametrize("regions", [(A,), (A, B)])
+def test_init_turns_a_missing_stream_on(engine: Engine, table_names: Iterator[str], regions: tuple[str, ...]) -> None:
+    made = on(engine, next(table_names), *regions)
+    name = made.environ["LEDGER_TABLE"]
+    keys = {"KeySchema": TABLE["KeySchema"], "AttributeDefinitions": TABLE["AttributeDefinitions"]}
+    engine.client(A).create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **keys)
+    (said,) = ctl(made, "init", "--json").documents
+    assert said["steps"][0] == f"{A}: turned the stream on"
+    assert ctl(made, "doctor").out.splitlines()[-1].endswith("0 to know, 0 to mend")
+    assert ctl(made, "init").out.endswith("nothing to do\n")
+
+
+def test_a_table_in_one_region_without_a_stream_is_to_know() -> None:
+    code, found = findings(world(DescribeTable={"Table": TABLE | {"StreamSpecification": {"StreamEnabled": False}}}))
+    assert (code, found) == (0, {f"{A} stream": "warn"})
