@@ -1,8 +1,8 @@
 """`import`: a file of changes into the table.
 
 Rules: a row names its change (key and time, or a token), so an import that was cut off is simply run again and counts
-nothing twice; a bad row goes to a file with the reason, once its batch is done, and stops nobody; what the table refuses
-stops the import after the rows it took; memory is that of one batch.
+nothing twice; a bad row goes to a file with the reason, once its batch is done, and stops nobody; what the table
+refuses stops the import after the rows it took; memory is that of one batch.
 """
 
 from __future__ import annotations

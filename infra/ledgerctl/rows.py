@@ -119,8 +119,9 @@ class BadRows:
     def add(self, row: Row, why: str) -> None:
         self.count += 1
         if self._file is None:
-            mode = "a" if self.kept else "w"
-            self._file = self.path.open(mode, encoding="utf-8", errors="surrogateescape", newline="")
+            if not self.kept:
+                self.path.unlink(missing_ok=True)
+            self._file = self.path.open("a", encoding="utf-8", errors="surrogateescape", newline="")
             if self._names is not None and not self.kept:
                 csv.writer(self._file).writerow([LINE, REASON, *self._names])
         if self._names is not None:
