@@ -1,8 +1,8 @@
 """`init`: makes the table as the library needs it, in every Region of the settings.
 
 Rules: it only ever makes and turns on, and deletes nothing; each step is left out where it is done already, so a run
-that was cut off is run again; a table of another shape is refused and not touched; it ends well only where `doctor` would
-find nothing that fails, and with backups on.
+that was cut off is run again; a table of another shape is refused and not touched; it ends well only where `doctor`
+would find nothing that fails, and with backups on.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
@@ -14,7 +15,7 @@ from infra.ledgerctl import shape
 from infra.ledgerctl.call import World
 from ledger import Settings
 from ledger.values import Lane
-from tests.infra.ledgerctl.support import ENVIRON, NOW_MS, A, B, aws, ctl, refusal, signed_in
+from tests.infra.ledgerctl.support import ENVIRON, NOW_MS, A, Answer, B, aws, ctl, refusal, signed_in
 
 TABLE: dict[str, Any] = {
     "TableName": "counters",
@@ -42,7 +43,7 @@ GOOD: dict[str, Any] = {
 NEVER_WRITTEN = refusal("ConditionalCheckFailedException")
 
 
-def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
+def answering(**changed: Any) -> Answer:
     """A table that is as it should be, apart from some answers; an iterator gives another one each time."""
     answers = GOOD | changed
 
@@ -55,7 +56,11 @@ def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
             given = next(given)
         return given if isinstance(given, tuple) else (200, given)
 
-    return aws(answer, ENVIRON | (environ or {}))
+    return answer
+
+
+def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
+    return aws(answering(**changed), ENVIRON | (environ or {}))
 
 
 def findings(made: World) -> tuple[int, dict[str, str]]:
@@ -69,7 +74,7 @@ def findings(made: World) -> tuple[int, dict[str, str]]:
 
 def test_a_table_as_it_should_be_has_no_findings() -> None:
     assert findings(world()) == (0, {})
-    assert ctl(world(), "doctor").out.splitlines()[-1] == "24 fine, 0 to know, 0 to mend"
+    assert ctl(world(), "doctor").out.splitlines()[-1] == "26 fine, 0 to know, 0 to mend"
 
 
 @pytest.mark.parametrize(
@@ -147,10 +152,54 @@ def test_a_narrow_role_is_told_what_it_may_not_do() -> None:
         {
             f"{A} table": "warn",
             "regions and shards against lanes": "warn",
-            f"may compact {A}": "warn",
+            f"may clean {A}": "warn",
+            f"may rebuild {A}": "warn",
             "may list, compact all": "warn",
         },
     )
+
+
+def narrow(refused: Callable[[str, str], bool]) -> Answer:
+    """A role that is refused an operation on a partition key."""
+
+    def answer(operation: str, asked: Any) -> tuple[int, Any]:
+        if any(refused(operation, prefix) for prefix in ("delta#", "fold#") if prefix in json.dumps(asked)):
+            return refusal("AccessDeniedException")
+        return answering(DescribeTable={"Table": TWO})(operation, asked)
+
+    return answer
+
+
+TWO = TABLE | {"Replicas": [{"RegionName": region, "ReplicaStatus": "ACTIVE"} for region in (A, B)]}
+
+
+def test_every_region_is_asked_what_this_role_may_read_there() -> None:
+    in_b = narrow(lambda operation, prefix: operation == "GetItem")
+    made = aws(answering(DescribeTable={"Table": TWO}), ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"}, in_b)
+    assert findings(made) == (0, {f"may read histories in {B}": "warn", f"may clean {A}, asking {B}": "warn"})
+    blind = narrow(lambda operation, prefix: operation in ("Query", "BatchGetItem"))
+    made = aws(answering(DescribeTable={"Table": TWO}), ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"}, blind)
+    assert findings(made) == (0, {f"may read in {B}": "warn", f"may read histories in {B}": "warn"})
+
+
+@pytest.mark.parametrize(
+    ("operation", "prefix", "what"),
+    [
+        ("Query", "fold#", f"may read histories in {A}"),
+        ("Query", "delta#", f"may read in {A}"),
+        ("BatchWriteItem", "fold#", f"may rebuild {A}"),
+        ("BatchWriteItem", "delta#", f"may clean {A}"),
+        ("PutItem", "fold#", f"may compact {A}"),
+        ("PutItem", "delta#", "may add"),
+    ],
+)
+def test_a_permission_is_tried_on_the_keys_that_it_is_needed_for(operation: str, prefix: str, what: str) -> None:
+    made = aws(narrow(lambda *asked: asked == (operation, prefix)), ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"})
+    assert findings(made)[1].get(what) == "warn"
+
+
+def test_a_permission_that_cannot_be_tried_is_said_not_to_be() -> None:
+    assert "PartiQLInsert, which add_many does without, is not tried" in ctl(world(), "doctor").out
 
 
 def test_a_region_without_the_table_fails() -> None:
