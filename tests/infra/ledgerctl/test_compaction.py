@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from ledger import items
 from ledger.errors import Throttled
 from ledger.memory import MemoryTable
-from ledger.requests import Get, Item, Key, Put, Request
+from ledger.requests import DeleteMany, Get, Item, Key, Put, Request
 from ledger.values import Delta, Lane
 from tests.infra.ledgerctl.support import A, B, Tables
 
@@ -168,3 +169,55 @@ def test_rebuild_says_what_damage_stands_there(tables: Tables) -> None:
     tables.table.answer(Put({**held(tables)[CHECKPOINT], "count": {"N": "x"}}))
     assert "damaged: count is missing or not a whole number" in tables.ctl("rebuild", "c", "--dry-run").out
     assert "no segments" in tables.ctl("rebuild", "cold", "--yes").out
+
+
+def without_segments(tables: Tables, lane: Lane) -> None:
+    """What half of a commit leaves, or a hand."""
+    assert isinstance(tables.table, MemoryTable)
+    for key in [key for key in held(tables) if key.pk == items.fold_pk(lane) and key.sk.startswith("segment#")]:
+        tables.table.answer(DeleteMany((key,)))
+
+
+def test_a_dry_run_says_that_a_checkpoint_without_segments_is_deleted(tables: Tables) -> None:
+    without_segments(tables, LANE)
+    tables.table.answer(DeleteMany((items.note_key(LANE),)))
+    landing = tables.ctl("rebuild", "c", "--dry-run")
+    assert (landing.code, "may still be landing" in landing.err) == (3, True)
+    tables.clock.now_ms += 600_000
+    before = dict(held(tables))
+    dry = tables.ctl("rebuild", "c", "--dry-run")
+    assert (dry.code, held(tables)) == (0, before)
+    assert "it has no segments: this checkpoint is deleted" in dry.out
+    (said,) = tables.ctl("rebuild", "c", "--dry-run", "--json").documents
+    assert said["lanes"][0]["would"] == "delete"
+    done = tables.ctl("rebuild", "c", "--yes")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "rebuilt eu-west-1#0#c: no checkpoint")
+    assert CHECKPOINT not in held(tables)
+
+
+def test_a_dry_run_fails_where_a_rebuild_does(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "version": {"N": "7"}}))
+    without_segments(tables, LANE)
+    tables.clock.now_ms += 600_000
+    for options in (("--dry-run",), ("--yes",)):
+        said = tables.ctl("rebuild", "c", *options)
+        assert (said.code, "no segment to rebuild it from" in said.err) == (1, True)
+
+
+def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
+    tables.environ |= {"LEDGER_SHARDS": '{"": 2}', "LEDGER_FOLD_MIN": "1"}
+    for _ in range(30):
+        tables.ledger.add("d", 1)
+    tables.clock.now_ms += 60_000
+    tables.ctl("compact", "d")
+    without_segments(tables, Lane(A, 1, "d"))
+    totals = items.checkpoint_of(Lane(A, 0, "d"), held(tables)[items.checkpoint_key(Lane(A, 0, "d"))])
+    said = tables.ctl("rebuild", "d", "--yes")
+    assert (said.code, "may still be landing" in said.err) == (3, True)
+    assert f"rebuilt eu-west-1#0#d: total {totals.total}" in said.out
+    said = tables.ctl("rebuild", "d", "--yes", "--json")
+    assert (said.code, json.loads(said.err)["error"]) == (3, "GaveUp")
+    first, second = said.documents[0]["lanes"]
+    assert (first["total"], "may still be landing" in second["error"]) == (totals.total, True)
+    dry = tables.ctl("rebuild", "d", "--dry-run")
+    assert (dry.code, "eu-west-1#1#d" in dry.out) == (3, True)
