@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.ledgerctl.imports import BATCH
+from infra.ledgerctl.strays import entry_of, with_strays
 from ledger import tokens
 from ledger.errors import LedgerError, OutcomeUnknown
 from ledger.memory import MemoryTable
 from ledger.requests import PutMany, Request
+from ledger.values import Delta, Lane
 from tests.infra.ledgerctl.support import NOW_MS, A, B, Tables
 from tests.strategies import changes, counters, effort, keys
 
@@ -324,6 +326,31 @@ def test_whatever_the_file_holds_every_row_is_recorded_or_told(
         assert document["rows"] == document["bad"] + document["recorded"]
 
     swallow()
+
+
+def test_an_export_holds_strays_too_and_each_change_once(tmp_path: Path) -> None:
+    source, target, path = Tables(), Tables(), tmp_path / "all.jsonl"
+    source.environ["LEDGER_FOLD_MIN"] = "1"
+    for _ in range(3):
+        source.ledger.add("c", 1)
+    source.clock.now_ms += 60_000
+    assert source.ctl("compact").code == 0  # the folded deltas are still there as items
+    stray = source.ledger.add("c", 100, idempotency_key="late", at=AT).delta
+    source.ledger.add("c", 10)
+    said = source.ctl("export", "--out", str(path))
+    assert (said.code, said.err.splitlines()[-1].startswith("5 changes of 1 counter")) == (0, True)
+    assert "strays among them, which no read counts yet: 1" in said.err
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted(row["change"] for row in rows) == [1, 1, 1, 10, 100]
+    assert rows[0]["token"] == stray.token
+    assert target.ctl("import", str(path)).out.startswith("5 recorded")
+    assert values(target) == {"c": 113}
+
+
+def test_a_stray_that_is_settled_while_it_is_exported_is_there_once() -> None:
+    deltas = [Delta(Lane(A, 0, "c"), tokens.make(n, bytes(10)), n) for n in (1, 2, 3)]
+    first, second, third = (entry_of(delta) for delta in deltas)
+    assert list(with_strays(iter([first, second]), deltas[1:])) == [first, second, third]
 
 
 def test_an_export_refuses_to_replace_a_file(tables: Tables, tmp_path: Path) -> None:
