@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pty
 import re
@@ -14,9 +15,9 @@ import pytest
 
 from infra.ledgerctl.app import app
 from infra.ledgerctl.show import age, sparkline
-from ledger.errors import OutcomeUnknown
+from ledger.errors import OutcomeUnknown, Throttled
 from ledger.memory import MemoryTable
-from ledger.requests import Put, Request
+from ledger.requests import GetMany, Put, Request
 from tests.infra.ledgerctl.support import ENVIRON, A, B, Tables, aws, ctl, refusal
 
 KEYED = ("--key", "536365/1", "--at", "2010-12-01T08:26:00Z")
@@ -176,6 +177,34 @@ def test_watch_prints_a_line_a_read_where_there_is_no_terminal(tables: Tables) -
     tables.ctl("add", "c", "5")
     said = tables.ctl("watch", "c", "--count", "2")
     assert said.out == "2027-01-15 08:00:00Z  c  5\n2027-01-15 08:00:00Z  c  5  +0\n"
+
+
+class Stumbling(MemoryTable):
+    """Throttles the second read."""
+
+    reads = 0
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, GetMany):
+            self.reads += 1
+            if self.reads == 2:
+                raise Throttled("Slower.")
+        return super().answer(request)
+
+
+def test_watch_goes_on_after_a_failure_that_passes_and_says_so() -> None:
+    said = Tables(Stumbling()).ctl("watch", "c", "--count", "3")
+    assert (said.code, len(said.out.splitlines())) == (0, 2)
+    assert said.err == "Slower. Reading again.\n"
+    said = Tables(Stumbling()).ctl("watch", "c", "--count", "3", "--json")
+    assert (said.code, len(said.documents)) == (0, 2)
+    assert json.loads(said.err)["error"] == "Throttled"
+
+
+def test_watch_ends_where_it_never_saw_anything() -> None:
+    table = Stumbling()
+    table.reads = 1
+    assert Tables(table).ctl("watch", "c").code == 3
 
 
 def in_a_terminal(tables: Tables, *arguments: str) -> str:

@@ -122,6 +122,25 @@ def test_a_conflict_beside_a_throttled_counter_is_about_the_data() -> None:
     assert (both.code, "Slower." in both.err, "listed with another change" in both.err) == (1, True, True)
 
 
+def test_lag_shows_the_other_lanes_and_says_which_is_missing() -> None:
+    table = Throttling()
+    tables = Tables(table)
+    for name in ("c", "other"):
+        tables.ledger.add(name, 1)
+    table.throttled = Lane(A, 0, "other")
+    said = tables.ctl("lag")
+    assert (said.code, "eu-west-1#0#c " in said.out, "lanes that wait for the compactor: 0 of 1" in said.out) == (
+        3,
+        True,
+        True,
+    )
+    assert "eu-west-1#0#other was not seen: Slower." in said.err
+    said = tables.ctl("lag", "--json")
+    assert (said.code, said.err) == (3, "")
+    assert said.documents[1] == {"lane": "eu-west-1#0#other", "error": "Slower."}
+    assert tables.ctl("lag", "other").code == 3
+
+
 def test_verify_counts_strays_and_finds_no_difference(tables: Tables) -> None:
     said = tables.ctl("verify")
     assert (said.code, said.out) == (0, "counters that add up: 2 of 2; strays that wait for the next settle: 1\n")
