@@ -117,6 +117,8 @@ def _permissions(call: Call) -> list[Finding]:
     for region, (does, action, operation, arguments) in tries:
         answer = call.ask(region, operation, **arguments)
         what = f"may {does}"
+        if isinstance(answer, TableMissing) and region != home:
+            continue  # that it is missing there is told already
         if isinstance(answer, NotAllowed):
             findings.append(Finding("warn", what, f"no: {action} is refused", ROLES))
         elif isinstance(answer, LedgerError):

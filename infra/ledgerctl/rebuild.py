@@ -135,8 +135,8 @@ def _ask(call: Call) -> None:
 
 def _rebuilt(call: Call, lane: Lane, lanes: list[dict[str, object]]) -> LedgerError | None:
     """Rebuilds a lane, tells of it, and adds what became of it to `lanes`."""
-    before: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
     try:
+        before: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
         checkpoint = call.run(rebuilding(lane))
     except LedgerError as error:
         lanes.append({"lane": str(lane), "error": str(error)})

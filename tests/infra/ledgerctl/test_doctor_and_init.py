@@ -198,6 +198,14 @@ def test_a_permission_is_tried_on_the_keys_that_it_is_needed_for(operation: str,
     assert findings(made)[1].get(what) == "warn"
 
 
+def test_a_region_that_lacks_the_table_is_told_once() -> None:
+    def nothing(operation: str, asked: Any) -> tuple[int, Any]:
+        return refusal("ResourceNotFoundException")
+
+    made = aws(answering(DescribeTable={"Table": TWO}), ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"}, nothing)
+    assert findings(made) == (1, {f"{B} table": "fail"})
+
+
 def test_a_permission_that_cannot_be_tried_is_said_not_to_be() -> None:
     assert "PartiQLInsert, which add_many does without, is not tried" in ctl(world(), "doctor").out
 
