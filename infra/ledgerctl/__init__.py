@@ -5,7 +5,7 @@ call         one call: options, table, printing   failures     a failure as sent
 show         numbers, tables, progress bars
 changes      add                                  values       get, watch
 counters     list, top                            scan         which lanes there are
-history      history, export                      imports      import, with rows, templates, recipe
+history      history; export, with strays         imports      import, with rows, templates, recipe
 lag          lag                                  compaction   compact, verify; rebuild
 cost         cost, with bill                      doctor       doctor, with shape
 tables       init

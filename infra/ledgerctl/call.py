@@ -87,6 +87,18 @@ class Call:
             raise Wrong("NoTable", "No table is named.", "Give --table NAME, or set LEDGER_TABLE.")
         return Settings.from_env(self.world.environ, **given)
 
+    def pinned(self) -> list[str]:
+        """The options that ask this very table and Region, whatever the environment of the next command."""
+        settings, profile = self.settings, self._options["profile"] or self.world.environ.get("AWS_PROFILE")
+        said = {
+            "--table": settings.table,
+            "--region": settings.region,
+            "--regions": ",".join(settings.regions),
+            "--endpoint-url": settings.endpoint_url,
+            "--profile": profile,
+        }
+        return [word for option, value in said.items() if value for word in (option, value)]
+
     @functools.cached_property
     def tables(self) -> Mapping[str, Table]:
         """The table as each Region of the settings sees it."""
@@ -162,10 +174,11 @@ class Call:
         try:
             yield
         except Wrong as wrong:
-            self._tell(wrong.kind, wrong.message, wrong.remedy)
+            self.tell(wrong)
             raise typer.Exit(wrong.code) from None
         except KeyboardInterrupt:
-            self._tell("Interrupted", "Interrupted.", "Every command may be run again: nothing counts twice.")
+            remedy = "Run it again: nothing counts twice; but repeat an `add` without --key only as it tells you to."
+            self.tell(Wrong("Interrupted", "Interrupted.", remedy))
             raise typer.Exit(INTERRUPTED) from None
         except SILENT:
             raise
@@ -173,7 +186,7 @@ class Call:
             known = told(failure, self.where)
             if known.kind == UNEXPECTED and self.world.environ.get(TRACE):
                 raise
-            self._tell(known.kind, known.message, known.remedy)
+            self.tell(known)
             raise typer.Exit(known.code) from None
 
     def where(self) -> str:
@@ -185,10 +198,12 @@ class Call:
         at = f" at {settings.endpoint_url}" if settings.endpoint_url else ""
         return f"{settings.table} in {' or '.join(settings.regions)}{at}"
 
-    def _tell(self, kind: str, message: str, remedy: str) -> None:
+    def tell(self, wrong: Wrong) -> None:
+        """A failure, to standard error."""
         if self.json:
-            typer.echo(json.dumps({"error": kind, "message": message, "remedy": remedy}), err=True)
+            fields = {"error": wrong.kind, "message": wrong.message, "remedy": wrong.remedy}
+            typer.echo(json.dumps(fields), err=True)
             return
-        self.err.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
-        if remedy:
-            self.err.print(remedy, soft_wrap=True)
+        self.err.print(Text.assemble(("error: ", "bold red"), wrong.message), soft_wrap=True)
+        if wrong.remedy:
+            self.err.print(wrong.remedy, soft_wrap=True)

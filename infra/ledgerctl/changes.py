@@ -1,7 +1,8 @@
 """`add`: one change, and what is needed to send it again.
 
 Rules: a change that was given no key gets one here, before anything is sent, so that whatever happens the same change
-can be sent again by the command that is printed.
+can be sent again by the command that is printed; that command names the table and all that chooses the lane, so it is
+the same change in any environment; `add` without a key is never to be repeated as it was typed.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import typer
 
 from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
-from infra.ledgerctl.failures import NO_ANSWER, Wrong
-from ledger.errors import OutcomeUnknown, TableError
+from infra.ledgerctl.failures import INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
+from ledger.errors import OutcomeUnknown
 from ledger.message import time_of, time_text
-from ledger.values import to_datetime
+from ledger.values import Delta, to_datetime
 
 KEY_BYTES = 10
 
@@ -43,32 +44,38 @@ def add(
     if key is None or when is None:
         raise Wrong("InvalidKey", "--key and --at go together.", "Give both, or neither: then both are made.")
     delta = call.ledger.prepare(counter, change, idempotency_key=key, at=when, region=home_region)
-    again = f"ledgerctl add {shlex.quote(counter)} {change} --key {shlex.quote(key)} --at {time_text(when)}"
-    if delta.lane.region != call.settings.region or len(call.settings.regions) > 1:
-        again += f" --home-region {delta.lane.region}"
+    again = _again(call, delta, key, when)
     try:
         outcome = call.ledger.apply(delta).outcome
-    except (TableError, KeyboardInterrupt) as failure:
-        if isinstance(failure, OutcomeUnknown | KeyboardInterrupt):
-            why = str(failure.__cause__ or type(failure).__name__).rstrip(".")
-            message = f"Nobody knows whether the change of {change:+,} is in {counter}: there was no answer ({why})."
-            remedy = f"Send the same change again; it counts once:\n{again}"
-            raise Wrong("OutcomeUnknown", message, remedy, NO_ANSWER) from None
-        raise
+        _say(call, delta, outcome, key, when)
+        if made and not call.json:
+            call.say(f"to send the same change again, which counts once:\n{again}")
+    except (OutcomeUnknown, KeyboardInterrupt) as failure:
+        raise _unknown(failure, delta, again, made) from None
+
+
+def _say(call: Call, delta: Delta, outcome: str, key: str, at: datetime) -> None:
+    counter, change = delta.lane.counter, delta.change
     if call.json:
-        call.document(
-            {
-                "outcome": outcome,
-                "counter": counter,
-                "change": change,
-                "key": key,
-                "at": time_text(when),
-                "token": delta.token,
-                "region": delta.lane.region,
-            }
-        )
+        fields = {"outcome": outcome, "counter": counter, "change": change, "key": key, "at": time_text(at)}
+        call.document(fields | {"token": delta.token, "region": delta.lane.region})
         return
     means = "it is in the table" if outcome == "recorded" else "it was there already and counts once"
     call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
-    if made:
-        call.say(f"to send the same change again, which counts once:\n{again}")
+
+
+def _again(call: Call, delta: Delta, key: str, at: datetime) -> str:
+    """The command that sends the same change again, from any shell."""
+    shards = call.world.environ.get("LEDGER_SHARDS")
+    words = ["ledgerctl", "add", delta.lane.counter, str(delta.change), "--key", key, "--at", time_text(at)]
+    words += ["--home-region", delta.lane.region, *call.pinned()]
+    return (f"LEDGER_SHARDS={shlex.quote(shards)} " if shards else "") + shlex.join(words)
+
+
+def _unknown(failure: BaseException, delta: Delta, again: str, made: bool) -> Wrong:
+    why = str(failure.__cause__ or type(failure).__name__).rstrip(".")
+    change, counter = delta.change, delta.lane.counter
+    message = f"Nobody knows whether the change of {change:+,} is in {counter}: there was no answer ({why})."
+    how = "only by this command, for the one you typed makes another change" if made else "it counts once"
+    known = INTERRUPTED if isinstance(failure, KeyboardInterrupt) else NO_ANSWER
+    return Wrong("OutcomeUnknown", message, f"Send the same change again, {how}:\n{again}", UNKNOWN if made else known)

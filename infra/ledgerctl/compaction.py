@@ -22,9 +22,9 @@ from infra.ledgerctl.failures import DATA, NO_ANSWER
 from infra.ledgerctl.scan import counters_of, lanes
 from ledger.errors import GaveUp, LedgerError, TableError
 
+Name = TypeVar("Name")
 Done = TypeVar("Done")
 Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all: found by a scan.")]
-REBUILD = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
 
 
 @command("compact")
@@ -36,7 +36,7 @@ def compact(call: Call, counters: Counters = None) -> None:
         with show.bar(call.err, "scanning", None, count=False):
             needy = call.run(lanes_in_need(region, fold_min=call.settings.fold_min))
         names = sorted({lane.counter for lane in needy})
-    outcomes = _each(call, "compacting", names, call.compactor.compact)
+    outcomes = each_of(call, "compacting", names, call.compactor.compact)
     report = Report.total(outcome for _, outcome in outcomes if isinstance(outcome, Report))
     problems = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, LedgerError)]
     told = {name: getattr(report, name) for name in ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")}
@@ -61,7 +61,7 @@ def compact(call: Call, counters: Counters = None) -> None:
     for token in report.conflicts:
         call.note(f"the delta {token} is listed with another change; kept", "red")
     if problems or report.conflicts:
-        raise typer.Exit(_code([error for _, error in problems]))
+        raise typer.Exit(DATA if report.conflicts else exit_code_of([error for _, error in problems]))
 
 
 @command("verify")
@@ -71,7 +71,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "") -> None:
     Exit code 1 when something differs. Writes nothing.
     """
     names = list(dict.fromkeys(counters)) if counters else counters_of(lanes(call, prefix))
-    outcomes = _each(call, "recounting", names, call.compactor.verify)
+    outcomes = each_of(call, "recounting", names, call.compactor.verify)
     different = 0
     failed: list[LedgerError] = []
     for name, outcome in outcomes:
@@ -95,16 +95,16 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "") -> None:
     if different:
         call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")
     if different or failed:
-        raise typer.Exit(DATA if different else _code(failed))
+        raise typer.Exit(DATA if different else exit_code_of(failed))
 
 
-def _each(
-    call: Call, what: str, names: Sequence[str], work: Callable[[str], Done]
-) -> list[tuple[str, Done | LedgerError]]:
-    """The outcome or the error of each counter, in order, some at a time. What would fail for all of them is raised."""
+def each_of(
+    call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
+) -> list[tuple[Name, Done | LedgerError]]:
+    """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
     with show.bar(call.err, what, len(names)) as bar, ThreadPoolExecutor(WORKERS) as workers:
 
-        def one(name: str) -> tuple[str, Done | LedgerError]:
+        def one(name: Name) -> tuple[Name, Done | LedgerError]:
             try:
                 return name, work(name)
             except LedgerError as error:
@@ -119,7 +119,7 @@ def _each(
     return outcomes
 
 
-def _code(failed: Sequence[LedgerError]) -> int:
+def exit_code_of(failed: Sequence[LedgerError]) -> int:
     return NO_ANSWER if failed and all(isinstance(error, TableError | GaveUp) for error in failed) else DATA
 
 

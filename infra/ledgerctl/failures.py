@@ -1,8 +1,8 @@
 """What went wrong, in a sentence, with a remedy and an exit code.
 
 Rules: whatever a user, a role, a network or a table can cause has a sentence here; the codes are public
-(docs/ledgerctl.md): 1 is about the data, 2 about what was typed, 3 about AWS and worth another try; anything else is a
-mistake of ours and says so.
+(docs/ledgerctl.md): 1 is about the data, 2 about what was typed, 3 about AWS and worth another try, 4 the one case in
+which the same command again may count twice; anything else is a mistake of ours, says so, and has its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from infra.ledgerctl.templates import BadTemplate
 from ledger import errors
 from ledger.failures import code_of, error_of
 
-FINE, DATA, USAGE, NO_ANSWER, INTERRUPTED = 0, 1, 2, 3, 130
+FINE, DATA, USAGE, NO_ANSWER, UNKNOWN, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
 """What Typer ends a program with by itself."""
 
@@ -82,7 +82,7 @@ def told(failure: Exception, where: Callable[[], str]) -> Wrong:
         case errors.LedgerError():  # throttled, in conflict, too slow, not yet replicated
             return Wrong(kind, str(failure), "Run it again.", NO_ANSWER)
     message = f"ledgerctl met something that it does not know: {kind}: {failure}"
-    return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", NO_ANSWER)
+    return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", OURS)
 
 
 def _sentence(failure: errors.LedgerError) -> str:

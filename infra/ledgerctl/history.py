@@ -23,6 +23,7 @@ from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import USAGE, Wrong
 from infra.ledgerctl.scan import counters_of, lanes
+from infra.ledgerctl.strays import strays, with_strays
 from infra.ledgerctl.values import Counter
 from ledger.message import time_text
 from reader import Entry
@@ -85,19 +86,25 @@ def export(
 ) -> None:
     """Write all changes as a file that `import` takes back.
 
-    Each has its token, so none counts twice. A stray is there after the next settle: compact first.
+    Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not seen.
     """
     names = list(dict.fromkeys(counters)) if counters else counters_of(lanes(call, prefix))
+    late = 0
     with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as bar:
 
         def every() -> Iterator[tuple[str, Entry]]:
+            nonlocal late
             for name in names:
-                for entry in call.reader.history(name):
+                found = [delta for lane in call.settings.lanes_of(name) for delta in call.run(strays(lane))]
+                late += len(found)
+                for entry in with_strays(call.reader.history(name), found):
                     yield name, entry
                 bar.advance()
 
         count = write(file, "csv" if format_ is FileFormat.csv else "jsonl", every())
     what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')}"
+    if late:
+        call.note(f"strays among them, which no read counts yet: {late:,}", None)
     call.note(f"{what} to {out or 'standard output'}; {show.cost(call.consumed.take())}", None)
 
 

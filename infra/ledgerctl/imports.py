@@ -1,8 +1,8 @@
 """`import`: a file of changes into the table.
 
 Rules: a row names its change (key and time, or a token), so an import that was cut off is simply run again and counts
-nothing twice; a bad row goes to a file with the reason and stops nobody; what the table refuses stops the import after
-the rows it took; memory is that of one batch.
+nothing twice; a bad row goes to a file with the reason, once its batch is done, and stops nobody; what the table
+refuses stops the import after the rows it took; memory is that of one batch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BATCH = 500
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the rows so far. `line`: all rows before it are done."""
+    """What became of the rows so far; each is fine or bad. `line`: all rows before it are done."""
 
     fine: int = 0
     recorded: int = 0
@@ -72,7 +72,7 @@ def import_(
         source = _standard_input() if file == "-" else stack.enter_context(opened(path))
         rows = Rows(source, kind)
         recipe = recipe_of(rows, columns, key is None, home_region)
-        bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names)
+        bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names, go_on=from_line > 1)
         stack.callback(bad.close)
         size = None if file == "-" else path.stat().st_size
         bar = stack.enter_context(show.bar(call.err, "importing", size, count=False))
@@ -83,19 +83,19 @@ def import_(
                 if size is not None:
                     bar.at(source.buffer.tell())
         except (LedgerError, KeyboardInterrupt) as failure:
-            raise _cut_off(call, failure, tally, file) from None
+            raise _cut_off(call, failure, tally, file, bad) from None
     _tell(call, tally, bad, dry_run)
 
 
 def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tally, dry_run: bool) -> None:
     """One batch. Raises the error of the first row that failed for a reason that is not its own."""
     found: list[tuple[Row, Delta]] = []
+    refused: list[tuple[Row, str]] = []
     for row in taken:
         try:
             found.append((row, recipe.delta(call.ledger, row)))
         except BadRow as error:
-            bad.add(row, str(error))
-    tally.fine += len(found)
+            refused.append((row, str(error)))
     outcomes = [] if dry_run else call.run(add_many([delta for _, delta in found]))
     failed: LedgerError | None = None
     for (row, _), outcome in zip(found, outcomes, strict=False):
@@ -105,12 +105,14 @@ def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tall
             case Receipt():
                 tally.replayed += 1
             case TokenConflict():
-                bad.add(row, str(outcome))
+                refused.append((row, str(outcome)))
             case _:
                 failed = failed or outcome
-    tally.bad = bad.count
     if failed is not None:
         raise failed
+    for row, why in sorted(refused, key=lambda each: each[0].line):
+        bad.add(row, why)
+    tally.fine, tally.bad = tally.fine + len(taken) - len(refused), bad.count
 
 
 def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
@@ -121,7 +123,7 @@ def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
 def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
     if call.json:
         counts = {"recorded": tally.recorded, "replayed": tally.replayed, "bad": tally.bad}
-        bad_file = str(bad.path) if tally.bad else None
+        bad_file = str(bad.path) if bad.count or bad.kept else None
         consumed = show.cost_fields(call.consumed.take())
         call.document({**counts, "rows": tally.fine + tally.bad, "bad_file": bad_file, "dry_run": dry_run, **consumed})
     elif dry_run:
@@ -132,18 +134,24 @@ def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
     if tally.bad:
         call.note(f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file.", "yellow")
         raise typer.Exit(DATA)
+    if bad.kept:
+        call.note(f"There are bad rows of an earlier run: {bad.path}.", "yellow")
+    elif bad.old:
+        call.note(f"{bad.path} is of an earlier run; in this one no row was bad.", "yellow")
 
 
 def _counts(tally: Tally) -> str:
     return f"{tally.recorded:,} recorded, {tally.replayed:,} replayed (they were there already), {tally.bad:,} bad"
 
 
-def _cut_off(call: Call, failure: BaseException, tally: Tally, file: str) -> Wrong:
+def _cut_off(call: Call, failure: BaseException, tally: Tally, file: str, bad: BadRows) -> Wrong:
     """Where it stopped, why, and how it goes on."""
     went_on = f"{_counts(tally)}; every row before line {tally.line:,} is done."
     remedy = "Run it again: nothing counts twice."
     if file != "-" and tally.line > 1:
         remedy = f"{remedy} --from-line {tally.line} spares the rows that are done."
+    if bad.count or bad.kept:
+        remedy = f"{remedy}\nBad rows so far: {bad.path}"
     if isinstance(failure, Exception):
         wrong = told(failure, call.where)
         return Wrong(

@@ -1,12 +1,12 @@
 """`lag`: how far the compactor is behind, lane by lane, the worst first.
 
 Rules: a lane is looked at in its home Region; nothing is written; strays come first, because they are not in the value
-yet; then tails that are long enough to fold, the longest first; a short tail of a cold counter is no lag.
+yet; then tails that are long enough to fold, the longest first; a short tail of a cold counter is no lag; a lane that
+cannot be seen hides no other, and is named.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -16,10 +16,11 @@ from compactor.listing import look_up
 from infra.ledgerctl import show
 from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
-from infra.ledgerctl.counters import WORKERS, Prefix
+from infra.ledgerctl.compaction import each_of, exit_code_of
+from infra.ledgerctl.counters import Prefix
 from infra.ledgerctl.scan import lanes
 from ledger import items, tokens
-from ledger.errors import DamagedItem, LaneDamaged
+from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.paging import PAGES_MAX
 from ledger.requests import Get, Item, Page, Program, Query
 from ledger.values import Lane
@@ -104,20 +105,26 @@ def lag_(
         found = [lane for counter in dict.fromkeys(counters) for lane in call.settings.lanes_of(counter)]
     else:
         found = [lane for lane in lanes(call, prefix) if lane.region in regions]
-    with show.bar(call.err, "looking", len(found)) as bar, ThreadPoolExecutor(WORKERS) as workers:
-
-        def look(lane: Lane) -> LaneLag:
-            seen = call.run(lag(lane), lane.region)
-            bar.advance()
-            return seen
-
-        seen = list(workers.map(look, found))
+    outcomes = each_of(call, "looking", found, lambda lane: call.run(lag(lane), lane.region))
+    seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
+    missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
     fold_min = call.settings.fold_min
     seen.sort(key=lambda each: each.badness(fold_min), reverse=True)
     if call.json:
         for each in seen[:limit]:
             call.document(_fields(each, now_ms, fold_min))
-        return
+        for lane, error in missing:
+            call.document({"lane": str(lane), "error": str(error)})
+    else:
+        _show(call, seen, limit, now_ms)
+    for lane, error in missing:
+        call.note(f"{lane} was not seen: {error}", "red")
+    if missing:
+        raise typer.Exit(exit_code_of([error for _, error in missing]))
+
+
+def _show(call: Call, seen: list[LaneLag], limit: int, now_ms: int) -> None:
+    fold_min = call.settings.fold_min
     rows = [
         (
             str(each.lane),

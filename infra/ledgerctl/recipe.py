@@ -12,7 +12,7 @@ from infra.ledgerctl.rows import Row, Rows
 from infra.ledgerctl.templates import BadRow, Columns, change_of, check_template, filled, number_of
 from ledger import Ledger, tokens
 from ledger.errors import InvalidInput, shown
-from ledger.values import Delta, check_counter
+from ledger.values import Delta, check_counter, to_datetime
 
 DEFAULT = Columns()
 
@@ -43,10 +43,10 @@ class Recipe:
                 )
             counter = check_counter(filled("counter", self.columns.counter, fields))
             token, change = fields["token"], number_of(self.columns, fields)
-            if region not in settings.regions:
-                raise BadRow(f"region={shown(region)} is not one of regions={settings.regions!r}.")
             if not (isinstance(token, str) and tokens.is_token(token)):
                 raise BadRow(f"token={shown(token)} is no token: a ULID of 26 characters.")
+            at = to_datetime(tokens.time_ms(token))
+            ledger.prepare(counter, change, idempotency_key=token, at=at, region=region)  # refuses what add refuses
             return Delta(settings.lane_for(counter, token, region), token, change)
         except InvalidInput as error:
             raise BadRow(error.why) from None

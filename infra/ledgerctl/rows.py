@@ -1,7 +1,8 @@
 """Files of rows, CSV with a header or JSONL, read as a stream; and the file of those that were refused.
 
 Rules: memory does not grow with the file; a row that cannot be read is a row all the same, with its line and the
-reason, and the next one is read; bytes that are no UTF-8 survive into the file of bad rows.
+reason, and the next one is read; bytes that are no UTF-8 survive into the file of bad rows, and so does every line that
+no row could be made of.
 """
 
 from __future__ import annotations
@@ -40,12 +41,13 @@ class Rows:
     def __init__(self, text: TextIO, format_: str) -> None:
         self.names: list[str] | None = None
         if format_ == "csv":
-            reader = csv.reader(text)
+            lines = _Lines(text)
+            reader = csv.reader(lines)
             with suppress(csv.Error):
                 self.names = next(reader, None)
             if not self.names:
                 raise BadTemplate("The file has no header: the first line of a CSV names its columns.")
-            self._rows = _csv_rows(reader, self.names)
+            self._rows = _csv_rows(reader, lines, self.names)
         else:
             self._rows = _json_rows(text)
 
@@ -53,15 +55,32 @@ class Rows:
         return self._rows
 
 
-def _csv_rows(reader: Any, names: list[str]) -> Iterator[Row]:
+class _Lines:
+    """The lines of a text; `taken` are those since it was emptied."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._text = iter(text)
+        self.taken: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self.taken.append(next(self._text))
+        return self.taken[-1]
+
+
+def _csv_rows(reader: Any, lines: _Lines, names: list[str]) -> Iterator[Row]:
     while True:
+        lines.taken.clear()
         line = reader.line_num + 1
         try:
             values = next(reader)
         except StopIteration:
             return
-        except csv.Error as error:
-            yield Row(line, {}, (), f"The row is no CSV: {error}. Is there a quote that is never closed?")
+        except csv.Error as error:  # a field too long: what it swallowed may be many rows, so each line is told
+            why = f"The row is no CSV: {error}. Is there a quote that is never closed?"
+            yield from [Row(line + i, {}, (raw.rstrip("\r\n"),), why) for i, raw in enumerate(lines.taken)]
             continue
         if len(values) == len(names):
             yield Row(line, dict(zip(names, values, strict=True)), values)
@@ -85,18 +104,25 @@ def _json_rows(text: TextIO) -> Iterator[Row]:
 
 
 class BadRows:
-    """The file of refused rows, made with the first of them; it can be put right and imported by itself."""
+    """The file of refused rows, made with the first of them; it can be put right and imported by itself.
 
-    def __init__(self, path: Path, names: Sequence[str] | None) -> None:
+    go_on: the rows are of a later part of the same file, so those of the earlier parts are kept.
+    """
+
+    def __init__(self, path: Path, names: Sequence[str] | None, *, go_on: bool = False) -> None:
         self.path, self.count = path, 0
+        self.old = path.exists()
+        self.kept = self.old and go_on
         self._names = names
         self._file: TextIO | None = None
 
     def add(self, row: Row, why: str) -> None:
         self.count += 1
         if self._file is None:
-            self._file = self.path.open("w", encoding="utf-8", errors="surrogateescape", newline="")
-            if self._names is not None:
+            if not self.kept:
+                self.path.unlink(missing_ok=True)
+            self._file = self.path.open("a", encoding="utf-8", errors="surrogateescape", newline="")
+            if self._names is not None and not self.kept:
                 csv.writer(self._file).writerow([LINE, REASON, *self._names])
         if self._names is not None:
             csv.writer(self._file).writerow([row.line, why, *row.raw])

@@ -16,6 +16,7 @@ from ledger.values import Lane
 Level = Literal["ok", "warn", "fail"]
 KEYS = [("pk", "HASH", "S"), ("sk", "RANGE", "S")]
 IMAGES = "NEW_AND_OLD_IMAGES"
+REPLICAS = "replicas for regions"
 SKEW_WARN_MS = 2_000
 NAMED_MAX = 3
 
@@ -37,8 +38,8 @@ def keys_of(table: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return [(k["AttributeName"], k["KeyType"], types.get(k["AttributeName"], "?")) for k in table.get("KeySchema", [])]
 
 
-def table_findings(region: str, table: Mapping[str, Any]) -> list[Finding]:
-    """One Region's DescribeTable."""
+def table_findings(region: str, table: Mapping[str, Any], *, single: bool = False) -> list[Finding]:
+    """One Region's DescribeTable; `single`: the only Region, where only the service needs a stream."""
     keys = keys_of(table)
     stream = table.get("StreamSpecification", {})
     view = stream.get("StreamViewType", "none") if stream.get("StreamEnabled") else "none"
@@ -58,8 +59,10 @@ def table_findings(region: str, table: Mapping[str, Any]) -> list[Finding]:
             f"{region} stream",
             "new and old images",
             f"{view}",
-            "A global table and the service need it: aws dynamodb update-table --stream-specification "
+            "A global table and the service need it; `ledgerctl init` turns a missing one on, else: aws dynamodb "
+            "update-table --stream-specification "
             f"StreamEnabled=true,StreamViewType={IMAGES}",
+            "warn" if single and view == "none" else "fail",
         ),
         _judged(
             not indexes, f"{region} indexes", "none", ", ".join(indexes), "Each is charged for every write.", "warn"
@@ -106,7 +109,7 @@ def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Findi
     return [
         _judged(
             not lacking,
-            "replicas for regions",
+            REPLICAS,
             " ".join(settings.regions),
             f"no replica in {' '.join(lacking)}",
             "Add it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS) everywhere.",

@@ -1,7 +1,8 @@
 """`init`: makes the table as the library needs it, in every Region of the settings.
 
 Rules: it only ever makes and turns on, and deletes nothing; each step is left out where it is done already, so a run
-that was cut off is run again; a table of another shape is refused and not touched.
+that was cut off is run again; a table of another shape is refused and not touched; it ends well only where `doctor`
+would find nothing that fails, and with backups on.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ import typer
 from infra.ledgerctl import shape
 from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
-from infra.ledgerctl.failures import DATA, NO_ANSWER, Wrong
-from ledger.errors import LedgerError, TableMissing
+from infra.ledgerctl.failures import DATA, NO_ANSWER, Wrong, told
+from ledger.errors import LedgerError, NotAllowed, TableMissing
 
-ACTIVE_POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
+POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
+RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
 PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
+STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}}
 CREATE: dict[str, Any] = {
     "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind, _ in shape.KEYS],
     "AttributeDefinitions": [{"AttributeName": name, "AttributeType": type_} for name, _, type_ in shape.KEYS],
     "BillingMode": "PAY_PER_REQUEST",
-    "StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES},
+    **STREAM,
 }
 
 
@@ -48,24 +51,30 @@ def init(
     elif isinstance(there, LedgerError):
         raise there
     else:
-        _refuse_other_shape(name, home, there["Table"])
+        _refuse(call, home, there["Table"], "Nothing was changed.", new=True)
     table = _active(call, home, ())
+    if _stream_is_missing(table):
+        _do(call, home, "update_table", TableName=name, **STREAM)
+        step(f"{home}: turned the stream on")
+        table = _active(call, home, ())
     for region in call.settings.regions:
-        if region != home and region not in {each["RegionName"] for each in table.get("Replicas", [])}:
+        if region == home:
+            continue
+        if lacking := region not in {each["RegionName"] for each in table.get("Replicas", [])}:
             _do(call, home, "update_table", TableName=name, ReplicaUpdates=[{"Create": {"RegionName": region}}])
-            table = _active(call, home, (region,))  # DynamoDB adds one Region at a time
+        table = _active(call, home, (region,))  # DynamoDB adds one Region at a time
+        if lacking:
             step(f"{region}: made a replica")
     for region in call.settings.regions:
+        if _stream_is_missing(_active(call, region, ())):
+            _do(call, region, "update_table", TableName=name, **STREAM)
+            step(f"{region}: turned the stream on")
         if deletion_protection and not _active(call, region, ()).get("DeletionProtectionEnabled"):
             _do(call, region, "update_table", TableName=name, DeletionProtectionEnabled=True)
             step(f"{region}: turned deletion protection on")
-        backups = call.ask(region, "describe_continuous_backups", TableName=name)
-        if isinstance(backups, LedgerError) or shape.backups_finding(region, backups).level != "ok":
-            answer = call.ask(region, "update_continuous_backups", TableName=name, **PITR)
-            refused = isinstance(answer, LedgerError)
-            step(
-                f"{region}: point-in-time recovery {f'is not on yet, run this again: {answer}' if refused else 'is on'}"
-            )
+        if _turned_recovery_on(call, region):
+            step(f"{region}: point-in-time recovery is on")
+        _refuse(call, region, _active(call, region, ()), "That was left as it is.")
     if call.json:
         call.document({"table": name, "regions": list(call.settings.regions), "steps": steps})
     elif not steps:
@@ -74,12 +83,45 @@ def init(
         call.say("ready; `ledgerctl doctor` looks at everything", style="green")
 
 
-def _refuse_other_shape(name: str, region: str, table: Any) -> None:
-    wrong = [each for each in shape.table_findings(region, table) if each.level == "fail"]
+def _refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = False) -> None:
+    """Ends where `doctor` fails; not for what a run on a `new` table mends: replicas and a stream that are missing."""
+    settings = call.settings
+    findings = shape.table_findings(region, table, single=new or len(settings.regions) == 1)
+    replicas = shape.replica_findings(settings, table) if region == settings.region else []
+    findings += [each for each in replicas if not (new and each.what == shape.REPLICAS)]
+    answer = call.ask(region, "describe_time_to_live", TableName=settings.table)
+    if isinstance(answer, LedgerError):
+        call.note(f"{region}: time to live was not seen, and must be off: {answer}", "yellow")
+    else:
+        findings.append(shape.ttl_finding(region, answer))
+    wrong = [each for each in findings if each.level == "fail"]
     if wrong:
         said = "; ".join(f"{each.what}: {each.says}" for each in wrong)
-        message = f"There is a table {name}, and it is not of the library's shape ({said}). Nothing was changed."
+        message = f"There is a table {settings.table}, and it is not of the library's shape ({said}). {nothing}"
         raise Wrong("TableDiffers", message, f"Name another with --table. {wrong[0].remedy}", DATA)
+
+
+def _stream_is_missing(table: Any) -> bool:
+    return not table.get("StreamSpecification", {}).get("StreamEnabled")
+
+
+def _turned_recovery_on(call: Call, region: str) -> bool:
+    """Whether there was anything to do. Raises Wrong where it cannot be turned on."""
+    name = call.settings.table
+    backups = call.ask(region, "describe_continuous_backups", TableName=name)
+    if not isinstance(backups, LedgerError) and shape.backups_finding(region, backups).level == "ok":
+        return False
+    answer: Any = None
+    for _ in range(RECOVERY_TRIES_MAX):
+        answer = call.ask(region, "update_continuous_backups", TableName=name, **PITR)
+        if not isinstance(answer, LedgerError):
+            return True
+        if isinstance(answer, NotAllowed):
+            break
+        call.world.pause(POLL_S)
+    why = told(answer, call.where)
+    message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back. {why.message}"
+    raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
 
 
 def _do(call: Call, region: str, operation: str, **arguments: Any) -> None:
@@ -101,5 +143,5 @@ def _active(call: Call, region: str, others: tuple[str, ...]) -> dict[str, Any]:
             status = f"{table['TableStatus']}, replicas {states}"
         elif not isinstance(answer, TableMissing):  # a replica may not be there yet
             raise answer
-        call.world.pause(ACTIVE_POLL_S)
+        call.world.pause(POLL_S)
     raise Wrong("NotActive", f"The table is not active yet: {status}.", "Run it again later.", NO_ANSWER)

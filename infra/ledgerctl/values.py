@@ -18,11 +18,14 @@ from rich.text import Text
 from infra.ledgerctl import show
 from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
+from infra.ledgerctl.failures import told
 from ledger.consumed import Consumption
+from ledger.errors import ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from ledger.message import time_text
 from reader import Balance
 
 POINTS = 60
+PASSING = (ReadTooSlow, Throttled, TransactionConflict, Unavailable)
 Counter = Annotated[str, typer.Argument(help="The counter's name.")]
 
 
@@ -70,7 +73,7 @@ def watch(
 ) -> None:
     """Show a counter's value as it changes, until Ctrl-C.
 
-    Without a terminal, a line for each read.
+    Without a terminal, a line for each read. After a read that failed it goes on.
     """
     before: Balance | None = None
     seen: deque[int] = deque(maxlen=POINTS)
@@ -79,7 +82,16 @@ def watch(
         if live:
             live.start()
         for reads in from_(1):
-            balance = call.reader.read(counter)
+            try:
+                balance = call.reader.read(counter)
+            except PASSING as failure:
+                if before is None:  # what has never worked may never work
+                    raise
+                _tell(call, failure)
+                if reads == count:
+                    return
+                call.world.pause(interval)
+                continue
             consumed = call.consumed.take()
             seen.append(balance.value)
             if live:
@@ -98,6 +110,13 @@ def watch(
     finally:
         if live:
             live.stop()
+
+
+def _tell(call: Call, failure: Exception) -> None:
+    wrong = told(failure, call.where)
+    if call.json:
+        call.tell(wrong)
+    call.note(f"{wrong.message} Reading again.", "yellow")
 
 
 def _line(counter: str, balance: Balance, before: Balance | None) -> str:

@@ -76,12 +76,19 @@ def ctl(world: World, *arguments: str, input: str | None = None) -> Said:
     return Said(result.exit_code, result.stdout, result.stderr)
 
 
-def aws(answer: Callable[[str, Any], tuple[int, Any]], environ: Mapping[str, str] = ENVIRON) -> World:
-    """An AWS that `answer`s (operation, parameters) with a status and a body, and is never asked by a network."""
+Answer = Callable[[str, Any], tuple[int, Any]]
+
+
+def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | None = None) -> World:
+    """An AWS that `answer`s (operation, parameters) with a status and a body, and is never asked by a network.
+
+    in_b: how the Region B answers, if not so.
+    """
 
     def respond(request: Any, **_: Any) -> Any:
         operation = request.headers["X-Amz-Target"].decode().partition(".")[2]
-        status, body = answer(operation, json.loads(request.body))
+        asked = in_b if in_b and f".{B}." in request.url else answer
+        status, body = asked(operation, json.loads(request.body))
         headers: Any = {"date": "Fri, 15 Jan 2027 08:00:00 GMT"}
         return AWSResponse(request.url, status, headers, _Raw(json.dumps(body).encode()))
 

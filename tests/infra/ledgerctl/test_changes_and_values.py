@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import pty
 import re
+import shlex
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +15,10 @@ import pytest
 
 from infra.ledgerctl.app import app
 from infra.ledgerctl.show import age, sparkline
-from ledger.errors import OutcomeUnknown
+from ledger.errors import OutcomeUnknown, Throttled
 from ledger.memory import MemoryTable
-from ledger.requests import Put, Request
-from tests.infra.ledgerctl.support import A, B, Tables
+from ledger.requests import GetMany, Put, Request
+from tests.infra.ledgerctl.support import ENVIRON, A, B, Tables, aws, ctl, refusal
 
 KEYED = ("--key", "536365/1", "--at", "2010-12-01T08:26:00Z")
 
@@ -62,15 +64,78 @@ class Silent(MemoryTable):
         return answer
 
 
+def repeated(command: str) -> list[str]:
+    """The arguments of the command line that `add` prints."""
+    return shlex.split(command)[1:]
+
+
 @pytest.mark.parametrize("failure", [Silent.failure, KeyboardInterrupt()])
 def test_an_unknown_outcome_tells_the_command_that_sends_the_same_change_again(failure: BaseException) -> None:
     table = Silent()
     table.failure = failure
     said = Tables(table).ctl("add", "stock:1", "-6")
-    assert said.code == 3
+    assert (said.code, "only" in said.err) == (4, True)
     command = said.err.splitlines()[-1]
     table.silent = False
-    assert Tables(table).ctl(*command.split()[1:]).out.startswith("replayed")
+    assert Tables(table).ctl(*repeated(command)).out.startswith("replayed")
+
+
+@pytest.mark.parametrize(("failure", "code"), [(Silent.failure, 3), (KeyboardInterrupt(), 130)])
+def test_an_unknown_outcome_under_a_key_of_the_callers_may_be_repeated_as_it_was(
+    failure: BaseException, code: int
+) -> None:
+    table = Silent()
+    table.failure = failure
+    assert Tables(table).ctl("add", "stock:1", "-6", *KEYED).code == code
+    table.silent = False
+    assert Tables(table).ctl("add", "stock:1", "-6", *KEYED).out.startswith("replayed")
+
+
+class Stores:
+    """Any table of any name, as far as a put goes."""
+
+    def __init__(self) -> None:
+        self.items: dict[tuple[str, str, str], Any] = {}
+
+    def __call__(self, operation: str, asked: Any) -> tuple[int, Any]:
+        assert operation == "PutItem"
+        item = asked["Item"]
+        key = asked["TableName"], item["pk"]["S"], item["sk"]["S"]
+        if key in self.items:
+            status, refused = refusal("ConditionalCheckFailedException")
+            return status, {**refused, "Item": self.items[key]}
+        self.items[key] = item
+        return 200, {}
+
+
+@pytest.mark.parametrize(
+    ("environ", "typed"),
+    [
+        ({}, ()),
+        ({"LEDGER_REGIONS": f"{A},{B}"}, ()),
+        ({"LEDGER_SHARDS": '{"": 8}'}, ()),
+        ({}, ("--table", "shop-2", "--region", B, "--regions", f"{A},{B}")),
+    ],
+)
+def test_the_command_to_repeat_is_the_same_change_whatever_the_environment_there(
+    environ: dict[str, str], typed: tuple[str, ...]
+) -> None:
+    stores = Stores()
+    first = ctl(aws(stores, ENVIRON | environ), "add", "stock:1", "-6", *typed)
+    shards, _, command = first.out.splitlines()[-1].rpartition("ledgerctl ")
+    there = {"LEDGER_TABLE": "other", "AWS_REGION": "ap-south-1", "LEDGER_REGIONS": "ap-south-1"}
+    there |= dict(word.split("=", 1) for word in shlex.split(shards))
+    assert ctl(aws(stores, there), *shlex.split(command)).out.startswith("replayed")
+    assert len(stores.items) == 1
+
+
+def test_the_command_to_repeat_names_endpoint_and_profile(tables: Tables) -> None:
+    tables.environ["AWS_PROFILE"] = "shop's"
+    local = ("--endpoint-url", "http://127.0.0.1:8000")
+    command = tables.ctl("add", "stock:1", "-6", *local).out.splitlines()[-1]
+    assert shlex.split(command)[-4:] == [*local, "--profile", "shop's"]
+    typed = tables.ctl("add", "stock:1", "-6", *local, "--profile", "mine").out.splitlines()[-1]
+    assert shlex.split(typed)[-2:] == ["--profile", "mine"]
 
 
 def test_a_fail_over_names_its_home_region(tables: Tables) -> None:
@@ -112,6 +177,34 @@ def test_watch_prints_a_line_a_read_where_there_is_no_terminal(tables: Tables) -
     tables.ctl("add", "c", "5")
     said = tables.ctl("watch", "c", "--count", "2")
     assert said.out == "2027-01-15 08:00:00Z  c  5\n2027-01-15 08:00:00Z  c  5  +0\n"
+
+
+class Stumbling(MemoryTable):
+    """Throttles the second read."""
+
+    reads = 0
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, GetMany):
+            self.reads += 1
+            if self.reads == 2:
+                raise Throttled("Slower.")
+        return super().answer(request)
+
+
+def test_watch_goes_on_after_a_failure_that_passes_and_says_so() -> None:
+    said = Tables(Stumbling()).ctl("watch", "c", "--count", "3")
+    assert (said.code, len(said.out.splitlines())) == (0, 2)
+    assert said.err == "Slower. Reading again.\n"
+    said = Tables(Stumbling()).ctl("watch", "c", "--count", "3", "--json")
+    assert (said.code, len(said.documents)) == (0, 2)
+    assert json.loads(said.err)["error"] == "Throttled"
+
+
+def test_watch_ends_where_it_never_saw_anything() -> None:
+    table = Stumbling()
+    table.reads = 1
+    assert Tables(table).ctl("watch", "c").code == 3
 
 
 def in_a_terminal(tables: Tables, *arguments: str) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from ledger import items
+from ledger.errors import Throttled
 from ledger.memory import MemoryTable
-from ledger.requests import Item, Key, Put
-from ledger.values import Lane
+from ledger.requests import DeleteMany, Get, Item, Key, Put, Request
+from ledger.values import Delta, Lane
 from tests.infra.ledgerctl.support import A, B, Tables
 
 LANE = Lane(A, 0, "c")
@@ -94,6 +97,50 @@ def test_compact_goes_on_after_a_damaged_lane_and_says_so(tables: Tables) -> Non
     assert "c: The item pk='fold#eu-west-1#0#c'" in said.err
 
 
+class Throttling(MemoryTable):
+    """Throttles whoever asks for one counter's checkpoint."""
+
+    throttled: Lane | None = None
+
+    def answer(self, request: Request, /) -> Any:
+        if self.throttled and isinstance(request, Get) and request.key.pk == items.fold_pk(self.throttled):
+            raise Throttled("Slower.")
+        return super().answer(request)
+
+
+def test_a_conflict_beside_a_throttled_counter_is_about_the_data() -> None:
+    table = Throttling()
+    tables = Tables(table)
+    tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_KEEP_MS": "60001"}
+    delta = tables.ledger.add("c", 1).delta
+    tables.clock.now_ms += 70_000
+    assert tables.ctl("compact").code == 0
+    table.answer(Put(items.delta_item(Delta(delta.lane, delta.token, 2))))
+    table.throttled = Lane(A, 0, "other")
+    tables.clock.now_ms += 70_000
+    both = tables.ctl("compact", "c", "other")
+    assert (both.code, "Slower." in both.err, "listed with another change" in both.err) == (1, True, True)
+
+
+def test_lag_shows_the_other_lanes_and_says_which_is_missing() -> None:
+    table = Throttling()
+    tables = Tables(table)
+    for name in ("c", "other"):
+        tables.ledger.add(name, 1)
+    table.throttled = Lane(A, 0, "other")
+    said = tables.ctl("lag")
+    assert (said.code, "eu-west-1#0#c " in said.out, "lanes that wait for the compactor: 0 of 1" in said.out) == (
+        3,
+        True,
+        True,
+    )
+    assert "eu-west-1#0#other was not seen: Slower." in said.err
+    said = tables.ctl("lag", "--json")
+    assert (said.code, said.err) == (3, "")
+    assert said.documents[1] == {"lane": "eu-west-1#0#other", "error": "Slower."}
+    assert tables.ctl("lag", "other").code == 3
+
+
 def test_verify_counts_strays_and_finds_no_difference(tables: Tables) -> None:
     said = tables.ctl("verify")
     assert (said.code, said.out) == (0, "counters that add up: 2 of 2; strays that wait for the next settle: 1\n")
@@ -141,3 +188,55 @@ def test_rebuild_says_what_damage_stands_there(tables: Tables) -> None:
     tables.table.answer(Put({**held(tables)[CHECKPOINT], "count": {"N": "x"}}))
     assert "damaged: count is missing or not a whole number" in tables.ctl("rebuild", "c", "--dry-run").out
     assert "no segments" in tables.ctl("rebuild", "cold", "--yes").out
+
+
+def without_segments(tables: Tables, lane: Lane) -> None:
+    """What half of a commit leaves, or a hand."""
+    assert isinstance(tables.table, MemoryTable)
+    for key in [key for key in held(tables) if key.pk == items.fold_pk(lane) and key.sk.startswith("segment#")]:
+        tables.table.answer(DeleteMany((key,)))
+
+
+def test_a_dry_run_says_that_a_checkpoint_without_segments_is_deleted(tables: Tables) -> None:
+    without_segments(tables, LANE)
+    tables.table.answer(DeleteMany((items.note_key(LANE),)))
+    landing = tables.ctl("rebuild", "c", "--dry-run")
+    assert (landing.code, "may still be landing" in landing.err) == (3, True)
+    tables.clock.now_ms += 600_000
+    before = dict(held(tables))
+    dry = tables.ctl("rebuild", "c", "--dry-run")
+    assert (dry.code, held(tables)) == (0, before)
+    assert "it has no segments: this checkpoint is deleted" in dry.out
+    (said,) = tables.ctl("rebuild", "c", "--dry-run", "--json").documents
+    assert said["lanes"][0]["would"] == "delete"
+    done = tables.ctl("rebuild", "c", "--yes")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "rebuilt eu-west-1#0#c: no checkpoint")
+    assert CHECKPOINT not in held(tables)
+
+
+def test_a_dry_run_fails_where_a_rebuild_does(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "version": {"N": "7"}}))
+    without_segments(tables, LANE)
+    tables.clock.now_ms += 600_000
+    for options in (("--dry-run",), ("--yes",)):
+        said = tables.ctl("rebuild", "c", *options)
+        assert (said.code, "no segment to rebuild it from" in said.err) == (1, True)
+
+
+def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
+    tables.environ |= {"LEDGER_SHARDS": '{"": 2}', "LEDGER_FOLD_MIN": "1"}
+    for _ in range(30):
+        tables.ledger.add("d", 1)
+    tables.clock.now_ms += 60_000
+    tables.ctl("compact", "d")
+    without_segments(tables, Lane(A, 1, "d"))
+    totals = items.checkpoint_of(Lane(A, 0, "d"), held(tables)[items.checkpoint_key(Lane(A, 0, "d"))])
+    said = tables.ctl("rebuild", "d", "--yes")
+    assert (said.code, "may still be landing" in said.err) == (3, True)
+    assert f"rebuilt eu-west-1#0#d: total {totals.total}" in said.out
+    said = tables.ctl("rebuild", "d", "--yes", "--json")
+    assert (said.code, json.loads(said.err)["error"]) == (3, "GaveUp")
+    first, second = said.documents[0]["lanes"]
+    assert (first["total"], "may still be landing" in second["error"]) == (totals.total, True)
+    dry = tables.ctl("rebuild", "d", "--dry-run")
+    assert (dry.code, "eu-west-1#1#d" in dry.out) == (3, True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from infra.ledgerctl import shape
 from infra.ledgerctl.call import World
 from ledger import Settings
 from ledger.values import Lane
-from tests.infra.ledgerctl.support import ENVIRON, NOW_MS, A, B, aws, ctl, refusal, signed_in
+from tests.infra.ledgerctl.support import ENVIRON, NOW_MS, A, Answer, B, aws, ctl, refusal, signed_in
 
 TABLE: dict[str, Any] = {
     "TableName": "counters",
@@ -41,8 +43,8 @@ GOOD: dict[str, Any] = {
 NEVER_WRITTEN = refusal("ConditionalCheckFailedException")
 
 
-def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
-    """A table that is as it should be, apart from some answers."""
+def answering(**changed: Any) -> Answer:
+    """A table that is as it should be, apart from some answers; an iterator gives another one each time."""
     answers = GOOD | changed
 
     def answer(operation: str, asked: Any) -> tuple[int, Any]:
@@ -50,9 +52,15 @@ def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
             assert asked["ConditionExpression"] == "attribute_exists(pk) AND attribute_not_exists(pk)"
             return NEVER_WRITTEN
         given = answers[operation]
+        if isinstance(given, Iterator):
+            given = next(given)
         return given if isinstance(given, tuple) else (200, given)
 
-    return aws(answer, ENVIRON | (environ or {}))
+    return answer
+
+
+def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
+    return aws(answering(**changed), ENVIRON | (environ or {}))
 
 
 def findings(made: World) -> tuple[int, dict[str, str]]:
@@ -66,7 +74,7 @@ def findings(made: World) -> tuple[int, dict[str, str]]:
 
 def test_a_table_as_it_should_be_has_no_findings() -> None:
     assert findings(world()) == (0, {})
-    assert ctl(world(), "doctor").out.splitlines()[-1] == "24 fine, 0 to know, 0 to mend"
+    assert ctl(world(), "doctor").out.splitlines()[-1] == "26 fine, 0 to know, 0 to mend"
 
 
 @pytest.mark.parametrize(
@@ -144,10 +152,62 @@ def test_a_narrow_role_is_told_what_it_may_not_do() -> None:
         {
             f"{A} table": "warn",
             "regions and shards against lanes": "warn",
-            f"may compact {A}": "warn",
+            f"may clean {A}": "warn",
+            f"may rebuild {A}": "warn",
             "may list, compact all": "warn",
         },
     )
+
+
+def narrow(refused: Callable[[str, str], bool]) -> Answer:
+    """A role that is refused an operation on a partition key."""
+
+    def answer(operation: str, asked: Any) -> tuple[int, Any]:
+        if any(refused(operation, prefix) for prefix in ("delta#", "fold#") if prefix in json.dumps(asked)):
+            return refusal("AccessDeniedException")
+        return answering(DescribeTable={"Table": TWO})(operation, asked)
+
+    return answer
+
+
+TWO = TABLE | {"Replicas": [{"RegionName": region, "ReplicaStatus": "ACTIVE"} for region in (A, B)]}
+
+
+def test_every_region_is_asked_what_this_role_may_read_there() -> None:
+    in_b = narrow(lambda operation, prefix: operation == "GetItem")
+    made = aws(answering(DescribeTable={"Table": TWO}), ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"}, in_b)
+    assert findings(made) == (0, {f"may read histories in {B}": "warn", f"may clean {A}, asking {B}": "warn"})
+    blind = narrow(lambda operation, prefix: operation in ("Query", "BatchGetItem"))
+    made = aws(answering(DescribeTable={"Table": TWO}), ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"}, blind)
+    assert findings(made) == (0, {f"may read in {B}": "warn", f"may read histories in {B}": "warn"})
+
+
+@pytest.mark.parametrize(
+    ("operation", "prefix", "what"),
+    [
+        ("Query", "fold#", f"may read histories in {A}"),
+        ("Query", "delta#", f"may read in {A}"),
+        ("BatchWriteItem", "fold#", f"may rebuild {A}"),
+        ("BatchWriteItem", "delta#", f"may clean {A}"),
+        ("PutItem", "fold#", f"may compact {A}"),
+        ("PutItem", "delta#", "may add"),
+    ],
+)
+def test_a_permission_is_tried_on_the_keys_that_it_is_needed_for(operation: str, prefix: str, what: str) -> None:
+    made = aws(narrow(lambda *asked: asked == (operation, prefix)), ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"})
+    assert findings(made)[1].get(what) == "warn"
+
+
+def test_a_region_that_lacks_the_table_is_told_once() -> None:
+    def nothing(operation: str, asked: Any) -> tuple[int, Any]:
+        return refusal("ResourceNotFoundException")
+
+    made = aws(answering(DescribeTable={"Table": TWO}), ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"}, nothing)
+    assert findings(made) == (1, {f"{B} table": "fail"})
+
+
+def test_a_permission_that_cannot_be_tried_is_said_not_to_be() -> None:
+    assert "PartiQLInsert, which add_many does without, is not tried" in ctl(world(), "doctor").out
 
 
 def test_a_region_without_the_table_fails() -> None:
@@ -201,3 +261,68 @@ def test_init_refuses_a_table_of_another_shape(engine: Engine, table_names: Iter
     assert said.code == 1
     assert "not of the library's shape" in said.err
     assert "Nothing was changed" in said.err
+
+
+OFF = {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED"}}
+NOT_YET = refusal("ContinuousBackupsUnavailableException", "Backups are being enabled")
+
+
+def test_init_turns_recovery_on_as_soon_as_dynamodb_lets_it() -> None:
+    pauses: list[float] = []
+    made = world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=iter([NOT_YET, NOT_YET, (200, {})]))
+    said = ctl(replace(made, pause=pauses.append), "init")
+    assert (said.code, said.out.splitlines()[0]) == (0, f"{A}: point-in-time recovery is on")
+    assert len(pauses) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"), [(NOT_YET, "Backups are being enabled"), (refusal("AccessDeniedException"), "may do")]
+)
+def test_init_without_recovery_is_not_ready(answer: Any, says: str) -> None:
+    said = ctl(world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=answer), "init")
+    assert said.code == 3
+    assert "ready" not in said.out
+    assert f"{A}: point-in-time recovery is not on" in said.err
+    assert says in said.err
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"DescribeTimeToLive": {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}}, "time to live: enabled"),
+        ({"DescribeTable": {"Table": TABLE | {"MultiRegionConsistency": "STRONG"}}}, "strong"),
+    ],
+)
+def test_init_refuses_what_doctor_fails(changed: dict[str, Any], says: str) -> None:
+    said = ctl(world(**changed), "init")
+    assert (said.code, said.out) == (1, "")
+    assert says in said.err
+    assert "Nothing was changed" in said.err
+
+
+def test_init_waits_for_a_replica_that_somebody_else_began() -> None:
+    def seen(status: str) -> dict[str, Any]:
+        return {"Table": TABLE | {"Replicas": [{"RegionName": B, "ReplicaStatus": status}]}}
+
+    pauses: list[float] = []
+    states = chain([seen("CREATING")] * 4, repeat(seen("ACTIVE")))
+    made = world({"LEDGER_REGIONS": f"{A},{B}"}, DescribeTable=states)
+    said = ctl(replace(made, pause=pauses.append), "init")
+    assert (said.code, len(pauses) > 0) == (0, True)
+
+
+@pytest.mark.parametrize("regions", [(A,), (A, B)])
+def test_init_turns_a_missing_stream_on(engine: Engine, table_names: Iterator[str], regions: tuple[str, ...]) -> None:
+    made = on(engine, next(table_names), *regions)
+    name = made.environ["LEDGER_TABLE"]
+    keys = {"KeySchema": TABLE["KeySchema"], "AttributeDefinitions": TABLE["AttributeDefinitions"]}
+    engine.client(A).create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **keys)
+    (said,) = ctl(made, "init", "--json").documents
+    assert said["steps"][0] == f"{A}: turned the stream on"
+    assert ctl(made, "doctor").out.splitlines()[-1].endswith("0 to know, 0 to mend")
+    assert ctl(made, "init").out.endswith("nothing to do\n")
+
+
+def test_a_table_in_one_region_without_a_stream_is_to_know() -> None:
+    code, found = findings(world(DescribeTable={"Table": TABLE | {"StreamSpecification": {"StreamEnabled": False}}}))
+    assert (code, found) == (0, {f"{A} stream": "warn"})

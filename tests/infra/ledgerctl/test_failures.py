@@ -72,7 +72,7 @@ def test_an_endpoint_that_is_down_is_named() -> None:
     world = replace(aws(read_only), session=lambda _: signed_in())
     told(ctl(world, "get", "c", "--endpoint-url", "http://127.0.0.1:1"), 3, "http://127.0.0.1:1", "Is the endpoint up")
     said = ctl(world, "add", "c", "1", "--endpoint-url", "http://127.0.0.1:1")
-    told(said, 3, "Nobody knows", "ledgerctl add c 1 --key ")
+    told(said, 4, "Nobody knows", "ledgerctl add c 1 --key ")
 
 
 def test_a_profile_that_is_not_there_is_told() -> None:
@@ -144,7 +144,13 @@ class Interrupted(MemoryTable):
 
 
 def test_ctrl_c_says_that_nothing_counts_twice() -> None:
-    told(Tables(Interrupted()).ctl("get", "c"), 130, "Interrupted", "nothing counts twice")
+    told(Tables(Interrupted()).ctl("get", "c"), 130, "Interrupted", "nothing counts twice", "`add` without --key")
+
+
+def test_help_says_which_command_is_not_repeated_as_it_was() -> None:
+    said = " ".join(Tables().ctl("--help").out.replace("│", " ").split())
+    assert "4 nobody knows whether an `add` without --key was applied: repeat it only by the command it prints" in said
+    assert "70 a mistake of ours" in said
 
 
 class Broken(MemoryTable):
@@ -154,7 +160,7 @@ class Broken(MemoryTable):
 
 def test_a_mistake_of_ours_is_no_stack_trace_either() -> None:
     broken = Tables(Broken())
-    told(broken.ctl("get", "c"), 3, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
+    told(broken.ctl("get", "c"), 70, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
     broken.environ["LEDGERCTL_TRACE"] = "1"
     with pytest.raises(ZeroDivisionError):
         broken.ctl("get", "c")

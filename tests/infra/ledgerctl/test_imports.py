@@ -13,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infra.ledgerctl.imports import BATCH
+from infra.ledgerctl.strays import entry_of, with_strays
+from ledger import tokens
 from ledger.errors import LedgerError, OutcomeUnknown
 from ledger.memory import MemoryTable
 from ledger.requests import PutMany, Request
-from tests.infra.ledgerctl.support import A, B, Tables
+from ledger.values import Delta, Lane
+from tests.infra.ledgerctl.support import NOW_MS, A, B, Tables
 from tests.strategies import changes, counters, effort, keys
 
 SHOP = ("--counter", "stock:{code}", "--change", "-{quantity}", "--key", "{invoice}/{line}", "--at", "{at}")
@@ -155,6 +158,80 @@ def test_an_import_goes_on_from_the_line_it_was_told(tables: Tables, tmp_path: P
     assert tables.ctl("import", str(path), *SHOP, "--from-line", "8").out.startswith("4 recorded")
 
 
+GOOD_ROW, BAD_ROW = "{n},5,A,6,2010-12-01T09:32:00Z\n", "{n},5,A,six,2010-12-01T09:32:00Z\n"
+
+
+def bad_lines(path: Path) -> list[int]:
+    with path.open(newline="") as file:
+        return [int(row["bad_line"]) for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OutcomeUnknown("No answer.")])
+def test_an_import_that_goes_on_keeps_the_bad_rows_of_its_first_part(tmp_path: Path, failure: BaseException) -> None:
+    path, bad, tables = tmp_path / "shop.csv", tmp_path / "shop.bad.csv", Tables(Stopping(failure))
+    rows = [(BAD_ROW if n in (1, BATCH + 5, 2 * BATCH) else GOOD_ROW).format(n=n) for n in range(2 * BATCH + 9)]
+    path.write_text(HEADER + "".join(rows))
+    cut_off = tables.ctl("import", str(path), *SHOP)
+    assert str(bad) in cut_off.err
+    assert bad_lines(bad) == [3]
+    again = tables.ctl("import", str(path), *SHOP, "--from-line", str(BATCH + 2))
+    assert (again.code, again.out.rpartition(", ")[2]) == (1, "2 bad\n")
+    assert bad_lines(bad) == [3, BATCH + 7, 2 * BATCH + 2]
+    end = tables.ctl("import", str(path), *SHOP, "--from-line", str(2 * BATCH + 5), "--json")
+    assert (end.code, end.documents[0]["bad"], end.documents[0]["bad_file"]) == (0, 0, str(bad))
+    assert f"bad rows of an earlier run: {bad}" in tables.ctl("import", str(path), *SHOP, "--from-line", "9999").err
+
+
+def test_a_whole_run_without_bad_rows_says_that_the_bad_file_there_is_old(tables: Tables, tmp_path: Path) -> None:
+    path, bad = tmp_path / "shop.csv", tmp_path / "shop.bad.csv"
+    path.write_text(HEADER + BAD_ROW.format(n=1))
+    assert tables.ctl("import", str(path), *SHOP).code == 1
+    path.write_text(HEADER + GOOD_ROW.format(n=1))
+    said = tables.ctl("import", str(path), *SHOP)
+    assert said.code == 0
+    assert f"{bad} is of an earlier run; in this one no row was bad" in said.err
+    assert tables.ctl("import", str(path), *SHOP, "--json").documents[0]["bad_file"] is None
+    assert bad_lines(bad) == [2]
+
+
+def test_a_conflict_is_a_bad_row_and_no_other(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    path.write_text(HEADER + GOOD_ROW.format(n=1) + GOOD_ROW.format(n=1).replace(",6,", ",7,"))
+    (said,) = tables.ctl("import", str(path), *SHOP, "--json").documents
+    assert (said["recorded"], said["bad"], said["rows"]) == (1, 1, 2)
+
+
+def test_what_a_quote_that_is_never_closed_has_swallowed_is_in_the_bad_file(tables: Tables, tmp_path: Path) -> None:
+    path, bad = tmp_path / "shop.csv", tmp_path / "shop.bad.csv"
+    lines = [GOOD_ROW.format(n=n) for n in range(6_000)]
+    lines[10] = '10,5,"A,6,2010-12-01T09:32:00Z\n'
+    path.write_text(HEADER + "".join(lines))
+    (said,) = tables.ctl("import", str(path), *SHOP, "--json").documents
+    assert said["recorded"] + said["bad"] == said["rows"] == len(lines)
+    assert said["recorded"] > 10
+    with bad.open(newline="") as file:
+        refused = list(csv.reader(file))[1:]
+    assert "never closed" in refused[0][1]
+    assert [row[2] for row in refused] == [line.rstrip("\n") for line in lines[10 : 10 + said["bad"]]]
+    assert [int(row[0]) for row in refused] == list(range(12, 12 + said["bad"]))
+
+
+def test_a_field_that_is_too_long_keeps_its_line(tables: Tables, tmp_path: Path) -> None:
+    path, bad = tmp_path / "shop.csv", tmp_path / "shop.bad.csv"
+    long = "1,5,{},6,2010-12-01T09:32:00Z\n".format("A" * 200_000)
+    path.write_text(HEADER + GOOD_ROW.format(n=0) + long + GOOD_ROW.format(n=2))
+    assert tables.ctl("import", str(path), *SHOP).out == "2 recorded, 0 replayed (they were there already), 1 bad\n"
+    assert long.rstrip("\n") in bad.read_text()
+
+
+def test_a_row_of_an_export_may_be_no_further_ahead_than_an_add(tables: Tables, tmp_path: Path) -> None:
+    path, row = tmp_path / "x.jsonl", {"counter": "c", "change": 1, "region": A}
+    ahead = [tokens.make(NOW_MS + later_ms, bytes(10)) for later_ms in (299_000, 301_000, 2**48 - 1 - NOW_MS)]
+    path.write_text("".join(json.dumps(row | {"token": token}) + "\n" for token in ahead))
+    assert tables.ctl("import", str(path)).out == "1 recorded, 0 replayed (they were there already), 2 bad\n"
+    assert "more than five minutes ahead" in (tmp_path / "x.bad.jsonl").read_text()
+
+
 def test_a_killed_import_is_run_again_and_is_exact(tmp_path: Path) -> None:
     class Killed(BaseException):
         pass
@@ -249,6 +326,31 @@ def test_whatever_the_file_holds_every_row_is_recorded_or_told(
         assert document["rows"] == document["bad"] + document["recorded"]
 
     swallow()
+
+
+def test_an_export_holds_strays_too_and_each_change_once(tmp_path: Path) -> None:
+    source, target, path = Tables(), Tables(), tmp_path / "all.jsonl"
+    source.environ["LEDGER_FOLD_MIN"] = "1"
+    for _ in range(3):
+        source.ledger.add("c", 1)
+    source.clock.now_ms += 60_000
+    assert source.ctl("compact").code == 0  # the folded deltas are still there as items
+    stray = source.ledger.add("c", 100, idempotency_key="late", at=AT).delta
+    source.ledger.add("c", 10)
+    said = source.ctl("export", "--out", str(path))
+    assert (said.code, said.err.splitlines()[-1].startswith("5 changes of 1 counter")) == (0, True)
+    assert "strays among them, which no read counts yet: 1" in said.err
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted(row["change"] for row in rows) == [1, 1, 1, 10, 100]
+    assert rows[0]["token"] == stray.token
+    assert target.ctl("import", str(path)).out.startswith("5 recorded")
+    assert values(target) == {"c": 113}
+
+
+def test_a_stray_that_is_settled_while_it_is_exported_is_there_once() -> None:
+    deltas = [Delta(Lane(A, 0, "c"), tokens.make(n, bytes(10)), n) for n in (1, 2, 3)]
+    first, second, third = (entry_of(delta) for delta in deltas)
+    assert list(with_strays(iter([first, second]), deltas[1:])) == [first, second, third]
 
 
 def test_an_export_refuses_to_replace_a_file(tables: Tables, tmp_path: Path) -> None:
