@@ -3,8 +3,8 @@
 Rules: DynamoDB Local does more one after another than AWS does, and its times are not AWS's: only ratios within one run
 mean anything, and no time is told. Every slice of changes stands between two slices of plain ADD by as many threads on
 as many counters, so that a machine that grows slower or faster favours nobody; what counts is the median of the rounds.
-A slice ends after its time, once its writers have made four changes each on average, with those that are under way
-then; an approach that takes much longer than plain ADD for it, because its writers wait for each other, has one round.
+A slice ends after its time, once its writers have made a change each on average, with those that are under way then; an
+approach that takes much longer than plain ADD for it, because its writers wait for each other, has one round.
 The hybrid's consumer, merges and compactions are left out.
 A change that is given up is asked for again by nobody and counts as none.
 """
@@ -27,7 +27,7 @@ from ledger.errors import LedgerError
 
 THREADS, COUNTERS = (1, 8, 32), (1, 1_000)
 ROUNDS, SLICE_S = 3, 0.1
-EACH = 4
+EACH = 1
 """Changes of a writer in a slice, on average, at least."""
 
 SLOW = 4
