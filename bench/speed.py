@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, islice, permutations
+from itertools import count, cycle, islice, permutations
 from typing import TYPE_CHECKING
 
 from botocore.config import Config
@@ -101,11 +101,11 @@ def adds_over_others(engine: Engine, rounds: int = 12, each: int = 5) -> Through
     tuned = engine.client(REGION, CONFIG)
     ledger = Ledger(Settings(table=TABLE, region=REGION), client=engine.client(REGION, CONFIG))
     ours = partial(ledger.add, COUNTER, 1)
-    optimistic = Trial(engine, EntityTag())
+    optimistic, numbers = Trial(engine, EntityTag()), count()
     others: dict[str, Callable[[], object]] = {
         "plain": partial(_plain_add, engine.client(REGION, Config(max_pool_connections=THREADS))),
         "tuned": partial(_plain_add, tuned),
-        "optimistic": lambda: optimistic.add(COUNTER, 1, ""),
+        "optimistic": lambda: optimistic.add(COUNTER, 1, str(next(numbers))),
     }
     ratios: dict[str, list[float]] = {name: [] for name in others}
     with ThreadPoolExecutor(THREADS) as threads:

@@ -204,7 +204,7 @@ promises and what is assumed:
 
 ## How to repeat it
 
-`make compare` takes about ten minutes on two cores, and `make compare EVENTS=file.csv` takes the changes of the bill
+`make compare` takes ten to twenty minutes on two cores; `make compare EVENTS=file.csv` takes the changes of the bill
 from your own events. `python -m bench.compare.accuracy` and `.model` run alone, too, and need no engine. What each part
 does and leaves out is at the head of its file, in [bench/compare/](../bench/compare/__init__.py)."""
 
