@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 import tracemalloc
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ from ledger.requests import Get, Instant, Item, Page, Program, Query, Request, R
 from ledger.table import DynamoTable
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
     from demo.engine import Engine
 
 REGION, TABLE = "eu-west-1", "bench-compaction"
@@ -41,6 +44,14 @@ def delta(number: int) -> Delta:
     return Delta(LANE, tokens.make(START_MS + number, bytes(tokens.RANDOM_BYTES)), 1)
 
 
+def put_all(client: DynamoDBClient, table: str, items: Sequence[Item]) -> None:
+    """Put these items, in batches, without conditions."""
+    for first in range(0, len(items), PUTS_MAX):
+        puts: list[Any] = [{"PutRequest": {"Item": item}} for item in items[first : first + PUTS_MAX]]
+        if client.batch_write_item(RequestItems={table: puts})["UnprocessedItems"]:
+            raise AssertionError("the engine left puts unprocessed")
+
+
 @dataclass(frozen=True, slots=True)
 class Speed:
     """Deltas per second of the compactor's CPU: folded; folded and settled; folded, settled and deleted by clean."""
@@ -54,10 +65,7 @@ def speed(engine: Engine, deltas: int = 24_000) -> Speed:
     """A backlog of that many deltas folded, settled and cleaned on an engine."""
     engine.create_table(TABLE, REGION)
     client = engine.client(REGION, CONFIG.merge(Config(read_timeout=READ_TIMEOUT_S)))
-    for first in range(0, deltas, PUTS_MAX):
-        puts = [{"PutRequest": {"Item": delta_item(delta(first + n))}} for n in range(PUTS_MAX)]
-        if client.batch_write_item(RequestItems={TABLE: puts})["UnprocessedItems"]:  # type: ignore[dict-item]
-            raise AssertionError("the engine left puts unprocessed")
+    put_all(client, TABLE, [delta_item(delta(number)) for number in range(deltas)])
     table = DynamoTable.of(SETTINGS, {REGION: client})
     now_ms = START_MS + deltas + SETTINGS.allowed_lateness_ms
     tally = Tally()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 REGION, TABLE = "eu-west-1", "bench-speed"
 COUNTER = "stock:85123A"
 THREADS = 32
-KEY = {"pk": {"S": COUNTER}, "sk": {"S": "total"}}
+KEY = {"pk": {"S": COUNTER}, "sk": {"S": "plain"}}
 ONE = {":one": {"N": "1"}}
 
 
@@ -132,7 +132,7 @@ def _seconds(threads: ThreadPoolExecutor, add: Callable[[], object], each: int) 
 def _plain_add(client: DynamoDBClient) -> None:
     client.update_item(
         TableName=TABLE,
-        Key={**KEY, "sk": {"S": "plain"}},
+        Key=KEY,
         UpdateExpression="ADD amount :one",
         ExpressionAttributeValues=ONE,
     )

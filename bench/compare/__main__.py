@@ -36,7 +36,7 @@ BEGIN, END = "<!-- make compare -->\n", "<!-- end -->\n"
 
 
 def measure(engine: Engine, events: Sequence[Event], source: str, tell: Console) -> Found:
-    """Everything, in about ten minutes; the changes of the bill are these events."""
+    """Everything, in ten to twenty minutes; the changes of the bill are these events."""
     began = time.monotonic()
 
     def about(part: str) -> None:

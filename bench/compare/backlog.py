@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bench.approaches.item_collection import ItemCollection, Ours
+from bench.compaction import put_all
 from bench.compare.trial import REGION, SETTINGS, Trial
 from bench.meter import Meter
 from demo.engine import Engine
@@ -20,7 +20,6 @@ from ledger import tokens
 from ledger.items import delta_item
 from ledger.values import Delta, Lane
 
-PUTS_MAX = 25
 DELTAS = 2_000
 COUNTER = "backlog"
 
@@ -53,15 +52,11 @@ def compaction(engine: Engine, approach: ItemCollection, deltas: int = DELTAS) -
 
 def put_deltas(trial: Trial, counter: str, numbers: Sequence[int]) -> None:
     """A change of 1 for each number, a millisecond apart."""
-    lane = Lane(REGION, 0, counter)
-    for first in range(0, len(numbers), PUTS_MAX):
-        puts: list[Any] = []
-        for each in numbers[first : first + PUTS_MAX]:
-            trial.now_ms += 1
-            delta = Delta(lane, tokens.keyed(counter, key(each), trial.now_ms), 1)
-            puts.append({"PutRequest": {"Item": delta_item(delta)}})
-        if trial.client.batch_write_item(RequestItems={trial.name: puts})["UnprocessedItems"]:
-            raise AssertionError("the engine left puts unprocessed")
+    lane, items = Lane(REGION, 0, counter), []
+    for each in numbers:
+        trial.now_ms += 1
+        items.append(delta_item(Delta(lane, tokens.keyed(counter, key(each), trial.now_ms), 1)))
+    put_all(trial.client, trial.name, items)
 
 
 def make_go(trial: Trial, counter: str) -> None:
