@@ -6,7 +6,7 @@ Rules a change must keep:
 """
 
 from bench import reads, writes
-from bench.partiql import inserted
+from bench.partiql import written
 from bench.seen import Fields, Rule, Seen
 from bench.units import Cost
 
@@ -40,7 +40,7 @@ def refuse_uncountable(operation: str, request: Fields) -> None:
     if operation in NOT_COUNTED or request.get("Select") == "COUNT":
         raise Uncountable(operation)
     for statement in request.get("Statements", ()):
-        if inserted(statement) is None:
+        if written(statement) is None:
             raise Uncountable(statement["Statement"])
 
 

@@ -79,9 +79,9 @@ def speed(engine: Engine, deltas: int = 24_000) -> Speed:
     if checkpoint is None or checkpoint.total != deltas:
         raise AssertionError(f"the checkpoint is {checkpoint}, but {deltas} changes of 1 were folded")
     settling, _ = cpu_s(settle(LANE, tally, checkpoint.watermark, fold_max=SETTINGS.fold_max))
-    noting, _ = cpu_s(clean(LANE, tally, SETTINGS.regions, keep_ms=SETTINGS.keep_ms))
+    noting, _ = cpu_s(clean(LANE, tally, SETTINGS.regions, units_per_s=10**9, keep_ms=SETTINGS.keep_ms))
     now_ms += SETTINGS.keep_ms
-    deleting, _ = cpu_s(clean(LANE, tally, SETTINGS.regions, keep_ms=SETTINGS.keep_ms))
+    deleting, _ = cpu_s(clean(LANE, tally, SETTINGS.regions, units_per_s=10**9, keep_ms=SETTINGS.keep_ms))
     if (tally.folded, tally.settled, tally.cleaned) != (deltas, 0, deltas):
         raise AssertionError(f"{deltas} deltas became {tally}")
     whole = folding + settling + noting + deleting

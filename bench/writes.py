@@ -13,7 +13,7 @@ TRANSACTIONS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/tr
 
 import re
 
-from bench.partiql import inserted
+from bench.partiql import written
 from bench.seen import Fields, Rule, Seen, error
 from bench.units import Cost, Item, item_bytes, read_units, value_bytes, write_units
 
@@ -86,11 +86,12 @@ def batch_execute(request: Fields, answer: Fields, seen: Seen) -> Cost:
         return cost
     statements = request["Statements"]
     for statement, response in zip(statements, answer.get("Responses") or [{}] * len(statements), strict=True):
-        table, item = inserted(statement) or ("", {})
+        kind, table, item = written(statement) or ("Put", "", {})
         failed = error(response)
         if not failed or failed in FAILED:
             old = response.get("Error", {}).get("Item")
-            cost += write("Put", {"TableName": table, "Item": item}, seen, applied=not failed, old=old)
+            action = {"TableName": table, "Item" if kind == "Put" else "Key": item}
+            cost += write(kind, action, seen, applied=not failed, old=old)
     return cost
 
 

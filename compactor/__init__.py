@@ -1,6 +1,6 @@
 """Exact counters on Amazon DynamoDB: the compactor. Contents:
 
-Compactor   folds, settles and cleans      Report        what it did
+Compactor   cleans, folds and settles      Report        what it did
             verifies and rebuilds          Verification  a counter recounted
 """
 

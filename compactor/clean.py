@@ -1,8 +1,9 @@
 """The program `clean`: listed deltas are deleted, in two visits at least `keep_ms` apart.
 
 Rules: the first visit notes a version that every Region's checkpoint has reached, with the time after the last Region
-answered; a later visit deletes only deltas that a segment of that version or an older one lists with the same change;
-a note younger than `keep_ms` is never renewed; a Region that cannot be asked, or lags, postpones the clean.
+answered; a later visit deletes only deltas that a segment of that version or an older one lists with the same change,
+and each only while it has that change; a note younger than `keep_ms` is never renewed, unless it is from the future; a
+Region that cannot be asked, or lags, postpones the clean. Deletes are paced, because adds need the same partition key.
 """
 
 from __future__ import annotations
@@ -14,12 +15,24 @@ from compactor.report import Tally
 from ledger import items
 from ledger.errors import LedgerError
 from ledger.paging import PAGES_MAX
-from ledger.requests import DeleteMany, Get, Instant, Item, Now, Page, Program, Put, Query
-from ledger.values import Checkpoint, CleanNote, Lane
+from ledger.requests import AlreadyThere, DeleteMany, Get, Instant, Item, Now, Page, Pause, Program, Put, Query
+from ledger.values import Checkpoint, CleanNote, Delta, Lane
+
+DELETES_MAX = 100
+"""Deletes of one request."""
+
+DELETING_MAX_MS = 60_000
+"""How long a visit deletes; what is left waits for the next one, because the fold comes after the clean."""
+
+AHEAD_MAX_MS = 300_000
+"""A note from further ahead was written by a clock that was wrong: waiting for its time could take for ever."""
 
 
-def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int) -> Program[None]:
-    """One visit. `regions`: every Region of the table. Raises DamagedItem, OutcomeUnknown and the other TableErrors."""
+def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int, units_per_s: int) -> Program[None]:
+    """One visit. `regions`: every Region of the table. Raises DamagedItem, OutcomeUnknown and the other TableErrors.
+
+    `units_per_s`: write units that its deletes take at most; a delete takes one.
+    """
     item: Item | None = yield Get(items.checkpoint_key(lane))
     if item is None:
         return
@@ -28,9 +41,13 @@ def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int) -> 
     note = items.note_of(lane, noted) if noted is not None else None
     if note is not None:
         now: Instant = yield Now()
-        if now.wall_ms - note.noted_ms < keep_ms:
+        if now.wall_ms < note.noted_ms - AHEAD_MAX_MS:
+            note = None
+        elif now.wall_ms - note.noted_ms < keep_ms:
             return
-        yield from _delete_listed(lane, tally, checkpoint.watermark, note.version)
+        elif not (yield from _delete_listed(lane, tally, checkpoint.watermark, note.version, now, units_per_s)):
+            tally.uncleaned = True
+            return
     if note is None or note.version < checkpoint.version:
         yield from _note(lane, tally, checkpoint, regions)
 
@@ -52,19 +69,53 @@ def _note(lane: Lane, tally: Tally, checkpoint: Checkpoint, regions: Sequence[st
         yield Put(items.note_item(CleanNote(lane, checkpoint.version, now.wall_ms)))
 
 
-def _delete_listed(lane: Lane, tally: Tally, watermark: str, version: int) -> Program[None]:
-    """Delete what segments up to `version` list with the same change; keep and tell what they list with another."""
+def _delete_listed(
+    lane: Lane, tally: Tally, watermark: str, version: int, began: Instant, units_per_s: int
+) -> Program[bool]:
+    """Delete what segments up to `version` list with the same change; keep and tell what they list with another.
+
+    Whether it came to its end.
+    """
     after: str | None = None
+    deleted, at_once = 0, min(DELETES_MAX, units_per_s)
     for _ in range(PAGES_MAX):
         page: Page = yield Query(items.delta_pk(lane), after, watermark, consistent=False)
         deltas = [items.delta_of(lane, item) for item in page.items]
         found: list[Found] = yield from look_up(lane, deltas, consistent=False)
         listed = [f for f in found if f.version is not None and f.version <= version]
-        same = tuple(items.delta_key(f.delta) for f in listed if f.change == f.delta.change)
+        same = [f.delta for f in listed if f.change == f.delta.change]
         tally.conflicts += [f.delta.token for f in listed if f.change != f.delta.change]
-        if same:
-            yield DeleteMany(same)
-            tally.cleaned += len(same)
+        for start in range(0, len(same), at_once):
+            if deleted and not (yield from _wait(began, deleted, units_per_s)):
+                return False
+            chunk = same[start : start + at_once]
+            yield from _delete(tally, chunk)
+            deleted += len(chunk)
         if page.last is None:
-            break
+            return True
         after = page.last
+    return False
+
+
+def _delete(tally: Tally, deltas: Sequence[Delta]) -> Program[None]:
+    """Delete each while it has its change: a delta put meanwhile with another is the proof of a conflict."""
+    answers = yield DeleteMany(tuple(items.delta_item(delta) for delta in deltas))
+    tally.cleaned += sum(answer is None for answer in answers)
+    tally.conflicts += [
+        delta.token for delta, answer in zip(deltas, answers, strict=True) if isinstance(answer, AlreadyThere)
+    ]
+    for answer in answers:
+        if isinstance(answer, LedgerError):
+            raise answer
+
+
+def _wait(began: Instant, deleted: int, units_per_s: int) -> Program[bool]:
+    """Let as much time pass as `deleted` deltas may take; False when the visit has no more of it."""
+    now: Instant = yield Now()
+    passed_ms = now.steady_ms - began.steady_ms
+    pause_ms = deleted * 1_000 // units_per_s - passed_ms
+    if passed_ms + max(0, pause_ms) > DELETING_MAX_MS:
+        return False
+    if pause_ms > 0:
+        yield Pause(pause_ms)
+    return True

@@ -1,4 +1,4 @@
-"""`Compactor`: folds, settles and cleans the lanes of its own Region.
+"""`Compactor`: cleans, folds and settles the lanes of its own Region.
 
 Rules: it writes nothing for another Region's lanes; every failure of a step means: give up, start again next time; two
 compactors at once are safe, the version decides.
@@ -58,7 +58,7 @@ class Compactor:
         self._now = clocks.instants(clocks.checked(clock))
 
     def compact(self, counter: str) -> Report:
-        """Fold, settle and clean a counter's lanes of this Region.
+        """Clean, fold and settle a counter's lanes of this Region.
 
         Raises InvalidCounter, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors, the first after every
         lane was tried; nothing is lost by any of them, and the next call starts again.
@@ -98,10 +98,10 @@ class Compactor:
         try:
             self._run(visit(lane, tally, self.settings))
         except GaveUp:
-            return Report.of(tally, gave_up=True)
+            return Report.of(lane, tally, gave_up=True)
         except LedgerError as error:
-            return Report.of(tally, problems={lane: error})
-        return Report.of(tally)
+            return Report.of(lane, tally, problem=error)
+        return Report.of(lane, tally)
 
     def _run(self, program: Program[Result], region: str | None = None) -> Result:
         return run(program, self._tables[region or self.settings.region], self._now)

@@ -36,6 +36,8 @@ def fold(
         checkpoint = yield from begin(lane)
         now: Instant = yield Now()
         cutoff_ms = now.wall_ms - allowed_lateness_ms
+        if checkpoint is not None:
+            tally.ahead_ms = max(0, tokens.time_ms(checkpoint.watermark) - now.wall_ms)
         # A clock before 1970 or beyond what a ULID holds says nothing about lateness.
         if commits == commits_max or not 0 <= cutoff_ms <= tokens.TIME_MS_MAX:
             break

@@ -11,7 +11,7 @@ from __future__ import annotations
 from compactor.commit import LANDING_MAX_MS, past_the_limits, write
 from compactor.recount import recount
 from ledger import items
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.requests import Absent, DeleteMany, Get, Instant, Item, Now, Program, VersionIs
 from ledger.values import Checkpoint, Lane, Segment
 
@@ -31,7 +31,7 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
         if item is None:
             return None
         if seen == 1 and noted is None:  # half of the first commit: its deltas were never cleaned, so they are the tail
-            yield DeleteMany((items.checkpoint_key(lane),))
+            yield from _delete(lane, item)
             return None
         raise LaneDamaged(f"{lane}: there is a checkpoint but no segment to rebuild it from. Nothing was written.")
     version = max(sums.version, seen or 0, items.version_of(noted) or 0) + 1
@@ -41,9 +41,19 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     except ValueError as error:
         raise past_the_limits(lane, error) from None
     unchanged = Absent() if item is None else None if seen is None else VersionIs(seen)
-    yield DeleteMany((items.note_key(lane),))
+    if noted is not None:
+        yield from _delete(lane, noted)
     yield from write(checkpoint, Segment.of(lane, sums.watermark, version, ()), unchanged)
     return checkpoint
+
+
+def _delete(lane: Lane, item: Item) -> Program[None]:
+    """Delete an item as it was read. Raises GaveUp when it has changed: somebody is at work."""
+    (answer,) = yield DeleteMany((item,))
+    if isinstance(answer, LedgerError):
+        raise answer
+    if answer is not None:
+        raise GaveUp(f"{lane}: {item['sk']['S']} changed meanwhile. Stop the compactor, then rebuild the lane again.")
 
 
 def _give_up_on_a_landing_commit(lane: Lane, item: Item | None) -> Program[None]:

@@ -19,8 +19,13 @@ class Tally:
     commits: int = 0
     conflicts: list[str] = field(default_factory=list)
     postponed_by: list[str] = field(default_factory=list)
+    """What the clean waits for: Regions that lag or do not answer, or the failure that ended it."""
     unsettled: bool = False
     """The visit reached its bound of commits while there were strays."""
+    uncleaned: bool = False
+    """The clean ended before it had looked at every delta that it might delete."""
+    ahead_ms: int = 0
+    """How far the watermark is ahead of the compactor's clock: some clock was wrong, and new deltas are strays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +33,10 @@ class Report:
     """What a compactor did.
 
     lanes: visited. folded, settled, cleaned: deltas. commits: transactions of fold and settle. gave_up: lanes left to
-    the next run because another compactor was there. postponed: lanes whose clean waits for a Region. conflicts: tokens
-    of deltas that are listed with another change (kept; look at them). problems: lanes that failed, with the error.
+    the next run because another compactor was there. postponed: lanes whose clean waits; postponed_by: for what, each
+    Region or failure once. conflicts: tokens of deltas that are listed with another change (kept; look at them).
+    ahead: lanes whose watermark is that many milliseconds ahead of this clock, because some clock was wrong: until that
+    time comes, new changes there are strays. problems: lanes that failed, with the error.
     """
 
     lanes: int = 0
@@ -39,11 +46,13 @@ class Report:
     commits: int = 0
     gave_up: int = 0
     postponed: int = 0
+    postponed_by: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    ahead: Mapping[Lane, int] = field(default_factory=dict)
     problems: Mapping[Lane, LedgerError] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tally: Tally, *, gave_up: bool = False, problems: Mapping[Lane, LedgerError] | None = None) -> Report:
+    def of(cls, lane: Lane, tally: Tally, *, gave_up: bool = False, problem: LedgerError | None = None) -> Report:
         """The report of one visit to one lane."""
         return cls(
             lanes=1,
@@ -53,8 +62,10 @@ class Report:
             commits=tally.commits,
             gave_up=int(gave_up),
             postponed=int(bool(tally.postponed_by)),
+            postponed_by=tuple(tally.postponed_by),
             conflicts=tuple(tally.conflicts),
-            problems=problems or {},
+            ahead={lane: tally.ahead_ms} if tally.ahead_ms else {},
+            problems={} if problem is None else {lane: problem},
         )
 
     @classmethod
@@ -69,6 +80,8 @@ class Report:
             commits=sum(p.commits for p in parts),
             gave_up=sum(p.gave_up for p in parts),
             postponed=sum(p.postponed for p in parts),
+            postponed_by=tuple(dict.fromkeys(each for p in parts for each in p.postponed_by)),
             conflicts=tuple(token for p in parts for token in p.conflicts),
+            ahead={lane: ms for p in parts for lane, ms in p.ahead.items()},
             problems={lane: error for p in parts for lane, error in p.problems.items()},
         )

@@ -1,8 +1,8 @@
-"""The program `visit`: one pass of a compactor over one lane: fold, settle, clean, in this order or clean first.
+"""The program `visit`: one pass of a compactor over one lane: clean, fold, settle.
 
-Rules: the order decides nothing but when deltas are deleted (the model has every order). Right after a commit the other
-Regions have not received it, and the clean waits for them; a lane that is folded at every visit needs its clean first,
-when the commit of the visit before has arrived, or it is never cleaned.
+Rules: the clean comes first, when the commit of the visit before has reached the other Regions: right after a commit it
+would wait for them, at every visit of a lane that is busy. What fails in it postpones it and nothing else, because it
+only saves storage; damage is raised all the same, after the lane was folded and settled.
 """
 
 from __future__ import annotations
@@ -11,21 +11,19 @@ from compactor.clean import clean
 from compactor.fold import fold
 from compactor.report import Tally
 from compactor.settle import settle
+from ledger.errors import DamagedItem, LedgerError
 from ledger.requests import Program
 from ledger.settings import Settings
 from ledger.values import Lane
 
 
-def visit(
-    lane: Lane, tally: Tally, settings: Settings, *, commits_max: int | None = None, clean_first: bool = False
-) -> Program[None]:
-    """Fold, settle and clean one lane. Raises what they raise; the tally has what was done until then.
+def visit(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int | None = None) -> Program[None]:
+    """Clean, fold and settle one lane. Raises what fold and settle raise, and DamagedItem; the tally has what was done.
 
     `commits_max` bounds the commits of fold and those of settle, each on its own, so that neither starves the other.
     """
     bound = {} if commits_max is None else {"commits_max": commits_max}
-    if settings.clean and clean_first:
-        yield from clean(lane, tally, settings.regions, keep_ms=settings.keep_ms)
+    damage = (yield from _clean(lane, tally, settings)) if settings.clean else None
     checkpoint = yield from fold(
         lane,
         tally,
@@ -34,8 +32,20 @@ def visit(
         fold_max=settings.fold_max,
         **bound,
     )
-    if checkpoint is None:  # nothing was ever folded: no strays, nothing to clean
-        return
-    yield from settle(lane, tally, checkpoint.watermark, fold_max=settings.fold_max, **bound)
-    if settings.clean and not clean_first:
-        yield from clean(lane, tally, settings.regions, keep_ms=settings.keep_ms)
+    if checkpoint is not None:  # else nothing was ever folded, and there are no strays
+        yield from settle(lane, tally, checkpoint.watermark, fold_max=settings.fold_max, **bound)
+    if damage is not None:
+        raise damage
+
+
+def _clean(lane: Lane, tally: Tally, settings: Settings) -> Program[DamagedItem | None]:
+    """Clean, or tell why not; the damage that it met, if it met any."""
+    try:
+        yield from clean(
+            lane, tally, settings.regions, keep_ms=settings.keep_ms, units_per_s=settings.clean_units_per_s
+        )
+    except LedgerError as failure:
+        tally.uncleaned = True
+        tally.postponed_by.append(str(failure))
+        return failure if isinstance(failure, DamagedItem) else None
+    return None

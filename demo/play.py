@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from demo import partiql
 from demo.designs import AtomicAdd, Design, NaiveMerge, Ours, Unanswered
 from demo.engine import Engine
 from demo.events import Event, is_witness, truth_of
@@ -138,8 +139,10 @@ class Play:
 
         def clients(lossy: bool = False) -> dict[str, DynamoDBClient]:
             made = {region: engine.client(region) for region in REGIONS}
-            for client in made.values() if lossy else ():
-                self._lost.attach(client)
+            for region, client in made.items():
+                partiql.send_item_by_item(client, through=engine.client(region))
+                if lossy:
+                    self._lost.attach(client)
             return made
 
         settings = {region: replace(SETTINGS, region=region) for region in REGIONS}

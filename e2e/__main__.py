@@ -99,8 +99,7 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
 def _table_endpoint(control: Connection) -> str:
     """Where the functions find the table: behind a proxy without faults.
 
-    It turns a batch of PartiQL INSERTs into PutItems, because this engine's streams and replicas see no INSERT
-    (docs/testing.md, Engines).
+    It sends PartiQL item by item, because this engine's streams and replicas see none (docs/testing.md, Engines).
     """
     return f"http://127.0.0.1:{control.recv()}/{OUTSIDE}"
 

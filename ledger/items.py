@@ -75,7 +75,7 @@ def delta_of(lane: Lane, item: Item) -> Delta:
 
 
 def checkpoint_item(checkpoint: Checkpoint) -> Item:
-    return _keyed(
+    return keyed(
         checkpoint_key(checkpoint.lane),
         total={"N": str(checkpoint.total)},
         count={"N": str(checkpoint.count)},
@@ -113,7 +113,7 @@ def version_of(item: Item | None) -> int | None:
 
 
 def segment_item(segment: Segment) -> Item:
-    return _keyed(segment_key(segment.lane, segment.hi, segment.version), entries={"B": segment.data})
+    return keyed(segment_key(segment.lane, segment.hi, segment.version), entries={"B": segment.data})
 
 
 def segment_of(lane: Lane, item: Item) -> Segment:
@@ -128,7 +128,7 @@ def segment_of(lane: Lane, item: Item) -> Segment:
 
 
 def note_item(note: CleanNote) -> Item:
-    return _keyed(note_key(note.lane), version={"N": str(note.version)}, noted_ms={"N": str(note.noted_ms)})
+    return keyed(note_key(note.lane), version={"N": str(note.version)}, noted_ms={"N": str(note.noted_ms)})
 
 
 def note_of(lane: Lane, item: Item) -> CleanNote:
@@ -146,7 +146,13 @@ def key_of(item: Item) -> Key:
     return Key(pk, sk)
 
 
-def _keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
+def has_attributes(there: Item, given: Item) -> bool:
+    """Whether the item that is there has every attribute of the given one, with the same value."""
+    return all(there.get(name) == value for name, value in given.items())
+
+
+def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
+    """An item of this key with these attributes."""
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **attributes}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ledger.errors import InvalidInput, LedgerError, Unavailable, shown
-from ledger.items import key_of, version_of
+from ledger.items import has_attributes, key_of, version_of
 from ledger.requests import (
     Absent,
     AlreadyThere,
@@ -23,6 +23,7 @@ from ledger.requests import (
     Key,
     KeyPage,
     Page,
+    Pause,
     Put,
     PutMany,
     Query,
@@ -79,10 +80,9 @@ class MemoryTable:
                     for put in puts if holds else ():
                         self._store(put.item)
                     return holds
-                case DeleteMany(keys):
-                    for key in keys:
-                        if self.items.pop(key, None) is not None:
-                            self._sort_keys[key.pk].remove(key.sk)
+                case DeleteMany(items):
+                    return tuple(self._delete(item) for item in items)
+                case Pause():
                     return None
                 case Scan(after):
                     every = sorted(self.items)
@@ -105,6 +105,17 @@ class MemoryTable:
         if key not in self.items:
             insort(self._sort_keys.setdefault(key.pk, []), key.sk)
         self.items[key] = item
+
+    def _delete(self, item: Item) -> AlreadyThere | None:
+        key = key_of(item)
+        there = self.items.get(key)
+        if there is None:
+            return None
+        if not has_attributes(there, item):
+            return AlreadyThere(there)
+        del self.items[key]
+        self._sort_keys[key.pk].remove(key.sk)
+        return None
 
     def _page(self, query: Query) -> Page:
         keys = self._sort_keys.get(query.pk, [])

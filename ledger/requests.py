@@ -3,7 +3,7 @@
 Rules: the five protocol steps are generators that yield these values and do nothing else, so every point where the
 world can change is a visible `yield`; a request says all that its answer depends on; a table that does not know a
 request raises TypeError; a failure is a LedgerError, raised at the `yield` that asked. Named tuples, because sixteen
-data classes were 4 ms of every cold start: tell them apart by `match` or `isinstance`, never by `==` or truth alone.
+data classes were 4 ms of every cold start, and `of_its_kind`, because two tuples of the same values are no one request.
 """
 
 from __future__ import annotations
@@ -15,8 +15,29 @@ Item = Mapping[str, Mapping[str, Any]]
 """An item in DynamoDB's own spelling: {"change": {"N": "-6"}}."""
 
 Result = TypeVar("Result")
+Kind = TypeVar("Kind", bound=tuple[Any, ...])
 Program = Generator["Request", Any, Result]
 """A step of the protocol: yields requests, is sent their answers, returns its result."""
+
+
+def of_its_kind(kind: type[Kind]) -> type[Kind]:
+    """Makes a named tuple true, equal to its own kind alone, and without an order: as a data class would be."""
+
+    def equals(self: Any, other: object) -> bool:
+        return type(other) is kind and tuple.__eq__(self, other)
+
+    def has_no_order(self: object, other: object) -> bool:
+        raise TypeError(f"{kind.__name__} has no order")
+
+    operators: dict[str, Callable[..., Any]] = dict.fromkeys(("__lt__", "__le__", "__gt__", "__ge__"), has_no_order)
+    operators |= {
+        "__eq__": equals,
+        "__ne__": lambda self, other: not equals(self, other),
+        "__bool__": lambda self: True,
+    }
+    for name, operator in operators.items():
+        setattr(kind, name, operator)
+    return kind
 
 
 class Key(NamedTuple):
@@ -24,16 +45,19 @@ class Key(NamedTuple):
     sk: str
 
 
+@of_its_kind
 class Absent(NamedTuple):
     """Write only if no item has this key."""
 
 
+@of_its_kind
 class VersionIs(NamedTuple):
     """Write only if the item under this key has this version."""
 
     version: int
 
 
+@of_its_kind
 class Put(NamedTuple):
     """PutItem. Answer: None when written; else the item that was there (the condition failed, nothing was written)."""
 
@@ -41,6 +65,7 @@ class Put(NamedTuple):
     condition: Absent | VersionIs | None = None
 
 
+@of_its_kind
 class PutMany(NamedTuple):
     """Conditional puts (Absent), each on its own, in as few requests as the store allows.
 
@@ -50,12 +75,14 @@ class PutMany(NamedTuple):
     items: tuple[Item, ...]
 
 
+@of_its_kind
 class AlreadyThere(NamedTuple):
-    """The condition of one put of a PutMany failed: nothing was written. The other item, where the store showed it."""
+    """The condition of one write of several failed: nothing was written. The other item, where the store showed it."""
 
     item: Item | None
 
 
+@of_its_kind
 class Get(NamedTuple):
     """GetItem. Answer: the item or None. `region` asks another Region's replica."""
 
@@ -64,6 +91,7 @@ class Get(NamedTuple):
     region: str | None = None
 
 
+@of_its_kind
 class GetMany(NamedTuple):
     """BatchGetItem, until no key is left unprocessed. Answer: the items or None, in the order of the keys."""
 
@@ -71,6 +99,7 @@ class GetMany(NamedTuple):
     consistent: bool = True
 
 
+@of_its_kind
 class Query(NamedTuple):
     """One page of a Query in ascending order: sort keys above `after`, at or below `upto`. Answer: a Page."""
 
@@ -81,6 +110,7 @@ class Query(NamedTuple):
     consistent: bool = True
 
 
+@of_its_kind
 class Page(NamedTuple):
     """`last` is the sort key to go on after, or None when this was the last page."""
 
@@ -88,39 +118,57 @@ class Page(NamedTuple):
     last: str | None
 
 
+@of_its_kind
 class Transact(NamedTuple):
     """TransactWriteItems of conditional puts. Answer: True when all were written, False when a condition failed."""
 
     puts: tuple[Put, ...]
 
 
+@of_its_kind
 class DeleteMany(NamedTuple):
-    """Deletes without conditions, each on its own. Answer: None. A failure may leave some of them undone."""
+    """Deletes, each on its own and only while the item still has the attributes given, in few requests.
 
-    keys: tuple[Key, ...]
+    Answer: for each item, in order, None when it is gone, AlreadyThere when another is in its place (which stays), or
+    the LedgerError of that item. Never raises.
+    """
+
+    items: tuple[Item, ...]
 
 
+@of_its_kind
+class Pause(NamedTuple):
+    """Wait, so that others get the table's throughput. Answer: None; at once, where the table has no such limit."""
+
+    ms: int
+
+
+@of_its_kind
 class Scan(NamedTuple):
     """One page of a Scan of the whole table, keys only. Answer: a KeyPage."""
 
     after: Key | None = None
 
 
+@of_its_kind
 class KeyPage(NamedTuple):
     keys: tuple[Key, ...]
     last: Key | None
 
 
+@of_its_kind
 class Together(NamedTuple):
     """Several requests at once. Answer: for each, in their order, its answer or its LedgerError. Never raises."""
 
     requests: tuple[Put | Get | Query, ...]
 
 
+@of_its_kind
 class Now(NamedTuple):
     """What time is it? Answer: an Instant. Asked of the process, not of the table."""
 
 
+@of_its_kind
 class Instant(NamedTuple):
     """`wall_ms` since 1970, which may step; `steady_ms` from some origin, which never goes back."""
 
@@ -133,7 +181,7 @@ def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
     return 0 <= ended.wall_ms - began.wall_ms <= most_ms and ended.steady_ms - began.steady_ms <= most_ms
 
 
-Request = Put | PutMany | Get | GetMany | Query | Transact | DeleteMany | Scan | Together | Now
+Request = Put | PutMany | Get | GetMany | Query | Transact | DeleteMany | Pause | Scan | Together | Now
 
 
 class Table(Protocol):

@@ -35,6 +35,7 @@ class Settings:
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
     read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
     clean: False keeps folded deltas as items for ever; every settle then reads all of them again.
+    clean_units_per_s: write units that the clean of a lane takes at most, of the 1,000 that its partition key has.
     """
 
     table: str
@@ -48,6 +49,7 @@ class Settings:
     fold_min: int = 32
     fold_max: int = 8_000
     clean: bool = True
+    clean_units_per_s: int = 500
 
     def __post_init__(self) -> None:
         shards: object = self.shards
@@ -80,7 +82,8 @@ class Settings:
             ),
             (type(self.clean) is bool, f"clean={shown(self.clean)} is not True or False."),
         ]
-        numbers = {"allowed_lateness_ms": 0, "keep_ms": 1, "read_time_max_ms": 1, "fold_min": 1, "fold_max": 1}
+        numbers = {"allowed_lateness_ms": 0}
+        numbers |= dict.fromkeys(("keep_ms", "read_time_max_ms", "fold_min", "fold_max", "clean_units_per_s"), 1)
         for name, least in numbers.items():
             value = getattr(self, name)
             fits = type(value) is int and least <= value <= tokens.TIME_MS_MAX
@@ -129,7 +132,7 @@ class Settings:
 
         Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL, LEDGER_SHARDS (JSON,
         {"stock:": 4}), LEDGER_CLEAN (true or false), LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS,
-        LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX.
+        LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S.
         """
         given: object = os.environ if environ is None else environ
         if not isinstance(given, Mapping):

@@ -31,6 +31,7 @@ from ledger.requests import (
     Key,
     KeyPage,
     Page,
+    Pause,
     Put,
     PutMany,
     Query,
@@ -50,7 +51,10 @@ TRIES_MAX = 6
 """How often a request is sent that meets conflicts or throttling, the SDK's own retries aside."""
 
 PAUSE_BASE_S = 0.05
-GET_KEYS_MAX, DELETES_MAX, STATEMENTS_MAX = 100, 25, 25
+GET_KEYS_MAX, STATEMENTS_MAX = 100, 25
+
+Statement = Callable[[str, Item], dict[str, Any]]
+"""A PartiQL statement for (table, item)."""
 
 
 class DynamoTable:
@@ -92,7 +96,12 @@ class DynamoTable:
             case Put():
                 return self._put(request)
             case PutMany(items):
-                return self._put_many(items)
+                return self._each(items, _insert, lambda item: self._put(Put(item, Absent())))
+            case DeleteMany(items):
+                return self._each(items, _delete, self._delete)
+            case Pause(ms):
+                self._pause(ms / 1_000)
+                return None
             case Get(key, consistent, region):
                 answer = self._read("get_item", {"Key": _key(key), "ConsistentRead": consistent}, region=region)
                 return answer.get("Item")
@@ -103,9 +112,6 @@ class DynamoTable:
                 return self._query(request)
             case Transact(puts):
                 return self._transact(puts)
-            case DeleteMany(keys):
-                self._at_once(self._delete_batch, _chunks(keys, DELETES_MAX))
-                return None
             case Scan(after):
                 start = {"ExclusiveStartKey": _key(after)} if after else {}
                 answer = self._read("scan", {"ProjectionExpression": "pk, sk", **start})
@@ -117,45 +123,56 @@ class DynamoTable:
                 raise TypeError(f"not a request that a table answers: {request!r}")
 
     def _put(self, put: Put) -> Item | None:
+        """What was there when the condition failed; None when the item was written."""
+        return self._unless("put_item", {"Item": put.item, **_condition(put.condition)})
+
+    def _delete(self, item: Item) -> Item | None:
+        """What is there with other attributes; None when the item was deleted, or nothing was there."""
+        return self._unless("delete_item", {"Key": _key(_key_of(item)), **_unchanged(item)}) or None
+
+    def _unless(self, operation: str, arguments: dict[str, Any]) -> Item | None:
         try:
-            self._write(
-                "put_item",
-                {"Item": put.item, "ReturnValuesOnConditionCheckFailure": "ALL_OLD", **_condition(put.condition)},
-            )
+            self._write(operation, {**arguments, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"})
         except failures.ConditionFailed as failed:
             return failed.item
         return None
 
-    def _put_many(self, items: Sequence[Item]) -> tuple[AlreadyThere | LedgerError | None, ...]:
-        """Batches; what is refused there for want of dynamodb:PartiQLInsert goes as a PutItem of its own."""
-        answers = self._at_once(self._put_batch, _chunks(items, STATEMENTS_MAX))
+    def _each(
+        self, items: Sequence[Item], statement: Statement, single: Callable[[Item], Item | None]
+    ) -> tuple[AlreadyThere | LedgerError | None, ...]:
+        """Conditional writes, each on its own: as statements, many a request; what PartiQL is refused goes alone."""
+        answers = self._at_once(lambda chunk: self._batch(chunk, statement), _chunks(items, STATEMENTS_MAX))
         refused = [i for i, answer in enumerate(answers) if isinstance(answer, errors.NotAllowed)]
-        singles = self._at_once(lambda i: [self._or_error(Put(items[i], Absent()))], refused)
-        for i, single in zip(refused, singles, strict=True):
-            answers[i] = single if single is None or isinstance(single, LedgerError) else AlreadyThere(single)
+        singles = self._at_once(lambda i: [_outcome(single, items[i])], refused)
+        for i, answer in zip(refused, singles, strict=True):
+            answers[i] = answer
         return tuple(answers)
 
-    def _put_batch(self, items: Sequence[Item]) -> list[AlreadyThere | LedgerError | None]:
-        """Conditional puts in one request; those that met a conflict or throttling again, a bounded number of times."""
+    def _batch(self, items: Sequence[Item], statement: Statement) -> list[AlreadyThere | LedgerError | None]:
+        """Conditional writes in one request; those that met a conflict or throttling again, a few times."""
         answers: dict[int, AlreadyThere | LedgerError | None] = {}
         todo = list(range(len(items)))
         for attempt in range(TRIES_MAX):
-            answers |= zip(todo, self._insert([items[i] for i in todo]), strict=True)
+            answers |= zip(todo, self._execute([statement(self.name, items[i]) for i in todo]), strict=True)
             todo = [i for i in todo if isinstance(answers[i], errors.Throttled | errors.TransactionConflict)]
             if not todo:
                 break
             self._wait(attempt)
         return [answers[i] for i in range(len(items))]
 
-    def _insert(self, items: Sequence[Item]) -> list[AlreadyThere | LedgerError | None]:
-        statements = [_statement(self.name, item) for item in items]
+    def _execute(self, statements: Sequence[dict[str, Any]]) -> list[AlreadyThere | LedgerError | None]:
         try:
             answer = self._send("batch_execute_statement", {"Statements": statements}, writes=True)
-        except TypeError:  # moto 5.2 cannot read a PartiQL parameter: to it, as to a narrow role, PutItem remains
-            return [errors.NotAllowed("This engine knows no PartiQL parameters. Nothing was written.") for _ in items]
+        except (
+            TypeError,
+            AssertionError,
+        ):  # moto 5.2 cannot read a PartiQL parameter: to it, as to a narrow role, single writes remain
+            return [
+                errors.NotAllowed("This engine knows no PartiQL parameters. Nothing was written.") for _ in statements
+            ]
         except LedgerError as error:
-            return [type(error)(*error.args) for _ in items]
-        unanswered = [{"Error": {"Code": "no response"}}] * (len(items) - len(answer["Responses"]))
+            return [type(error)(*error.args) for _ in statements]
+        unanswered = [{"Error": {"Code": "no response"}}] * (len(statements) - len(answer["Responses"]))
         resent = answer.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
         return [_statement_answer(each.get("Error"), resent) for each in (*answer["Responses"], *unanswered)]
 
@@ -170,15 +187,6 @@ class DynamoTable:
                 return [found.get(key) for key in keys]
             self._wait(attempt)
         raise errors.Throttled(f"BatchGetItem left keys unprocessed {TRIES_MAX} times. Nothing was written.")
-
-    def _delete_batch(self, keys: Sequence[Key]) -> list[None]:
-        todo: Any = {self.name: [{"DeleteRequest": {"Key": _key(key)}} for key in keys]}
-        for attempt in range(TRIES_MAX):
-            todo = self._write("batch_write_item", {"RequestItems": todo}, table=False).get("UnprocessedItems")
-            if not todo:
-                return []
-            self._wait(attempt)
-        raise errors.Throttled(f"BatchWriteItem left deletes unprocessed {TRIES_MAX} times; the others are done.")
 
     def _query(self, query: Query) -> Page:
         condition, values = "pk = :pk", {":pk": {"S": query.pk}}
@@ -288,6 +296,14 @@ def check_table(table: Table) -> Table:
     return table
 
 
+def _outcome(write: Callable[[Item], Item | None], item: Item) -> AlreadyThere | LedgerError | None:
+    try:
+        there = write(item)
+    except LedgerError as error:
+        return error
+    return None if there is None else AlreadyThere(there or None)
+
+
 def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | None:
     """What a response to one statement says. One refused after the batch was `resent` may have been applied before."""
     if not error:
@@ -295,18 +311,39 @@ def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | 
     code, message = error.get("Code", ""), error.get("Message", "")
     if code in ("DuplicateItem", "ConditionalCheckFailed"):
         return AlreadyThere(error.get("Item"))
-    refusal = None if resent else failures.known(code, f"INSERT: {message}")
-    return refusal or failures.no_answer("INSERT", True, f"{code}: {message}")
+    refusal = None if resent else failures.known(code, f"PartiQL: {message}")
+    return refusal or failures.no_answer("PartiQL", True, f"{code}: {message}")
 
 
-def _statement(table: str, item: Item) -> dict[str, Any]:
+def _insert(table: str, item: Item) -> dict[str, Any]:
     """A PartiQL INSERT, which fails when the key exists: a conditional put."""
     attributes = ", ".join(f"'{name}': ?" for name in item)
-    return {
-        "Statement": f'INSERT INTO "{table}" VALUE {{{attributes}}}',
-        "Parameters": list(item.values()),
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    return _parametrised(f'INSERT INTO "{table}" VALUE {{{attributes}}}', item)
+
+
+def _delete(table: str, item: Item) -> dict[str, Any]:
+    """A PartiQL DELETE, which fails when the key has other attributes, and does nothing when there is no such key.
+
+    Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.delete.html
+    """
+    attributes = " AND ".join(f'"{name}" = ?' for name in item)
+    return _parametrised(f'DELETE FROM "{table}" WHERE {attributes}', item)
+
+
+def _parametrised(text: str, item: Item) -> dict[str, Any]:
+    parameters = list(item.values())
+    return {"Statement": text, "Parameters": parameters, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+
+
+def _unchanged(item: Item) -> dict[str, Any]:
+    """The condition that what stands in the table has these attributes; it fails, too, when nothing does."""
+    others = [(f"a{n}", name, value) for n, (name, value) in enumerate(item.items()) if name not in ("pk", "sk")]
+    named = {
+        "ExpressionAttributeNames": {f"#{a}": name for a, name, _ in others},
+        "ExpressionAttributeValues": {f":{a}": value for a, _, value in others},
     }
+    equal = [f"#{a} = :{a}" for a, _, _ in others]
+    return {"ConditionExpression": " AND ".join(["attribute_exists(pk)", *equal]), **(named if others else {})}
 
 
 def _condition(condition: Absent | VersionIs | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from compactor.visit import visit
 from ledger import tokens
 from ledger.add import add
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.requests import Now, Program, Request, Result
+from ledger.requests import Now, Program, Put, Request, Result
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader.read import read
@@ -27,6 +27,7 @@ SENDS_MAX = 12
 SHORT = (0, 1, 3, 10, 30, 90)
 LONG = (0, 10, 30, 100, 300, 700, 1_300)
 """Rests, in steps: within what a read may take, and up to beyond what clean waits for."""
+YEARS_MS = 10**11
 OLD_MS = (1, 250, 250, 1_500)
 """How long ago a change was asked for, at most: now, in a queue but on time, or in a slow queue or a backfill."""
 
@@ -169,19 +170,47 @@ def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request |
         return result
 
 
+def _noting_ahead(program: Program[Result]) -> Program[Result]:
+    """The program on a machine whose clock was years ahead while it wrote the clean note."""
+    answer: Any = None
+    error: LedgerError | None = None
+    try:
+        while True:
+            request = program.send(answer) if error is None else program.throw(error)
+            error = None
+            if isinstance(request, Put) and request.item["sk"]["S"] == "clean":
+                noted_ms = int(request.item["noted_ms"]["N"]) + YEARS_MS
+                request = Put({**request.item, "noted_ms": {"N": str(noted_ms)}})
+            try:
+                answer = yield request
+            except LedgerError as raised:
+                error = raised
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
 def compactor(
-    lanes: tuple[Lane, ...], times: int, record: Record, settings: Settings, choices: Choices, slow: bool
+    lanes: tuple[Lane, ...],
+    times: int,
+    record: Record,
+    settings: Settings,
+    choices: Choices,
+    slow: bool,
+    paces: Sequence[Sequence[int]],
 ) -> Callable[[], Script]:
-    """Visits its Region's lanes `times` times."""
+    """Visits its Region's lanes `times` times, each time after a rest of one of the `paces`."""
     left = [times]
 
     def script() -> Script:
         while left[0]:
             left[0] -= 1
-            yield _rest(choices, LONG)
+            yield _rest(choices, paces[choices.pick(len(paces))])
             for lane in lanes:
                 try:
                     program = visit(lane, Tally(), settings)
+                    if choices.pick(20) == 19:
+                        program = _noting_ahead(program)
                     yield from _dawdling(program, choices) if slow else program
                 except (DamagedItem, LaneDamaged) as damage:
                     record.broken.append(f"a visit to {lane}: {damage}")

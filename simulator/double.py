@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ledger.errors import LedgerError
-from ledger.requests import Request
+from ledger.requests import Pause, Request
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.happening import by_itself, send
@@ -63,6 +63,8 @@ class Simulation:
 
     def answer(self, region: str, request: Request) -> Any:
         """What `region` answers; a transaction's answer comes when its items are visible there."""
+        if isinstance(request, Pause):
+            return self.wait(request.ms)
         self.step()
         answer = send(self.world, region, request, self._faults, _unheard)
         if isinstance(answer, LedgerError):

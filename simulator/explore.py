@@ -104,12 +104,14 @@ class Stage:
         self.enter(name, HOME, partial(settle, LANE, Tally(), watermark, fold_max=5))
 
     def clean(self, name: str = "clean") -> None:
-        self.enter(name, HOME, partial(clean, LANE, Tally(), (HOME, AWAY), keep_ms=self.settings.keep_ms))
+        self.enter(
+            name, HOME, partial(clean, LANE, Tally(), (HOME, AWAY), units_per_s=500, keep_ms=self.settings.keep_ms)
+        )
 
     def noted(self) -> None:
         """What is folded arrives everywhere and is noted; then `keep` passes."""
         self.everything_arrives()
-        self.alone(clean(LANE, Tally(), (HOME, AWAY), keep_ms=self.settings.keep_ms))
+        self.alone(clean(LANE, Tally(), (HOME, AWAY), units_per_s=500, keep_ms=self.settings.keep_ms))
         self.wait(self.settings.keep_ms)
 
     def visit(self, name: str = "visit") -> None:

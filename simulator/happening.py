@@ -22,6 +22,8 @@ Tell = Callable[[object, object], None]
 
 def send(world: World, region: str, request: Request | Writes, faults: Faults, tell: Tell) -> Any:
     """The answer to a request, or the error that its sender gets; a transaction's is a Landing until it has landed."""
+    if isinstance(request, DeleteMany) and happens(world, faults.throttled):
+        return _some_throttled(world, region, request, tell)
     before = _fault_before(world, region, request, faults)
     if before is not None:
         tell(request, before)
@@ -31,6 +33,15 @@ def send(world: World, region: str, request: Request | Writes, faults: Faults, t
     if isinstance(request, WRITES) and happens(world, faults.lost):
         tell("the answer is lost", "")
         return OutcomeUnknown("The answer was lost.")
+    return answer
+
+
+def _some_throttled(world: World, region: str, request: DeleteMany, tell: Tell) -> Any:
+    """The answer to deletes of which the last ones are throttled."""
+    done = world.choices.pick(len(request.items))
+    throttled = Throttled("Throttled. Nothing was written.")
+    answer = (*world.answer(region, DeleteMany(request.items[:done])), *[throttled] * (len(request.items) - done))
+    tell(request, answer)
     return answer
 
 

@@ -52,7 +52,7 @@ MISTAKES = (  # those of cast.py and history.py are mistakes of a producer, or o
         "compactor/fold.py",
         "        tally.folded += len(deltas)",
         "        from ledger.requests import DeleteMany\n"
-        "        yield DeleteMany(tuple(items.delta_key(d) for d in deltas))\n"
+        "        yield DeleteMany(tuple(items.delta_item(d) for d in deltas))\n"
         "        tally.folded += len(deltas)",
     ),
     Mistake(
@@ -60,7 +60,7 @@ MISTAKES = (  # those of cast.py and history.py are mistakes of a producer, or o
         "compactor/commit.py",
         "    version = before.version + 1 if before else 1\n",
         "    from ledger.requests import DeleteMany\n"
-        "    yield DeleteMany(tuple(items.delta_key(d) for d in deltas))\n"
+        "    yield DeleteMany(tuple(items.delta_item(d) for d in deltas))\n"
         "    version = before.version + 1 if before else 1\n",
     ),
     Mistake(
@@ -183,8 +183,14 @@ MISTAKES = (  # those of cast.py and history.py are mistakes of a producer, or o
     Mistake(
         "clean at the first visit",
         "compactor/clean.py",
-        "        if now.wall_ms - note.noted_ms < keep_ms:\n            return\n",
+        "        elif now.wall_ms - note.noted_ms < keep_ms:\n            return\n",
         "",
+    ),
+    Mistake(
+        "a note from the future is waited for",
+        "compactor/clean.py",
+        "        if now.wall_ms < note.noted_ms - AHEAD_MAX_MS:\n            note = None\n        elif",
+        "        if",
     ),
     Mistake(
         "clean without asking the other Regions",
@@ -201,8 +207,8 @@ MISTAKES = (  # those of cast.py and history.py are mistakes of a producer, or o
     Mistake(
         "clean deletes what is not listed",
         "compactor/clean.py",
-        "for f in listed if f.change == f.delta.change)",
-        "for f in found)",
+        "for f in listed if f.change == f.delta.change]",
+        "for f in found]",
     ),
     Mistake(
         "a retry mints a new token",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.errors import LedgerError
-from ledger.requests import Instant, Now, Request
+from ledger.requests import Instant, Now, Pause, Request
 from simulator.faults import Faults
 from simulator.happening import happens, send
 from simulator.world import Landing, World, Writes
@@ -116,8 +116,9 @@ class Process:
         request, world = self._request, self._world
         if isinstance(request, Now):
             return self._go(Instant(world.now_ms + self.skew_ms, world.now_ms - self._stopped_ms))
-        if isinstance(request, Sleep):
-            self.asleep_until = world.step + request.steps
+        if isinstance(request, Sleep | Pause):
+            steps = request.steps if isinstance(request, Sleep) else request.ms // world.step_ms
+            self.asleep_until = world.step + steps
             return self._go(None)
         if isinstance(request, Move):
             self.region = request.region

@@ -44,8 +44,8 @@ def _request(what: object) -> str:
             return f"commit {' and '.join(_item(put.item) for put in puts)}"
         case Writes(writes):
             return f"one transaction over {', '.join(_key(write.key) for write in writes)}"
-        case DeleteMany(keys):
-            return f"delete {', '.join(map(_key, keys))}"
+        case DeleteMany(items):
+            return f"delete {', '.join(map(_item, items))}"
         case Together(requests):
             return "; ".join(map(_request, requests))
         case (str(region), request):

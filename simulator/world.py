@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ledger.errors import LedgerError, TransactionConflict, Unavailable
-from ledger.items import key_of, version_of
+from ledger.items import has_attributes, key_of, version_of
 from ledger.requests import (
     Absent,
     AlreadyThere,
@@ -27,6 +27,7 @@ from ledger.requests import (
     Key,
     KeyPage,
     Page,
+    Pause,
     Put,
     PutMany,
     Query,
@@ -150,11 +151,9 @@ class World:
                 return self._write_one(region, write)
             case Writes(writes):
                 return self._transact(region, writes)
-            case DeleteMany(keys):
-                for key in keys:
-                    self._refuse_locked(replica, key)
-                    if replica.item(key) is not None:
-                        self._write(region, key, None)
+            case DeleteMany(items):
+                return tuple(self._delete(region, item) for item in items)
+            case Pause():
                 return None
             case Scan():
                 keys = tuple(Key(pk, sk) for pk, cells in replica.cells.items() for sk, c in cells.items() if c.item)
@@ -208,6 +207,18 @@ class World:
         if not _holds(condition, there):
             return there or {}
         self._write(region, key, item)
+        return None
+
+    def _delete(self, region: str, item: Item) -> AlreadyThere | LedgerError | None:
+        key, replica = key_of(item), self.replicas[region]
+        if key in replica.locked:
+            return TransactionConflict(f"{key} is in a transaction. Nothing was written.")
+        there = replica.item(key)
+        if there is None:
+            return None
+        if not has_attributes(there, item):
+            return AlreadyThere(there)
+        self._write(region, key, None)
         return None
 
     def _write_one(self, region: str, write: Write) -> bool:

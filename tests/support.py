@@ -101,7 +101,7 @@ class Region(MemoryTable):
             super().answer(Put(item))
 
     def drop(self, *keys: Key) -> None:
-        super().answer(DeleteMany(keys))
+        super().answer(DeleteMany(tuple(map(items.keyed, keys))))
 
     def lag(self) -> None:
         """From now on, eventually consistent reads see the table as it is at this moment."""
@@ -197,11 +197,12 @@ def _item_by_item(request: Request, table: Region, checkpoint_first: bool) -> Pr
                 table.store([table.landing.pop(0)])
                 yield "landed"
             return decided
-        case DeleteMany(keys):
-            for key in keys:
-                table.answer(DeleteMany((key,)))
+        case DeleteMany(deleted):
+            answers: list[Any] = []
+            for item in deleted:
+                answers += table.answer(DeleteMany((item,)))
                 yield "deleted"
-            return None
+            return tuple(answers)
         case _:
             return table.answer(request)
 

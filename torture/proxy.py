@@ -20,7 +20,8 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from torture import partiql, wire
+from demo import partiql
+from torture import wire
 from torture.faults import Fault, Mix, decide, refusal
 from torture.plan import OUTSIDE
 
@@ -33,17 +34,17 @@ SILENCE_S = 20
 UNDER_WAY = "under way"
 
 
-def main(engine_port: int, seed: int, mixed: Mix, control: Connection, inserts_as_puts: bool) -> None:
-    """`inserts_as_puts`: see partiql. Tells its port, then serves until it is killed.
+def main(engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_item: bool) -> None:
+    """`item_by_item`: see partiql. Tells its port, then serves until it is killed.
 
     Told: ("partition", bool), ("storm", how many times as many faults); anything else is answered by the counts so far.
     """
-    asyncio.run(_Proxy(engine_port, seed, mixed, control, inserts_as_puts).run())
+    asyncio.run(_Proxy(engine_port, seed, mixed, control, item_by_item).run())
 
 
 class _Proxy:
-    def __init__(self, engine_port: int, seed: int, mixed: Mix, control: Connection, inserts_as_puts: bool) -> None:
-        self._engine_port, self._inserts_as_puts = engine_port, inserts_as_puts
+    def __init__(self, engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_item: bool) -> None:
+        self._engine_port, self._item_by_item = engine_port, item_by_item
         self._control = control
         self._rng = random.Random(f"{seed} proxy")
         self._mix = mixed
@@ -121,16 +122,17 @@ class _Proxy:
             self._under_way -= 1
 
     async def _ask(self, request: wire.Message) -> wire.Message | None:
-        if not self._inserts_as_puts or _operation(request) != partiql.OPERATION:
+        if not self._item_by_item or _operation(request) != partiql.OPERATION:
             return await self._forward(request)
-        headers = request.headers | {
-            "x-amz-target": request.headers["x-amz-target"].replace(partiql.OPERATION, "PutItem")
-        }
-        puts = [replace(request, headers=headers, body=body) for body in partiql.puts_of(request.body)]
-        answers = [answer for put in puts if (answer := await self._forward(put)) is not None]
-        if len(answers) < len(puts):
-            return None
-        return wire.answer(200, partiql.answer_of([(answer.status, answer.body) for answer in answers]))
+        answers = []
+        for operation, body in partiql.requests_of(request.body):
+            target = request.headers["x-amz-target"].replace(partiql.OPERATION, operation)
+            headers = request.headers | {"x-amz-target": target}
+            answer = await self._forward(replace(request, headers=headers, body=body))
+            if answer is None:
+                return None
+            answers.append((operation, (answer.status, answer.body)))
+        return wire.answer(200, partiql.answer_of(answers))
 
     async def _forward(self, request: wire.Message) -> wire.Message | None:
         """The engine's answer; None when the connection to it broke."""

@@ -113,7 +113,7 @@ def compacts(settings: Settings, done: Counter[str], report: Callable[[str], Non
         for lane in settings.lanes_of(COUNTER, settings.region):
             tally = Tally()
             try:
-                yield from visit(lane, tally, settings, clean_first=True)
+                yield from visit(lane, tally, settings)
                 done["visits"] += 1
             except (DamagedItem, LaneDamaged) as damage:
                 report(str(damage))

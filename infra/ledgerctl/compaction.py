@@ -29,7 +29,7 @@ Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; witho
 
 @command("compact")
 def compact(call: Call, counters: Counters = None) -> None:
-    """Fold, settle and clean the lanes of this Region."""
+    """Clean, fold and settle the lanes of this Region."""
     region = call.settings.region
     names = list(dict.fromkeys(counters or []))
     if not names:
@@ -44,7 +44,9 @@ def compact(call: Call, counters: Counters = None) -> None:
         failed = {name: str(error) for name, error in problems}
         conflicts = list(report.conflicts)
         consumed = show.cost_fields(call.consumed.take())
-        fields = {"region": region, "counters": len(names), **told, "conflicts": conflicts, "problems": failed}
+        ahead = {str(lane): ms for lane, ms in report.ahead.items()}
+        fields = {"region": region, "counters": len(names), **told, "postponed_by": list(report.postponed_by)}
+        fields |= {"conflicts": conflicts, "watermark_ahead_ms": ahead, "problems": failed}
         call.document(fields | consumed)
     else:
         what = show.counted(len(names), "counter")
@@ -54,7 +56,9 @@ def compact(call: Call, counters: Counters = None) -> None:
             call.say(f"left to the next run, for another compactor was there: {show.counted(report.gave_up, 'lane')}")
         if report.postponed:
             postponed = show.counted(report.postponed, "lane")
-            call.say(f"not cleaned yet, for a Region has not received the checkpoint: {postponed}")
+            call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
+        for lane, ahead_ms in report.ahead.items():
+            call.note(show.ahead(lane, ahead_ms), "yellow")
         call.note(show.cost(call.consumed.take()))
     for name, error in problems:
         call.note(f"{name}: {error}", "red")

@@ -1,7 +1,7 @@
 """`doctor`: is this table, this role and this machine what the library needs?
 
-Rules: it writes nothing: a permission to write is tried by a put under a condition that nothing fulfils, and by a
-delete of a key that no item of ours can have; each finding that is not fine has a remedy; what may not be looked at is
+Rules: it writes nothing: a permission to write is tried by a put or a delete under a condition that nothing
+fulfils; each finding that is not fine has a remedy; what may not be looked at is
 a warning, for a narrow role is no fault.
 """
 
@@ -19,15 +19,19 @@ from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import DATA
 from infra.ledgerctl.shape import Finding
-from ledger import items
-from ledger.errors import LedgerError, NotAllowed, TableMissing
-from ledger.requests import KeyPage, Scan
+from ledger import items, tokens
+from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
+from ledger.requests import GetMany, Item, KeyPage, Scan
 from ledger.values import Lane, to_ms
 
 NOBODY = "ledgerctl-doctor"
+CHECKPOINTS_MAX = 100
 NEVER = "attribute_exists(pk) AND attribute_not_exists(pk)"
 ROLES = "docs/data-model.md#roles has the policies; no matter if this role is not meant to."
-NOT_TRIED = "; PartiQLInsert, which add_many does without, is not tried"
+NOT_TRIED = {
+    "add": "; PartiQLInsert, which add_many does without, is not tried",
+    "clean": "; PartiQLDelete, which clean does without, is not tried",
+}
 Try = tuple[str, str, str, dict[str, Any]]
 """What a role may do, the permission for it, and a request that needs it."""
 
@@ -96,13 +100,32 @@ def _clock(call: Call, answer: Any) -> Finding:
 
 
 def _lanes(call: Call) -> list[Finding]:
-    """One page of a scan: 1 MB, at most 128 read units."""
+    """One page of a scan: 1 MB, at most 128 read units; and the checkpoints of at most a hundred of its lanes."""
     try:
         page: KeyPage = call.table.answer(Scan())
+        found = sorted({known[1] for key in page.keys if (known := items.lane_of(key.pk))})
+        looked_at = found[:CHECKPOINTS_MAX]
+        held = call.table.answer(GetMany(tuple(map(items.checkpoint_key, looked_at)), consistent=False))
     except LedgerError as error:
         return [Finding("warn", "regions and shards against lanes", f"not seen: {error}", ROLES)]
-    found = {known[1] for key in page.keys if (known := items.lane_of(key.pk))}
-    return shape.lane_findings(call.settings, sorted(found), page.last is None)
+    now_ms = call.world.clock()
+    ahead = [
+        (lane, ms)
+        for lane, item in zip(looked_at, held, strict=True)
+        if item is not None and (ms := _watermark_ms(lane, item) - now_ms) > 0
+    ]
+    return [
+        *shape.lane_findings(call.settings, found, page.last is None),
+        shape.watermark_finding(ahead, sum(item is not None for item in held)),
+    ]
+
+
+def _watermark_ms(lane: Lane, item: Item) -> int:
+    """The time of a lane's watermark; that a checkpoint is damaged is for verify to tell."""
+    try:
+        return tokens.time_ms(items.checkpoint_of(lane, item).watermark)
+    except DamagedItem:
+        return 0
 
 
 def _permissions(call: Call) -> list[Finding]:
@@ -124,7 +147,7 @@ def _permissions(call: Call) -> list[Finding]:
         elif isinstance(answer, LedgerError):
             findings.append(Finding("fail", what, f"{action}: {answer}", "Mend that first."))
         else:
-            findings.append(Finding("ok", what, f"{action} is allowed{NOT_TRIED if does == 'add' else ''}"))
+            findings.append(Finding("ok", what, f"{action} is allowed{NOT_TRIED.get(does.partition(' ')[0], '')}"))
     return findings
 
 
@@ -155,14 +178,11 @@ def _writes(table: str, region: str) -> list[Try]:
     delta, fold = items.delta_pk(lane), items.fold_pk(lane)
     never = {"TableName": table, "ConditionExpression": NEVER}
 
-    def delete(pk: str) -> dict[str, Any]:
-        return {"RequestItems": {table: [{"DeleteRequest": {"Key": _key(pk)}}]}}
-
     return [
         ("add", "PutItem on delta#", "put_item", {**never, "Item": _key(delta)}),
         (f"compact {region}", "PutItem on fold#", "put_item", {**never, "Item": _key(fold)}),
-        (f"clean {region}", "BatchWriteItem on delta#", "batch_write_item", delete(delta)),
-        (f"rebuild {region}", "BatchWriteItem on fold#", "batch_write_item", delete(fold)),
+        (f"clean {region}", "DeleteItem on delta#", "delete_item", {**never, "Key": _key(delta)}),
+        (f"rebuild {region}", "DeleteItem on fold#", "delete_item", {**never, "Key": _key(fold)}),
         ("list, compact all", "Scan", "scan", {"TableName": table, "Limit": 1}),
     ]
 

@@ -35,7 +35,7 @@ class Unwritten:
     def answer(self, request: Request, /) -> Any:
         if isinstance(request, Transact | DeleteMany):
             self.writes.append(request)
-            return True if isinstance(request, Transact) else None
+            return True if isinstance(request, Transact) else (None,) * len(request.items)
         return self.table.answer(request)
 
 

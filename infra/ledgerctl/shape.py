@@ -6,7 +6,7 @@ stops the library, `warn` what costs money, safety or an alarm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -141,6 +141,14 @@ def lane_findings(settings: Settings, lanes: Iterable[Lane], whole: bool) -> lis
     good = f"{len(seen):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
     remedy = "Their changes are in no value: regions and shards must be those with which they were added."
     return [_judged(not unread, "regions and shards against lanes", good, f"nobody reads {named}", remedy)]
+
+
+def watermark_finding(ahead: Sequence[tuple[Lane, int]], seen: int) -> Finding:
+    """Checkpoints, of `seen`, whose watermark is so many milliseconds ahead of this clock."""
+    named = ", ".join(f"{lane} by {ms / 1_000:,.1f} s" for lane, ms in ahead[:NAMED_MAX])
+    bad = f"ahead of this clock: {named}{' and others' if len(ahead) > NAMED_MAX else ''}"
+    remedy = "Clocks were wrong there. Until those times new changes are strays: docs/operations.md, watermark-ahead."
+    return _judged(not ahead, "watermarks", f"none of {seen:,} looked at is ahead of this clock", bad, remedy, "warn")
 
 
 def clock_finding(skew_ms: int, settings: Settings) -> Finding:

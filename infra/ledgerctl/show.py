@@ -16,6 +16,7 @@ from rich.table import Table
 
 from ledger.consumed import Consumption
 from ledger.message import time_of
+from ledger.values import Lane
 
 AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 BLOCKS, DASHES = "▁▂▃▄▅▆▇█", "_.-=*#"
@@ -35,6 +36,11 @@ def age(age_ms: int | None) -> str:
         return "-"
     unit_ms, name = next(((ms, name) for ms, name in AGES if age_ms >= ms), (1, "ms"))
     return f"{age_ms // unit_ms} {name}"
+
+
+def ahead(lane: Lane, ahead_ms: int) -> str:
+    """What is wrong with a lane whose watermark is ahead of the clock."""
+    return f"{lane}: the watermark is {ahead_ms / 1_000:,.1f} s ahead of this clock; until then new changes are strays"
 
 
 def moment(at: datetime) -> str:

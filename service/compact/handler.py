@@ -70,6 +70,8 @@ class Worker:
             observe.count(metrics, observe.TAIL_DELTAS, done.tail)
         if done.lag_ms is not None and done.outcome != "served":
             observe.milliseconds(metrics, observe.FOLD_LAG_MS, done.lag_ms)
+        if not work.verify and done.outcome != "served":
+            observe.milliseconds(metrics, observe.WATERMARK_AHEAD_MS, tally.ahead_ms)
         fields: dict[str, Any] = {
             "lane": str(work.lane),
             "outcome": done.outcome,
@@ -81,6 +83,8 @@ class Worker:
         }
         if tally.postponed_by:
             fields["postponed_by"] = tally.postponed_by
+        if tally.ahead_ms:
+            fields["watermark_ahead_ms"] = tally.ahead_ms
         if tally.conflicts:
             fields["conflicts"] = tally.conflicts[:10]
         differences = done.check.differences if done.check is not None else ()

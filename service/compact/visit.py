@@ -30,6 +30,9 @@ DAMAGED_MS = 3_600_000
 CLEAN_AFTER_MS = 1_000
 """Beyond `keep`, so that the visit that cleans does not come a moment too early."""
 
+CLEAN_AGAIN_MS = 60_000
+"""After a clean that did not come to its end, because its time was over or the table was throttled."""
+
 NOTE_AFTER_MS = 60_000
 """After a commit: by then the other Regions have usually received it, so that a visit can note it."""
 
@@ -56,6 +59,8 @@ def next_visit(found: Left, tally: Tally, settings: Settings, now_ms: int) -> in
     times = []
     if tally.unsettled:
         times.append(now_ms)
+    if tally.uncleaned:
+        times.append(now_ms + CLEAN_AGAIN_MS)
     if found.fold_ms is not None:
         times.append(max(now_ms, found.fold_ms))
     if found.below and settings.clean:
@@ -63,7 +68,8 @@ def next_visit(found: Left, tally: Tally, settings: Settings, now_ms: int) -> in
         if found.noted_ms is None:
             times.append(now_ms + (keep_ms if tally.postponed_by else min(NOTE_AFTER_MS, keep_ms)))
         else:  # an older note has had its clean in this visit; what it left (another change listed) can wait
-            times.append(found.noted_ms + keep_ms if now_ms < found.noted_ms + keep_ms else now_ms + keep_ms)
+            noted_ms = min(found.noted_ms, now_ms)  # a note from the future is renewed
+            times.append(noted_ms + keep_ms if now_ms < noted_ms + keep_ms else now_ms + keep_ms)
     return min(times, default=None)
 
 
@@ -89,7 +95,7 @@ def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool],
         done.lag_ms = max(0, began.wall_ms - mark.wake_ms)
     done.next_ms = began.wall_ms  # unless the visit comes to its end
     try:
-        program = visit(lane, done.tally, settings, commits_max=commits_max, clean_first=True)
+        program = visit(lane, done.tally, settings, commits_max=commits_max)
         yield from until(program, stop)
         found: Left = yield from until(left(lane, settings), stop)
     except OutOfTime:

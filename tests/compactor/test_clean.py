@@ -1,13 +1,16 @@
 """The program `clean`: two visits, every Region, and only what is listed with the same change."""
 
+from typing import Any
+
 import pytest
 
-from compactor.clean import clean
+from compactor.clean import AHEAD_MAX_MS, clean
 from compactor.report import Tally
 from compactor.settle import settle
 from ledger import items
+from ledger.add import add
 from ledger.errors import DamagedItem
-from ledger.requests import DeleteMany, Get, Instant, Now, Put, Query
+from ledger.requests import DeleteMany, Get, Instant, Now, Pause, Put, Query, Request
 from ledger.values import CleanNote, Delta
 from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, token, two_regions, value
 
@@ -26,7 +29,7 @@ def folded(page_size: int = 1_000) -> tuple[Region, Region]:
 
 def visit(home: Region) -> Tally:
     tally = Tally()
-    home.run(clean(LANE, tally, (A, B), keep_ms=KEEP_MS))
+    home.run(clean(LANE, tally, (A, B), keep_ms=KEEP_MS, units_per_s=500))
     return tally
 
 
@@ -56,7 +59,7 @@ def test_the_first_visit_asks_home_then_every_other_region_then_the_clock_then_n
 
 def test_the_time_noted_is_after_the_last_region_answered() -> None:
     home, _ = folded()
-    program = clean(LANE, Tally(), (A, B), keep_ms=KEEP_MS)
+    program = clean(LANE, Tally(), (A, B), keep_ms=KEEP_MS, units_per_s=500)
     request = next(program)
     while not isinstance(request, Now):
         answer = home.answer(request)
@@ -78,13 +81,13 @@ def test_a_later_visit_looks_up_what_is_listed_cheaply_and_deletes_it() -> None:
         Now(),
         Query(items.delta_pk(LANE), None, token(2), None, False),
         Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, False),
-        DeleteMany((items.delta_key(delta(1)), items.delta_key(delta(2)))),
+        DeleteMany((items.delta_item(delta(1)), items.delta_item(delta(2)))),
     ]
     assert deltas(home) == []
     assert value(home) == {1, 2}
 
 
-@pytest.mark.parametrize("age_ms", [0, 1, KEEP_MS - 1, -1, -KEEP_MS])
+@pytest.mark.parametrize("age_ms", [0, 1, KEEP_MS - 1, -1, -AHEAD_MAX_MS])
 def test_a_note_younger_than_keep_deletes_nothing_and_is_not_renewed(age_ms: int) -> None:
     home, away = folded()
     visit(home)
@@ -95,6 +98,101 @@ def test_a_note_younger_than_keep_deletes_nothing_and_is_not_renewed(age_ms: int
     assert visit(home) == Tally()
     assert deltas(home) == [token(1), token(2), token(3)]
     assert note(home) == CleanNote(LANE, 1, NOW_MS)
+
+
+@pytest.mark.parametrize("ahead_ms", [AHEAD_MAX_MS + 1, 365 * 86_400_000])
+def test_a_note_from_the_future_deletes_nothing_and_is_renewed_for_now(ahead_ms: int) -> None:
+    home, away = folded()
+    home.now_ms += ahead_ms
+    visit(home)  # by a clock that is ahead
+    home.now_ms = NOW_MS
+    assert visit(home) == Tally()
+    assert (note(home), deltas(home)) == (CleanNote(LANE, 1, NOW_MS), [token(1), token(2)])
+    home.now_ms += KEEP_MS
+    assert visit(home).cleaned == 2
+    away.down = True
+    home.now_ms += ahead_ms
+    home.store([items.note_item(CleanNote(LANE, 1, home.now_ms + ahead_ms))])
+    assert visit(home).postponed_by == [B]  # it is asked anew what every Region has reached
+
+
+def many(number: int, *, page_size: int = 1_000) -> Region:
+    """So many deltas, folded and noted, and old enough to be deleted."""
+    home, away = two_regions(page_size=page_size)
+    home.now_ms += 10_000_000
+    home.store(items.delta_item(Delta(LANE, token(n), 1)) for n in range(number))
+    compactor(home, away, clean=False).compact(COUNTER)
+    home.copy_to(away)
+    visit(home)
+    home.now_ms += KEEP_MS
+    return home
+
+
+class Metered(Region):
+    """Each request takes `request_ms` of the steady clock, and a pause what it asks for."""
+
+    request_ms = 10
+
+    def answer(self, request: Request, /) -> Any:
+        self.steady_ms += request.ms if isinstance(request, Pause) else self.request_ms
+        return super().answer(request)
+
+
+def timed(home: Region, units_per_s: int) -> tuple[Tally, Metered]:
+    metered = Metered(page_size=home.page_size)
+    metered.store(home.items.values())
+    metered.now_ms, metered.peers = home.now_ms, {B: home}
+    metered.run(clean(LANE, tally := Tally(), (A, B), keep_ms=KEEP_MS, units_per_s=units_per_s))
+    return tally, metered
+
+
+@pytest.mark.parametrize("units_per_s", [1, 40, 100, 500, 2_000])
+@pytest.mark.parametrize("page_size", [7, 1_000])
+def test_deletes_are_paced_and_none_waits_after_the_last(units_per_s: int, page_size: int) -> None:
+    home = many(min(450, 50 * units_per_s), page_size=page_size)
+    tally, metered = timed(home, units_per_s)
+    assert (tally.cleaned, tally.uncleaned) == (min(450, 50 * units_per_s), False)
+    deleted, begun_ms, since = 0, None, Metered(page_size=page_size)
+    since.steady_ms = metered.steady_ms = home.steady_ms
+    for request in metered.asked:
+        if isinstance(request, Now | Put):
+            continue
+        since.steady_ms += request.ms if isinstance(request, Pause) else metered.request_ms
+        if isinstance(request, DeleteMany):
+            begun_ms = since.steady_ms if begun_ms is None else begun_ms
+            passed_ms = since.steady_ms - begun_ms + 40  # what came before the first: four requests
+            assert deleted <= units_per_s * (passed_ms + 20) / 1_000
+            assert len(request.items) <= min(100, units_per_s)
+            deleted += len(request.items)
+    last = next(request for request in reversed(metered.asked) if isinstance(request, DeleteMany | Pause))
+    assert isinstance(last, DeleteMany)
+
+
+def test_a_clean_ends_after_a_minute_and_the_next_visit_goes_on_without_a_new_note() -> None:
+    home = many(200)
+    before = note(home)
+    tally, metered = timed(home, 2)  # 120 in a minute
+    assert (tally.cleaned, tally.uncleaned, tally.postponed_by) == (122, True, [])
+    assert (len(deltas(metered)), note(metered)) == (78, before)
+    again, metered = timed(metered, 2)
+    assert (again.cleaned, again.uncleaned, deltas(metered)) == (78, False, [])
+
+
+def test_a_delta_that_is_put_with_another_change_just_before_its_delete_stays_and_is_told() -> None:
+    home, _ = folded()
+    visit(home)
+    home.now_ms += KEEP_MS
+    program = clean(LANE, tally := Tally(), (A, B), keep_ms=KEEP_MS, units_per_s=500)
+    request = next(program)
+    while not isinstance(request, DeleteMany):
+        request = program.send(home.now() if isinstance(request, Now) else home.answer(request))
+    home.drop(items.delta_key(delta(1)))  # another compactor's clean, then the same token for another change
+    home.run(add(Delta(LANE, token(1), 100)))
+    with pytest.raises(StopIteration):
+        program.send(home.answer(request))
+    assert (tally.cleaned, tally.conflicts) == (1, [token(1)])
+    assert deltas(home) == [token(1)]
+    assert visit(home).conflicts == [token(1)]
 
 
 def test_only_what_the_noted_version_or_an_older_one_lists_is_deleted() -> None:

@@ -53,7 +53,7 @@ def settling(home: Region, *, watermark: int = 9, first: bool = True) -> Process
 
 
 def cleaning(home: Region) -> Process[None]:
-    return giving_up(home, clean(LANE, Tally(), (A, B), keep_ms=KEEP_MS), True)
+    return giving_up(home, clean(LANE, Tally(), (A, B), keep_ms=KEEP_MS, units_per_s=500), True)
 
 
 def adding(table: Region, added: Delta) -> Process[None]:

@@ -67,7 +67,7 @@ def test_it_reads_checkpoint_note_and_all_segments_then_deletes_the_note_then_wr
         Get(NOTE, True),
         Query(items.fold_pk(LANE), "segment#", "segment$", None, True),
         Now(),
-        DeleteMany((NOTE,)),
+        DeleteMany((items.note_item(CleanNote(LANE, 9, NOW_MS)),)),
         Transact(
             (
                 Put(items.checkpoint_item(expected), VersionIs(4)),

@@ -1,14 +1,40 @@
 """The program `visit`: the order of its parts, and the settings that each gets."""
 
+from typing import Any
+
 import pytest
 
 from compactor.commit import past_the_limits
-from compactor.report import Tally
+from compactor.report import Report, Tally
 from compactor.visit import visit
-from ledger import items
-from ledger.errors import LaneDamaged
-from ledger.requests import DeleteMany, Transact
-from tests.support import COUNTER, KEEP_MS, LANE, B, Region, compactor, delta, settings, two_regions, value
+from ledger import items, tokens
+from ledger.errors import (
+    DamagedItem,
+    LaneDamaged,
+    LedgerError,
+    NotAllowed,
+    OutcomeUnknown,
+    Throttled,
+    Unavailable,
+)
+from ledger.requests import DeleteMany, Put, Request, Transact
+from ledger.values import Delta
+from reader import Reader
+from tests.support import (
+    COUNTER,
+    KEEP_MS,
+    LANE,
+    LATENESS_MS,
+    NOW_MS,
+    B,
+    Region,
+    compactor,
+    delta,
+    settings,
+    token,
+    two_regions,
+    value,
+)
 
 
 def noted() -> tuple[Region, Region]:
@@ -24,36 +50,126 @@ def noted() -> tuple[Region, Region]:
     return home, away
 
 
-@pytest.mark.parametrize(("clean_first", "order"), [(True, [DeleteMany, Transact]), (False, [Transact, DeleteMany])])
-def test_clean_comes_last_or_first(clean_first: bool, order: list[type]) -> None:
+def test_clean_comes_before_fold_before_settle() -> None:
     home, away = noted()
+    home.put(delta(0))  # a stray
     home.peers = {B: away}
     tally = Tally()
-    home.run(visit(LANE, tally, settings(), clean_first=clean_first))
-    assert [type(request) for request in home.asked if isinstance(request, DeleteMany | Transact)] == order
-    assert (tally.folded, tally.cleaned) == (1, 1)
-    assert value(home) == {1, 2}
+    home.run(visit(LANE, tally, settings()))
+    written = [request for request in home.asked if isinstance(request, DeleteMany | Transact)]
+    assert [type(request) for request in written] == [DeleteMany, Transact, Transact]
+    segments = [request.puts[1].item["sk"]["S"] for request in written if isinstance(request, Transact)]
+    assert segments == [f"segment#{token(2)}#0000000002", f"segment#{token(1)}#0000000003"]
+    assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 1)
+    assert value(home) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("clean_first", [True, False])
-def test_clean_asks_every_region_before_it_notes(clean_first: bool) -> None:
+def test_a_lane_that_is_busy_in_two_regions_is_cleaned_and_its_visits_stay_small() -> None:
+    home, away = two_regions()
+    cleaned: list[int] = []
+    for minute in range(120):
+        home.store(
+            items.delta_item(Delta(LANE, tokens.make(home.now_ms + n, bytes(9) + bytes([n])), 1)) for n in range(40)
+        )
+        home.now_ms += 60_000
+        home.asked.clear()
+        cleaned.append(compactor(home, away, fold_min=32).compact(COUNTER).cleaned)
+        home.copy_to(away)  # slower than a visit, and done by the next one
+        deltas = sum(key.pk == items.delta_pk(LANE) for key in home.items)
+        assert deltas <= 40 * (2 * KEEP_MS // 60_000 + 3), f"minute {minute}: {deltas} deltas"
+    assert sum(cleaned) >= 40 * (120 - 2 * KEEP_MS // 60_000 - 3)
+    assert Reader(settings(), table=home).read(COUNTER).value == 120 * 40
+
+
+def test_clean_asks_every_region_before_it_notes() -> None:
     home, away = two_regions()
     home.put(delta(1))
     compactor(home, away).compact(COUNTER)
     home.peers = {B: away}
-    home.run(visit(LANE, tally := Tally(), settings(), clean_first=clean_first))
+    home.run(visit(LANE, tally := Tally(), settings()))
     assert tally.postponed_by == [B]
     home.copy_to(away)
-    home.run(visit(LANE, tally := Tally(), settings(), clean_first=clean_first))
+    home.run(visit(LANE, tally := Tally(), settings()))
     assert not tally.postponed_by
     assert items.note_key(LANE) in home.items
 
 
-@pytest.mark.parametrize("clean_first", [True, False])
-def test_clean_may_be_left_out(clean_first: bool) -> None:
+def test_clean_may_be_left_out() -> None:
     home, _ = noted()
-    home.run(visit(LANE, Tally(), settings(clean=False), clean_first=clean_first))
+    home.run(visit(LANE, Tally(), settings(clean=False)))
     assert not [request for request in home.asked if isinstance(request, DeleteMany)]
+
+
+FAILURES = [Throttled("slow"), Unavailable("away"), OutcomeUnknown("lost"), NotAllowed("no")]
+
+
+class Refusing(Region):
+    """Fails one kind of request; lists of deletes fail item by item where `each` says so."""
+
+    def __init__(self, kind: type, failure: LedgerError, *, each: bool = False) -> None:
+        super().__init__()
+        self.kind, self.failure, self.each = kind, failure, each
+
+    def answer(self, request: Request, /) -> Any:
+        if not isinstance(request, self.kind) or (isinstance(request, Put) and request.item["sk"]["S"] != "clean"):
+            return super().answer(request)
+        if not self.each:
+            raise self.failure
+        assert isinstance(request, DeleteMany)
+        done: tuple[Any, ...] = super().answer(DeleteMany(request.items[:1]))
+        return (*done, *[self.failure] * (len(request.items) - 1))
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("each", [True, False])
+def test_a_clean_whose_deletes_fail_is_postponed_and_the_fold_goes_on(failure: LedgerError, each: bool) -> None:
+    home = Refusing(DeleteMany, failure, each=each)
+    home.peers = {B: home}
+    home.put(delta(1), delta(2))
+    home.run(visit(LANE, Tally(), settings()))
+    home.run(visit(LANE, Tally(), settings()))
+    home.now_ms += KEEP_MS
+    home.put(delta(3), delta(0))
+    home.run(visit(LANE, tally := Tally(), settings()))
+    assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 1 if each else 0)
+    assert (tally.postponed_by, tally.uncleaned) == ([str(failure)], True)
+    assert items.note_of(LANE, home.items[items.note_key(LANE)]).noted_ms == NOW_MS  # not renewed
+    assert value(home) == {0, 1, 2, 3}
+
+
+def test_a_clean_whose_note_fails_is_postponed_and_the_fold_goes_on() -> None:
+    home = Refusing(Put, Throttled("slow"))
+    home.peers = {B: home}
+    home.put(delta(1))
+    home.run(visit(LANE, Tally(), settings()))
+    home.put(delta(2))
+    home.run(visit(LANE, tally := Tally(), settings()))
+    assert (tally.folded, tally.postponed_by, tally.uncleaned) == (1, ["slow"], True)
+
+
+def test_a_damaged_note_is_raised_after_the_lane_was_folded_and_settled() -> None:
+    home, _ = noted()
+    home.store([{**home.items[items.note_key(LANE)], "version": {"S": "1"}}])
+    home.put(delta(0))
+    with pytest.raises(DamagedItem) as raised:
+        home.run(visit(LANE, tally := Tally(), settings()))
+    assert raised.value.sk == "clean"
+    assert (tally.folded, tally.settled, tally.cleaned, tally.postponed_by) == (1, 1, 0, [raised.value.args[0]])
+
+
+def test_a_watermark_ahead_of_the_clock_is_told() -> None:
+    home, away = two_regions()
+    home.now_ms += 86_400_000
+    home.put(delta(1, at_ms=home.now_ms - LATENESS_MS))
+    compactor(home, away).compact(COUNTER)  # by a clock that was a day ahead
+    home.now_ms -= 86_400_000
+    home.put(delta(2))
+    ahead_ms = 86_400_000 - LATENESS_MS
+    report = compactor(home, away).compact(COUNTER)
+    assert (report.ahead, report.settled) == ({LANE: ahead_ms}, 1)
+    assert Report.total([report, Report()]).ahead == {LANE: ahead_ms}
+    home.now_ms += ahead_ms
+    assert compactor(home, away).compact(COUNTER).ahead == {}
 
 
 def test_a_lane_past_the_limits_says_what_to_do() -> None:

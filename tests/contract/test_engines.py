@@ -156,6 +156,20 @@ def shows_the_item_that_a_partiql_insert_met(engine: Engine) -> bool:
     return "Item" in answer["Error"]
 
 
+def shows_the_item_that_a_partiql_delete_leaves_and_passes_over_an_absent_one(engine: Engine) -> bool:
+    engine.put("a", v={"N": "1"})
+    statement = {
+        "Statement": f'DELETE FROM "{engine.table}" WHERE "pk" = ? AND "sk" = ? AND "v" = ?',
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    asked = [statement | {"Parameters": [*key(sk).values(), {"N": v}]} for sk, v in (("a", "2"), ("b", "1"))]
+    try:
+        left, absent = engine.client.batch_execute_statement(Statements=asked)["Responses"]
+    except AssertionError:  # moto reads no parameters
+        return False
+    return left["Error"].get("Item", {}).get("v") == {"N": "1"} and "Error" not in absent
+
+
 def refuses_26_writes_in_a_batch(engine: Engine) -> bool:
     writes = [{"DeleteRequest": {"Key": key(str(n))}} for n in range(26)]
     return refusal(engine.client.batch_write_item, RequestItems={engine.table: writes}) == "ValidationException"
@@ -198,6 +212,7 @@ DIFFER: Mapping[Probe, set[str]] = {
     refuses_another_transaction_of_the_same_token: {MOTO},
     refuses_a_transaction_above_4_mb: {MOTO},
     shows_the_item_that_a_partiql_insert_met: {MOTO, MINISTACK, LOCAL},
+    shows_the_item_that_a_partiql_delete_leaves_and_passes_over_an_absent_one: {MOTO},
     refuses_26_writes_in_a_batch: {MOTO},
     refuses_39_digits: {MOTO},
     spells_numbers_one_way: {MOTO},

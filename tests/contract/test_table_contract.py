@@ -23,6 +23,7 @@ from ledger.requests import (
     KeyPage,
     Now,
     Page,
+    Pause,
     Put,
     PutMany,
     Query,
@@ -385,29 +386,65 @@ def test_a_transaction_with_a_condition_that_fails_writes_nothing(table: Table, 
 def test_deletes_remove_what_is_there_and_pass_over_what_is_not(table: Table) -> None:
     fill(table, "a", "b", "c")
     fill(table, "a", pk="q")
-    assert table.answer(DeleteMany((key("a"), key("x"), key("c")))) is None
+    assert table.answer(DeleteMany((item("a"), item("x"), item("c")))) == (None, None, None)
     assert walk(table) == ["b"]
     assert table.answer(Get(key("a", "q"))) == item("a", pk="q")
 
 
+def test_an_item_that_has_another_value_stays_and_is_shown(table: Table) -> None:
+    fill(table, "a", "c")
+    table.answer(Put(item("b", 2)))
+    assert table.answer(DeleteMany((item("a"), item("b"), item("c")))) == (None, AlreadyThere(item("b", 2)), None)
+    assert walk(table) == ["b"]
+
+
+def test_an_item_that_has_more_attributes_than_are_given_is_deleted(table: Table) -> None:
+    table.answer(Put({**item("a"), "more": {"S": "x"}}))
+    assert table.answer(DeleteMany((item("a"),))) == (None,)
+    assert walk(table) == []
+
+
+def test_an_item_that_lacks_an_attribute_stays(table: Table) -> None:
+    fill(table, "a")
+    more = {**item("a"), "more": {"S": "x"}}
+    assert table.answer(DeleteMany((more,))) == (AlreadyThere(item("a")),)
+    assert walk(table) == ["a"]
+
+
+def test_a_key_alone_deletes_whatever_is_there(table: Table) -> None:
+    fill(table, "a", "b")
+    keys_alone = tuple({"pk": {"S": "p"}, "sk": {"S": sk}} for sk in ("a", "x"))
+    assert table.answer(DeleteMany(keys_alone)) == (None, None)
+    assert walk(table) == ["b"]
+
+
 def test_a_deleted_item_can_be_put_again(table: Table) -> None:
     fill(table, "a")
-    table.answer(DeleteMany((key("a"),)))
+    table.answer(DeleteMany((item("a"),)))
     assert table.answer(Put(item("a", 2), Absent())) is None
     assert table.answer(Query("p")) == Page((item("a", 2),), None)
 
 
 def test_deletes_of_nothing_do_nothing(table: Table) -> None:
     fill(table, "a")
-    assert table.answer(DeleteMany(())) is None
+    assert table.answer(DeleteMany(())) == ()
     assert walk(table) == ["a"]
 
 
-def test_more_deletes_than_one_request_holds_are_all_done(table: Table) -> None:
+def test_more_deletes_than_one_request_holds_are_all_done_and_answered_in_order(table: Table) -> None:
     sks = [f"{n:03}" for n in range(60)]
     fill(table, *sks)
-    assert table.answer(DeleteMany(tuple(key(sk) for sk in sks[1:-1]))) is None
-    assert walk(table) == [sks[0], sks[-1]]
+    other = AlreadyThere(item(sks[40]))
+    answers = table.answer(DeleteMany(tuple(item(sk, 2 if sk == sks[40] else 1) for sk in sks[1:-1])))
+    assert answers == tuple(other if sk == sks[40] else None for sk in sks[1:-1])
+    assert walk(table) == [sks[0], sks[40], sks[-1]]
+
+
+# -- Pause ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_pause_is_answered_with_nothing(table: Table) -> None:
+    assert table.answer(Pause(1)) is None
 
 
 # -- Scan ----------------------------------------------------------------------------------------------------------

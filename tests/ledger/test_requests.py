@@ -1,10 +1,12 @@
 """Driving a program: `run`, `every_item`, and what the table in memory adds."""
 
+import operator
 import time
 from typing import Any
 
 import pytest
 
+from ledger import requests
 from ledger.clocks import instants
 from ledger.errors import LedgerError, Throttled
 from ledger.memory import MemoryTable
@@ -27,6 +29,46 @@ class Broken(MemoryTable):
 
 def instant() -> Instant:
     return Instant(7, 8)
+
+
+KINDS: list[Any] = [
+    value
+    for value in vars(requests).values()
+    if isinstance(value, type) and issubclass(value, tuple) and value is not Key
+]
+
+
+def filled(kind: Any, value: object = 3) -> Any:
+    """One of its kind, with the same value in every field."""
+    return kind(*[value] * len(kind._fields))
+
+
+def test_all_kinds_of_requests_conditions_and_answers_are_looked_at() -> None:
+    names = {"Absent", "VersionIs", "Put", "Transact", "DeleteMany", "Pause", "Now", "Instant", "AlreadyThere", "Page"}
+    assert names <= {kind.__name__ for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_request_is_true_and_equals_its_own_kind_alone(kind: Any) -> None:
+    one = filled(kind)
+    assert bool(one)
+    assert operator.eq(one, filled(kind))
+    assert not operator.ne(one, filled(kind))
+    for other in (tuple(one), *(filled(each) for each in KINDS if each is not kind)):
+        for left, right in ((one, other), (other, one)):
+            assert operator.ne(left, right)
+            assert not operator.eq(left, right)
+        assert one not in [other]
+    if kind._fields:
+        assert one != filled(kind, 4)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_requests_have_no_order(kind: Any) -> None:
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+        for other in (filled(kind, 4), filled(Key)):
+            with pytest.raises(TypeError):
+                compare(filled(kind), other)
 
 
 def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:

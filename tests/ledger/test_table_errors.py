@@ -35,6 +35,7 @@ from ledger.requests import (
     Item,
     Key,
     Page,
+    Pause,
     Put,
     PutMany,
     Query,
@@ -121,7 +122,7 @@ def statements(*errors: dict[str, Any] | None) -> dict[str, Any]:
 
 PUT = Put(item(), Absent())
 TRANSACT = Transact((Put(item("a"), VersionIs(3)), Put(item("b"), Absent())))
-WRITES: list[Request] = [PUT, TRANSACT, DeleteMany((KEY,))]
+WRITES: list[Request] = [PUT, TRANSACT]
 READS: list[Request] = [Get(KEY), GetMany((KEY,)), Query("p"), Scan()]
 
 
@@ -356,10 +357,6 @@ def unprocessed_keys(*sks: str) -> dict[str, Any]:
     return {"counters": {"Keys": [item(sk) for sk in sks], "ConsistentRead": True}}
 
 
-def unprocessed_deletes(*sks: str) -> dict[str, Any]:
-    return {"counters": [{"DeleteRequest": {"Key": item(sk)}} for sk in sks]}
-
-
 def test_unprocessed_keys_are_asked_for_again() -> None:
     edge = Edge(
         {"Responses": {"counters": [item("b")]}, "UnprocessedKeys": unprocessed_keys("a", "c")},
@@ -380,23 +377,12 @@ def test_unprocessed_keys_are_asked_for_a_bounded_number_of_times() -> None:
     assert type(Edge(*[left] * TRIES_MAX).error(GetMany((KEY,)))) is Throttled
 
 
-def test_unprocessed_deletes_are_sent_again() -> None:
-    edge = Edge({"UnprocessedItems": unprocessed_deletes("b")}, {"UnprocessedItems": {}})
-    assert edge.answer(DeleteMany((Key("p", "a"), Key("p", "b")))) is None
-    assert [arguments["RequestItems"] for _, arguments in edge.client.calls] == [
-        unprocessed_deletes("a", "b"),
-        unprocessed_deletes("b"),
-    ]
+# -- PutMany, DeleteMany: one failure a statement -------------------------------------------------------------------
+
+MANY = pytest.mark.parametrize("many", [PutMany, DeleteMany])
 
 
-def test_unprocessed_deletes_are_sent_a_bounded_number_of_times() -> None:
-    left = {"UnprocessedItems": unprocessed_deletes("a")}
-    assert type(Edge(*[left] * TRIES_MAX).error(DeleteMany((KEY,)))) is Throttled
-
-
-# -- PutMany: one failure a statement ------------------------------------------------------------------------------
-
-
+@MANY
 @pytest.mark.parametrize(
     ("code", "error"),
     [
@@ -408,66 +394,76 @@ def test_unprocessed_deletes_are_sent_a_bounded_number_of_times() -> None:
         ("SomethingNew", OutcomeUnknown),
     ],
 )
-def test_the_error_of_one_statement_is_the_answer_of_its_item_alone(code: str, error: type[LedgerError]) -> None:
+def test_the_error_of_one_statement_is_the_answer_of_its_item_alone(
+    many: Any, code: str, error: type[LedgerError]
+) -> None:
     failed = {"Code": code, "Message": "No."}
     after = [refusal("AccessDeniedException")] if error is NotAllowed else []  # PutItem is tried
-    answers = Edge(statements(None, failed, None), *after).answer(PutMany((item("a"), item("b"), item("c"))))
+    answers = Edge(statements(None, failed, None), *after).answer(many((item("a"), item("b"), item("c"))))
     assert [type(answer) for answer in answers] == [type(None), error, type(None)]
 
 
+@MANY
 @pytest.mark.parametrize("code", ["DuplicateItem", "ConditionalCheckFailed"])
-def test_a_statement_whose_item_is_there_answers_with_the_item_when_the_store_shows_it(code: str) -> None:
+def test_a_statement_whose_item_is_there_answers_with_the_item_when_the_store_shows_it(many: Any, code: str) -> None:
     edge = Edge(statements({"Code": code, "Item": item("a")}, {"Code": code}))
-    assert edge.answer(PutMany((item("a"), item("b")))) == (AlreadyThere(item("a")), AlreadyThere(None))
+    assert edge.answer(many((item("a"), item("b")))) == (AlreadyThere(item("a")), AlreadyThere(None))
 
 
+@MANY
 @pytest.mark.parametrize(
     "code", ["ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded", "TransactionConflict"]
 )
-def test_only_the_statements_that_failed_in_passing_are_sent_again(code: str) -> None:
+def test_only_the_statements_that_failed_in_passing_are_sent_again(many: Any, code: str) -> None:
     edge = Edge(
         statements(None, {"Code": code}, {"Code": "DuplicateItem"}, {"Code": code}),
         statements({"Code": code}, None),
         statements(None),
     )
     puts = tuple(item(sk) for sk in "abcd")
-    assert edge.answer(PutMany(puts)) == (None, None, AlreadyThere(None), None)
+    assert edge.answer(many(puts)) == (None, None, AlreadyThere(None), None)
     sent = [[s["Parameters"][1]["S"] for s in arguments["Statements"]] for _, arguments in edge.client.calls]
     assert sent == [["a", "b", "c", "d"], ["b", "d"], ["b"]]
     assert edge.pauses == [PAUSE_BASE_S * 0.5, PAUSE_BASE_S]
 
 
-def test_statements_are_sent_a_bounded_number_of_times() -> None:
+@MANY
+def test_statements_are_sent_a_bounded_number_of_times(many: Any) -> None:
     edge = Edge(*[statements({"Code": "ThrottlingError"})] * TRIES_MAX)
-    (answer,) = edge.answer(PutMany((item(),)))
+    (answer,) = edge.answer(many((item(),)))
     assert type(answer) is Throttled
 
 
-def test_a_batch_whose_answer_is_lost_leaves_the_outcome_of_each_item_unknown() -> None:
-    first, second = Edge(LOST[0]).answer(PutMany((item("a"), item("b"))))
+@MANY
+def test_a_batch_whose_answer_is_lost_leaves_the_outcome_of_each_item_unknown(many: Any) -> None:
+    first, second = Edge(LOST[0]).answer(many((item("a"), item("b"))))
     assert [type(first), type(second)] == [OutcomeUnknown, OutcomeUnknown]
     assert first is not second  # each carries a delta of its own
 
 
-def test_a_statement_without_a_response_has_an_unknown_outcome() -> None:
-    first, second = Edge(statements(None)).answer(PutMany((item("a"), item("b"))))
+@MANY
+def test_a_statement_without_a_response_has_an_unknown_outcome(many: Any) -> None:
+    first, second = Edge(statements(None)).answer(many((item("a"), item("b"))))
     assert first is None
     assert type(second) is OutcomeUnknown
 
 
-def test_a_batch_that_is_throttled_as_a_whole_is_sent_again() -> None:
+@MANY
+def test_a_batch_that_is_throttled_as_a_whole_is_sent_again(many: Any) -> None:
     edge = Edge(refusal("ThrottlingException"), statements(None, None))
-    assert edge.answer(PutMany((item("a"), item("b")))) == (None, None)
+    assert edge.answer(many((item("a"), item("b")))) == (None, None)
 
 
-def test_a_batch_that_is_throttled_for_good_is_throttled() -> None:
-    answers = Edge(*[refusal("ThrottlingException")] * TRIES_MAX).answer(PutMany((item("a"), item("b"))))
+@MANY
+def test_a_batch_that_is_throttled_for_good_is_throttled(many: Any) -> None:
+    answers = Edge(*[refusal("ThrottlingException")] * TRIES_MAX).answer(many((item("a"), item("b"))))
     assert [type(answer) for answer in answers] == [Throttled, Throttled]
 
 
-def test_a_statement_refused_after_a_lost_answer_has_an_unknown_outcome() -> None:
+@MANY
+def test_a_statement_refused_after_a_lost_answer_has_an_unknown_outcome(many: Any) -> None:
     answer = statements({"Code": "ValidationError", "Message": "No."}) | {"ResponseMetadata": {"RetryAttempts": 1}}
-    (told,) = Edge(answer).answer(PutMany((item(),)))
+    (told,) = Edge(answer).answer(many((item(),)))
     assert type(told) is OutcomeUnknown
 
 
@@ -477,6 +473,57 @@ def test_a_role_without_partiql_puts_one_by_one() -> None:
     assert edge.answer(PutMany((item(),))) == (AlreadyThere(item()),)
     assert [operation for operation, _ in edge.client.calls] == ["batch_execute_statement", "put_item"]
     assert edge.client.calls[1][1]["ConditionExpression"] == "attribute_not_exists(pk)"
+
+
+def test_a_role_without_partiql_deletes_one_by_one_and_a_key_without_an_item_is_gone() -> None:
+    there = refusal("ConditionalCheckFailedException", Item=item("b"))
+    denied = statements(*[{"Code": "AccessDenied", "Message": "No."}] * 3)
+    script: dict[str, Any] = {"a": {}, "b": there, "c": refusal("ConditionalCheckFailedException")}
+
+    class ByKey(Script):
+        def delete_item(self, **arguments: Any) -> Any:
+            self.calls.append(("delete_item", arguments))
+            line = script[arguments["Key"]["sk"]["S"]]
+            if isinstance(line, Exception):
+                raise line
+            return line
+
+    client = ByKey([denied])
+    table = DynamoTable("counters", "eu-west-1", lambda region: cast(Any, client))
+    change = {"change": {"N": "7"}}
+    answer = table.answer(DeleteMany(tuple({**item(sk), **change} for sk in "abc")))
+    assert answer == (None, AlreadyThere(item("b")), None)
+    sent = {arguments["Key"]["sk"]["S"]: arguments for operation, arguments in client.calls[1:]}
+    assert sent["a"] == {
+        "TableName": "counters",
+        "Key": item("a"),
+        "ConditionExpression": "attribute_exists(pk) AND #a2 = :a2",
+        "ExpressionAttributeNames": {"#a2": "change"},
+        "ExpressionAttributeValues": {":a2": {"N": "7"}},
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+
+
+def test_a_delete_names_every_attribute_and_asks_for_the_item_that_is_there() -> None:
+    edge = Edge(statements(None))
+    edge.answer(DeleteMany(({**item(), "change": {"N": "7"}},)))
+    ((operation, arguments),) = edge.client.calls
+    assert (operation, arguments["Statements"]) == (
+        "batch_execute_statement",
+        [
+            {
+                "Statement": 'DELETE FROM "counters" WHERE "pk" = ? AND "sk" = ? AND "change" = ?',
+                "Parameters": [{"S": "p"}, {"S": "a"}, {"N": "7"}],
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        ],
+    )
+
+
+def test_a_pause_is_waited_for() -> None:
+    edge = Edge()
+    assert edge.answer(Pause(250)) is None
+    assert edge.pauses == [0.25]
 
 
 def test_an_insert_names_every_attribute_and_asks_for_the_item_that_is_there() -> None:

@@ -36,7 +36,7 @@ class MemoryMarks:
                 if not self._is(lane, touched_ms=touched_ms):
                     return False
                 if next_ms is None:
-                    MemoryTable.answer(self._table, DeleteMany((key_of(lane),)))
+                    MemoryTable.answer(self._table, DeleteMany((items.keyed(key_of(lane)),)))
                 else:
                     self._set(lane, next_ms=next_ms, due_ms=None, held_ms=None, late_ms=None)
                 return True

@@ -41,7 +41,7 @@ def test_every_kind_of_request_is_counted_once(engine: Engine, table_names: Iter
     assert consumed(Scan()) == (0.5, 0)  # BatchGetItem: this engine does not tell what it consumed
     assert consumed(Transact((Put(item("b")), Put(item("c"))))) == (0, 4)
     assert consumed(Touch(LANE, 1, 1)) == (0, 1)
-    assert consumed(DeleteMany((Key("p", "b"), Key("p", "c")))) == (0, 2)
+    assert consumed(DeleteMany((item("b"), item("c")))) == (0, 2)
     assert consumed() == (0, 0)
     with pytest.raises(ClientError):
         client.get_item(TableName="no-such-table", Key={"pk": {"S": "p"}, "sk": {"S": "a"}})

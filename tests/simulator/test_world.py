@@ -3,6 +3,7 @@
 import pytest
 
 from ledger.errors import TransactionConflict, Unavailable
+from ledger.items import keyed
 from ledger.requests import Absent, DeleteMany, Get, Item, Key, Put, Query, Transact, VersionIs
 from simulator.choices import Enumerated, Replayed
 from simulator.world import Landing, World, Write, Writes
@@ -90,7 +91,7 @@ def test_pages_hold_every_item_once() -> None:
     table = World((EU,), Replayed(()), page_size=2)
     for number in range(5):
         table.answer(EU, Put(item("a", str(number))))
-    table.answer(EU, DeleteMany((Key("a", "3"),)))
+    table.answer(EU, DeleteMany((keyed(Key("a", "3")),)))
     seen, after = [], None
     for _ in range(9):
         page = table.answer(EU, Query("a", after))
@@ -133,7 +134,7 @@ def test_what_is_deleted_is_forgotten_once_it_is_gone_everywhere_and_no_read_can
     table.answer(EU, Put(item("a", "1")))
     table.answer(EU, Put(item("a", "2")))
     table.quiesce()
-    table.answer(EU, DeleteMany((Key("a", "1"),)))
+    table.answer(EU, DeleteMany((keyed(Key("a", "1")),)))
     table.step += 10
     table.forget()
     assert table.replicas[EU].cell(Key("a", "1")) is not None  # its delete is still on its way

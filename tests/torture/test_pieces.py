@@ -1,14 +1,13 @@
 """The small pure pieces: plans, records, messages, streams, PartiQL, Maven's answer."""
 
 import asyncio
-import json
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from torture import maven, partiql, wire
+from torture import maven, wire
 from torture.checker import Violation
 from torture.explain import explain
 from torture.plan import DELTAS_OF_COUNTER, KEEP_MS, ON_TIME_MS, REGIONS, Plan
@@ -97,37 +96,6 @@ def test_records_of_all_regions_are_numbered_in_the_order_in_which_they_are_seen
     assert [each["dynamodb"]["SequenceNumber"] for page in seen for each in page["Records"]] == [
         f"{n:010d}" for n in (1, 2, 3, 4)
     ]
-
-
-INSERT = {
-    "Statement": "INSERT INTO \"t\" VALUE {'pk': ?, 'sk': ?}",
-    "Parameters": [{"S": "p"}, {"S": "s"}],
-    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-}
-
-
-def test_an_insert_becomes_a_put_that_replaces_nothing() -> None:
-    [put] = partiql.puts_of(json.dumps({"Statements": [INSERT]}).encode())
-    assert json.loads(put) == {
-        "TableName": "t",
-        "Item": {"pk": {"S": "p"}, "sk": {"S": "s"}},
-        "ConditionExpression": "attribute_not_exists(pk)",
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
-
-
-def test_the_answers_to_puts_become_the_answer_to_a_batch() -> None:
-    there = {"__type": "x#ConditionalCheckFailedException", "message": "no", "Item": {"pk": {"S": "p"}}}
-    slow = {"__type": "x#ThrottlingException", "message": "slow"}
-    answer = partiql.answer_of([(200, b"{}"), (400, json.dumps(there).encode()), (400, json.dumps(slow).encode())])
-    done, met, throttled = json.loads(answer)["Responses"]
-    assert (done, met["Error"]["Code"], met["Error"]["Item"]) == ({}, "DuplicateItem", {"pk": {"S": "p"}})
-    assert throttled["Error"]["Code"] == "Throttling"
-
-
-def test_a_statement_that_is_no_insert_is_refused() -> None:
-    with pytest.raises(ValueError, match="not an INSERT"):
-        partiql.puts_of(json.dumps({"Statements": [INSERT | {"Statement": "SELECT * FROM t"}]}).encode())
 
 
 def test_without_java_or_maven_dynamodb_local_says_what_it_needs(

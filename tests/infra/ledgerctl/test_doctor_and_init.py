@@ -13,8 +13,8 @@ import pytest
 from demo.engine import Engine
 from infra.ledgerctl import shape
 from infra.ledgerctl.call import World
-from ledger import Settings
-from ledger.values import Lane
+from ledger import Settings, items, tokens
+from ledger.values import Checkpoint, Lane
 from tests.infra.ledgerctl.support import ENVIRON, NOW_MS, A, Answer, B, aws, ctl, refusal, signed_in
 
 TABLE: dict[str, Any] = {
@@ -38,7 +38,6 @@ GOOD: dict[str, Any] = {
     "Query": {"Items": []},
     "BatchGetItem": {"Responses": {}},
     "GetItem": {},
-    "BatchWriteItem": {},
 }
 NEVER_WRITTEN = refusal("ConditionalCheckFailedException")
 
@@ -48,7 +47,7 @@ def answering(**changed: Any) -> Answer:
     answers = GOOD | changed
 
     def answer(operation: str, asked: Any) -> tuple[int, Any]:
-        if operation == "PutItem":
+        if operation in ("PutItem", "DeleteItem") and operation not in changed:
             assert asked["ConditionExpression"] == "attribute_exists(pk) AND attribute_not_exists(pk)"
             return NEVER_WRITTEN
         given = answers[operation]
@@ -74,7 +73,7 @@ def findings(made: World) -> tuple[int, dict[str, str]]:
 
 def test_a_table_as_it_should_be_has_no_findings() -> None:
     assert findings(world()) == (0, {})
-    assert ctl(world(), "doctor").out.splitlines()[-1] == "26 fine, 0 to know, 0 to mend"
+    assert ctl(world(), "doctor").out.splitlines()[-1] == "27 fine, 0 to know, 0 to mend"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +145,7 @@ def test_settings_that_are_seldom_meant_are_to_know() -> None:
 
 def test_a_narrow_role_is_told_what_it_may_not_do() -> None:
     refused = refusal("AccessDeniedException")
-    code, found = findings(world(Scan=refused, BatchWriteItem=refused, DescribeTable=refused))
+    code, found = findings(world(Scan=refused, DeleteItem=refused, DescribeTable=refused))
     assert (code, found) == (
         0,
         {
@@ -187,8 +186,8 @@ def test_every_region_is_asked_what_this_role_may_read_there() -> None:
     [
         ("Query", "fold#", f"may read histories in {A}"),
         ("Query", "delta#", f"may read in {A}"),
-        ("BatchWriteItem", "fold#", f"may rebuild {A}"),
-        ("BatchWriteItem", "delta#", f"may clean {A}"),
+        ("DeleteItem", "fold#", f"may rebuild {A}"),
+        ("DeleteItem", "delta#", f"may clean {A}"),
         ("PutItem", "fold#", f"may compact {A}"),
         ("PutItem", "delta#", "may add"),
     ],
@@ -207,7 +206,27 @@ def test_a_region_that_lacks_the_table_is_told_once() -> None:
 
 
 def test_a_permission_that_cannot_be_tried_is_said_not_to_be() -> None:
-    assert "PartiQLInsert, which add_many does without, is not tried" in ctl(world(), "doctor").out
+    said = ctl(world(), "doctor").out
+    assert "PartiQLInsert, which add_many does without, is not tried" in said
+    assert "PartiQLDelete, which clean does without, is not tried" in said
+
+
+def test_a_watermark_ahead_of_this_clock_is_to_know() -> None:
+    def checkpoint(counter: str, ahead_ms: int) -> dict[str, Any]:
+        lane, token = Lane(A, 0, counter), tokens.last_of(NOW_MS + ahead_ms)
+        return dict(items.checkpoint_item(Checkpoint(lane, 1, 1, token, 1, token, NOW_MS)))
+
+    held = [checkpoint("ahead", 86_400_000), checkpoint("right", -10_000)]
+    broken = {**checkpoint("broken", 86_400_000), "count": {"S": "x"}}
+    keys = [{name: item[name] for name in ("pk", "sk")} for item in (*held, broken)]
+    made = world(Scan={"Items": keys}, BatchGetItem={"Responses": {"counters": [*held, broken]}})
+    assert findings(made) == (0, {"watermarks": "warn"})
+    said = ctl(made, "doctor").out
+    assert "warn watermarks: ahead of this clock: eu-west-1#0#ahead by 86,4" in said
+    assert (
+        "none of 1 looked at"
+        in ctl(world(Scan={"Items": keys[1:2]}, BatchGetItem={"Responses": {"counters": held[1:]}}), "doctor").out
+    )
 
 
 def test_a_region_without_the_table_fails() -> None:

@@ -1,0 +1,110 @@
+"""Turns a batch of PartiQL writes into requests of one item each, and their answers back: MiniStack shows its streams,
+and so other Regions, no PartiQL.
+
+The rules a change must keep: only the statements that this library sends are known; each write has the condition that
+its statement has; the answer is what AWS documents: DuplicateItem for an INSERT, ConditionalCheckFailed for a DELETE,
+with the item that was there when ALL_OLD is asked.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+OPERATION = "BatchExecuteStatement"
+_INSERT = re.compile(r'INSERT INTO "([^"]+)" VALUE \{(.*)\}')
+_MEMBER = re.compile(r"'([^']+)': \?")
+_DELETE = re.compile(r'DELETE FROM "([^"]+)" WHERE (.*)')
+_TERM = re.compile(r'"([^"]+)" = \?')
+_METHODS = {"PutItem": "put_item", "DeleteItem": "delete_item"}
+
+Answer = tuple[int, bytes]
+"""Status and body."""
+
+
+def requests_of(body: bytes) -> list[tuple[str, bytes]]:
+    """Operation and body of the requests that do what a batch asks for. Raises ValueError for any other statement."""
+    asked = [_request_of(statement) for statement in json.loads(body)["Statements"]]
+    return [(operation, json.dumps(request).encode()) for operation, request in asked]
+
+
+def answer_of(answers: Sequence[tuple[str, Answer]]) -> bytes:
+    """The batch's answer from (operation, answer) of its requests."""
+    return json.dumps({"Responses": [_response_of(operation, *answer) for operation, answer in answers]}).encode()
+
+
+def send_item_by_item(client: DynamoDBClient, through: DynamoDBClient) -> None:
+    """Makes the batches of `client` requests of `through`, one for each item; hooks on `client` see the batch."""
+
+    def instead(request: Any, **_: Any) -> AWSResponse:
+        asked = requests_of(request.body)
+        answers = [(operation, _answer(through, operation, json.loads(body))) for operation, body in asked]
+        return AWSResponse(request.url, 200, HTTPHeaders(), _Raw(answer_of(answers)))
+
+    events: Any = client.meta.events
+    events.register_last(f"before-send.dynamodb.{OPERATION}", instead)
+
+
+class _Raw(io.BytesIO):
+    def stream(self) -> list[bytes]:
+        return [self.read()]
+
+
+def _answer(client: DynamoDBClient, operation: str, request: dict[str, Any]) -> Answer:
+    try:
+        getattr(client, _METHODS[operation])(**request)
+    except ClientError as failure:
+        refused: Any = failure.response
+        error = {"__type": refused["Error"]["Code"], "message": refused["Error"].get("Message", "")}
+        return 400, json.dumps(error | {name: refused[name] for name in ("Item",) if name in refused}).encode()
+    return 200, b"{}"
+
+
+def _request_of(statement: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    text, values = statement["Statement"], statement["Parameters"]
+    returned = {"ReturnValuesOnConditionCheckFailure": statement.get("ReturnValuesOnConditionCheckFailure", "NONE")}
+    if insert := _INSERT.fullmatch(text):
+        item = dict(zip(_MEMBER.findall(insert[2]), values, strict=True))
+        condition = "attribute_not_exists(pk)"
+        return "PutItem", {"TableName": insert[1], "Item": item, "ConditionExpression": condition, **returned}
+    delete = _DELETE.fullmatch(text)
+    if delete is None:
+        raise ValueError(f"neither an INSERT nor a DELETE: {text}")
+    item = dict(zip(_TERM.findall(delete[2]), values, strict=True))
+    key = {name: item.pop(name) for name in ("pk", "sk")}
+    numbered = {f"a{n}": each for n, each in enumerate(item.items())}
+    equal = " AND ".join(f"#{n} = :{n}" for n in numbered) or "attribute_exists(pk)"
+    names = {
+        "ExpressionAttributeNames": {f"#{n}": name for n, (name, _) in numbered.items()},
+        "ExpressionAttributeValues": {f":{n}": value for n, (_, value) in numbered.items()},
+    }
+    condition = f"attribute_not_exists(pk) OR ({equal})"
+    return "DeleteItem", {
+        "TableName": delete[1],
+        "Key": key,
+        "ConditionExpression": condition,
+        **(names if numbered else {}),
+        **returned,
+    }
+
+
+def _response_of(operation: str, status: int, text: bytes) -> dict[str, Any]:
+    if status == 200:
+        return {}
+    body = json.loads(text)
+    code = body["__type"].rpartition("#")[2]
+    if code != "ConditionalCheckFailedException":
+        return {"Error": {"Code": code.removesuffix("Exception"), "Message": body.get("message", "")}}
+    item = {"Item": body["Item"]} if "Item" in body else {}
+    failed = "DuplicateItem" if operation == "PutItem" else "ConditionalCheckFailed"
+    return {"Error": {"Code": failed, "Message": "The condition failed"} | item}
