@@ -9,11 +9,11 @@ from compactor.left import Left
 from compactor.report import Tally
 from ledger import items
 from ledger.errors import OutcomeUnknown, Throttled, Unavailable
-from ledger.requests import Get, Put, Query, Transact
+from ledger.requests import DeleteMany, Get, Put, Query, Request, Transact
 from ledger.values import Checkpoint, Delta, Lane
 from service import observe
 from service.compact.handler import Worker
-from service.compact.visit import CLEAN_AFTER_MS, COMMITS_OF_VISIT, DAMAGED_MS, NOTE_AFTER_MS, next_visit
+from service.compact.visit import CLEAN_AFTER_MS, CLEAN_AGAIN_MS, COMMITS_OF_VISIT, DAMAGED_MS, NOTE_AFTER_MS, next_visit
 from service.marks import LEASE_MS, QUIET_MS, Claim, Mark, Touch, key_of
 from tests.service.support import Service, never, sqs, work
 from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token, two_regions, value
@@ -85,6 +85,37 @@ def test_a_lane_that_is_folded_at_every_visit_is_cleaned_though_the_other_region
     told = shop.told.metrics
     assert (told[observe.DELTAS_FOLDED], told[observe.CLEANS_POSTPONED]) == (25, 0)
     assert told[observe.DELTAS_CLEANED] == 11  # one by the first note, ten more by the second
+
+
+def test_a_watermark_ahead_of_the_clock_is_told_at_each_visit() -> None:
+    shop = Shop()
+    shop.table.put(delta(1, at_ms=NOW_MS + 3_600_000))
+    shop.table.now_ms += 7_200_000
+    shop.visit(work(LANE))
+    shop.table.now_ms = NOW_MS
+    shop.visit(work(LANE))
+    assert shop.told.metrics[observe.WATERMARK_AHEAD_MS] == 3_600_000
+    assert shop.told.lines[-1][2]["watermark_ahead_ms"] == 3_600_000
+
+
+def test_a_throttled_clean_is_told_and_the_lane_is_folded_all_the_same() -> None:
+    class Hot(Region):
+        def answer(self, request: Request, /) -> Any:
+            if isinstance(request, DeleteMany):
+                return (Throttled("slow down"),) * len(request.items)
+            return super().answer(request)
+
+    shop = Shop(Hot())
+    shop.table.put(delta(1))
+    for _ in range(3):
+        shop.visit(work(LANE))
+        shop.table.copy_to(shop.away)
+    shop.table.now_ms += KEEP_MS
+    shop.table.put(delta(2))
+    shop.visit(work(LANE))
+    told = shop.told.metrics
+    assert (told[observe.DELTAS_FOLDED], told[observe.DELTAS_CLEANED], told[observe.CLEANS_POSTPONED]) == (2, 0, 2)
+    assert shop.told.lines[-1][2]["postponed_by"] == ["slow down"]
 
 
 def test_the_time_a_lane_was_due_is_its_fold_lag() -> None:
@@ -339,6 +370,7 @@ SOON, KEPT = NOW_MS + 1, KEEP_MS + CLEAN_AFTER_MS
         (Left(below=True), False, False, None),
         (Left(below=True, noted_ms=NOW_MS - 9), False, True, NOW_MS - 9 + KEPT),
         (Left(below=True, noted_ms=NOW_MS - KEPT), False, True, NOW_MS + KEPT),
+        (Left(below=True, noted_ms=NOW_MS + 10**10), False, True, NOW_MS + KEPT),
         (Left(32, SOON, True), False, True, SOON),
         (Left(32, NOW_MS + 2 * KEPT, True, NOW_MS), False, True, NOW_MS + KEPT),
     ],
@@ -347,3 +379,8 @@ def test_the_next_visit_is_when_there_is_something_to_do(
     found: Left, unsettled: bool, clean: bool, expected: int | None
 ) -> None:
     assert next_visit(found, Tally(unsettled=unsettled), settings(clean=clean), NOW_MS) == expected
+
+
+def test_a_clean_that_did_not_come_to_its_end_goes_on_in_a_minute() -> None:
+    found = Left(below=True, noted_ms=NOW_MS - 2 * KEPT)
+    assert next_visit(found, Tally(uncleaned=True), settings(), NOW_MS) == NOW_MS + CLEAN_AGAIN_MS
