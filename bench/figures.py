@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.meter import Meter
-from bench.units import Cost
 from compactor import Compactor, Report
+from infra.ledgerctl.units import Cost
 from ledger import Change, Ledger, Settings
 from reader import Balance, Reader
 

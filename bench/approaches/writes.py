@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 from bench.approaches.actions import Action
 from bench.approaches.attributes import Names, keyed
 from bench.approaches.conditions import Condition
-from bench.units import item_bytes
+from infra.ledgerctl.units import item_bytes
 from ledger.errors import TableError
 from ledger.items import key_of
 from ledger.requests import Item, Key, Request

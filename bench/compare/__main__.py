@@ -21,10 +21,10 @@ from bench.approaches import every
 from bench.approaches.item_collection import NaiveMerge, Ours
 from bench.compaction import fold_peak_mb
 from bench.compaction import speed as steps_of
-from bench.compare import accuracy, model
+from bench.compare import accuracy
 from bench.compare.backlog import DELTAS, compaction
 from bench.compare.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spent
-from bench.compare.page import Found, figures, for_readme, page
+from bench.compare.page import Found, for_readme, page
 from bench.compare.scale import AT_ONCE, BACKLOGS, reads, set_wall
 from bench.compare.speed import COUNTERS, THREADS, paces, trips
 from bench.compare.trial import APPROACHES, name_of, new_engine
@@ -73,15 +73,13 @@ def measure(engine: Engine, events: Sequence[Event], source: str, tell: Console)
 
 
 def write(found: Found, root: Path = ROOT) -> list[Path]:
-    """The page, its charts and the README's table; answers the files."""
-    drawn = {**model.charts(), **figures(found)}
-    texts = {f"docs/charts/{name}": svg for name, svg in drawn.items()} | {"docs/comparison.md": page(found)}
+    """The page and the README's table; answers the files."""
+    texts = {"docs/comparison.md": page(found)}
     readme = (root / "README.md").read_text()
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
     texts["README.md"] = f"{before}{BEGIN}{for_readme(found)}\n{END}{after}"
     for name, text in texts.items():
-        (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(text)
     return [root / name for name in texts]
 

@@ -33,11 +33,11 @@ from bench.approaches.transaction_marker import TransactionMarker
 from bench.compare.capacity import Capacity
 from bench.compare.trial import APPROACHES, SETTINGS, Trial
 from bench.meter import Meter
-from bench.units import Cost, item_bytes
 from demo.engine import Engine
 from demo.events import SHOP as COLUMNS
 from demo.events import Event, read_events, shop_day
 from infra.ledgerctl.bill import Usage
+from infra.ledgerctl.units import Cost, item_bytes
 from ledger.paging import every_item
 
 SEED = 1

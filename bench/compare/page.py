@@ -1,7 +1,7 @@
 """docs/comparison.md: what `make compare` found, for someone who has to choose.
 
 Rules: every figure is from the run that is given; a sentence says nothing that a table below it does not show; tables
-are the lines that the parts print by themselves (accuracy.py, tables.py, model.py), so that there is one of each.
+are the lines that the parts print by themselves (accuracy.py, tables.py, forecast.py), so that there is one of each.
 """
 
 from __future__ import annotations
@@ -10,20 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.compaction import Speed
-from bench.compare import accuracy, charts, lane, model, summary, tables
+from bench.compare import accuracy, forecast, summary, tables
 from bench.compare.accuracy import Accuracy
 from bench.compare.backlog import DELTAS, Compaction
-from bench.compare.charts import Bar, Series
 from bench.compare.cost import ONE, SHOP, Spent
-from bench.compare.partitions import ADD, OURS, SETTINGS, WRITE_UNITS
+from bench.compare.forecast import ADD, OURS
 from bench.compare.scale import Read
 from bench.compare.speed import Pace, Trips
 from bench.compare.summary import Row
 from infra.ledgerctl.bill import PRICES
+from infra.ledgerctl.lane import PARTITION_WRITE_UNITS
 
 HOT_RATE = 100
-GROWTH = (ADD.name, "item collection", "set of ids", OURS.name)
-"""Whose reads are in the chart: the others' are as flat as the first's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +76,8 @@ is only a ratio to plain `ADD` in the same run.
 ## The table to choose by
 """
     yield from summary.choice(found.rows)
-    hot = lane.load(HOT_RATE, SETTINGS, WRITE_UNITS)
-    add, ours = (WRITE_UNITS / design.hot_units for design in (ADD, OURS))
+    hot = forecast.at(HOT_RATE)
+    add, ours = (PARTITION_WRITE_UNITS / design.hot_units for design in (ADD, OURS))
     yield f"""
 - Lost and doubled: of events whose callers send them again until they are answered, with the faults of
   [Accuracy](#accuracy): in *crashes* every first delivery dies, in *repeats* every message comes twice. `*`: a way that
@@ -145,12 +143,7 @@ after a year of a million changes a month, at the on-demand prices of {PRICES.re
 """
     yield from code(tables.dollars(found.shop, found.one))
     yield """
-*full*: no item holds so many ids. By the model of the [last section](#from-10-to-1000000-changes-a-second), at 100
-changes a second:
-
-![Dollars for a million changes](charts/dollars.svg)
-
-The meter against what the engine itself says that it consumed:
+*full*: no item holds so many ids. The meter against what the engine itself says that it consumed:
 """
     yield from code(tables.against_engine([*found.shop, *found.one]))
     made = [pace.changes for pace in found.hot(32)]
@@ -163,8 +156,6 @@ an approach, so the slow ones' figures say how slow, not more:
 """
     yield from code(tables.rates(found.paces))
     yield f"""
-![Changes a second of 32 writers on one counter](charts/writers.svg)
-
 {found.engine} does not let transactions conflict, so on AWS the transactional ways do worse than here.
 
 Round trips of a change and a read; on one counter, latencies over plain `ADD`'s, and what 32 writers met in 1,000
@@ -179,10 +170,8 @@ After so many changes, a strongly consistent read (`~`: worked out by the meter'
     for title, table in tables.scale(found.reads):
         yield from code([title, "", *table])
         yield ""
-    yield f"""![Read units of a read, after so many changes](charts/growth.svg)
-
-A set of ids of 36 characters is full with {found.wall:,}. A backlog of {DELTAS:,} deltas goes away (times are the
-engine's, not AWS's):
+    yield f"""A set of ids of 36 characters is full with {found.wall:,}. A backlog of {DELTAS:,} deltas goes away
+(times are the engine's, not AWS's):
 """
     yield from code(tables.compactions(found.compactions))
     peaks = ", ".join(f"{mb:.1f} MB for {deltas:,} deltas" for deltas, mb in found.peaks_mb.items())
@@ -196,17 +185,13 @@ transactions. The most memory that a fold takes: {peaks}.
 No engine here has partitions that throttle, so this part is a forecast, of one counter under a steady rate. What AWS
 promises and what is assumed:
 """
-    yield from code(model.report())
+    yield from code(forecast.report())
     yield """
-![Changes that are stored](charts/stored.svg)
-
-![Read units of a read](charts/reads.svg)
-
 ## How to repeat it
 
 `make compare` takes ten to twenty minutes on two cores; `make compare EVENTS=file.csv` takes the changes of the bill
-from your own events. `python -m bench.compare.accuracy` and `.model` run alone, too, and need no engine. What each part
-does and leaves out is at the head of its file, in [bench/compare/](../bench/compare/__init__.py)."""
+from your own events. `python -m bench.compare.accuracy` and `.forecast` run alone, too, and need no engine. What each
+part does and leaves out is at the head of its file, in [bench/compare/](../bench/compare/__init__.py)."""
 
 
 def code(lines: Iterable[str]) -> Iterator[str]:
@@ -214,34 +199,3 @@ def code(lines: Iterable[str]) -> Iterator[str]:
     yield "```text"
     yield from lines
     yield "```"
-
-
-def figures(found: Found) -> dict[str, str]:
-    """The measured charts by file name; model.py has the others."""
-    hot = [
-        Bar(pace.approach[: charts.LABEL_MAX], pace.rate, int(pace.approach == "this library"))
-        for pace in found.hot(32)
-    ]
-    told = "; ".join(f"{pace.approach} {pace.rate:.2f}" for pace in found.hot(32))
-    shown = [reads for reads in found.reads if reads[0].approach in GROWTH]
-    grown = "; ".join(
-        f"{reads[0].approach}: {reads[0].read_units:,.0f} to {reads[-1].read_units:,.0f}" for reads in shown
-    )
-    return {
-        "writers.svg": charts.bars(
-            "32 writers on one counter",
-            f"Changes a second over those of plain ADD in the same run: {told}.",
-            "changes a second, plain ADD = 1",
-            hot,
-        ),
-        "growth.svg": charts.lines(
-            "What a strongly consistent read costs after so many changes",
-            f"Read units of a read, measured to what fits, then by the meter's rules. {grown}.",
-            "changes made before",
-            "read units of a read",
-            [
-                Series(reads[0].approach, [(r.changes, r.read_units) for r in reads if r.possible and r.read_units])
-                for reads in shown
-            ],
-        ),
-    }

@@ -27,8 +27,8 @@ from bench.approaches.writes import ITEM_BYTES_MAX, ItemTooLarge
 from bench.compare.backlog import key, make_go, put_deltas
 from bench.compare.trial import Trial
 from bench.meter import Meter
-from bench.units import item_bytes, read_units
 from demo.engine import Engine
+from infra.ledgerctl.units import item_bytes, read_units
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient

@@ -10,7 +10,7 @@ from bench.compare.capacity import Capacity
 from bench.compare.cost import on_one_counter, shop_events, spend
 from bench.compare.trial import APPROACHES, Trial
 from bench.meter import Meter
-from bench.units import Cost
+from infra.ledgerctl.units import Cost
 from ledger.requests import Key
 from torture.dynamodb_local import DynamoDBLocal
 

@@ -8,10 +8,10 @@ from bench.approaches import Approach
 from bench.compare import tables
 from bench.compare.cost import KEY_LENGTH, ONE, SHOP, Spent, on_one_counter, shop_events, spend, spent
 from bench.compare.trial import APPROACHES
-from bench.units import Cost
 from demo.engine import Engine
 from demo.events import Event
 from infra.ledgerctl.bill import PRICES, million_changes, million_reads
+from infra.ledgerctl.units import Cost
 
 BY_NAME = {approach.name: approach for approach in APPROACHES}
 TTL = "transaction, marker with TTL"

@@ -16,7 +16,7 @@ from bench.compare.scale import CHANGES, Read
 from bench.compare.scenarios import LIMITS, SCENARIOS
 from bench.compare.speed import COUNTERS, THREADS, Pace, Trips
 from bench.compare.summary import Row, choice, memory
-from bench.units import Cost
+from infra.ledgerctl.units import Cost
 
 APPROACHES = every(accuracy.SETTINGS)
 FAULTS = {each.name: Counted(400, 1, 2, 0, Reads(100, 3, 4)) for each in SCENARIOS}
@@ -92,16 +92,15 @@ def test_a_run_is_written_once_and_again(tmp_path: Path) -> None:
             f"before\n<!-- make compare -->\n{for_readme(FOUND)}\n<!-- end -->\nafter\n"
         )
     assert (tmp_path / "docs" / "comparison.md").read_text() == page(FOUND)
-    assert {path.name for path in written} >= {"README.md", "comparison.md", "writers.svg", "growth.svg", "stored.svg"}
+    assert {path.name for path in written} == {"README.md", "comparison.md"}
 
 
-def test_the_readme_shows_lines_of_the_page_and_the_page_every_chart() -> None:
+def test_the_readme_shows_lines_of_the_page() -> None:
     text = (ROOT / "docs" / "comparison.md").read_text()
     _, _, below = (ROOT / "README.md").read_text().partition("<!-- make compare -->\n")
     shown = below.partition("<!-- end -->")[0].splitlines()
     assert len(shown) == 2 + len(summary.IN_README)
     assert not [line for line in shown if f"{line}\n" not in text]
-    assert all(f"charts/{chart.name}" in text for chart in (ROOT / "docs" / "charts").glob("*.svg"))
 
 
 def test_the_prose_of_the_page_is_wrapped() -> None:

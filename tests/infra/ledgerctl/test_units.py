@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.units import Cost, item_bytes, number_bytes, read_units, value_bytes, write_units
+from infra.ledgerctl.units import Cost, item_bytes, number_bytes, read_units, value_bytes, write_units
 
 KB = 1024
 SIZES = st.integers(0, 400 * KB)
