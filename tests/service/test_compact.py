@@ -8,9 +8,9 @@ import pytest
 from compactor.left import Left
 from compactor.report import Tally
 from ledger import items
-from ledger.errors import OutcomeUnknown, Throttled, Unavailable
+from ledger.errors import OutcomeUnknown, SettingsMismatch, Throttled, Unavailable
 from ledger.requests import Get, Put, Query, Transact
-from ledger.values import Checkpoint, Delta, Lane
+from ledger.values import Checkpoint, Delta, Lane, Shape
 from service import observe
 from service.compact.handler import Worker
 from service.compact.visit import CLEAN_AFTER_MS, COMMITS_OF_VISIT, DAMAGED_MS, NOTE_AFTER_MS, next_visit
@@ -347,3 +347,23 @@ def test_the_next_visit_is_when_there_is_something_to_do(
     found: Left, unsettled: bool, clean: bool, expected: int | None
 ) -> None:
     assert next_visit(found, Tally(unsettled=unsettled), settings(clean=clean), NOW_MS) == expected
+
+
+def test_a_visit_to_a_lane_that_nobody_reads_is_told_each_time() -> None:
+    shop = Shop()
+    unread = Lane(A, 3, LANE.counter)
+    shop.table.put(delta(1), delta(2, unread))
+    shop.visit(work(LANE), work(unread), work(unread))
+    assert shop.told.metrics[observe.LANES_UNREAD] == 2
+    assert [extra for level, _, extra in shop.told.lines if level == "error"] == [{"lane": str(unread)}] * 2
+
+
+def test_a_worker_with_other_settings_than_the_tables_visits_nothing() -> None:
+    shop = Shop()
+    shop.table.store([items.shape_item(Shape((A, B), {"stock:": 4}))])
+    shop.table.put(delta(1))
+    before = dict(shop.table.items)
+    with pytest.raises(SettingsMismatch):
+        shop.worker.work(work(LANE), never)
+    assert shop.table.items == before
+    assert "SettingsMismatch" in shop.told.shown("error")
