@@ -64,8 +64,7 @@ class Compactor:
         """Fold, settle and clean a counter's lanes of this Region.
 
         Raises InvalidCounter, SettingsMismatch, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; of
-        the lanes' errors the first, after every lane was tried. Nothing is lost by any of them, and the next call starts
-        again.
+        the lanes' errors the first, after every lane was tried. Nothing is lost by any, and the next call starts again.
         """
         lanes = self.settings.lanes_of(counter, self.settings.region)
         self._ask()

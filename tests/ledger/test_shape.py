@@ -16,6 +16,7 @@ from ledger.requests import Get, Put, PutMany, Request, Table, run
 from ledger.shape import check, write
 from ledger.values import Shape
 from reader import Reader
+from simulator import Simulation
 
 HOME, ABROAD, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
 ASKED = Get(items.SHAPE_KEY)
@@ -352,3 +353,17 @@ def test_a_shape_that_others_keep_writing_is_given_up() -> None:
 
     with pytest.raises(TransactionConflict, match="Nothing was written"):
         run(write(OURS), Busy(), NOW)
+
+
+def test_a_shape_written_in_one_region_refuses_in_the_others_when_it_has_arrived() -> None:
+    world = Simulation((HOME, ABROAD), seed=7)
+    run(write(OURS), world.table(HOME), NOW)
+    wrong = settings(ABROAD, stock=2)
+    world.come_to_rest()
+    with pytest.raises(SettingsMismatch):
+        Ledger(wrong, table=world.table(ABROAD), clock=world.clock).add("stock", 1)
+    right = settings(ABROAD, stock=4, seats=8)
+    for _ in range(10):
+        Ledger(right, table=world.table(ABROAD), clock=world.clock).add("stock", 1)
+    world.come_to_rest()
+    assert Reader(OURS, table=world.table(HOME), clock=world.clock).read("stock").value == 10
