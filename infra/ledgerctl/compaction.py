@@ -7,7 +7,6 @@ fails for one counter stops no other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Annotated, TypeVar
 
@@ -19,7 +18,7 @@ from compactor.unread import error_of
 from infra.ledgerctl import show
 from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
-from infra.ledgerctl.counters import WORKERS, Prefix
+from infra.ledgerctl.counters import Prefix, each
 from infra.ledgerctl.failures import DATA, NO_ANSWER
 from infra.ledgerctl.scan import counters_of, lanes
 from ledger.errors import GaveUp, LedgerError, TableError
@@ -114,7 +113,7 @@ def each_of(
     call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
 ) -> list[tuple[Name, Done | LedgerError]]:
     """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
-    with show.bar(call.err, what, len(names)) as bar, ThreadPoolExecutor(WORKERS) as workers:
+    with show.bar(call.err, what, len(names)) as bar:
 
         def one(name: Name) -> tuple[Name, Done | LedgerError]:
             try:
@@ -124,7 +123,7 @@ def each_of(
             finally:
                 bar.advance()
 
-        outcomes = list(workers.map(one, names))
+        outcomes = each(one, names)
     errors = [outcome for _, outcome in outcomes if isinstance(outcome, LedgerError)]
     if errors and (len(names) == 1 or len(errors) == len(names)):
         raise errors[0]
