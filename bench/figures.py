@@ -44,6 +44,7 @@ class Bench:
         self.ledger = Ledger(self.settings, client=clients["ledger"], clock=self._clock)
         self.reader = Reader(self.settings, client=clients["reader"], clock=self._clock)
         self.compactor = Compactor(self.settings, clients={REGION: clients["compactor"]}, clock=self._clock)
+        self.reader.read("another")  # asks for the table's shape, once a process; the figures are of what comes after
 
     def _clock(self) -> int:
         return self.now_ms

@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from compactor.lanes import lanes_in_need
+from compactor.lanes import find_lanes
 from compactor.rebuild import rebuild
 from compactor.report import Report, Tally
+from compactor.unread import error_of, unread_beyond
 from compactor.verify import Verification, verify
 from compactor.visit import visit
 from ledger import clocks
 from ledger.errors import GaveUp, InvalidInput, InvalidSettings, LedgerError, shown
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
+from ledger.shape import ShapeCheck
 from ledger.table import DynamoTable, check_table
 from ledger.values import Lane
 
@@ -56,33 +58,42 @@ class Compactor:
             for region in settings.regions
         }
         self._now = clocks.instants(clocks.checked(clock))
+        self._shape = ShapeCheck(settings)
 
     def compact(self, counter: str) -> Report:
         """Clean, fold and settle a counter's lanes of this Region.
 
-        Raises InvalidCounter, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors, the first after every
-        lane was tried; nothing is lost by any of them, and the next call starts again.
+        Raises InvalidCounter, SettingsMismatch, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; of
+        the lanes' errors the first, after every lane was tried. Nothing is lost by any, and the next call starts again.
         """
-        report = Report.total(self._visit(lane) for lane in self.settings.lanes_of(counter, self.settings.region))
+        lanes = self.settings.lanes_of(counter, self.settings.region)
+        self._ask()
+        report = Report.total(map(self._visit, lanes))
         for error in report.problems.values():
             raise error
         return report
 
     def run(self) -> Report:
-        """Compact every lane of this Region that needs it, found by a scan of the table. Failures are in the report."""
-        needy = self._run(lanes_in_need(self.settings.region, fold_min=self.settings.fold_min))
+        """Compact every lane of this Region that needs it, found by a scan of the table. Failures are in the report.
+
+        So is a LaneUnread for every lane, of any Region, that no reader of these settings looks at.
+        """
+        lanes = self._run(find_lanes(self.settings))
+        unread = Report(problems={lane: error_of(lane) for lane in lanes.unread})
         with ThreadPoolExecutor(WORKERS, thread_name_prefix="compactor") as workers:
-            return Report.total(workers.map(self._visit, needy))
+            return Report.total([unread, *workers.map(self._visit, lanes.needy)])
 
     def verify(self, counter: str) -> Verification:
         """Recount a counter from its segments and deltas, each lane in its own Region; writes nothing.
 
+        Looks, in the Regions of the settings, at the next four shards too: what is there is in no value.
         Raises GaveUp (a commit was just landing: ask again), ReadTooSlow, DamagedItem and the TableErrors.
         """
         lanes = self.settings.lanes_of(counter)
         limit = self.settings.read_time_max_ms
         checks = (self._run(verify(lane, read_time_max_ms=limit), lane.region) for lane in lanes)
-        return Verification(counter, tuple(checks))
+        unread = (self._run(unread_beyond(counter, region, self.settings), region) for region in self.settings.regions)
+        return Verification(counter, tuple(checks), tuple(lane for found in unread for lane in found))
 
     def rebuild(self, counter: str) -> dict[Lane, int]:
         """Recompute the checkpoints of a counter's lanes of this Region from their segments; their new totals.
@@ -104,4 +115,8 @@ class Compactor:
         return Report.of(lane, tally)
 
     def _run(self, program: Program[Result], region: str | None = None) -> Result:
+        self._ask()
         return run(program, self._tables[region or self.settings.region], self._now)
+
+    def _ask(self) -> None:
+        self._shape.ask(self._tables[self.settings.region], self._now)

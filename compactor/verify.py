@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from compactor.commit import begin
 from compactor.listing import look_up
 from compactor.recount import Recount, recount
+from compactor.unread import error_of
 from ledger import items
 from ledger.errors import LaneDamaged, ReadTooSlow
 from ledger.paging import PAGES_MAX
@@ -35,10 +36,14 @@ class LaneCheck:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A counter recounted. `value`: the sum of every change in the table, strays included; None if nobody can say."""
+    """A counter recounted. `value`: the sum of every change in its lanes, strays included; None if nobody can say.
+
+    `unread`: lanes of the counter that were seen to hold something, and that no reader of the settings looks at.
+    """
 
     counter: str
     lanes: tuple[LaneCheck, ...]
+    unread: tuple[Lane, ...] = ()
 
     @property
     def value(self) -> int | None:
@@ -51,7 +56,8 @@ class Verification:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        return tuple(difference for lane in self.lanes for difference in lane.differences)
+        found = [difference for lane in self.lanes for difference in lane.differences]
+        return (*found, *(str(error_of(lane)) for lane in self.unread))
 
     @property
     def ok(self) -> bool:

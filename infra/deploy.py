@@ -3,6 +3,8 @@
 Rules:
 
 - package makes no call to AWS. deploy makes the table first, because a service stack needs its replica's stream.
+- What the table's shape does not allow is refused before anything is changed. The shape is written last: from then on a
+  process whose settings lack a new Region is refused.
 - Every step may be repeated: a deployment that was cut off is put right by the same command.
 - remove keeps the table, and does not throw away changes that still wait in a queue.
 """
@@ -24,7 +26,7 @@ import typer
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import framework
+from infra import framework, table_shape
 from infra.build import ROOT, BuildFailed, build, sizes
 from infra.table_stack import REGIONS_MAX, DeploymentRefused, TableStack
 
@@ -103,11 +105,18 @@ def deploy(
     say(f"account {_account(target.regions)}, stage {stage}, {' '.join(target.regions)}")
     artifact = build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")
     say(sizes(artifact))
+    template = framework.package(
+        stage, target.regions[0], target.params_of(target.regions[0], str(artifact.relative_to(ROOT)))
+    )
+    settings = table_shape.settings_of(template, target.regions[0])
+    tables = {region: table_shape.table_of(target.table, region, client) for region in target.regions}
+    table_shape.refuse_another(settings, tables[target.regions[0]])
     table = target.table_stack
     table.deploy(target.regions, deletion_protection=deletion_protection)
     for region in target.regions:
         stream_arn = table.stream_arn(region)
         framework.deploy(stage, region, target.params_of(region, str(artifact.relative_to(ROOT)), stream_arn))
+    table_shape.write_in(settings, tables, say)
     for region in target.regions:
         outputs = _outputs(target, region) or {}
         say(f"{region}: " + " ".join(outputs.get(key, "") for key in OUTPUTS))

@@ -25,9 +25,9 @@ THROTTLING = {
     "RequestLimitExceeded",
 }
 CONFLICT = {"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"}
+DENIED = {"AccessDeniedException", "AccessDenied"}
 _NOT_ALLOWED = {
-    "AccessDeniedException",
-    "AccessDenied",
+    *DENIED,
     "UnrecognizedClientException",
     "ExpiredTokenException",
     "InvalidSignatureException",
@@ -71,6 +71,11 @@ def code_of(failure: BaseException | None) -> str:
     reasons = {reason.get("Code") for reason in answer.get("CancellationReasons", [])}
     telling = ("ConditionalCheckFailed", "ValidationError", *sorted(CONFLICT), *sorted(THROTTLING))
     return next((reason for reason in telling if reason in reasons), code)
+
+
+def denied(failure: BaseException | None) -> bool:
+    """Whether the role lacks a permission: not that its credentials are missing, wrong or expired."""
+    return code_of(failure) in DENIED
 
 
 def passes(failure: BaseException | None) -> bool:

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from ledger.errors import DamagedItem, InvalidInput
 from ledger.requests import Item, Key
-from ledger.values import VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.values import VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment, Shape
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
+SHAPE_KEY = Key("shape", "shape")
 _CHECKPOINT, _NOTE = "checkpoint", "clean"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,37}")
 _VERSION = "{:010d}"
@@ -140,6 +141,32 @@ def note_of(lane: Lane, item: Item) -> CleanNote:
     )
 
 
+def shape_item(shape: Shape, there: Item | None = None) -> Item:
+    """What else the item that is `there` holds stays in it."""
+    rules = [{"M": {"prefix": {"S": prefix}, "shards": {"N": str(n)}}} for prefix, n in sorted(shape.shards.items())]
+    return {
+        **(there or {}),
+        **keyed(
+            SHAPE_KEY,
+            regions={"L": [{"S": region} for region in shape.regions]},
+            shards={"L": rules},
+            version={"N": str(shape.version)},
+        ),
+    }
+
+
+def shape_of(item: Item) -> Shape:
+    def decode() -> Shape:
+        regions = tuple(_text({"regions": each}, "regions") for each in _list(item, "regions"))
+        rules = [each.get("M", {}) for each in _list(item, "shards")]
+        shards = {_text(rule, "prefix"): _integer(rule, "shards") for rule in rules}
+        if len(shards) != len(rules):
+            raise ValueError("shards has a prefix twice")
+        return Shape(regions, shards, _integer(item, "version"))
+
+    return _decoded(item, SHAPE_KEY.pk, decode, sk=SHAPE_KEY.sk)
+
+
 def key_of(item: Item) -> Key:
     """The key of an item; "?" stands for a key attribute that it lacks."""
     pk, sk = (str(item.get(name, {}).get("S", "?")) for name in ("pk", "sk"))
@@ -179,6 +206,13 @@ def _integer(item: Item, name: str) -> int:
     if not isinstance(value, str) or not _INTEGER.fullmatch(value):
         raise ValueError(f"{name} is missing or not a whole number")
     return int(value)
+
+
+def _list(item: Item, name: str) -> list[Any]:
+    value = item.get(name, {}).get("L")
+    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+        raise ValueError(f"{name} is missing or not a list")
+    return value
 
 
 def _binary(item: Item, name: str) -> bytes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ledger import tokens
-from ledger.errors import InvalidSettings, shown
+from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.values import ENTRIES_MAX, Lane, check_counter
 
 FOLD_MAX_LIMIT = ENTRIES_MAX
@@ -30,7 +30,8 @@ class Settings:
     table: the table's name. region: this process's Region. regions: every Region where anyone adds or reads, the same
     on every process, and never shortened while lanes of a Region hold changes (default: `region` alone).
     endpoint_url: another endpoint than AWS's. shards: counter-name prefix -> number of shards; the longest prefix that
-    fits decides; a counter's number is fixed for its life.
+    fits decides; a counter's number is fixed for its life. A table that has a shape refuses other shards and fewer
+    regions (SettingsMismatch).
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
     read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
@@ -125,6 +126,13 @@ class Settings:
         counter = check_counter(counter)
         regions = self.regions if region is None else (region,)
         return tuple(Lane(r, shard, counter) for r in regions for shard in range(self.shards_of(counter)))
+
+    def reads(self, lane: Lane) -> bool:
+        """Whether a reader of these settings looks at a lane. Raises InvalidInput."""
+        given: object = lane
+        if not isinstance(given, Lane):
+            raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(given)}.")
+        return lane.region in self.regions and lane.shard < self.shards_of(lane.counter)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **arguments: Any) -> Settings:

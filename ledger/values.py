@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -247,5 +247,24 @@ class CleanNote:
     noted_ms: int
 
     def __post_init__(self) -> None:
+        if not 1 <= self.version <= VERSION_MAX:
+            raise ValueError(f"version must be from 1 to {VERSION_MAX}")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which lanes a table's counters have: what every process must agree on. `version`: how often it was written."""
+
+    regions: tuple[str, ...]
+    shards: Mapping[str, int]
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        for region in self.regions:
+            check_region(region)
+        if not self.regions or len({*self.regions}) != len(self.regions):
+            raise ValueError("regions must name at least one Region, and none twice")
+        if not all(1 <= shards <= SHARD_MAX for shards in self.shards.values()):
+            raise ValueError(f"a prefix has from 1 to {SHARD_MAX} shards")
         if not 1 <= self.version <= VERSION_MAX:
             raise ValueError(f"version must be from 1 to {VERSION_MAX}")

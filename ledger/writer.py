@@ -6,6 +6,7 @@ the Region where the change was first asked for, not by the one that happens to 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from ledger import clocks, tokens
 from ledger.errors import InvalidInput, InvalidKey, InvalidTime, LedgerError, shown
 from ledger.requests import Table, run
 from ledger.settings import Settings, check_settings
+from ledger.shape import ShapeCheck
 from ledger.table import table_of
 from ledger.values import Change, Delta, Receipt, check_counter, check_key, check_time
 
@@ -46,6 +48,7 @@ class Ledger:
         self._clock = clocks.checked(clock)
         self._entropy = clocks.checked_entropy(entropy)
         self._now = clocks.instants(self._clock)
+        self._shape = ShapeCheck(settings)
 
     def add(
         self,
@@ -56,7 +59,8 @@ class Ledger:
         at: datetime | None = None,
         region: str | None = None,
     ) -> Receipt:
-        """Record one change, exactly once however often this is called with the same key and `at`. One PutItem.
+        """Record one change, exactly once however often this is called with the same key and `at`. One PutItem, and
+        before the first one of this object a GetItem of the table's shape.
 
         counter: 1 to 256 printable ASCII characters without spaces. change: an int of magnitude at most 10**18.
         idempotency_key (1 to 1,024 bytes) and at (an aware datetime, 1970 to five minutes ahead: when the change was
@@ -66,8 +70,8 @@ class Ledger:
         `at` is when the change was decided. Of work that takes longer than `allowed_lateness_ms` that is its end, noted
         once, before the first attempt: with an older `at` the change may be a stray, in no value until it is settled.
 
-        Raises InvalidInput, TokenConflict (nothing written), OutcomeUnknown (call again with the same key, or pass its
-        `delta` to `apply`) and the other TableErrors.
+        Raises InvalidInput, SettingsMismatch and TokenConflict (nothing written), OutcomeUnknown (call again with the
+        same key, or pass its `delta` to `apply`) and the other TableErrors.
         """
         return self._put(self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region))
 
@@ -98,8 +102,8 @@ class Ledger:
     def apply(self, delta: Delta) -> Receipt:
         """Put a delta that `prepare` made, or that a receipt or an error carries. Any number of times, in any Region.
 
-        Raises InvalidInput (a lane that no reader of these settings looks at: nothing written), TokenConflict,
-        OutcomeUnknown and the other TableErrors.
+        Raises InvalidInput (a lane that no reader of these settings looks at: nothing written), SettingsMismatch,
+        TokenConflict, OutcomeUnknown and the other TableErrors.
         """
         given: object = delta
         if not isinstance(given, Delta):
@@ -114,6 +118,11 @@ class Ledger:
         return self._put(delta)
 
     def _put(self, delta: Delta) -> Receipt:
+        try:
+            self._shape.ask(self._table, self._now)
+        except LedgerError as error:
+            error.delta = delta
+            raise
         return run(programs.add(delta), self._table, self._now)
 
     def add_many(self, changes: Iterable[Change]) -> list[Receipt | LedgerError]:
@@ -137,15 +146,28 @@ class Ledger:
                 )
             except LedgerError as error:
                 prepared.append(error)
-        program = programs.add_many([delta for delta in prepared if isinstance(delta, Delta)])
-        outcomes = iter(run(program, self._table, self._now))
+        outcomes = iter(self._put_many([delta for delta in prepared if isinstance(delta, Delta)]))
         return [next(outcomes) if isinstance(delta, Delta) else delta for delta in prepared]
+
+    def _put_many(self, deltas: list[Delta]) -> list[Receipt | LedgerError]:
+        try:
+            if deltas:
+                self._shape.ask(self._table, self._now)
+        except LedgerError as failure:
+            return [_failed(failure, delta) for delta in deltas]
+        return run(programs.add_many(deltas), self._table, self._now)
 
     def _checked_time(self, at: datetime | None) -> int:
         at_ms, now_ms = check_time("at", at), self._clock()
         if at_ms > now_ms + AHEAD_MAX_MS:
             raise InvalidTime(f"at={shown(at, 80)} is more than five minutes ahead of this machine's clock.")
         return _in_range(at_ms)
+
+
+def _failed(failure: LedgerError, delta: Delta) -> LedgerError:
+    error = copy.copy(failure)
+    error.delta = delta
+    return error
 
 
 def _checked_key(key: str | None, at: datetime | None) -> str:

@@ -17,8 +17,9 @@ from cachetools import TTLCache, cachedmethod
 
 from ledger import clocks, tokens
 from ledger.errors import InvalidInput, shown
-from ledger.requests import Program, Table, run
+from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
+from ledger.shape import ShapeCheck
 from ledger.table import table_of
 from ledger.values import Delta, Lane, Segment, check_counter, check_time, to_datetime, to_ms
 from reader.balance import Balance, Entry, HistoryPage, Position
@@ -62,13 +63,14 @@ class Reader:
         self._table = table_of(settings, table, client)
         self._clock = clocks.checked(clock)
         self._now = clocks.instants(self._clock)
+        self._shape = ShapeCheck(settings)
         self._cache: TTLCache[str, Balance] = TTLCache(CACHE_COUNTERS, self.ttl, timer=lambda: self._clock() / 1000)
         self._condition = threading.Condition()
 
     def value(self, counter: str) -> int:
         """The counter's value, at most `ttl` seconds old. A counter that nobody wrote is 0.
 
-        Raises InvalidCounter, DamagedItem, ReadTooSlow, Unavailable and the other TableErrors.
+        Raises InvalidCounter, SettingsMismatch, DamagedItem, ReadTooSlow, Unavailable and the other TableErrors.
         """
         return self.read(counter, max_age=self.ttl).value
 
@@ -115,9 +117,7 @@ class Reader:
         lacks a segment: ask again), ReadTooSlow and the TableErrors, all before the first entry.
         """
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
-        lanes = [
-            entries(lane, *run(self._history(lane), self._table, self._now)) for lane in self.settings.lanes_of(counter)
-        ]
+        lanes = [entries(lane, *self._run(self._history(lane))) for lane in self.settings.lanes_of(counter)]
         merged = heapq.merge(*lanes, key=lambda entry: entry.token)
         return (
             entry
@@ -163,7 +163,7 @@ class Reader:
                 consistent=self._consistent,
                 read_time_max_ms=self.settings.read_time_max_ms,
             )
-            found += run(program, self._table, self._now)
+            found += self._run(program)
         found.sort(key=lambda entry: (entry.token, entry.region))
         entries = tuple(found[:limit])
         last = Position(entries[-1].token, entries[-1].region) if len(found) > limit else None
@@ -171,6 +171,10 @@ class Reader:
 
     def _history(self, lane: Lane) -> Program[tuple[list[Segment], list[Delta]]]:
         return history(lane, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
+
+    def _run(self, program: Program[Result]) -> Result:
+        self._shape.ask(self._table, self._now)
+        return run(program, self._table, self._now)
 
     @cachedmethod(
         lambda self: self._cache,
@@ -187,7 +191,7 @@ class Reader:
             return {}
         lanes = [lane for counter in counters for lane in self.settings.lanes_of(counter)]
         program = read(lanes, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
-        began, sums = run(program, self._table, self._now)
+        began, sums = self._run(program)
         by_counter: dict[str, list[LaneSum]] = {counter: [] for counter in counters}
         for lane_sum in sums:
             by_counter[lane_sum.lane.counter].append(lane_sum)

@@ -249,6 +249,7 @@ CALLS: dict[str, Call] = {
         lambda world, counter, region: MADE.lanes_of(counter, region),
         {"counter": COUNTER, "region": A},
     ),
+    "Settings.reads": (lambda world, lane: MADE.reads(lane), {"lane": Lane(A, 0, COUNTER)}),
     "Settings.from_env": (lambda world, environ: Settings.from_env(environ), {"environ": ENVIRONMENT}),
     "Settings.from_env with arguments": (
         lambda world, **given: world.with_settings(Settings.from_env({}, **given)),

@@ -32,6 +32,7 @@ from ledger.consumed import Consumed
 from ledger.errors import InvalidSettings, shown
 from ledger.failures import ConditionFailed, error_of
 from ledger.requests import Program, Table, run
+from ledger.shape import ShapeCheck
 from ledger.table import DynamoTable
 from reader import Reader
 
@@ -138,10 +139,15 @@ class Call:
     def compactor(self) -> Compactor:
         return Compactor(self.settings, tables=self.tables, clock=self.world.clock)
 
+    @functools.cached_property
+    def _shape(self) -> ShapeCheck:
+        return ShapeCheck(self.settings)
+
     def run(self, program: Program[Result], region: str | None = None) -> Result:
-        """A program on the table as a Region sees it, else as this one does."""
-        table = self.tables[region or self.settings.region]
-        return run(program, table, clocks.instants(self.world.clock))
+        """A program on the table as a Region sees it, else as this one does. Raises SettingsMismatch."""
+        now = clocks.instants(self.world.clock)
+        self._shape.ask(self.table, now)
+        return run(program, self.tables[region or self.settings.region], now)
 
     def ask(self, region: str, operation: str, **arguments: Any) -> Any:
         """The answer of a Region to what the library never asks, or the LedgerError that its failure means."""

@@ -7,20 +7,22 @@ fails for one counter stops no other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Annotated, TypeVar
 
 import typer
 
 from compactor import Report, Verification
-from compactor.lanes import lanes_in_need
+from compactor.lanes import find_lanes
+from compactor.unread import error_of
 from infra.ledgerctl import show
 from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
-from infra.ledgerctl.counters import WORKERS, Prefix
+from infra.ledgerctl.counters import Prefix, each
 from infra.ledgerctl.failures import DATA, NO_ANSWER
 from infra.ledgerctl.scan import counters_of, lanes
 from ledger.errors import GaveUp, LedgerError, TableError
+from ledger.values import Lane
 
 Name = TypeVar("Name")
 Done = TypeVar("Done")
@@ -31,14 +33,15 @@ Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; witho
 def compact(call: Call, counters: Counters = None) -> None:
     """Clean, fold and settle the lanes of this Region."""
     region = call.settings.region
-    names = list(dict.fromkeys(counters or []))
+    names, unread = list(dict.fromkeys(counters or [])), list[Lane]()
     if not names:
         with show.bar(call.err, "scanning", None, count=False):
-            needy = call.run(lanes_in_need(region, fold_min=call.settings.fold_min))
+            needy, unread = call.run(find_lanes(call.settings))
         names = sorted({lane.counter for lane in needy})
     outcomes = each_of(call, "compacting", names, call.compactor.compact)
     report = Report.total(outcome for _, outcome in outcomes if isinstance(outcome, Report))
     problems = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, LedgerError)]
+    problems += [(str(lane), error_of(lane)) for lane in unread]
     told = {name: getattr(report, name) for name in ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")}
     if call.json:
         failed = {name: str(error) for name, error in problems}
@@ -61,7 +64,7 @@ def compact(call: Call, counters: Counters = None) -> None:
             call.note(show.ahead(lane, ahead_ms), "yellow")
         call.note(show.cost(call.consumed.take()))
     for name, error in problems:
-        call.note(f"{name}: {error}", "red")
+        call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
     for token in report.conflicts:
         call.note(f"the delta {token} is listed with another change; kept", "red")
     if problems or report.conflicts:
@@ -74,8 +77,16 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "") -> None:
 
     Exit code 1 when something differs. Writes nothing.
     """
-    names = list(dict.fromkeys(counters)) if counters else counters_of(lanes(call, prefix))
-    outcomes = each_of(call, "recounting", names, call.compactor.verify)
+    found = {} if counters else lanes(call, prefix)
+    names = list(dict.fromkeys(counters)) if counters else counters_of(found)
+    seen = [lane for lane in found if not call.settings.reads(lane)]
+
+    def verified(name: str) -> Verification:
+        checked = call.compactor.verify(name)
+        unread = {*checked.unread, *(lane for lane in seen if lane.counter == name)}
+        return replace(checked, unread=tuple(sorted(unread)))
+
+    outcomes = each_of(call, "recounting", names, verified)
     different = 0
     failed: list[LedgerError] = []
     for name, outcome in outcomes:
@@ -106,7 +117,7 @@ def each_of(
     call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
 ) -> list[tuple[Name, Done | LedgerError]]:
     """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
-    with show.bar(call.err, what, len(names)) as bar, ThreadPoolExecutor(WORKERS) as workers:
+    with show.bar(call.err, what, len(names)) as bar:
 
         def one(name: Name) -> tuple[Name, Done | LedgerError]:
             try:
@@ -116,7 +127,7 @@ def each_of(
             finally:
                 bar.advance()
 
-        outcomes = list(workers.map(one, names))
+        outcomes = each(one, names)
     errors = [outcome for _, outcome in outcomes if isinstance(outcome, LedgerError)]
     if errors and (len(names) == 1 or len(errors) == len(names)):
         raise errors[0]
@@ -146,4 +157,5 @@ def _checked(name: str, verification: Verification) -> dict[str, object]:
         "value": verification.value,
         "strays": verification.strays,
         "differences": list(verification.differences),
+        "unread": [str(lane) for lane in verification.unread],
     }

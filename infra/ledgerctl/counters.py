@@ -5,10 +5,10 @@ Rules: both scan the table, and say what that cost; `top` then reads every count
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -20,6 +20,8 @@ from infra.ledgerctl.values import fields_of
 from reader import Balance
 
 WORKERS = 8
+Name = TypeVar("Name")
+Done = TypeVar("Done")
 Prefix = Annotated[str, typer.Option(help="Only counters whose names begin so.")]
 
 
@@ -34,6 +36,12 @@ ORDER: dict[By, Callable[[Balance], int]] = {
     By.changes: lambda balance: balance.count,
     By.pending: lambda balance: balance.pending,
 }
+
+
+def each(work: Callable[[Name], Done], names: Sequence[Name]) -> list[Done]:
+    """The outcomes in order, some at a time; the first alone, because it asks for the table's shape, once for all."""
+    with ThreadPoolExecutor(WORKERS) as workers:
+        return [*map(work, names[:1]), *workers.map(work, names[1:])]
 
 
 @command("list")
@@ -73,14 +81,14 @@ def top(
 ) -> None:
     """Show the largest counters: a scan, and a read of each."""
     names = counters_of(lanes(call, prefix))
-    with show.bar(call.err, "reading", len(names)) as bar, ThreadPoolExecutor(WORKERS) as workers:
+    with show.bar(call.err, "reading", len(names)) as bar:
 
         def read(name: str) -> tuple[str, Balance]:
             balance = call.reader.read(name)
             bar.advance()
             return name, balance
 
-        balances = list(workers.map(read, names))
+        balances = each(read, names)
     balances.sort(key=lambda pair: (-ORDER[by](pair[1]), pair[0]))
     if call.json:
         for name, balance in balances[:limit]:

@@ -21,7 +21,7 @@ from infra.ledgerctl.failures import DATA
 from infra.ledgerctl.shape import Finding
 from ledger import items, tokens
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
-from ledger.requests import GetMany, Item, KeyPage, Scan
+from ledger.requests import Get, GetMany, Item, KeyPage, Scan
 from ledger.values import Lane, to_ms
 
 NOBODY = "ledgerctl-doctor"
@@ -53,7 +53,7 @@ def doctor(call: Call) -> None:
         findings += [_clock(call, home), *shape.replica_findings(settings, home["Table"])]
     for region in settings.regions:
         findings += _region(call, region)
-    findings += _lanes(call)
+    findings += [_shape(call), *_lanes(call)]
     findings += _permissions(call)
     if call.json:
         for each in findings:
@@ -97,6 +97,15 @@ def _clock(call: Call, answer: Any) -> Finding:
         return Finding("warn", "clock", "the endpoint tells no time", "Look at NTP by hand.")
     skew_ms = call.world.clock() - to_ms(parsedate_to_datetime(date)) - 500  # on average half a second is cut off
     return shape.clock_finding(skew_ms, call.settings)
+
+
+def _shape(call: Call) -> Finding:
+    try:
+        return shape.shape_finding(call.table.answer(Get(items.SHAPE_KEY)), call.settings)
+    except NotAllowed as refused:
+        return Finding("warn", shape.SHAPE, f"not seen: {refused}", shape.UNSEEN)
+    except LedgerError as error:
+        return Finding("fail", shape.SHAPE, str(error), "Mend that first: no process adds or reads before.")
 
 
 def _lanes(call: Call) -> list[Finding]:

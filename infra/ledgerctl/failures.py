@@ -77,6 +77,8 @@ def told(failure: Exception, where: Callable[[], str]) -> Wrong:
             return Wrong(
                 kind, str(failure), "`ledgerctl verify` shows how far it goes; docs/operations.md what to do.", DATA
             )
+        case errors.SettingsMismatch():
+            return Wrong(kind, str(failure), "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules.")
         case errors.TokenConflict():
             return Wrong(kind, str(failure), code=DATA)
         case errors.LedgerError():  # throttled, in conflict, too slow, not yet replicated

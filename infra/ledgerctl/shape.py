@@ -10,13 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ledger import items
+from ledger.requests import Item
 from ledger.settings import Settings
+from ledger.shape import mismatches
 from ledger.values import Lane
 
 Level = Literal["ok", "warn", "fail"]
 KEYS = [("pk", "HASH", "S"), ("sk", "RANGE", "S")]
 IMAGES = "NEW_AND_OLD_IMAGES"
 REPLICAS = "replicas for regions"
+SHAPE = "shape"
+UNSEEN = "So its settings are not held against it: allow GetItem on the key `shape` (docs/data-model.md#roles)."
+
 SKEW_WARN_MS = 2_000
 NAMED_MAX = 3
 
@@ -136,7 +142,7 @@ def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Findi
 def lane_findings(settings: Settings, lanes: Iterable[Lane], whole: bool) -> list[Finding]:
     """Lanes in the table that no reader of these settings looks at."""
     seen = list(lanes)
-    unread = [x for x in seen if x.region not in settings.regions or x.shard >= settings.shards_of(x.counter)]
+    unread = [lane for lane in seen if not settings.reads(lane)]
     named = ", ".join(map(str, unread[:NAMED_MAX])) + (" and others" if len(unread) > NAMED_MAX else "")
     good = f"{len(seen):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
     remedy = "Their changes are in no value: regions and shards must be those with which they were added."
@@ -149,6 +155,17 @@ def watermark_finding(ahead: Sequence[tuple[Lane, int]], seen: int) -> Finding:
     bad = f"ahead of this clock: {named}{' and others' if len(ahead) > NAMED_MAX else ''}"
     remedy = "Clocks were wrong there. Until those times new changes are strays: docs/operations.md, watermark-ahead."
     return _judged(not ahead, "watermarks", f"none of {seen:,} looked at is ahead of this clock", bad, remedy, "warn")
+
+
+def shape_finding(item: Item | None, settings: Settings) -> Finding:
+    """The table's `shape` item against the settings. Raises DamagedItem."""
+    if item is None:
+        remedy = "Nobody tells a process with other regions or shards: `ledgerctl init` writes it."
+        return Finding("warn", SHAPE, "the table has none", remedy)
+    told = items.shape_of(item)
+    wrong = mismatches(settings, told)
+    good = f"regions {' '.join(told.regions)}, shards {dict(told.shards) or 'one each'}"
+    return _judged(not wrong, SHAPE, good, " ".join(wrong), "docs/data-model.md#shape has the rules.")
 
 
 def clock_finding(skew_ms: int, settings: Settings) -> Finding:

@@ -15,10 +15,14 @@ from infra.ledgerctl import shape
 from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import DATA, NO_ANSWER, Wrong, told
-from ledger.errors import LedgerError, NotAllowed, TableMissing
+from ledger import clocks, items
+from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
+from ledger.requests import Get, Item, run
+from ledger.shape import unlike, write
 
 POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
 RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
+SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions to the shape"}
 PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
 STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}}
 CREATE: dict[str, Any] = {
@@ -52,6 +56,7 @@ def init(
         raise there
     else:
         _refuse(call, home, there["Table"], "Nothing was changed.", new=True)
+        _refuse_another_shape(call)
     table = _active(call, home, ())
     if _stream_is_missing(table):
         _do(call, home, "update_table", TableName=name, **STREAM)
@@ -75,6 +80,9 @@ def init(
         if _turned_recovery_on(call, region):
             step(f"{region}: point-in-time recovery is on")
         _refuse(call, region, _active(call, region, ()), "That was left as it is.")
+    for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
+        if (done := run(write(call.settings), call.tables[region], clocks.instants(call.world.clock))) != "kept":
+            step(f"{region}: {SHAPE_STEPS[done]}")
     if call.json:
         call.document({"table": name, "regions": list(call.settings.regions), "steps": steps})
     elif not steps:
@@ -99,6 +107,12 @@ def _refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = Fa
         said = "; ".join(f"{each.what}: {each.says}" for each in wrong)
         message = f"There is a table {settings.table}, and it is not of the library's shape ({said}). {nothing}"
         raise Wrong("TableDiffers", message, f"Name another with --table. {wrong[0].remedy}", DATA)
+
+
+def _refuse_another_shape(call: Call) -> None:
+    item: Item | None = call.table.answer(Get(items.SHAPE_KEY))
+    if item is not None and (wrong := unlike(call.settings, items.shape_of(item))):
+        raise SettingsMismatch(f"{' '.join(wrong)} Nothing was changed.")
 
 
 def _stream_is_missing(table: Any) -> bool:

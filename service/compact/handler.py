@@ -13,6 +13,7 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 
 from ledger.errors import DamagedItem
 from ledger.settings import Settings
+from ledger.shape import ShapeCheck
 from service import observe
 from service.compact.visit import Done, handle
 from service.work import InvalidWork, Work
@@ -26,6 +27,7 @@ class Worker:
     def __init__(self, settings: Settings, world: World, log: Logger, metrics: observe.Metered) -> None:
         self._settings, self._world = settings, world
         self._log, self._metrics = log, metrics
+        self._shape = ShapeCheck(settings)
 
     def __call__(self, event: Mapping[str, Any], stop: Callable[[], bool]) -> Any:
         """The partial batch response for an SQS event."""
@@ -43,6 +45,7 @@ class Worker:
             raise
         done = Done()
         try:
+            self._shape.ask(self._world, self._world.now)
             self._world.run(handle(work, done, self._settings, stop))
         except Exception as error:
             self._tell(work, done, error)
@@ -52,10 +55,12 @@ class Worker:
 
     def _tell(self, work: Work, done: Done, error: Exception | None = None) -> None:
         tally, metrics = done.tally, self._metrics
+        read = self._settings.reads(work.lane)
         counts = {
             observe.LANES_VISITED: int(not work.verify and done.outcome != "served"),
             observe.LANES_GAVE_UP: int(done.outcome == "gave up"),
             observe.LANES_DAMAGED: int(done.outcome == "damaged"),
+            observe.LANES_UNREAD: int(not read),
             observe.DELTAS_FOLDED: tally.folded,
             observe.STRAYS_SETTLED: tally.settled,
             observe.DELTAS_CLEANED: tally.cleaned,
@@ -87,6 +92,8 @@ class Worker:
             fields["watermark_ahead_ms"] = tally.ahead_ms
         if tally.conflicts:
             fields["conflicts"] = tally.conflicts[:10]
+        if not read:
+            self._log.error("a lane that nobody reads", extra={"lane": str(work.lane)})
         differences = done.check.differences if done.check is not None else ()
         if differences:  # their texts hold amounts
             self._log.error("verify found differences", extra={**fields, "differences": len(differences)})

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ledger.settings import Settings
+from ledger.shape import ShapeCheck
 from service import observe
 from service.find.scan import Findings, find
 from service.world import World
@@ -31,14 +32,20 @@ class Finder:
     ) -> None:
         self._settings, self._world = settings, world
         self._log, self._metrics = log, metrics
+        self._shape = ShapeCheck(settings)
         self._pick = lambda: verify_one_in > 0 and draw() * verify_one_in < 1
 
     def __call__(self, stop: Callable[[], bool]) -> Findings:
         findings = Findings()
         try:
+            self._shape.ask(self._world, self._world.now)
             self._world.run(find(findings, self._settings, self._pick, stop))
         finally:
             observe.count(self._metrics, observe.LANES_FORGOTTEN, len(findings.forgotten))
+            observe.count(self._metrics, observe.LANES_UNREAD, len(findings.unread))
+            if findings.unread:
+                told = [str(lane) for lane in sorted(findings.unread)[:LANES_LOGGED]]
+                self._log.error("lanes that nobody reads", extra={"unread": len(findings.unread), "lanes": told})
             fields = {
                 "pages": findings.pages,
                 "forgotten": len(findings.forgotten),

@@ -33,6 +33,8 @@ GRACE_MS = 120_000
 class Findings:
     pages: int = 0
     forgotten: list[Lane] = field(default_factory=list)
+    unread: set[Lane] = field(default_factory=set)
+    """Lanes of any Region that no reader of the settings looks at."""
     picked: int = 0
     unsent: int = 0
     ended: bool = False
@@ -69,6 +71,8 @@ def find(
             now: Instant = yield Now()
             yield Again(lane, now.wall_ms, None)
             findings.forgotten.append(lane)
+        lanes = {known[1] for key in page.keys if (known := items.lane_of(key.pk))}
+        findings.unread.update(lane for lane in lanes if not settings.reads(lane))
         yield from _pick(page.keys, findings, settings.region, pick)
         findings.pages += 1
         after = page.last

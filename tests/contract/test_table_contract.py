@@ -11,6 +11,10 @@ import pytest
 from moto import mock_aws
 
 from demo.engine import Engine
+from ledger import Ledger, Settings, shape
+from ledger.clocks import instants, wall_clock
+from ledger.errors import SettingsMismatch
+from ledger.items import SHAPE_KEY
 from ledger.memory import MemoryTable
 from ledger.requests import (
     Absent,
@@ -32,8 +36,10 @@ from ledger.requests import (
     Together,
     Transact,
     VersionIs,
+    run,
 )
 from ledger.table import DynamoTable
+from ledger.values import Shape
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -486,3 +492,21 @@ def test_no_requests_together_answer_nothing(table: Table) -> None:
 def test_an_unknown_request_is_a_type_error(table: Table, request_: Any) -> None:
     with pytest.raises(TypeError, match="not a request"):
         table.answer(request_)
+
+
+def test_a_shape_is_written_once_grows_and_refuses_other_settings(world: World) -> None:
+    def settings(*regions: str, **shards: int) -> Settings:
+        return Settings(table="counters", region=HOME, regions=regions, shards={"": 2, **shards})
+
+    now = instants(wall_clock)
+    assert world.home.answer(Get(SHAPE_KEY)) is None
+    assert run(shape.write(settings(HOME)), world.home, now) == "written"
+    assert run(shape.write(settings(HOME, ABROAD)), world.home, now) == "grown"
+    assert run(shape.write(settings(ABROAD, HOME)), world.home, now) == "kept"
+    assert run(shape.check(settings(HOME, ABROAD)), world.home, now) == Shape((HOME, ABROAD), {"": 2}, 2)
+    for wrong in (settings(HOME), settings(HOME, ABROAD, stock=4)):
+        with pytest.raises(SettingsMismatch):
+            Ledger(wrong, table=world.home).add("stock", 1)
+        with pytest.raises(SettingsMismatch):
+            run(shape.write(wrong), world.home, now)
+    assert Ledger(settings(HOME, ABROAD), table=world.home).add("stock", 1).outcome == "recorded"

@@ -19,7 +19,7 @@ import pytest
 
 from ledger import items, tokens
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
-from ledger.values import CHANGE_MAX, KEY_BYTES_MAX, Delta, Lane, Segment, to_ms
+from ledger.values import CHANGE_MAX, KEY_BYTES_MAX, Delta, Lane, Segment, Shape, to_ms
 from ledger.writer import AHEAD_MAX_MS
 from simulator import explore
 
@@ -167,8 +167,9 @@ def test_the_tokens_in_the_data_model_are_those_of_the_code() -> None:
 
 
 def test_the_deltas_in_the_data_model_are_those_of_the_code() -> None:
-    delta, put, *_ = (json.loads(block) for block in blocks(DATA_MODEL, "json"))
+    delta, shape, put, *_ = (json.loads(block) for block in blocks(DATA_MODEL, "json"))
     assert delta == items.delta_item(Delta(LANE, "015JGGKGE064BG4X58772SZHBM", -6))
+    assert shape == items.shape_item(Shape(("eu-west-1", "us-east-1"), {"stock:": 4}))
     assert put["Item"] == delta
     assert put["ConditionExpression"] == "attribute_not_exists(pk)"
 

@@ -23,10 +23,12 @@ def add(counter: str, changes: int) -> None:
 
 
 def visit(account: Account, counter: str) -> float:
-    """The read units."""
+    """The read units, without the one look at the table's shape."""
+    compactor = Compactor(SETTINGS)
+    compactor.compact("another")
     meter = Meter()
     meter.attach(account.dynamodb)
-    Compactor(SETTINGS).compact(counter)
+    compactor.compact(counter)
     return meter.total().read_units
 
 

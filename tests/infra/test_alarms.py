@@ -80,7 +80,7 @@ def test_every_function_has_an_alarm_on_its_errors(service: dict[str, Any]) -> N
 
 
 def test_what_must_never_happen_wakes_a_person_the_first_time(service: dict[str, Any]) -> None:
-    for name in ("lanes-damaged", "verify-difference", "deltas-conflicting"):
+    for name in ("lanes-damaged", "lanes-unread", "verify-difference", "deltas-conflicting"):
         alarm = _alarms(service)[name]
         assert (alarm["Threshold"], alarm["EvaluationPeriods"], alarm["Statistic"]) == (0, 1, "Sum")
 

@@ -25,11 +25,13 @@ CONDITIONS = {"HasOtherRegion1": True, "HasOtherRegion2": False}
 
 DELTA, DELTA_ELSEWHERE = f"delta#{HOME}#0#c", f"delta#{OTHER}#0#c"
 FOLD, FOLD_ELSEWHERE = f"fold#{HOME}#0#c", f"fold#{OTHER}#0#c"
+SHAPE = "shape"
 MARK, MARK_ELSEWHERE = f"mark#{HOME}#3", f"mark#{OTHER}#3"
 
 ALLOWED = [
     ("AddFromQueue", "PutItem", HOME, DELTA),
     ("AddFromQueue", "PartiQLInsert", HOME, DELTA_ELSEWHERE),  # a fail-over retry keeps its lane
+    *((function, "GetItem", HOME, SHAPE) for function in ("AddFromQueue", "Api", "Compact", "Find")),
     ("Api", "PutItem", HOME, DELTA),
     ("Api", "PartiQLInsert", HOME, DELTA),
     ("Api", "BatchGetItem", HOME, FOLD_ELSEWHERE),
@@ -57,6 +59,7 @@ ALLOWED = [
     ("Find", "GetItem", HOME, FOLD),
     ("Find", "Query", HOME, DELTA),
 ]
+ROLES = ("AddFromQueue", "Api", "Mark", "Plan", "Compact", "Find")
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")
 READS = ("GetItem", "BatchGetItem", "Query", "Scan", "PartiQLSelect", "ConditionCheckItem")
 PLACES = [
@@ -74,6 +77,8 @@ REFUSED = [
     *(("Compact", action, OTHER, pk) for action in WRITES for pk in (DELTA, FOLD, FOLD_ELSEWHERE, MARK)),
     *(("Compact", action, HOME, pk) for action in WRITES for pk in (DELTA_ELSEWHERE, FOLD_ELSEWHERE)),
     *(("Compact", action, OTHER, pk) for action in READS for pk in (DELTA, FOLD_ELSEWHERE)),
+    *((role, action, HOME, SHAPE) for role in ("Mark", "Plan") for action in READS),
+    *((role, action, HOME, SHAPE) for role in ROLES for action in WRITES),
     *(("Compact", action, HOME, DELTA) for action in WRITES if action not in ("PartiQLDelete", "DeleteItem")),
     *(("Compact", action, HOME, FOLD) for action in WRITES if action != "PutItem"),
     ("Compact", "Scan", HOME, None),

@@ -8,9 +8,9 @@ import pytest
 from compactor.left import Left
 from compactor.report import Tally
 from ledger import items
-from ledger.errors import OutcomeUnknown, Throttled, Unavailable
+from ledger.errors import OutcomeUnknown, SettingsMismatch, Throttled, Unavailable
 from ledger.requests import DeleteMany, Get, Put, Query, Request, Transact
-from ledger.values import Checkpoint, Delta, Lane
+from ledger.values import Checkpoint, Delta, Lane, Shape
 from service import observe
 from service.compact.handler import Worker
 from service.compact.visit import (
@@ -391,3 +391,23 @@ def test_the_next_visit_is_when_there_is_something_to_do(
 def test_a_clean_that_did_not_come_to_its_end_goes_on_in_a_minute() -> None:
     found = Left(below=True, noted_ms=NOW_MS - 2 * KEPT)
     assert next_visit(found, Tally(uncleaned=True), settings(), NOW_MS) == NOW_MS + CLEAN_AGAIN_MS
+
+
+def test_a_visit_to_a_lane_that_nobody_reads_is_told_each_time() -> None:
+    shop = Shop()
+    unread = Lane(A, 3, LANE.counter)
+    shop.table.put(delta(1), delta(2, unread))
+    shop.visit(work(LANE), work(unread), work(unread))
+    assert shop.told.metrics[observe.LANES_UNREAD] == 2
+    assert [extra for level, _, extra in shop.told.lines if level == "error"] == [{"lane": str(unread)}] * 2
+
+
+def test_a_worker_with_other_settings_than_the_tables_visits_nothing() -> None:
+    shop = Shop()
+    shop.table.store([items.shape_item(Shape((A, B), {"stock:": 4}))])
+    shop.table.put(delta(1))
+    before = dict(shop.table.items)
+    with pytest.raises(SettingsMismatch):
+        shop.worker.work(work(LANE), never)
+    assert shop.table.items == before
+    assert "SettingsMismatch" in shop.told.shown("error")

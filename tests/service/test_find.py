@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from ledger import items
-from ledger.errors import Unavailable
+from ledger.errors import SettingsMismatch, Unavailable
 from ledger.requests import Key, Scan
-from ledger.values import Lane
+from ledger.values import Lane, Shape
 from service import observe
 from service.find.handler import Finder
 from service.find.scan import GRACE_MS, PAGES_OF_RUN, Findings, cursor_item, cursor_key, cursor_of
@@ -178,3 +178,35 @@ def test_a_queue_that_refuses_does_not_end_a_pass() -> None:
     assert (findings.picked, findings.unsent, findings.ended) == (2, 1, True)
     assert Work(lane("b"), verify=True) not in service.queue.sent
     assert token(1)
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_lanes_that_nobody_reads_are_told_wherever_their_region_is(page_size: int) -> None:
+    service = Service(Region(page_size=page_size))
+    unread = [Lane("ap-south-1", 0, "a"), Lane(A, 3, "b"), Lane(B, 1, "b")]
+    service.table.put(*(delta(n, each) for each in unread for n in (1, 2)))
+    service.table.put(delta(1), delta(1, Lane(A, 3, "c")), delta(1, lane("d", B)))
+    findings = finder(service, shards={"c": 4})(never)
+    assert findings.unread == set(unread)
+    assert service.told.metrics[observe.LANES_UNREAD] == 3
+    (line,) = [extra for level, _, extra in service.told.lines if level == "error"]
+    assert line == {"unread": 3, "lanes": [str(each) for each in sorted(unread)]}
+
+
+def test_a_pass_over_lanes_that_are_read_says_so() -> None:
+    service = Service(Region())
+    service.table.put(delta(1))
+    finder(service)(never)
+    assert service.told.metrics[observe.LANES_UNREAD] == 0
+    assert service.told.shown("error") == "[]"
+
+
+def test_a_search_under_other_settings_than_the_tables_does_nothing() -> None:
+    service = Service(Region())
+    service.table.store([items.shape_item(Shape((A, B), {"stock:": 4}))])
+    service.table.put(*map(delta, (1, 2, 3)))
+    before = dict(service.table.items)
+    with pytest.raises(SettingsMismatch):
+        finder(service)(never)
+    assert service.table.items == before
+    assert finder(service, shards={"stock:": 4})(never).forgotten == [LANE]

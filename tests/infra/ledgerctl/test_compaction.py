@@ -145,7 +145,7 @@ def test_verify_counts_strays_and_finds_no_difference(tables: Tables) -> None:
     said = tables.ctl("verify")
     assert (said.code, said.out) == (0, "counters that add up: 2 of 2; strays that wait for the next settle: 1\n")
     (checked,) = tables.ctl("verify", "c", "--json").documents
-    assert checked == {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": []}
+    assert checked == {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": [], "unread": []}
 
 
 def test_verify_shows_each_difference_and_ends_with_1(tables: Tables) -> None:
@@ -240,3 +240,22 @@ def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
     assert (first["total"], "may still be landing" in second["error"]) == (totals.total, True)
     dry = tables.ctl("rebuild", "d", "--dry-run")
     assert (dry.code, "eu-west-1#1#d" in dry.out) == (3, True)
+
+
+def test_compact_and_verify_tell_of_lanes_that_nobody_reads(tables: Tables) -> None:
+    assert isinstance(tables.table, MemoryTable)
+    near, far = Lane(A, 1, "c"), Lane("ap-south-1", 700, "c")
+    for lane in (near, far):
+        tables.table.answer(Put(items.delta_item(Delta(lane, "015JGGKGE064BG4X58772SZHBM", 1))))
+    said = tables.ctl("compact")
+    assert said.code == 1
+    assert f"{near}: there are changes in this lane" in said.err
+    assert f"{far}: there are changes in this lane" in said.err
+    (named,) = tables.ctl("verify", "c", "--json").documents
+    assert (named["ok"], named["unread"]) == (False, [str(near)])  # the scan sees more
+    c, cold = tables.ctl("verify", "--json").documents
+    assert (c["ok"], c["unread"]) == (False, [str(far), str(near)])
+    assert (cold["ok"], cold["unread"]) == (True, [])
+    said = tables.ctl("verify")
+    assert said.code == 1
+    assert f"differs: {near}" in said.out

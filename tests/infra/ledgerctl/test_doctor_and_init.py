@@ -14,7 +14,7 @@ from demo.engine import Engine
 from infra.ledgerctl import shape
 from infra.ledgerctl.call import World
 from ledger import Settings, items, tokens
-from ledger.values import Checkpoint, Lane
+from ledger.values import Checkpoint, Lane, Shape
 from tests.infra.ledgerctl.support import ENVIRON, NOW_MS, A, Answer, B, aws, ctl, refusal, signed_in
 
 TABLE: dict[str, Any] = {
@@ -37,7 +37,7 @@ GOOD: dict[str, Any] = {
     "Scan": {"Items": []},
     "Query": {"Items": []},
     "BatchGetItem": {"Responses": {}},
-    "GetItem": {},
+    "GetItem": {"Item": items.shape_item(Shape((A,), {}))},
 }
 NEVER_WRITTEN = refusal("ConditionalCheckFailedException")
 
@@ -73,7 +73,7 @@ def findings(made: World) -> tuple[int, dict[str, str]]:
 
 def test_a_table_as_it_should_be_has_no_findings() -> None:
     assert findings(world()) == (0, {})
-    assert ctl(world(), "doctor").out.splitlines()[-1] == "27 fine, 0 to know, 0 to mend"
+    assert ctl(world(), "doctor").out.splitlines()[-1] == "28 fine, 0 to know, 0 to mend"
 
 
 @pytest.mark.parametrize(
@@ -126,6 +126,45 @@ def test_time_to_live_fails_and_missing_backups_are_to_know() -> None:
 def test_the_clock_is_held_against_the_date_header(skew_ms: int, level: str | None) -> None:
     made = replace(world(), clock=lambda: NOW_MS + 500 + skew_ms)
     assert findings(made)[1].get("clock") == level
+
+
+def test_a_table_without_a_shape_is_to_know() -> None:
+    assert findings(world(GetItem={})) == (0, {"shape": "warn"})
+    assert "ledgerctl init" in ctl(world(GetItem={}), "doctor").out
+
+
+@pytest.mark.parametrize(
+    "shape_there", [Shape((A,), {"stock:": 4}), Shape((A, B), {}), Shape((B,), {})], ids=["shards", "regions", "region"]
+)
+def test_a_table_of_other_shards_or_regions_fails_and_init_leaves_it_as_it_is(shape_there: Shape) -> None:
+    made = world(GetItem={"Item": items.shape_item(shape_there)})
+    assert findings(made) == (1, {"shape": "fail"})
+    said = ctl(made, "init")
+    assert (said.code, said.out) == (2, "")
+    assert "Nothing was changed" in said.err
+
+
+def test_a_shape_that_is_damaged_fails() -> None:
+    damaged = items.shape_item(Shape((A,), {}))
+    assert findings(world(GetItem={"Item": {**damaged, "regions": {"S": A}}})) == (1, {"shape": "fail"})
+
+
+def test_a_shape_that_may_not_be_read_is_to_know() -> None:
+    found = findings(world(GetItem=refusal("AccessDeniedException")))
+    assert found == (0, {"shape": "warn", f"may read histories in {A}": "warn"})
+
+
+def test_init_adds_a_region_to_the_shape_and_a_command_with_the_old_list_is_refused(
+    engine: Engine, table_names: Iterator[str]
+) -> None:
+    name = next(table_names)
+    assert ctl(on(engine, name, A), "init").code == 0
+    (grown,) = ctl(on(engine, name, A, B), "init", "--json").documents
+    assert f"{A}: added new Regions to the shape" in grown["steps"]
+    said = ctl(on(engine, name, A), "get", "c")
+    assert (said.code, said.out) == (2, "")
+    assert "LEDGER_REGIONS" in said.err
+    assert ctl(on(engine, name, A, B), "get", "c").code == 0
 
 
 def test_a_lane_that_nobody_reads_fails() -> None:
@@ -252,12 +291,12 @@ def test_init_makes_a_table_in_two_regions_that_doctor_has_nothing_to_say_about(
 ) -> None:
     made = on(engine, next(table_names), A, B)
     (first,) = ctl(made, "init", "--json").documents
-    assert [step.partition(":")[2] for step in first["steps"]][-1] == " point-in-time recovery is on"
+    assert first["steps"][-1] == f"{A}: wrote the shape"
     assert ctl(made, "doctor").out.splitlines()[-1].endswith("0 to know, 0 to mend")
     assert ctl(made, "init").out.endswith("is there already in eu-west-1 us-east-1: nothing to do\n")
     assert ctl(made, "add", "c", "5").code == 0
     (read,) = ctl(made, "get", "c", "--json").documents
-    assert (read["value"], read["requests"]) == (5, 3)  # one batch for both lanes, then a query each
+    assert (read["value"], read["requests"]) == (5, 4)  # the shape, one batch for both lanes, then a query each
 
 
 def test_init_goes_on_where_an_earlier_one_stopped(engine: Engine, table_names: Iterator[str]) -> None:
@@ -325,7 +364,8 @@ def test_init_waits_for_a_replica_that_somebody_else_began() -> None:
 
     pauses: list[float] = []
     states = chain([seen("CREATING")] * 4, repeat(seen("ACTIVE")))
-    made = world({"LEDGER_REGIONS": f"{A},{B}"}, DescribeTable=states)
+    both = {"Item": items.shape_item(Shape((A, B), {}))}
+    made = world({"LEDGER_REGIONS": f"{A},{B}"}, DescribeTable=states, GetItem=both)
     said = ctl(replace(made, pause=pauses.append), "init")
     assert (said.code, len(pauses) > 0) == (0, True)
 

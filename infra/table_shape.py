@@ -1,0 +1,62 @@
+"""A deployment and the table's shape: what it would start the functions with, asked of the table and written into it.
+
+Rules: the settings are those that the rendered template gives the functions, so a parameter that was forgotten is seen;
+asking comes before every change, writing after the last one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from infra.table_stack import DeploymentRefused
+from ledger import items
+from ledger.clocks import instants, wall_clock
+from ledger.errors import LedgerError, TableMissing
+from ledger.requests import Get, Item, Table, run
+from ledger.settings import REGION_FROM, Settings
+from ledger.shape import unlike, write
+from ledger.table import DynamoTable
+
+HERE = "A deployment takes them from REGIONS, PARAMS and serverless.yml"
+
+
+def settings_of(template: Path, region: str) -> Settings:
+    """The settings with which a rendered template starts its functions. Raises DeploymentRefused."""
+    resources = json.loads(template.read_text())["Resources"].values()
+    functions = (each["Properties"] for each in resources if each["Type"] == "AWS::Lambda::Function")
+    given = next(functions).get("Environment", {}).get("Variables", {})
+    known = {name: value for name, value in given.items() if isinstance(value, str)}  # a Ref is known later
+    try:
+        return Settings.from_env(known | {REGION_FROM: region})
+    except LedgerError as error:
+        raise DeploymentRefused(f"the functions would not start in {region}: {error}") from error
+
+
+def table_of(name: str, region: str, client: Callable[[str, str], Any]) -> Table:
+    return DynamoTable(name, region, lambda region: client("dynamodb", region))
+
+
+def refuse_another(settings: Settings, table: Table) -> None:
+    """Raises DeploymentRefused where the table's shape has other shards, or a Region that the settings lack."""
+    try:
+        item: Item | None = table.answer(Get(items.SHAPE_KEY))
+        wrong = unlike(settings, items.shape_of(item)) if item is not None else []
+    except TableMissing:
+        return
+    except LedgerError as error:
+        raise DeploymentRefused(f"the table's shape cannot be read: {error}") from error
+    if wrong:
+        raise DeploymentRefused(f"{' '.join(wrong)} {HERE}; nothing was changed (docs/data-model.md, Shape)")
+
+
+def write_in(settings: Settings, tables: Mapping[str, Table], say: Callable[[str], None]) -> None:
+    """Write or grow the shape in every Region, whose processes each read their own. Raises DeploymentRefused."""
+    for region, table in tables.items():
+        try:
+            done = run(write(settings), table, instants(wall_clock))
+        except LedgerError as error:
+            raise DeploymentRefused(f"the shape was not written in {region}: {error} Deploy again") from error
+        say(f"{region}: the table's shape is {done}")

@@ -1,0 +1,115 @@
+"""The table's shape, the Regions and shards that all its processes must share, held against a process's own settings.
+
+Rules: it is asked for strongly, in the process's own Region, before the first program of each Ledger, Reader and
+Compactor; what came of it is remembered, a failure is not; a table without the item and a role that may not read it go
+on unchecked. Shards are equal. Every Region of the shape is in `regions`, else a reader misses its lanes and a clean
+does not ask it, and `region` is one of the shape's. `regions` may name more: a Region that is being added is in every
+process's settings first and in the shape last. So the shape only ever grows, by Regions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Literal
+
+from ledger import failures, items
+from ledger.errors import NotAllowed, SettingsMismatch, TransactionConflict, shown
+from ledger.requests import Absent, Get, Instant, Item, Program, Put, Table, VersionIs, run
+from ledger.settings import Settings
+from ledger.values import Shape
+
+TRIES_MAX = 5
+SHOWN_MAX = 200
+
+
+class ShapeCheck:
+    """Asks a table once whether `settings` fit its shape.
+
+    Thread-safe without a lock, so that nobody waits for another, also not in a child after a fork: threads that come at
+    once before the first answer ask once each.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._asked = False
+
+    def ask(self, table: Table, now: Callable[[], Instant]) -> None:
+        """Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call asks again."""
+        if self._asked:
+            return
+        try:
+            run(check(self._settings), table, now)
+        except NotAllowed as refused:
+            if not failures.denied(refused.__cause__):
+                return  # no valid credentials: what follows says so; with some, it is asked again
+        self._asked = True
+
+
+def check(settings: Settings) -> Program[Shape | None]:
+    """The table's shape, or None where it has none. Raises SettingsMismatch, DamagedItem and the TableErrors."""
+    item: Item | None = yield Get(items.SHAPE_KEY)
+    if item is None:
+        return None
+    shape = items.shape_of(item)
+    if wrong := mismatches(settings, shape):
+        raise SettingsMismatch(f"{' '.join(wrong)} Nothing was written.")
+    return shape
+
+
+def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
+    """Write the shape of `settings` where there is none, or add its Regions to the one there.
+
+    Raises SettingsMismatch where it would change shards or lose a Region, DamagedItem and the TableErrors.
+    """
+    for _ in range(TRIES_MAX):
+        there: Item | None = yield Get(items.SHAPE_KEY)
+        if there is None:
+            if (yield Put(items.shape_item(Shape(settings.regions, settings.shards)), Absent())) is None:
+                return "written"
+            continue
+        shape = items.shape_of(there)
+        if wrong := unlike(settings, shape):
+            raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
+        new = tuple(region for region in settings.regions if region not in shape.regions)
+        if not new:
+            return "kept"
+        grown = replace(shape, regions=(*shape.regions, *new), version=shape.version + 1)
+        if (yield Put(items.shape_item(grown, there), VersionIs(shape.version))) is None:
+            return "grown"
+    raise TransactionConflict(f"Others kept writing the shape, {TRIES_MAX} times. Nothing was written. Call again.")
+
+
+def mismatches(settings: Settings, shape: Shape) -> list[str]:
+    """What of the settings contradicts the shape: sentences with both values and what to do."""
+    return [*unlike(settings, shape), *_not_there(settings, shape)]
+
+
+def unlike(settings: Settings, shape: Shape) -> list[str]:
+    """What of the settings no process may have, nor any later shape."""
+    wrong = []
+    if dict(settings.shards) != dict(shape.shards):
+        wrong.append(
+            f"The table has shards={_of(shape.shards)}, this process shards={_of(settings.shards)}: it would add where "
+            "nobody reads. Start it with the table's (LEDGER_SHARDS); the number of a counter's shards never changes."
+        )
+    lacking = [region for region in shape.regions if region not in settings.regions]
+    if lacking:
+        wrong.append(
+            f"The table has regions={shape.regions!r}, this process regions={settings.regions!r}: it would not see "
+            f"what is added in {' '.join(lacking)}. Name every Region of the table (LEDGER_REGIONS)."
+        )
+    return wrong
+
+
+def _not_there(settings: Settings, shape: Shape) -> list[str]:
+    if settings.region in shape.regions:
+        return []
+    return [
+        f"The table has regions={shape.regions!r}, this process region={settings.region!r}: nobody need read what is "
+        "added there. Name a Region of the table (AWS_REGION), or add this one first (ledgerctl init, make deploy)."
+    ]
+
+
+def _of(shards: Mapping[str, int]) -> str:
+    return shown(dict(sorted(shards.items())), SHOWN_MAX)

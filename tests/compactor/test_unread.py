@@ -1,0 +1,101 @@
+"""Lanes that no reader of the settings looks at: whoever can see one tells of it, and its changes are not lost."""
+
+import pytest
+
+from compactor import Compactor
+from compactor.unread import BEYOND
+from ledger import Ledger, Settings
+from ledger.errors import LaneDamaged, LaneUnread, Unavailable
+from ledger.values import Lane
+from reader import Reader
+from tests.support import COUNTER, KEEP_MS, A, B, Region, compactor, delta, settings, two_regions
+
+ELSEWHERE = "ap-south-1"
+
+
+def added(home: Region, wrong: Settings, changes: int) -> None:
+    for _ in range(changes):
+        Ledger(wrong, table=home, clock=lambda: home.now_ms).add(COUNTER, 1)
+    home.now_ms += KEEP_MS
+
+
+def test_run_tells_of_every_lane_that_a_producer_with_other_shards_wrote_to() -> None:
+    home, away = two_regions()
+    added(home, settings(shards={"stock:": 4}), 100)
+    for _ in range(3):  # found by their deltas, then by what is left of them once these are folded and cleaned
+        report = compactor(home, away).run()
+        assert list(report.problems) == [Lane(A, shard, COUNTER) for shard in (1, 2, 3)]
+        assert {type(problem) for problem in report.problems.values()} == {LaneUnread}
+        home.copy_to(away)
+        home.now_ms += KEEP_MS
+    said = str(report.problems[Lane(A, 3, COUNTER)])
+    for part in (f"{A}#3#{COUNTER}", "no reader", "in no value", "docs/operations.md"):
+        assert part in said
+
+
+def test_run_tells_of_a_lane_of_a_region_that_nobody_named() -> None:
+    home, away = two_regions()
+    added(home, settings(ELSEWHERE, regions=(A, B, ELSEWHERE)), 1)
+    assert list(compactor(home, away).run().problems) == [Lane(ELSEWHERE, 0, COUNTER)]
+
+
+def test_run_tells_nothing_of_lanes_that_are_read_though_they_are_not_its_own() -> None:
+    home, away = two_regions()
+    home.put(delta(1), delta(2, Lane(B, 0, COUNTER)), delta(3, Lane(B, 3, "seats")))
+    assert compactor(home, away, shards={"seats": 4}).run().problems == {}
+
+
+def test_an_unread_lane_that_is_damaged_is_told_as_damaged_first() -> None:
+    home, away = two_regions()
+    unread = Lane(A, 2, COUNTER)
+    home.put(delta(1, unread))
+    compactor(home, away).run()
+    home.now_ms += KEEP_MS
+    home.drop(*(key for key in home.items if key.sk.startswith("segment#")))
+    home.put(delta(2, unread))
+    assert {type(problem) for problem in compactor(home, away).run().problems.values()} == {LaneDamaged}
+
+
+def test_verify_is_not_content_with_a_counter_that_has_changes_beyond_its_shards() -> None:
+    home, away = two_regions()
+    added(home, settings(shards={"stock:": 4}), 100)
+    checked = compactor(home, away).verify(COUNTER)
+    assert not checked.ok
+    assert checked.unread == tuple(Lane(A, shard, COUNTER) for shard in (1, 2, 3))
+    assert all(f"{A}#{shard}#{COUNTER}" in said for shard, said in zip((1, 2, 3), checked.differences, strict=True))
+    assert checked.value == Reader(settings(), table=home, clock=lambda: home.now_ms).read(COUNTER).value
+
+
+def test_verify_sees_a_lane_that_was_folded_and_cleaned_and_one_of_another_region() -> None:
+    home, away = two_regions()
+    home.put(delta(1, Lane(A, 1, COUNTER)))
+    away.put(delta(2, Lane(B, 2, COUNTER)))
+    for _ in range(3):
+        compactor(home, away).run()
+        home.copy_to(away)
+        home.now_ms += KEEP_MS
+    assert not [key for key in home.items if key.pk.startswith("delta#")]
+    assert compactor(home, away).verify(COUNTER).unread == (Lane(A, 1, COUNTER), Lane(B, 2, COUNTER))
+
+
+@pytest.mark.parametrize("shards", [1, 4])
+def test_verify_looks_at_the_next_shards_and_not_further(shards: int) -> None:
+    home, away = two_regions()
+    home.put(*(delta(n, Lane(A, n, COUNTER)) for n in range(12)))
+    unread = compactor(home, away, shards={"stock:": shards}).verify(COUNTER).unread
+    assert unread == tuple(Lane(A, n, COUNTER) for n in range(shards, shards + BEYOND))
+
+
+def test_a_look_that_got_no_answer_is_raised() -> None:
+    home, away = two_regions()
+    away.down = True
+    only = Compactor(settings(), tables={A: home, B: away}, clock=lambda: home.now_ms)
+    with pytest.raises(Unavailable):
+        only.verify(COUNTER)
+
+
+def test_verify_of_a_healthy_counter_names_no_lane() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    checked = compactor(home, away).verify(COUNTER)
+    assert (checked.ok, checked.unread) == (True, ())

@@ -1,0 +1,114 @@
+"""A deployment under other shards or Regions than the table's is refused before anything is changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra import deploy, framework, table_shape
+from infra.build import ROOT
+from infra.table_stack import DeploymentRefused, TableStack
+from ledger import items
+from ledger.errors import Unavailable
+from ledger.memory import MemoryTable
+from ledger.requests import Get, Put, Request
+from ledger.values import Shape
+
+HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
+
+
+class World:
+    """The steps of a deployment in their order, tables by Region that are one, and what the framework renders."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+        self.steps: list[str] = []
+        self.table: Any = MemoryTable()
+        self.path = path
+        monkeypatch.setattr(framework, "check_tools", lambda: None)
+        monkeypatch.setattr(framework, "package", self.package)
+        monkeypatch.setattr(
+            framework, "deploy", lambda stage, region, params: self.steps.append(f"service in {region}")
+        )
+        monkeypatch.setattr(deploy, "build", lambda where: ROOT / "build" / "lambda.zip")
+        monkeypatch.setattr(deploy, "sizes", lambda artifact: "")
+        monkeypatch.setattr(deploy, "_account", lambda regions: "111122223333")
+        monkeypatch.setattr(deploy, "_outputs", lambda target, region: {})
+        monkeypatch.setattr(deploy, "say", lambda text: None)
+        monkeypatch.setattr(TableStack, "deploy", lambda stack, regions, **_: self.steps.append("table"))
+        monkeypatch.setattr(TableStack, "stream_arn", lambda stack, region: "stream")
+        monkeypatch.setattr(table_shape, "table_of", lambda name, region, client: self)
+
+    def package(self, stage: str, region: str, params: dict[str, str]) -> Path:
+        given = {"LEDGER_TABLE": "ledger-dev", "LEDGER_REGIONS": params["regions"]}
+        given |= {"LEDGER_SHARDS": params.get("shards", "{}"), "LEDGER_FOLD_MIN": params.get("foldMin", "32")}
+        variables: dict[str, Any] = {**given, "LEDGER_WORK_QUEUE_URL": {"Ref": "WorkQueue"}}
+        function = {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": variables}}}
+        template = self.path / "template.json"
+        template.write_text(json.dumps({"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}, "ApiFunction": function}}))
+        return template
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, Put):
+            self.steps.append("shape")
+        return self.table.answer(request)
+
+    def deploy(self, regions: str, params: str = "") -> None:
+        self.steps.clear()
+        deploy.deploy(stage="dev", regions=regions, name="ledger", params=params)
+
+    @property
+    def shape(self) -> Shape:
+        return items.shape_of(self.table.answer(Get(items.SHAPE_KEY)))
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
+    return World(monkeypatch, tmp_path)
+
+
+def test_the_shape_is_written_last_and_once(world: World) -> None:
+    world.deploy(f"{HOME} {OTHER}", 'shards={"stock:":4}')
+    assert world.steps == ["table", f"service in {HOME}", f"service in {OTHER}", "shape"]
+    assert world.shape == Shape((HOME, OTHER), {"stock:": 4})
+    world.deploy(f"{HOME} {OTHER}", 'shards={"stock:":4}')
+    assert "shape" not in world.steps
+
+
+@pytest.mark.parametrize(
+    ("regions", "params", "says"),
+    [
+        (f"{HOME} {OTHER}", "", "shards="),  # PARAMS was forgotten
+        (f"{HOME} {OTHER}", 'shards={"stock:":8}', "'stock:': 8"),
+        (f"{HOME}", 'shards={"stock:":4}', "added in us-east-1"),
+        (f"{HOME} {OTHER}", 'shards={"stock:":4} foldMin=9000', "fold_min=9000"),
+    ],
+)
+def test_other_shards_and_a_forgotten_region_are_refused_before_anything_is_changed(
+    world: World, regions: str, params: str, says: str
+) -> None:
+    world.deploy(f"{HOME} {OTHER}", 'shards={"stock:":4}')
+    with pytest.raises(DeploymentRefused, match=says):
+        world.deploy(regions, params)
+    assert world.steps == []
+    assert world.shape.version == 1
+
+
+def test_a_region_more_is_in_the_shape_when_its_functions_are_there(world: World) -> None:
+    world.deploy(HOME)
+    world.deploy(f"{HOME} {OTHER}")
+    assert world.steps[-2:] == [f"service in {OTHER}", "shape"]
+    assert world.shape == Shape((HOME, OTHER), {}, 2)
+
+
+def test_a_table_that_does_not_answer_is_not_changed(world: World) -> None:
+    class Silent(MemoryTable):
+        def answer(self, request: Request, /) -> Any:
+            raise Unavailable("no answer")
+
+    world.table = Silent()
+    with pytest.raises(DeploymentRefused, match="cannot be read"):
+        world.deploy(HOME)
+    assert world.steps == []
