@@ -134,11 +134,13 @@ class Reader:
         after: Position | None = None,
         limit: int = 100,
     ) -> HistoryPage:
-        """The next `limit` entries of `history` above `after`, with bounded work: some segments and deltas of a lane.
+        """The next `limit` entries of `history` above `after`; of each lane some segments and deltas are read.
 
+        Every segment of a range of time that the page touches is read, one for each settle it has seen; no more than
+        the page and 1 MB of them is held in memory.
         Each page is read at its own time: a stray that is settled below `after` meanwhile is in no later page. In a
         Region that is not the home of a lane, a page may lack entries whose segment has not been replicated yet.
-        Raises as `history` does, and HistoryTooLarge.
+        Raises as `history` does.
         """
         if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
             raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
