@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 WORKERS = 8
-"""Lanes that `run` compacts at once."""
+"""Lanes that `run` compacts at once; one, on a table that asks for it (`ledger.requests.Table`)."""
 
 
 class Compactor:
@@ -71,7 +71,9 @@ class Compactor:
     def run(self) -> Report:
         """Compact every lane of this Region that needs it, found by a scan of the table. Failures are in the report."""
         needy = self._run(lanes_in_need(self.settings.region, fold_min=self.settings.fold_min))
-        with ThreadPoolExecutor(WORKERS, thread_name_prefix="compactor") as workers:
+        one_at_a_time = any(getattr(table, "one_at_a_time", False) for table in self._tables.values())
+        at_once = 1 if one_at_a_time else WORKERS
+        with ThreadPoolExecutor(at_once, thread_name_prefix="compactor") as workers:
             return Report.total(workers.map(self._visit, needy))
 
     def verify(self, counter: str) -> Verification:
