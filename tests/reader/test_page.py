@@ -34,6 +34,7 @@ def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
         if answer.next is None:
             return entries
         assert len(answer.entries) == limit
+        assert after is None or after < answer.next
         after = answer.next
 
 
@@ -229,6 +230,18 @@ def test_no_more_entries_than_the_page_has_are_kept_of_the_segments_of_one_hi() 
         assert len(lowest.entries) <= 3
         assert not lowest.is_final()
     assert [int.from_bytes(entry[:6], "big") for entry, _ in lowest.entries] == [3, 4, 5]
+
+
+def test_a_full_page_is_not_final_before_every_segment_of_its_last_hi_was_read() -> None:
+    """The fifth segment, which the first Query does not reach, lists an entry below those of the three before it."""
+    home, away = two_regions()
+    for found in ((8, 9), (20,), (19,), (18,), (17,)):
+        home.put(*map(delta, found))
+        compactor(home, away).compact(COUNTER)
+    home.asked.clear()
+    entries = home.run(page(LANE, None, None, 3, consistent=True, read_time_max_ms=READ_MS))
+    assert [entry.token for entry in entries] == [token(n) for n in (8, 9, 17)]
+    assert [r.limit for r in home.asked if isinstance(r, Query)] == [SEGMENTS_AT_ONCE, 2 * SEGMENTS_AT_ONCE]
 
 
 @pytest.mark.parametrize(("after", "first"), [(None, 0), (Position(token(0), A), 1)])
