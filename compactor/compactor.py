@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 WORKERS = 8
-"""Lanes that `run` compacts at once."""
+"""Lanes that `run` compacts at once; one, on a table that asks for it (`ledger.requests.Table`)."""
 
 
 class Compactor:
@@ -80,7 +80,9 @@ class Compactor:
         """
         lanes = self._run(find_lanes(self.settings))
         unread = Report(problems={lane: error_of(lane) for lane in lanes.unread})
-        with ThreadPoolExecutor(WORKERS, thread_name_prefix="compactor") as workers:
+        one_at_a_time = any(getattr(table, "one_at_a_time", False) for table in self._tables.values())
+        at_once = 1 if one_at_a_time else WORKERS
+        with ThreadPoolExecutor(at_once, thread_name_prefix="compactor") as workers:
             return Report.total([unread, *workers.map(self._visit, lanes.needy)])
 
     def verify(self, counter: str) -> Verification:

@@ -4,12 +4,15 @@ Rules: only documented options of botocore's Config; what spares CPU on every re
 an error. botocore does not validate parameters, because requests are built from values that checked themselves; what
 the table refuses is an error all the same. The User-Agent header is fixed, because botocore would put it together twice
 for every request, a tenth of the client's CPU: it names boto3, botocore and this library, but not the machine, nor
-AWS_SDK_UA_APP_ID. Whoever needs either passes a `client=` of their own.
+AWS_SDK_UA_APP_ID. Whoever needs either passes a `client=` of their own. A client is one process's: two processes on one
+connection, as after a fork, may take each other's answers. A parent's client stays in the cache, because closing it may
+need a lock that another thread of the parent held.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -17,6 +20,7 @@ import boto3
 from botocore.config import Config
 
 from ledger.errors import InvalidSettings, shown
+from ledger.forks import PerProcess
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -37,18 +41,18 @@ CONFIG = Config(
     user_agent=f"Boto3/{boto3.__version__} exact-counter",
 )
 
-_making_a_client = threading.Lock()
+_making_a_client = PerProcess(threading.Lock)
 
 
 def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
     """A boto3 client with our time-outs, retries and pool. One for each Region and endpoint of a process."""
-    with _making_a_client:  # boto3's default session is not thread-safe while it makes a client
+    with _making_a_client.value:  # boto3's default session is not thread-safe while it makes a client
         try:
-            return _client(region, endpoint_url)
+            return _client(region, endpoint_url, os.getpid())
         except ValueError as failure:  # boto3 looks at the whole URL
             raise InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.") from None
 
 
 @functools.cache
-def _client(region: str, endpoint_url: str | None) -> DynamoDBClient:
+def _client(region: str, endpoint_url: str | None, process: int) -> DynamoDBClient:
     return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG)

@@ -195,12 +195,5 @@ class NotYetReplicated(LedgerError):
     """This Region does not hold every segment that its checkpoint counts. Nothing was written. Ask again later."""
 
 
-class HistoryTooLarge(LedgerError):
-    """One page of a history would read more than its bound: very many strays were settled in one range of time.
-
-    Nothing was written. `Reader.history` reads the counter whole, in a process with room for 24 bytes a change.
-    """
-
-
 class GaveUp(LedgerError):
     """A compactor's step met another compactor, or a commit still landing. Nothing is lost; the next run goes on."""

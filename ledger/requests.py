@@ -185,7 +185,11 @@ Request = Put | PutMany | Get | GetMany | Query | Transact | DeleteMany | Pause 
 
 
 class Table(Protocol):
-    """Whatever answers requests: DynamoDB (`table.py`), a dictionary (`memory.py`), a simulator."""
+    """Whatever answers requests: DynamoDB (`table.py`), a dictionary (`memory.py`), a simulator.
+
+    One whose answers depend on the order of the requests may say so with an attribute `one_at_a_time = True`; then no
+    class of this library asks it from several threads.
+    """
 
     def answer(self, request: Request, /) -> Any: ...
 

@@ -8,7 +8,6 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Trans
 
 from __future__ import annotations
 
-import functools
 import random
 import time
 import uuid
@@ -21,6 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ledger import errors, failures
 from ledger.client import POOL, make_client
 from ledger.errors import InvalidInput, LedgerError, shown
+from ledger.forks import PerProcess
 from ledger.requests import (
     Absent,
     AlreadyThere,
@@ -77,6 +77,7 @@ class DynamoTable:
         self._clients = clients
         self._pause = pause
         self._jitter = jitter
+        self._threads = PerProcess(lambda: ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table"))
 
     @classmethod
     def of(
@@ -275,11 +276,7 @@ class DynamoTable:
         """The answers to all parts in order, asked for in parallel when there is more than one."""
         if len(parts) < 2:
             return [answer for part in parts for answer in call(part)]
-        return [answer for answers in self._threads.map(call, parts) for answer in answers]
-
-    @functools.cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table")
+        return [answer for answers in self._threads.value.map(call, parts) for answer in answers]
 
 
 def table_of(settings: Settings, table: Table | None, client: DynamoDBClient | None) -> Table:

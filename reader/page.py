@@ -1,25 +1,33 @@
 """The program `page`: the first entries of a lane above a token, without reading the rest of its history.
 
 Rules: the checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark; the
-segments of one hi are read together, because their entries interleave; the segment of version v must be there, else
-its transaction is still landing and all is read again; what is read for one page is bounded.
+segments of one hi are merged, however many they are, because their entries interleave; the segment of version v must be
+there, else its transaction is still landing and all is read again. Segments never change, so they may take their time;
+a tail must be read within the bound of `read`. What is kept is the page, and the segments of one Query.
 """
 
 from __future__ import annotations
 
-from heapq import nsmallest
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice
 
 from ledger import items, tokens
-from ledger.errors import HistoryTooLarge, NotYetReplicated, ReadTooSlow
-from ledger.paging import every_item
+from ledger.errors import NotYetReplicated, ReadTooSlow, Unavailable
+from ledger.paging import PAGES_MAX, every_item
 from ledger.requests import Get, Instant, Now, Page, Program, Query, in_time
-from ledger.values import Checkpoint, Delta, Lane
+from ledger.values import Checkpoint, Delta, Lane, Segment
 from reader.balance import Entry
 
 STARTS_MAX = 5
 SEGMENTS_AT_ONCE = 4
-QUERIES_MAX = 64
-"""Most queries of segments for one page: some 250 segments of one hi, a million strays."""
+"""Segments that the first Query asks for, and each further one for twice as many: they are small, or of one hi."""
+
+SEGMENTS_MAX = 1_024
+"""Most segments of one Query, whose page holds 1 MB at most."""
+
+TOKENS_UPTO = b"\xff" * 16
 
 Found = list[tuple[str, int]]
 
@@ -29,7 +37,7 @@ def page(
 ) -> Program[list[Entry]]:
     """The first `most` entries of a lane with tokens above `above`, at or below `upto`, in their order.
 
-    Raises DamagedItem, HistoryTooLarge, NotYetReplicated, ReadTooSlow and the TableErrors.
+    Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
     for _ in range(STARTS_MAX):
         began: Instant = yield Now()
@@ -38,10 +46,11 @@ def page(
         found: Found | None = []
         if checkpoint is not None:
             found = yield from _folded(lane, checkpoint, above, upto, most, consistent)
-        if found is not None and len(found) < most:
+        is_full = found is not None and len(found) == most
+        if found is not None and not is_full:
             found += yield from _tail(lane, checkpoint, above, upto, most - len(found), consistent)
         ended: Instant = yield Now()
-        late = not in_time(began, ended, read_time_max_ms)
+        late = not is_full and not in_time(began, ended, read_time_max_ms)
         if found is not None and not late:
             return [Entry(token, Delta(lane, token, change).at, change, lane.region) for token, change in found]
     if late:
@@ -61,32 +70,53 @@ def _folded(
     lane: Lane, checkpoint: Checkpoint, above: str | None, upto: str | None, most: int, consistent: bool
 ) -> Program[Found | None]:
     """The entries from segments; None when the segments are seen not to be those of the checkpoint."""
-    found: Found = []
-    hi, count, newest, whole = "", 0, False, above is None
-    after: str | None = items.SEGMENTS_FROM if above is None else items.segments_of_hi(above)
-    for _ in range(QUERIES_MAX):
-        answer: Page = yield Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
-        ended = answer.last is None
-        for segment in (items.segment_of(lane, item) for item in answer.items):
-            if segment.hi != hi and (len(found) >= most or (upto is not None and hi >= upto)):
-                ended, whole = True, False
-                break
-            hi = segment.hi
-            if segment.version <= checkpoint.version:
-                newest = newest or segment.version == checkpoint.version
-                count += len(segment)
-                entries = ((tokens.from_bytes(token), change) for token, change in segment)
-                wanted = (e for e in entries if (above is None or e[0] > above) and (upto is None or e[0] <= upto))
-                found = nsmallest(most, (*found, *wanted))
-        if ended:
+    lowest = Lowest(tokens.to_bytes(above) if above else b"", tokens.to_bytes(upto) if upto else TOKENS_UPTO, most)
+    after = items.segments_of_hi(above) if above else items.SEGMENTS_FROM
+    size = SEGMENTS_AT_ONCE
+    for _ in range(PAGES_MAX):
+        answer: Page = yield Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, size, consistent)
+        segments = (items.segment_of(lane, item) for item in answer.items)
+        lowest.take([segment for segment in segments if segment.version <= checkpoint.version])
+        if answer.last is None or lowest.is_final():
             break
-        after = answer.last
+        after, size = answer.last, min(2 * size, SEGMENTS_MAX)
     else:
-        raise HistoryTooLarge(
-            f"{lane}: more than {QUERIES_MAX * SEGMENTS_AT_ONCE} segments lie in one range of time. Nothing was "
-            "written. Read the whole history with Reader.history."
-        )
-    if whole:
-        return found if count == checkpoint.count else None
-    newest = newest or (yield Get(items.segment_key(lane, checkpoint.last, checkpoint.version), consistent)) is not None
-    return found if newest else None
+        raise Unavailable(f"{lane} has more than {PAGES_MAX} pages of segments. Nothing was written.")
+    if above is None and answer.last is None:
+        is_whole = lowest.count == checkpoint.count
+    else:
+        newest = items.segment_key(lane, checkpoint.last, checkpoint.version)
+        is_whole = lowest.newest == checkpoint.version or (yield Get(newest, consistent)) is not None
+    return [(tokens.from_bytes(token), change) for token, change in lowest.entries] if is_whole else None
+
+
+@dataclass(slots=True)
+class Lowest:
+    """The lowest `most` entries above `above`, at or below `upto`, of segments that come in the order of their hi.
+
+    count, newest: the number of all entries that came, wanted or not, and the highest version. hi: of the segment that
+    came last; complete: the one before it, up to which every segment came.
+    """
+
+    above: bytes
+    upto: bytes
+    most: int
+    entries: list[tuple[bytes, int]] = field(default_factory=list)
+    count: int = 0
+    newest: int = 0
+    hi: str = ""
+    complete: str = ""
+
+    def take(self, segments: Sequence[Segment]) -> None:
+        for segment in segments:
+            if segment.hi != self.hi:
+                self.complete, self.hi = self.hi, segment.hi
+            self.count += len(segment)
+            self.newest = max(self.newest, segment.version)
+        wanted = ([entry for entry in segment if self.above < entry[0] <= self.upto] for segment in segments)
+        self.entries = list(islice(merge(self.entries, *wanted), self.most))
+
+    def is_final(self) -> bool:
+        """Whether no segment that is still to come can hold an entry that belongs here."""
+        last = self.entries[-1][0] if len(self.entries) == self.most else self.upto
+        return tokens.from_bytes(last) <= self.complete

@@ -1,28 +1,22 @@
-"""`Reader`: what others call to know a counter.
-
-Rules: a balance in the cache is a whole read's answer, never a mixture; its age is counted from the beginning of that
-read; many threads that ask for the same counter at once cause one load (cachetools' `condition`).
-"""
+"""`Reader`: what others call to know a counter."""
 
 from __future__ import annotations
 
 import heapq
-import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cachetools import TTLCache, cachedmethod
-
 from ledger import clocks, tokens
 from ledger.errors import InvalidInput, shown
+from ledger.forks import PerProcess
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
 from ledger.table import table_of
 from ledger.values import Delta, Lane, Segment, check_counter, check_time, to_datetime, to_ms
 from reader.balance import Balance, Entry, HistoryPage, Position
+from reader.cache import Cache, own
 from reader.history import entries, history
 from reader.page import page
 from reader.read import LaneSum, read
@@ -30,11 +24,8 @@ from reader.read import LaneSum, read
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
-CACHE_COUNTERS = 10_000
 SECONDS_MAX = 10**9
 PAGE_ENTRIES_MAX = 1_000
-LOADS_AWAITED_MAX = 2
-"""How many loads of other threads a read waits for before it makes its own."""
 
 
 class Reader:
@@ -64,8 +55,7 @@ class Reader:
         self._clock = clocks.checked(clock)
         self._now = clocks.instants(self._clock)
         self._shape = ShapeCheck(settings)
-        self._cache: TTLCache[str, Balance] = TTLCache(CACHE_COUNTERS, self.ttl, timer=lambda: self._clock() / 1000)
-        self._condition = threading.Condition()
+        self._cache = PerProcess(lambda: Cache(self.ttl, self._clock, self._balance))
 
     def value(self, counter: str) -> int:
         """The counter's value, at most `ttl` seconds old. A counter that nobody wrote is 0.
@@ -80,12 +70,9 @@ class Reader:
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise InvalidInput(f"values takes several names, such as a list of them, not {shown(given)}.")
         names = list(dict.fromkeys(check_counter(counter) for counter in counters))
-        with self._condition:
-            self._forget(names, self.ttl)
-            cached = {name: self._cache.get(name) for name in names}
-        known = {name: balance for name, balance in cached.items() if balance is not None}
+        known = self._cache.value.young(names)
         missing = [name for name in names if name not in known]
-        known |= self._load(missing)
+        known |= self._load_and_keep(missing)
         return {name: known[name].value for name in names}
 
     def read(self, counter: str, max_age: float = 0) -> Balance:
@@ -96,18 +83,8 @@ class Reader:
         """
         counter = check_counter(counter)
         most = min(_seconds("max_age", max_age), self.ttl)
-        if most == 0:
-            return _own(self._load([counter])[counter])
-        for _ in range(LOADS_AWAITED_MAX):
-            with self._condition:
-                self._forget([counter], most)
-            loaded: list[str] = []
-            balance = self._balance(counter, loaded)
-            if loaded:
-                return _own(balance)
-            if self._is_younger(balance, most):  # else it waited for a load that had begun too long ago
-                return _own(balance, cached=True)
-        return _own(self._load([counter])[counter])
+        balance = self._cache.value.balance(counter, most) if most else None
+        return own(self._load_and_keep([counter])[counter]) if balance is None else balance
 
     def history(self, counter: str, *, since: datetime | None = None, until: datetime | None = None) -> Iterator[Entry]:
         """Every change that is in the value, in the order of time; a stray is there after the next settle.
@@ -134,11 +111,13 @@ class Reader:
         after: Position | None = None,
         limit: int = 100,
     ) -> HistoryPage:
-        """The next `limit` entries of `history` above `after`, with bounded work: some segments and deltas of a lane.
+        """The next `limit` entries of `history` above `after`; of each lane some segments and deltas are read.
 
+        Every segment of a range of time that the page touches is read, one for each settle it has seen; no more than
+        the page and 1 MB of them is held in memory.
         Each page is read at its own time: a stray that is settled below `after` meanwhile is in no later page. In a
         Region that is not the home of a lane, a page may lack entries whose segment has not been replicated yet.
-        Raises as `history` does, and HistoryTooLarge.
+        Raises as `history` does.
         """
         if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
             raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
@@ -176,19 +155,15 @@ class Reader:
         self._shape.ask(self._table, self._now)
         return run(program, self._table, self._now)
 
-    @cachedmethod(
-        lambda self: self._cache,
-        key=lambda self, counter, loaded: counter,
-        condition=lambda self: self._condition,
-    )
-    def _balance(self, counter: str, loaded: list[str]) -> Balance:
-        """From the cache, else from the table; in the latter case `loaded` gets the name."""
-        loaded.append(counter)
-        return self._load([counter], keep=False)[counter]
+    def _balance(self, counter: str) -> Balance:
+        return self._load([counter])[counter]
 
-    def _load(self, counters: list[str], keep: bool = True) -> dict[str, Balance]:
-        if not counters:
-            return {}
+    def _load_and_keep(self, counters: list[str]) -> dict[str, Balance]:
+        balances = self._load(counters) if counters else {}
+        self._cache.value.keep(balances)
+        return balances
+
+    def _load(self, counters: list[str]) -> dict[str, Balance]:
         lanes = [lane for counter in counters for lane in self.settings.lanes_of(counter)]
         program = read(lanes, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
         began, sums = self._run(program)
@@ -196,21 +171,7 @@ class Reader:
         for lane_sum in sums:
             by_counter[lane_sum.lane.counter].append(lane_sum)
         as_of = to_datetime(began.wall_ms)
-        balances = {counter: _balance_of(lane_sums, as_of) for counter, lane_sums in by_counter.items()}
-        if keep:
-            with self._condition:
-                self._cache.update(balances)
-        return balances
-
-    def _forget(self, counters: Iterable[str], most_s: float) -> None:
-        """Drop balances older than `most_s`, or from the future: a clock that stepped back cannot tell their age."""
-        for counter in counters:
-            balance = self._cache.get(counter)
-            if balance is not None and not self._is_younger(balance, most_s):
-                self._cache.pop(counter, None)
-
-    def _is_younger(self, balance: Balance, most_s: float) -> bool:
-        return 0 <= self._clock() - to_ms(balance.as_of) < most_s * 1000
+        return {counter: _balance_of(lane_sums, as_of) for counter, lane_sums in by_counter.items()}
 
 
 def _balance_of(sums: Iterable[LaneSum], as_of: datetime) -> Balance:
@@ -221,11 +182,6 @@ def _balance_of(sums: Iterable[LaneSum], as_of: datetime) -> Balance:
         count += lane_sum.count
         pending += lane_sum.pending
     return Balance(sum(by_region.values()), count, as_of, pending, by_region)
-
-
-def _own(balance: Balance, *, cached: bool = False) -> Balance:
-    """A balance of the caller's own: what is done to it does not reach the cache."""
-    return replace(balance, cached=cached, by_region=dict(balance.by_region))
 
 
 def _seconds(name: str, value: object) -> float:

@@ -33,7 +33,6 @@ TITLES = {
     "invalid-key": (422, "The idempotency key is not acceptable"),
     "invalid-time": (422, "The time is not acceptable"),
     "invalid-cursor": (422, "The cursor is not one of this history"),
-    "history-too-large": (422, "This part of the history is too large for a page"),
     "throttled": (429, "The table refuses more requests at the moment"),
     "internal": (500, "The service failed"),
     "misconfigured": (500, "The service is not set up as it must be"),
@@ -68,7 +67,6 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
     (errors.TransactionConflict, "unavailable", "Repeat the request."),
     (errors.ReadTooSlow, "unavailable", "The compactor must run; then repeat the request."),
     (errors.NotYetReplicated, "not-yet-replicated", "Repeat the request later, or in the counter's home Region."),
-    (errors.HistoryTooLarge, "history-too-large", "Read the history with Reader.history of the library."),
     (errors.DamagedItem, "damaged", "The operator must look at the service's log."),
 )
 

@@ -1,4 +1,4 @@
-"""`history_page`: the same entries as `history`, some at a time, with bounded work."""
+"""`history_page`: the same entries as `history`, some at a time, with little kept in memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger import items, tokens
-from ledger.errors import HistoryTooLarge, InvalidInput, NotYetReplicated, ReadTooSlow
+from ledger.errors import InvalidInput, NotYetReplicated, ReadTooSlow
 from ledger.requests import Get, Query, Request
-from ledger.values import Delta, Lane
+from ledger.values import Delta, Lane, Segment
 from reader import Entry, Position, Reader
-from reader.page import QUERIES_MAX, SEGMENTS_AT_ONCE, STARTS_MAX, page
+from reader.page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, STARTS_MAX, Lowest, page
 from tests.reader.test_history import folded_settled_and_pending
 from tests.support import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, token, two_regions
 from tests.support import settings as settings_of
@@ -34,6 +34,7 @@ def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
         if answer.next is None:
             return entries
         assert len(answer.entries) == limit
+        assert after is None or after < answer.next
         after = answer.next
 
 
@@ -178,15 +179,95 @@ def test_a_page_that_takes_too_long_is_read_again_and_then_given_up() -> None:
     assert len([request for request in table.asked if isinstance(request, Get)]) == STARTS_MAX
 
 
-def test_too_many_strays_in_one_range_are_an_error_and_not_an_endless_read() -> None:
-    home, away = two_regions(page_size=1)
+def test_segments_may_take_their_time_because_they_never_change_and_a_tail_may_not() -> None:
+    class Slow(Region):
+        def answer(self, request: Request, /) -> Any:
+            self.now_ms += READ_MS + 1 if isinstance(request, Query) and "fold" in request.pk else 0
+            return super().answer(request)
+
+    table = Slow()
+    table.put(*map(delta, range(4)))
+    compactor(table, Region()).compact(COUNTER)
+    assert [entry.change for entry in reader(table, regions=(A,)).history_page(COUNTER, limit=3).entries] == [1, 4, 16]
+    with pytest.raises(ReadTooSlow):
+        reader(table, regions=(A,)).history_page(COUNTER, limit=4)  # whether there is a fifth, the tail tells
+
+
+def one_small_settle_after_the_other(settles: int, **given: Any) -> Region:
+    """One delta folded at second 500, and that many segments of one earlier stray each, all under its hi."""
+    home, away = two_regions(**given)
     home.put(Delta(LANE, tokens.make(500_000, bytes(10)), 1))
     compactor(home, away).compact(COUNTER)
-    home.put(*(Delta(LANE, tokens.make(n, bytes(10)), 1) for n in range(QUERIES_MAX)))
+    home.put(*(Delta(LANE, tokens.make(n * 37 % 1_009, bytes(10)), n) for n in range(1, settles + 1)))
     compactor(home, away, fold_max=1).compact(COUNTER)
-    with pytest.raises(HistoryTooLarge):
-        reader(home).history_page(COUNTER)
-    assert len(list(reader(home).history(COUNTER))) == QUERIES_MAX + 1
+    home.put(Delta(LANE, tokens.make(600_000, bytes(10)), 1))
+    home.asked.clear()
+    return home
+
+
+@pytest.mark.parametrize("limit", [7, 100, 1_000])
+def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_history(limit: int) -> None:
+    home = one_small_settle_after_the_other(300)
+    found = paged(reader(home), limit)
+    assert (len(found), found) == (302, list(reader(home).history(COUNTER)))
+
+
+def test_many_segments_are_asked_for_in_few_queries_and_a_query_is_bounded() -> None:
+    home = one_small_settle_after_the_other(300)
+    reader(home, regions=(A,)).history_page(COUNTER, limit=5)
+    assert len([r for r in home.asked if isinstance(r, Query)]) == 7  # 4 + 8 + 16 + 32 + 64 + 128 + 49
+    home = one_small_settle_after_the_other(20, page_size=1)
+    reader(home, regions=(A,)).history_page(COUNTER, limit=5)
+    limits = [r.limit for r in home.asked if isinstance(r, Query)]
+    assert limits == [SEGMENTS_AT_ONCE << n for n in range(9)] + [SEGMENTS_MAX] * 12
+
+
+def test_no_more_entries_than_the_page_has_are_kept_of_the_segments_of_one_hi() -> None:
+    lowest = Lowest(tokens.to_bytes(tokens.last_of(2)), tokens.to_bytes(token(1_000)), 3)
+    for version in range(1, 100):
+        stray = Delta(LANE, tokens.make((version * 37) % 101, bytes(10)), version)
+        lowest.take([Segment.of(LANE, token(1_000), version, [stray])])
+        assert len(lowest.entries) <= 3
+        assert not lowest.is_final()
+    assert [int.from_bytes(entry[:6], "big") for entry, _ in lowest.entries] == [3, 4, 5]
+
+
+def test_a_full_page_is_not_final_before_every_segment_of_its_last_hi_was_read() -> None:
+    """The fifth segment, which the first Query does not reach, lists an entry below those of the three before it."""
+    home, away = two_regions()
+    for found in ((8, 9), (20,), (19,), (18,), (17,)):
+        home.put(*map(delta, found))
+        compactor(home, away).compact(COUNTER)
+    home.asked.clear()
+    entries = home.run(page(LANE, None, None, 3, consistent=True, read_time_max_ms=READ_MS))
+    assert [entry.token for entry in entries] == [token(n) for n in (8, 9, 17)]
+    assert [r.limit for r in home.asked if isinstance(r, Query)] == [SEGMENTS_AT_ONCE, 2 * SEGMENTS_AT_ONCE]
+
+
+@pytest.mark.parametrize(("after", "first"), [(None, 0), (Position(token(0), A), 1)])
+def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice(
+    after: Position | None, first: int
+) -> None:
+    """The segment of that commit lists what the tail above the older watermark holds, too."""
+
+    class Between(Region):
+        landed = True
+
+        def answer(self, request: Request, /) -> Any:
+            answer = super().answer(request)
+            if request == Get(items.checkpoint_key(LANE)) and not self.landed:
+                self.landed = True
+                compactor(self, Region()).compact(COUNTER)
+            return answer
+
+    table = Between()
+    table.put(*map(delta, range(3)))
+    compactor(table, Region()).compact(COUNTER)
+    table.put(*map(delta, range(3, 6)))
+    table.landed = False
+    found = reader(table).history_page(COUNTER, after=after, limit=20).entries
+    assert table.landed
+    assert [entry.change for entry in found] == [4**n for n in range(first, 6)]
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1_001, True, 1.5, "5"])

@@ -505,7 +505,6 @@ def test_a_failure_of_one_change_of_a_bulk_is_its_result(error: Exception, statu
         (errors.Throttled("no"), 429, "throttled"),
         (errors.ReadTooSlow("no"), 503, "unavailable"),
         (errors.NotYetReplicated("no"), 503, "not-yet-replicated"),
-        (errors.HistoryTooLarge("no"), 422, "history-too-large"),
         (errors.DamagedItem("pk", "sk", "why"), 500, "damaged"),
     ],
 )
