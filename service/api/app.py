@@ -23,7 +23,7 @@ from reader import Balance, Reader
 from reader.reader import PAGE_ENTRIES_MAX, SECONDS_MAX
 from service.api import cursor as cursors
 from service.api.gate import admitted, json_object
-from service.api.keys import key_and_time, key_of_header
+from service.api.keys import key_of_header, time_of_key
 from service.api.models import (
     EXAMPLE_KEY,
     Added,
@@ -99,7 +99,8 @@ class Api:
             "/counters/<counter>/deltas", summary="Add a change", operation_id="add", responses=ADDED, status_code=201
         )
         def add(counter: InPath, delta: Annotated[NewDelta, Body()], idempotency_key: Key) -> Response[Added]:
-            key, at = key_and_time(key_of_header(idempotency_key), delta.at)
+            key = key_of_header(idempotency_key)
+            at = time_of_key(key, delta.at)
             receipt = self._ledger.add(counter, delta.change, idempotency_key=key, at=at, region=delta.region)
             tell(self._watch, receipt)
             hit = {"Idempotency-Hit": "true"} if receipt.outcome == "replayed" else {}
@@ -197,10 +198,10 @@ def _change(delta: BulkDelta | Refused) -> Change | Problem:
     if isinstance(delta, Refused):
         return invalid(delta.errors)
     try:
-        key, at = key_and_time(delta.idempotency_key, delta.at)
+        at = time_of_key(delta.idempotency_key, delta.at)
     except Problem as problem:
         return problem
-    return Change(delta.counter, delta.change, key, at, delta.region)
+    return Change(delta.counter, delta.change, delta.idempotency_key, at, delta.region)
 
 
 def _status(receipt: Receipt) -> int:

@@ -63,11 +63,10 @@ def test_any_key_will_do_with_its_time() -> None:
     assert client.value() == -12
 
 
-@pytest.mark.parametrize("key", [ULID, ULID.lower(), UUID7, UUID7.upper()])
+@pytest.mark.parametrize("key", [ULID, UUID7])
 def test_a_ulid_and_a_uuidv7_carry_their_time(key: str) -> None:
     client = Client()
     assert client.add(1, key).status == 201
-    assert client.add(1, key.swapcase()).status == 200, "the same key in another spelling"
     assert client.add(1, key, at=ULID_AT).status == 200, "the same time"
     answer = client.add(1, key, at=AT)
     assert (answer.status, answer.problem) == (422, "invalid-time")
