@@ -19,8 +19,12 @@ from ledger.message import time_text
 from ledger.values import to_datetime, to_ms
 from service.api.problems import NOT_WRITTEN, Problem
 
-_HEADER = re.compile(r"[ -~]+")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\["\\])*"')
+_QUOTED = r'"(?:[ !#-\[\]-~]|\\["\\]){1,1024}"'
+HEADER = rf"^(?:{_QUOTED}|[!#-~](?:[ -~]{{0,1022}}[!-~])?)$"
+"""A key in the header: as it is, or in quotes with `\\` before a quote and a backslash."""
+
+TIMED = "^(?:[0-7][0-9A-HJKMNP-TV-Z]{25}|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$"
+"""A key that carries its time: a ULID or a UUIDv7 in its canonical spelling."""
 
 
 def key_of_header(header: str | None) -> str:
@@ -32,14 +36,13 @@ def key_of_header(header: str | None) -> str:
             f"the body. It must be the same on every retry. {NOT_WRITTEN}",
         )
     key = header.strip()
-    if key.startswith('"') and _QUOTED.fullmatch(key):
-        key = re.sub(r"\\(.)", r"\1", key[1:-1])
-    if not _HEADER.fullmatch(key):
+    if not re.fullmatch(HEADER, key):
         raise Problem(
             "invalid-key",
-            f"In the header a key is printable ASCII, not empty; POST /deltas takes any Unicode. {NOT_WRITTEN}",
+            "In the header a key is 1 to 1,024 printable ASCII characters, and one that begins with a quote stands in "
+            f"quotes; POST /deltas takes any Unicode. {NOT_WRITTEN}",
         )
-    return key
+    return re.sub(r"\\(.)", r"\1", key[1:-1]) if key.startswith('"') else key
 
 
 def time_of_key(key: str, at: datetime | None) -> datetime:
