@@ -33,12 +33,13 @@ class Client:
 
     def add(self, counter: str, change: int, key: str, at: str, home: str) -> httpx.Response:
         """One change, first asked for in `home`."""
-        body = {"change": change, "at": at, "region": home}
+        body = {"counter": counter, "change": change, "at": at, "region": home}
         return self._call("POST", f"/counters/{quote(counter, safe='')}/deltas", body, {"Idempotency-Key": key})
 
     def balance(self, counter: str) -> dict[str, Any]:
         """A counter as it is read now. Raises httpx.HTTPStatusError."""
-        said: dict[str, Any] = self._call("GET", f"/counters/{quote(counter, safe='')}").raise_for_status().json()
+        name = quote(counter, safe="")
+        said: dict[str, Any] = self._call("GET", f"/counters/{name}?counter={name}").raise_for_status().json()
         return said
 
     def history(self, counter: str) -> list[dict[str, Any]]:
@@ -46,7 +47,7 @@ class Client:
         entries: list[dict[str, Any]] = []
         following = ""
         while True:
-            path = f"/counters/{quote(counter, safe='')}/history?limit=100{following}"
+            path = f"/history?counter={quote(counter, safe='')}&limit=100{following}"
             page = self._call("GET", path).raise_for_status().json()
             entries += page["entries"]
             if page["next"] is None:

@@ -1,12 +1,14 @@
 """The routes of the HTTP API, on Powertools' resolver.
 
 Rules: a route translates and nothing else, so what counts is decided by the library alone; every failure is a problem;
-a route that adds gives the caller what a retry needs; who may call is decided by API Gateway, before this code; no
-line above debug holds an amount. One request at a time: Powertools keeps the current one in its classes.
+a route that adds gives the caller what a retry needs; a parameter that a route does not have is refused, because a
+misspelled one would be lost; who may call is decided by API Gateway, before this code; no line above debug holds an
+amount. One request at a time: Powertools keeps the current one in its classes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
@@ -14,17 +16,19 @@ from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 from aws_lambda_powertools.event_handler.openapi.models import Example
 from aws_lambda_powertools.event_handler.openapi.params import Body, Header, Path, Query
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ledger import Change, Ledger, Receipt
 from ledger.errors import InvalidInput, LedgerError
 from ledger.message import time_text
 from reader import Balance, Reader
 from reader.reader import PAGE_ENTRIES_MAX, SECONDS_MAX
+from service.api import cors
 from service.api import cursor as cursors
-from service.api.gate import admitted, json_object
-from service.api.keys import key_and_time, key_of_header
+from service.api.gate import admitted, json_object, methods_of
+from service.api.keys import HEADER, key_of_header, time_of_key
 from service.api.models import (
+    EXAMPLE_COUNTER,
     EXAMPLE_KEY,
     Added,
     Bulk,
@@ -40,8 +44,8 @@ from service.api.models import (
     Refused,
     Time,
 )
-from service.api.paths import name_of, no_such_route
-from service.api.problems import Problem, invalid, problem_of
+from service.api.paths import IN_PATH, name_of, no_such_route, same
+from service.api.problems import NOT_WRITTEN, Problem, invalid, problem_of
 from service.api.responses import ADDED, BULK, READ
 from service.observe import Watch
 from service.outcomes import tell
@@ -49,13 +53,23 @@ from service.outcomes import tell
 TRY_IT = "/try-it"
 HEADERS = {"Cache-Control": "no-store"}
 
-InPath = Annotated[Counter, BeforeValidator(name_of), Path(description="the counter's name, percent-encoded")]
+InPath = Annotated[
+    str,
+    Field(pattern=IN_PATH),
+    BeforeValidator(name_of),
+    Path(description="the counter's name, percent-encoded; without % and ?", examples=[EXAMPLE_COUNTER]),
+]
+Again = Annotated[
+    Counter, Query(alias="counter", description="the name in the path again: a gateway may have changed it there")
+]
 InQuery = Annotated[Counter, Query(description="the counter's name")]
 Key = Annotated[
     str,
     Header(
         alias="Idempotency-Key",
-        description="a ULID, a UUIDv7, or any other text with at",
+        pattern=HEADER,
+        min_length=1,
+        description="a ULID (upper case) or a UUIDv7 (lower case, with hyphens), or any other text with at in the body",
         openapi_examples={"ulid": Example(value=EXAMPLE_KEY)},
     ),
 ]
@@ -66,21 +80,36 @@ Consistent = Annotated[bool, Query(description="false: half the price, may lag a
 Since = Annotated[Time | None, Query(description="included; RFC 3339")]
 Until = Annotated[Time | None, Query(description="excluded; RFC 3339")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries of a page")]
-Cursor = Annotated[str | None, Query(description="next of the page before")]
+Cursor = Annotated[
+    Annotated[str, WithJsonSchema({"type": "string", "pattern": cursors.CURSOR, "minLength": 1})] | None,
+    Query(description="next of the page before"),
+]
 
 
 class Api:
     """The handler: an event of API Gateway's HTTP API (payload format 2.0) to an answer.
 
-    reader reads strongly, eventual does not. try_it serves a page to try the API at /try-it.
+    reader reads strongly, eventual does not. try_it serves a page to try the API at /try-it. origins: whose pages may
+    call it from a browser.
     """
 
-    def __init__(self, ledger: Ledger, reader: Reader, eventual: Reader, watch: Watch, *, try_it: bool = False) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        reader: Reader,
+        eventual: Reader,
+        watch: Watch,
+        *,
+        try_it: bool = False,
+        origins: Sequence[str] = (),
+    ) -> None:
         self._ledger = ledger
         self._readers = {True: reader, False: eventual}
         self._watch = watch
         self._pages = (TRY_IT,) if try_it else ()
+        self._cors = cors.of(origins)
         self.app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=json_object, debug=False)
+        self.app.use([_only_known_parameters])
         self._route_writes()
         self._route_reads()
         self._route_failures()
@@ -89,33 +118,51 @@ class Api:
 
     def __call__(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:
         try:
-            event = admitted(event, self._pages)
+            answer = self._answer(event, context)
         except Problem as problem:
-            return problem.answer()
-        return self.app.resolve(event, context)
+            answer = problem.answer()
+        answer["headers"] = answer["headers"] | cors.headers(self._cors, event.get("headers") or {})
+        if _method(event) == "HEAD":
+            answer |= {"body": "", "isBase64Encoded": False}
+        return answer
+
+    def _answer(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
+        if _method(event) == "OPTIONS":
+            headers = HEADERS | {"Allow": methods_of(event, self._pages)}
+            return {"statusCode": 204, "headers": headers, "body": "", "isBase64Encoded": False}
+        return self.app.resolve(admitted(event, self._pages), context)
 
     def _route_writes(self) -> None:
         @self.app.post(
             "/counters/<counter>/deltas", summary="Add a change", operation_id="add", responses=ADDED, status_code=201
         )
         def add(counter: InPath, delta: Annotated[NewDelta, Body()], idempotency_key: Key) -> Response[Added]:
-            key, at = key_and_time(key_of_header(idempotency_key), delta.at)
-            receipt = self._ledger.add(counter, delta.change, idempotency_key=key, at=at, region=delta.region)
+            same(counter, delta.counter)
+            asked = self._change(delta, key_of_header(idempotency_key))
+            receipt = self._ledger.add(
+                asked.counter,
+                asked.change,
+                idempotency_key=asked.idempotency_key,
+                at=asked.at,
+                region=asked.region,
+            )
             tell(self._watch, receipt)
             hit = {"Idempotency-Hit": "true"} if receipt.outcome == "replayed" else {}
             return Response(_status(receipt), "application/json", _added(receipt), HEADERS | hit)
 
         @self.app.post("/deltas", summary="Add up to 100 changes", operation_id="addMany", responses=BULK)
         def add_many(bulk: Annotated[Bulk, Body()]) -> Response[BulkResults]:
-            asked = [_change(delta) for delta in bulk.deltas]
+            asked = [self._change_or_problem(delta) for delta in bulk.deltas]
             outcomes = iter(self._ledger.add_many(change for change in asked if isinstance(change, Change)))
             results = [self._result(next(outcomes) if isinstance(each, Change) else each) for each in asked]
             return Response(200, "application/json", BulkResults(results=results), HEADERS)
 
     def _route_reads(self) -> None:
         @self.app.get("/counters/<counter>", summary="Read a counter", operation_id="read", responses=READ)
-        def read(counter: InPath, max_age: MaxAge = 0, consistent: Consistent = True) -> Response[CounterBalance]:
-            return self._read(counter, max_age, consistent)
+        def read(
+            counter: InPath, again: Again, max_age: MaxAge = 0, consistent: Consistent = True
+        ) -> Response[CounterBalance]:
+            return self._read(same(counter, again), max_age, consistent)
 
         @self.app.get("/counters", summary="Read a counter of any name", operation_id="readAny", responses=READ)
         def read_any(counter: InQuery, max_age: MaxAge = 0, consistent: Consistent = True) -> Response[CounterBalance]:
@@ -125,9 +172,14 @@ class Api:
             "/counters/<counter>/history", summary="List a counter's changes", operation_id="history", responses=READ
         )
         def history(
-            counter: InPath, since: Since = None, until: Until = None, limit: Limit = 100, cursor: Cursor = None
+            counter: InPath,
+            again: Again,
+            since: Since = None,
+            until: Until = None,
+            limit: Limit = 100,
+            cursor: Cursor = None,
         ) -> Response[History]:
-            return self._history(counter, since, until, limit, cursor)
+            return self._history(same(counter, again), since, until, limit, cursor)
 
         @self.app.get(
             "/history", summary="List the changes of a counter of any name", operation_id="historyAny", responses=READ
@@ -145,6 +197,21 @@ class Api:
         handles(RequestValidationError)(lambda error: invalid(error.errors()).response())
         handles(NotFoundError)(lambda error: no_such_route().response())
         handles(Exception)(self._broken)
+
+    def _change(self, delta: NewDelta, key: str) -> Change:
+        """The change that is asked for. Raises Problem."""
+        regions = self._ledger.settings.regions
+        if delta.region is not None and delta.region not in regions:
+            raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}. {NOT_WRITTEN}")
+        return Change(delta.counter, delta.change, key, time_of_key(key, delta.at), delta.region)
+
+    def _change_or_problem(self, delta: BulkDelta | Refused) -> Change | Problem:
+        if isinstance(delta, Refused):
+            return invalid(delta.errors)
+        try:
+            return self._change(delta, delta.idempotency_key)
+        except Problem as problem:
+            return problem
 
     def _failed(self, error: LedgerError) -> Response[str]:
         tell(self._watch, error)
@@ -193,14 +260,17 @@ class Api:
         return Response(200, "application/json", History(counter=counter, entries=entries, next=following), HEADERS)
 
 
-def _change(delta: BulkDelta | Refused) -> Change | Problem:
-    if isinstance(delta, Refused):
-        return invalid(delta.errors)
-    try:
-        key, at = key_and_time(delta.idempotency_key, delta.at)
-    except Problem as problem:
-        return problem
-    return Change(delta.counter, delta.change, key, at, delta.region)
+def _method(event: dict[str, Any]) -> str:
+    return str(event["requestContext"]["http"]["method"]).upper()
+
+
+def _only_known_parameters(app: Any, next_middleware: Callable[[Any], Any]) -> Any:
+    route = app.context["_route"]
+    known = {field.alias for field in route.dependant.query_params}
+    unknown = sorted(app.current_event.query_string_parameters.keys() - known)
+    if unknown and route.path != TRY_IT:
+        raise invalid({"loc": ("query", name), "type": "unknown", "msg": "Unknown parameter"} for name in unknown)
+    return next_middleware(app)
 
 
 def _status(receipt: Receipt) -> int:

@@ -15,7 +15,8 @@ from reader import Position
 from service.api.problems import NOT_WRITTEN, Problem
 
 _PLACE = re.compile(r"1\.([0-9A-Z]{26})\.([a-z0-9-]{1,32})\.([0-9a-f]{8})")
-_CURSOR = re.compile(r"[A-Za-z0-9_-]{1,200}")
+CURSOR = "^[A-Za-z0-9_-]{52,94}$"
+"""What a cursor is written with."""
 
 
 def text_of(counter: str, position: Position) -> str:
@@ -25,7 +26,7 @@ def text_of(counter: str, position: Position) -> str:
 
 def position_of(counter: str, text: str) -> Position:
     """The place that a cursor of this counter names. Raises Problem."""
-    if _CURSOR.fullmatch(text) and len(text) % 4 != 1:
+    if re.fullmatch(CURSOR, text) and len(text) % 4 != 1:
         place = _PLACE.fullmatch(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("latin-1"))
         if place and tokens.is_token(place[1]) and place[3] == _digest(counter):
             return Position(place[1], place[2])

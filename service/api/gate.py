@@ -1,7 +1,8 @@
-"""What every request passes before it is routed: its size, its body's type, its path and its key.
+"""What every request passes before it is routed: its path and method, its query, its body's size and type, its key.
 
 Rules: the limits of what is read come first; an event leaves here with a text as its body, a path that the router can
-match, and the key header if the route needs one; nothing here touches the table.
+match, the query's parameters, each once, read from the query as it was sent, and the key header if the route needs one;
+HEAD is read as GET; nothing here touches the table.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from ledger.errors import InvalidMessage
 from ledger.message import parsed
 from service.api.keys import key_of_header
 from service.api.paths import PREFIX, routed
-from service.api.problems import NOT_WRITTEN, Problem
+from service.api.problems import NOT_WRITTEN, Problem, invalid
 
 JSON = "application/json"
 BODY_BYTES_MAX = 1_048_576
@@ -24,20 +26,24 @@ BODY_BYTES_MAX = 1_048_576
 def admitted(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> dict[str, Any]:
     """The event of a request that may be routed (payload format 2.0). `pages` are further paths. Raises Problem."""
     context = event["requestContext"]
-    method, path, stage = context["http"]["method"].upper(), event["rawPath"], context.get("stage", "$default")
-    if stage != "$default" and path.startswith(f"/{stage}/"):
-        path = path.removeprefix(f"/{stage}")
-    path = routed(path, method, pages)
+    path, allowed = routed(_path(event), pages)
+    method = _checked(context["http"]["method"].upper(), allowed)
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     body = None
     if method == "POST":
         body = _text(event, headers)
         if path.startswith(PREFIX):
-            key_of_header(headers.get("idempotency-key"))
+            headers["idempotency-key"] = (headers.get("idempotency-key") or "").strip()
+            key_of_header(headers["idempotency-key"])
         headers["content-type"] = JSON  # Powertools knows this spelling only
-    context = {**context, "stage": "$default"}
+    context = {**context, "stage": "$default", "http": {**context["http"], "method": method}}
     routable = {"rawPath": path, "requestContext": context, "headers": headers, "body": body, "isBase64Encoded": False}
-    return {**event, **routable}
+    return {**event, **routable, "queryStringParameters": _query(event.get("rawQueryString") or "")}
+
+
+def methods_of(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> str:
+    """The methods that the path of an event has, as the header Allow lists them. Raises Problem."""
+    return _allow(routed(_path(event), pages)[1])
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -49,6 +55,35 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise Problem("malformed-request", f"The body is JSON, but not an object. {NOT_WRITTEN}")
     return said
+
+
+def _path(event: Mapping[str, Any]) -> str:
+    path, stage = str(event["rawPath"]), event["requestContext"].get("stage", "$default")
+    return path.removeprefix(f"/{stage}") if stage != "$default" and path.startswith(f"/{stage}/") else path
+
+
+def _checked(method: str, allowed: str) -> str:
+    """The method to route: GET is asked for HEAD too."""
+    if method == "HEAD" and allowed == "GET":
+        return "GET"
+    if method != allowed:
+        detail = f"This path has the methods {_allow(allowed)}. {NOT_WRITTEN}"
+        raise Problem("method-not-allowed", detail, headers={"Allow": _allow(allowed)})
+    return method
+
+
+def _allow(allowed: str) -> str:
+    return "GET, HEAD, OPTIONS" if allowed == "GET" else f"{allowed}, OPTIONS"
+
+
+def _query(query: str) -> dict[str, str]:
+    """The parameters; API Gateway would join one that is given twice by a comma, which may be a part of a name."""
+    pairs = parse_qsl(query, keep_blank_values=True)
+    parameters = dict(pairs)
+    if len(parameters) < len(pairs):
+        twice = sorted({name for name, _ in pairs if [each for each, _ in pairs].count(name) > 1})
+        raise invalid({"loc": ("query", name), "type": "twice", "msg": "Given twice"} for name in twice)
+    return parameters
 
 
 def _text(event: Mapping[str, Any], headers: Mapping[str, str]) -> str:

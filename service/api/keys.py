@@ -1,14 +1,17 @@
 """Idempotency keys of HTTP requests, and the instant that each stands for.
 
 Rules: the same request gives the same key and instant on every retry, so neither may come from this machine's clock; a
-ULID and a UUIDv7 carry their instant, in one spelling here whatever the client's; any other key needs `at`; two
-instants that differ are refused, because a retry with only one of them would count again.
+key counts as given, as in a message or in the library, so that the same change is the same by every way; a ULID and a
+UUIDv7 carry their instant, in their canonical spelling alone, because one in another spelling would be another change
+beside it; any other key needs `at`; two instants that differ are refused, because a retry with only one of them would
+count again.
 Sources: https://github.com/ulid/spec, RFC 9562 (UUIDv7), draft-ietf-httpapi-idempotency-key-header (the quotes).
 """
 
 from __future__ import annotations
 
 import re
+import uuid
 from datetime import datetime
 
 from ledger import tokens
@@ -16,9 +19,12 @@ from ledger.message import time_text
 from ledger.values import to_datetime, to_ms
 from service.api.problems import NOT_WRITTEN, Problem
 
-_UUID_V7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-_HEADER = re.compile(r"[ -~]+")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\["\\])*"')
+_QUOTED = r'"(?:[ !#-\[\]-~]|\\["\\]){1,1024}"'
+HEADER = rf"^(?:{_QUOTED}|[!#-~](?:[ -~]{{0,1022}}[!-~])?)$"
+"""A key in the header: as it is, or in quotes with `\\` before a quote and a backslash."""
+
+TIMED = "^(?:[0-7][0-9A-HJKMNP-TV-Z]{25}|[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$"
+"""A key that carries its time: a ULID or a UUIDv7 in its canonical spelling."""
 
 
 def key_of_header(header: str | None) -> str:
@@ -30,42 +36,52 @@ def key_of_header(header: str | None) -> str:
             f"the body. It must be the same on every retry. {NOT_WRITTEN}",
         )
     key = header.strip()
-    if key.startswith('"') and _QUOTED.fullmatch(key):
-        key = re.sub(r"\\(.)", r"\1", key[1:-1])
-    if not _HEADER.fullmatch(key):
+    if not re.fullmatch(HEADER, key):
         raise Problem(
             "invalid-key",
-            f"In the header a key is printable ASCII, not empty; POST /deltas takes any Unicode. {NOT_WRITTEN}",
+            "In the header a key is 1 to 1,024 printable ASCII characters, and one that begins with a quote stands in "
+            f"quotes; POST /deltas takes any Unicode. {NOT_WRITTEN}",
         )
-    return key
+    return re.sub(r"\\(.)", r"\1", key[1:-1]) if key.startswith('"') else key
 
 
-def key_and_time(key: str, at: datetime | None) -> tuple[str, datetime]:
-    """The key in its one spelling, and the instant that it stands for. Raises Problem."""
-    spelled, own_ms = _with_time(key)
-    if own_ms is None:
-        if at is None:
-            raise Problem(
-                "invalid-time",
-                "This key carries no time (it is neither a ULID nor a UUIDv7), so the request needs at: when the "
-                f"change was first asked for, the same on every retry. {NOT_WRITTEN}",
-            )
-        return spelled, at
-    own = to_datetime(own_ms)
+def time_of_key(key: str, at: datetime | None) -> datetime:
+    """The instant that a key with its `at` stands for. Raises Problem."""
+    canonical, own_ms = _with_time(key)
+    if key == canonical:
+        return _own(to_datetime(own_ms), own_ms, at)
+    if at is not None:
+        return at
+    if canonical is None:
+        raise Problem(
+            "invalid-time",
+            "This key carries no time (it is neither a ULID nor a UUIDv7), so the request needs at: when the change "
+            f"was first asked for, the same on every retry. {NOT_WRITTEN}",
+        )
+    raise Problem(
+        "invalid-key",
+        "This is a ULID or a UUIDv7 in another spelling than canonical has it, and a key counts as given: another "
+        f"spelling is another change. Send the canonical one on every attempt, or this one with at. {NOT_WRITTEN}",
+        members={"canonical": canonical},
+    )
+
+
+def _own(own: datetime, own_ms: int, at: datetime | None) -> datetime:
     if at is not None and to_ms(at) != own_ms:
         raise Problem(
             "invalid-time",
             f"This key is a ULID or a UUIDv7 and carries the time {time_text(own)}, which at contradicts. Leave out "
             f"at, or use a key of another form. {NOT_WRITTEN}",
         )
-    return spelled, own
+    return own
 
 
-def _with_time(key: str) -> tuple[str, int | None]:
-    if not key.isascii():
-        return key, None
-    if tokens.is_token(key.upper()):
+def _with_time(key: str) -> tuple[str | None, int]:
+    """The canonical spelling of a ULID or a UUIDv7 and its milliseconds since 1970; None for any other key."""
+    if key.isascii() and tokens.is_token(key.upper()):
         return key.upper(), tokens.time_ms(key.upper())
-    if _UUID_V7.fullmatch(key.lower()):
-        return key.lower(), int(key.replace("-", "")[:12], 16)
-    return key, None
+    try:
+        named = uuid.UUID(key) if key.isascii() else None
+    except ValueError:
+        named = None
+    return (str(named), named.int >> 80) if named and named.version == 7 else (None, 0)

@@ -14,6 +14,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WithJsonSchema,
@@ -24,6 +25,7 @@ from pydantic_core import PydanticCustomError
 from ledger.errors import InvalidTime
 from ledger.message import time_of
 from ledger.values import CHANGE_MAX, KEY_BYTES_MAX
+from service.api.keys import TIMED
 
 BULK_MAX = 100
 EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
@@ -51,6 +53,13 @@ Time = Annotated[
 ]
 
 
+WITH_TIME: list[JsonValue] = [
+    {"required": ["at"], "properties": {"at": {"type": "string"}}},
+    {"properties": {"idempotency_key": {"pattern": TIMED}}},
+]
+"""Where the time of a change is: in `at`, or in its key."""
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -58,21 +67,27 @@ class Strict(BaseModel):
 class NewDelta(Strict):
     """A change to add."""
 
+    counter: Counter
     change: int = Field(
         ge=-CHANGE_MAX, le=CHANGE_MAX, description="a whole number, written without fraction or exponent"
     )
     at: Time | None = Field(
-        None, description="when the change was first asked for, the same on every retry; not with a ULID or a UUIDv7"
+        None,
+        description="when the change was first asked for, the same on every retry, from 1970 to five minutes ahead; "
+        "required unless the key is a ULID or a UUIDv7 in its canonical spelling, which carries its time",
     )
     region: str | None = Field(
-        None, max_length=32, description="where the change was first asked for, when that is another Region than this"
+        None,
+        pattern="^[a-z0-9-]{1,32}$",
+        description="where the change was first asked for, when that is another Region of the service than this",
     )
 
 
 class BulkDelta(NewDelta):
-    """A change to add, with its counter and its key."""
+    """A change to add, with its key."""
 
-    counter: Counter
+    model_config = ConfigDict(json_schema_extra={"anyOf": WITH_TIME})
+
     idempotency_key: str = Field(examples=[EXAMPLE_KEY], min_length=1, max_length=KEY_BYTES_MAX)
 
 

@@ -7,6 +7,7 @@ the file; it needs no table and no environment.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +31,21 @@ ABOUT = (
 SIGNED = {"name": "Authorization", "in": "header", "description": "AWS Signature Version 4, unless a JWT is asked for"}
 
 
-def in_memory(try_it: bool = False, watch: Watch | None = None) -> Api:
+def in_memory(try_it: bool = False, watch: Watch | None = None, origins: Sequence[str] = ()) -> Api:
     """The API on a table in memory, with two Regions."""
     settings = Settings(table="memory", region="eu-west-1", regions=("eu-west-1", "us-east-1"))
     table = MemoryTable()
     watch = watch or Watch(Logger(service="api"), EphemeralMetrics(namespace=NAMESPACE, service="api"))
     eventual = Reader(settings, consistent=False, table=table)
-    return Api(Ledger(settings, table=table), Reader(settings, table=table), eventual, watch, try_it=try_it)
+    ledger, reader = Ledger(settings, table=table), Reader(settings, table=table)
+    return Api(ledger, reader, eventual, watch, try_it=try_it, origins=origins)
 
 
 def document() -> dict[str, Any]:
-    """The document, without the schemas of Powertools' own errors, which this API never answers."""
+    """The document, without the schemas of Powertools' own errors, which this API never answers.
+
+    A parameter that may be left out is described as what it is when it is there: a query holds no null.
+    """
     said: dict[str, Any] = json.loads(
         in_memory().app.get_openapi_json_schema(
             title="exact-counter",
@@ -52,6 +57,12 @@ def document() -> dict[str, Any]:
     )
     for name in ("HTTPValidationError", "ValidationError"):
         said["components"]["schemas"].pop(name)
+    for operations in said["paths"].values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", []):
+                schema = parameter["schema"]
+                for kind in schema.pop("anyOf", []):
+                    schema |= {} if kind == {"type": "null"} else kind
     return said
 
 

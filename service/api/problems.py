@@ -1,7 +1,8 @@
 """Problem details (RFC 9457): what went wrong, whether anything was written, and what the caller does next.
 
 Rules: every answer that is not a success is one of these; a problem's type is a name in docs/http-api.md and says the
-same as its status always does; no text of a problem holds an amount, a key or an exception that is not ours.
+same as its status always does; no text of a problem holds an amount, an exception that is not ours, or a key, but the
+canonical spelling of one that was refused for its spelling.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ TITLES = {
     "malformed-request": (400, "The request cannot be read"),
     "idempotency-key-missing": (400, "The request has no Idempotency-Key"),
     "no-such-route": (404, "There is nothing at this path"),
+    "invalid-counter": (404, "The path holds no counter's name"),
+    "no-such-region": (404, "The service does not have this Region"),
+    "other-counter": (404, "The path has another counter than the request names"),
+    "invalid-cursor": (404, "The cursor is not one of this history"),
     "method-not-allowed": (405, "This path does not have this method"),
     "token-conflict": (409, "The key already stands for another change"),
     "body-too-large": (413, "The body is too large"),
     "not-json": (415, "The body is not JSON"),
     "invalid-request": (422, "A field or a parameter is not acceptable"),
-    "invalid-counter": (422, "The counter's name is not acceptable"),
     "invalid-change": (422, "The change is not acceptable"),
     "invalid-key": (422, "The idempotency key is not acceptable"),
     "invalid-time": (422, "The time is not acceptable"),
-    "invalid-cursor": (422, "The cursor is not one of this history"),
     "throttled": (429, "The table refuses more requests at the moment"),
     "internal": (500, "The service failed"),
     "misconfigured": (500, "The service is not set up as it must be"),
@@ -47,11 +50,10 @@ RETRY_AFTER_S = 1
 _RETRIED = (429, 503, 504)
 
 _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
-    (errors.InvalidCounter, "invalid-counter", "A counter's name is 1 to 256 printable ASCII characters, no spaces."),
     (errors.InvalidChange, "invalid-change", "A change is a whole number of magnitude at most 10^18."),
     (errors.InvalidKey, "invalid-key", "An idempotency key is text of 1 to 1,024 bytes of UTF-8."),
     (errors.InvalidTime, "invalid-time", "A time has an offset and is from 1970 to five minutes ahead."),
-    (errors.InvalidInput, "invalid-request", "An argument is not acceptable; region must be one of the service's."),
+    (errors.InvalidInput, "invalid-request", "An argument is not acceptable."),
     (
         errors.TokenConflict,
         "token-conflict",

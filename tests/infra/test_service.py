@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from infra.build import ROOT
+from service.api import cors
 from tests.infra import template
 from tests.infra.template import listed, of_type, statements
 
@@ -150,6 +151,8 @@ def test_every_scheduled_function_may_be_called_and_leaves_its_failures(service:
 def test_no_route_is_open(service: dict[str, Any]) -> None:
     routes = of_type(service, "AWS::ApiGatewayV2::Route")
     for name, route in routes.items():
+        if route["RouteKey"].startswith("OPTIONS "):
+            continue  # a preflight carries no credentials, and reads and writes nothing
         assert route["AuthorizationType"] == {"Fn::If": ["Jwt", "JWT", "AWS_IAM"]}, name
         assert route["AuthorizerId"]["Fn::If"][:2] == ["Jwt", {"Ref": "JwtAuthorizer"}], name
     assert "$default" in {route["RouteKey"] for route in routes.values()}
@@ -157,7 +160,9 @@ def test_no_route_is_open(service: dict[str, Any]) -> None:
 
 def test_what_is_not_plainly_a_read_needs_the_scope_that_adds(service: dict[str, Any]) -> None:
     for name, route in of_type(service, "AWS::ApiGatewayV2::Route").items():
-        kind = "JwtRead" if route["RouteKey"].startswith("GET ") else "JwtWrite"
+        if route["RouteKey"].startswith("OPTIONS "):
+            continue
+        kind = "JwtRead" if route["RouteKey"].startswith(("GET ", "HEAD ")) else "JwtWrite"
         assert route["AuthorizationScopes"]["Fn::If"][:2] == [kind, [{"Ref": f"{kind}Scope"}]], name
 
 
@@ -167,7 +172,27 @@ def test_every_request_of_the_description_has_a_route_of_its_own(service: dict[s
     described = json.loads((ROOT / "docs" / "openapi.json").read_text("utf-8"))["paths"]
     for path, methods in described.items():
         for method in methods:
-            assert f"{method.upper()} {re.sub('{counter}.*', '{path+}', path)}" in routes, path
+            asked = [method.upper(), "HEAD"] if method == "get" else [method.upper()]
+            assert {f"{each} {re.sub('{counter}.*', '{path+}', path)}" for each in asked} <= routes, path
+
+
+def test_no_page_of_another_origin_may_call_unless_the_deployment_names_it(service: dict[str, Any]) -> None:
+    (api,) = of_type(service, "AWS::ApiGatewayV2::Api").values()
+    assert api["CorsConfiguration"]["Fn::If"][0] == "Cors"
+    open_to, closed = api["CorsConfiguration"]["Fn::If"][1:]
+    assert closed == {"Ref": "AWS::NoValue"}
+    assert open_to["AllowOrigins"] == {"Ref": "CorsOrigins"}
+    assert not open_to.get("AllowCredentials")
+    assert open_to["AllowMethods"] == cors.METHODS.split(",")
+    assert {name.lower() for name in open_to["AllowHeaders"]} >= {"authorization", "content-type", "idempotency-key"}
+    assert open_to["ExposeHeaders"] == cors.ANSWERED
+    assert template.framework()["params"]["default"]["corsOrigins"] == ""
+    (preflight,) = [
+        name
+        for name, route in of_type(service, "AWS::ApiGatewayV2::Route").items()
+        if route["RouteKey"] == "OPTIONS /{path+}"
+    ]
+    assert service["Resources"][preflight]["Condition"] == "Cors"
 
 
 def test_the_api_is_throttled_and_keeps_a_log_of_who_asked(service: dict[str, Any]) -> None:

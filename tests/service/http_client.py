@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics
@@ -49,7 +50,14 @@ class Answer:
 class Client:
     """The API on a table in memory, or on a given one."""
 
-    def __init__(self, table: Table | None = None, *, try_it: bool = False, level: str = "INFO") -> None:
+    def __init__(
+        self,
+        table: Table | None = None,
+        *,
+        try_it: bool = False,
+        origins: Sequence[str] = (),
+        level: str = "INFO",
+    ) -> None:
         self.table = MemoryTable()
         self.lines = io.StringIO()
         self.metrics = EphemeralMetrics(namespace="Ledger", service="test")
@@ -62,6 +70,7 @@ class Client:
             Reader(SETTINGS, consistent=False, table=table, clock=self.clock),
             watch,
             try_it=try_it,
+            origins=origins,
         )
 
     def clock(self) -> int:
@@ -80,7 +89,14 @@ class Client:
 
     def add(self, change: object, key: str | None = ULID, counter: str = "stock:85123A", **more: object) -> Answer:
         headers = {} if key is None else {"Idempotency-Key": key}
-        return self.ask("POST", f"/counters/{counter}/deltas", {"change": change, **more}, headers)
+        said = {"counter": counter, "change": change, **more}
+        return self.ask("POST", f"/counters/{quote(counter, safe='')}/deltas", said, headers)
+
+    def read(self, counter: str = "stock:85123A", query: str = "") -> Answer:
+        return self.ask("GET", f"/counters?counter={quote(counter, safe='')}{query}")
+
+    def history(self, counter: str = "stock:85123A", query: str = "") -> Answer:
+        return self.ask("GET", f"/history?counter={quote(counter, safe='')}{query}")
 
     def value(self, counter: str = "stock:85123A") -> int:
         return Reader(SETTINGS, table=self.table).read(counter).value

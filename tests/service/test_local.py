@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aws_lambda_powertools import Logger
@@ -26,27 +30,45 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def connection() -> Iterator[http.client.HTTPConnection]:
+def port() -> Iterator[int]:
     watch = Watch(Logger(service="local", stream=io.StringIO()), EphemeralMetrics(namespace="Ledger", service="test"))
     server = serve(openapi.in_memory(watch=watch), port=0)
     assert server.server_address[0] == "127.0.0.1"
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    connection = http.client.HTTPConnection(HOST, server.server_port, timeout=10)
-    yield connection
-    connection.close()
+    yield server.server_port
     server.shutdown()
     thread.join()
     server.server_close()
 
 
+@pytest.fixture
+def connection(port: int) -> Iterator[http.client.HTTPConnection]:
+    connection = http.client.HTTPConnection(HOST, port, timeout=10)
+    yield connection
+    connection.close()
+
+
+def raw(port: int, *sent: bytes) -> tuple[int, dict[str, str], dict[str, Any]]:
+    """Status, headers and body of what is answered to these bytes."""
+    with socket.create_connection((HOST, port), timeout=10) as connection:
+        for each in sent:
+            connection.sendall(each)
+        connection.shutdown(socket.SHUT_WR)
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        return answer.status, dict(answer.headers), json.loads(answer.read())
+
+
 def test_a_change_is_added_and_read_over_http(connection: http.client.HTTPConnection) -> None:
     headers = {"Idempotency-Key": ULID, "Content-Type": "application/json"}
     for status in (201, 200):
-        connection.request("POST", "/counters/stock%3A85123A/deltas", b'{"change": -6}', headers)
+        connection.request(
+            "POST", "/counters/stock%3A85123A/deltas", b'{"counter": "stock:85123A", "change": -6}', headers
+        )
         answer = connection.getresponse()
         assert (answer.status, json.loads(answer.read())["counter"]) == (status, "stock:85123A")
-    connection.request("GET", "/counters/stock:85123A?max_age=0&consistent=true")
+    connection.request("GET", "/counters/stock:85123A?counter=stock:85123A&max_age=0&consistent=true")
     assert json.loads(connection.getresponse().read())["value"] == -6
 
 
@@ -54,6 +76,58 @@ def test_a_body_that_is_too_large_is_a_problem_over_http_too(connection: http.cl
     connection.request("POST", "/deltas", b" " * (BODY_BYTES_MAX + 1))
     answer = connection.getresponse()
     assert (answer.status, answer.headers["Content-Type"]) == (413, "application/problem+json")
+
+
+def test_an_idle_connection_keeps_nobody_waiting(port: int, connection: http.client.HTTPConnection) -> None:
+    with socket.create_connection((HOST, port)), socket.create_connection((HOST, port)) as half:
+        half.sendall(b"POST /deltas HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
+        connection.timeout = 2
+        connection.request("GET", "/counters?counter=c")
+        assert connection.getresponse().status == 200
+
+
+def test_requests_at_once_are_answered_each_by_its_own(port: int) -> None:
+    def added(n: int) -> str:
+        connection = http.client.HTTPConnection(HOST, port, timeout=10)
+        said = json.dumps({"counter": f"c{n}", "change": n, "at": "2010-12-01T08:26:00Z"})
+        connection.request("POST", f"/counters/c{n}/deltas", said, {"Idempotency-Key": "k"})
+        with contextlib.closing(connection):
+            return str(json.loads(connection.getresponse().read())["counter"])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(added, range(40))) == [f"c{n}" for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        b"Content-Length: two\r\n\r\n{}",
+        b"Content-Length: -1\r\n\r\n{}",
+        b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"Content-Length: \xb2\r\n\r\n{}",
+        b"Content-Length: 3\r\n\r\n{}",
+        b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\n{}",
+        b"no header\r\n\r\n",
+        b"A: " + b"b" * 70_000 + b"\r\n\r\n",
+    ],
+)
+def test_a_body_or_head_that_cannot_be_told_is_a_problem(port: int, head: bytes) -> None:
+    status, headers, said = raw(port, b"POST /deltas HTTP/1.1\r\n" + head)
+    assert (status, headers["Content-Type"]) == (said["status"], "application/problem+json")
+    assert said["type"] == "urn:ledger:problem:malformed-request"
+
+
+def test_a_line_that_is_no_request_is_a_problem(port: int) -> None:
+    for line in (b"GET\r\n\r\n", b"GET / HTTP/9.9.9\r\n\r\n", b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n"):
+        assert raw(port, line)[2]["type"] == "urn:ledger:problem:malformed-request"
+
+
+def test_head_and_options_have_no_body_and_no_length_of_one(connection: http.client.HTTPConnection) -> None:
+    for method, status in (("HEAD", 200), ("OPTIONS", 204)):
+        connection.request(method, "/history?counter=c")
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["Content-Length"], answer.read()) == (status, None, b"")
 
 
 def test_an_unknown_method_is_a_problem(connection: http.client.HTTPConnection) -> None:
@@ -64,6 +138,7 @@ def test_an_unknown_method_is_a_problem(connection: http.client.HTTPConnection) 
 def test_the_event_is_that_of_api_gateway() -> None:
     event = event_of("GET", "/counters/a%2Fb%3Fc?x=1&x=2&y=%20", {"Accept": "*/*"}, None)
     assert event["rawPath"] == event["requestContext"]["http"]["path"] == "/counters/a/b"
+    assert event_of("GET", "/x%2541%253Fy%23", {}, None)["rawPath"] == "/xA?y#"
     assert event["rawQueryString"] == "x=1&x=2&y=%20"
     assert event["queryStringParameters"] == {"x": "1,2", "y": " "}
     assert event["headers"] == {"accept": "*/*"}
