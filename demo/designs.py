@@ -6,6 +6,7 @@ retries; `Unanswered` means that the caller does not know whether the change was
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -48,12 +49,13 @@ class Design(Protocol):
     def add(self, event: Event, home: str, region: str) -> None:
         """Add an event that was first asked for in `home`, through `region`. Raises Unanswered."""
 
-    def housekeep(self, region: str) -> None:
-        """What the design's scheduled job does, once."""
+    def housekeep(self, region: str) -> bool:
+        """What the design's scheduled job does, once; whether it did all that it had found to do."""
 
     def read(self, counter: str, region: str) -> Sight: ...
 
-    def values(self, counters: Sequence[str], region: str) -> dict[str, int]: ...
+    def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
+        """Many counters at once, through clients of their own (`bulk`)."""
 
 
 class Ours:
@@ -62,13 +64,15 @@ class Ours:
     name = "this library"
 
     def __init__(
-        self, settings: Mapping[str, Settings], writers: Clients, readers: Clients, compactors: Clients
+        self, settings: Mapping[str, Settings], writers: Clients, readers: Clients, bulk: Clients, compactors: Clients
     ) -> None:
         self.table = next(iter(settings.values())).table
-        self.writes, self.reads = _metered(writers, compactors), _metered(readers)
+        self.writes, self.reads = _metered(writers, compactors), _metered(readers, bulk)
         self.report = Report()
+        self._lock = threading.Lock()
         self._ledgers = {r: Ledger(s, client=writers[r]) for r, s in settings.items()}
         self._readers = {r: Reader(s, ttl=0, client=readers[r]) for r, s in settings.items()}
+        self._bulk = {r: Reader(s, ttl=0, client=bulk[r]) for r, s in settings.items()}
         self._compactors = {r: Compactor(s, clients=compactors) for r, s in settings.items()}
 
     def add(self, event: Event, home: str, region: str) -> None:
@@ -77,18 +81,20 @@ class Ours:
         except OutcomeUnknown as error:
             raise Unanswered from error
 
-    def housekeep(self, region: str) -> None:
+    def housekeep(self, region: str) -> bool:
         report = self._compactors[region].run()
         for error in report.problems.values():
             raise error
-        self.report = Report.total([self.report, report])
+        with self._lock:
+            self.report = Report.total([self.report, report])
+        return not report.gave_up
 
     def read(self, counter: str, region: str) -> Sight:
         balance = self._readers[region].read(counter)
         return Sight(balance.value, balance.count)
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
-        return {c: v for part in _parts(counters, 50) for c, v in self._readers[region].values(part).items()}
+        return {c: v for part in _parts(counters, 50) for c, v in self._bulk[region].values(part).items()}
 
 
 class AtomicAdd:
@@ -96,10 +102,10 @@ class AtomicAdd:
 
     name = "atomic ADD"
 
-    def __init__(self, table: str, writers: Clients, readers: Clients) -> None:
+    def __init__(self, table: str, writers: Clients, readers: Clients, bulk: Clients) -> None:
         self.table = table
-        self.writes, self.reads = _metered(writers), _metered(readers)
-        self._writers, self._readers = writers, readers
+        self.writes, self.reads = _metered(writers), _metered(readers, bulk)
+        self._writers, self._readers, self._bulk = writers, readers, bulk
 
     def add(self, event: Event, home: str, region: str) -> None:
         try:
@@ -113,8 +119,9 @@ class AtomicAdd:
         except HTTPClientError as error:
             raise Unanswered from error
 
-    def housekeep(self, region: str) -> None:
+    def housekeep(self, region: str) -> bool:
         """Nothing to do."""
+        return True
 
     def read(self, counter: str, region: str) -> Sight:
         answer = self._readers[region].get_item(TableName=self.table, Key=_key(counter, "total"), ConsistentRead=True)
@@ -124,7 +131,7 @@ class AtomicAdd:
         found: dict[str, int] = {}
         for part in _parts(counters, 100):
             keys: Any = {"Keys": [_key(counter, "total") for counter in part], "ConsistentRead": True}
-            answer = self._readers[region].batch_get_item(RequestItems={self.table: keys})
+            answer = self._bulk[region].batch_get_item(RequestItems={self.table: keys})
             found |= {i["pk"]["S"]: int(i["amount"]["N"]) for i in answer["Responses"][self.table]}
         return found
 
@@ -134,10 +141,10 @@ class NaiveMerge:
 
     name = "naive merge"
 
-    def __init__(self, table: str, writers: Clients, readers: Clients) -> None:
+    def __init__(self, table: str, writers: Clients, readers: Clients, bulk: Clients) -> None:
         self.table = table
-        self.writes, self.reads = _metered(writers), _metered(readers)
-        self._writers, self._readers = writers, readers
+        self.writes, self.reads = _metered(writers), _metered(readers, bulk)
+        self._writers, self._readers, self._bulk = writers, readers, bulk
         self._touched: dict[str, set[str]] = {region: set() for region in writers}
 
     def add(self, event: Event, home: str, region: str) -> None:
@@ -156,7 +163,7 @@ class NaiveMerge:
         for touched in self._touched.values():  # as the stream would tell each Region's job
             touched.add(event.counter)
 
-    def housekeep(self, region: str) -> None:
+    def housekeep(self, region: str) -> bool:
         touched, self._touched[region] = self._touched[region], set()
         for counter in list(touched):  # writers may still be adding to it
             items = self._query(self._writers[region], counter)
@@ -176,12 +183,16 @@ class NaiveMerge:
             except ClientError as error:  # a delta went meanwhile: the next run merges the others
                 if error.response["Error"]["Code"] != "TransactionCanceledException":
                     raise
+        return True
 
     def read(self, counter: str, region: str) -> Sight:
-        return Sight(sum(int(item["amount"]["N"]) for item in self._query(self._readers[region], counter)))
+        return Sight(self._sum(self._readers[region], counter))
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
-        return {counter: self.read(counter, region).value for counter in counters}
+        return {counter: self._sum(self._bulk[region], counter) for counter in counters}
+
+    def _sum(self, client: DynamoDBClient, counter: str) -> int:
+        return sum(int(item["amount"]["N"]) for item in self._query(client, counter))
 
     def _query(self, client: DynamoDBClient, counter: str) -> list[Any]:
         pages = client.get_paginator("query").paginate(
