@@ -54,12 +54,11 @@ class Design(Protocol):
 
     def read(self, counter: str, region: str) -> Sight: ...
 
-    def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
-        """Many counters at once, through clients of their own (`bulk`)."""
+    def values(self, counters: Sequence[str], region: str) -> dict[str, int]: ...
 
 
 class Ours:
-    """One delta an event; a compactor in each Region."""
+    """One delta an event; a compactor in each Region. `values` reads through clients of its own, `bulk`."""
 
     name = "this library"
 
@@ -102,10 +101,10 @@ class AtomicAdd:
 
     name = "atomic ADD"
 
-    def __init__(self, table: str, writers: Clients, readers: Clients, bulk: Clients) -> None:
+    def __init__(self, table: str, writers: Clients, readers: Clients) -> None:
         self.table = table
-        self.writes, self.reads = _metered(writers), _metered(readers, bulk)
-        self._writers, self._readers, self._bulk = writers, readers, bulk
+        self.writes, self.reads = _metered(writers), _metered(readers)
+        self._writers, self._readers = writers, readers
 
     def add(self, event: Event, home: str, region: str) -> None:
         try:
@@ -131,7 +130,7 @@ class AtomicAdd:
         found: dict[str, int] = {}
         for part in _parts(counters, 100):
             keys: Any = {"Keys": [_key(counter, "total") for counter in part], "ConsistentRead": True}
-            answer = self._bulk[region].batch_get_item(RequestItems={self.table: keys})
+            answer = self._readers[region].batch_get_item(RequestItems={self.table: keys})
             found |= {i["pk"]["S"]: int(i["amount"]["N"]) for i in answer["Responses"][self.table]}
         return found
 
@@ -141,10 +140,10 @@ class NaiveMerge:
 
     name = "naive merge"
 
-    def __init__(self, table: str, writers: Clients, readers: Clients, bulk: Clients) -> None:
+    def __init__(self, table: str, writers: Clients, readers: Clients) -> None:
         self.table = table
-        self.writes, self.reads = _metered(writers), _metered(readers, bulk)
-        self._writers, self._readers, self._bulk = writers, readers, bulk
+        self.writes, self.reads = _metered(writers), _metered(readers)
+        self._writers, self._readers = writers, readers
         self._touched: dict[str, set[str]] = {region: set() for region in writers}
 
     def add(self, event: Event, home: str, region: str) -> None:
@@ -186,13 +185,10 @@ class NaiveMerge:
         return True
 
     def read(self, counter: str, region: str) -> Sight:
-        return Sight(self._sum(self._readers[region], counter))
+        return Sight(sum(int(item["amount"]["N"]) for item in self._query(self._readers[region], counter)))
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
-        return {counter: self._sum(self._bulk[region], counter) for counter in counters}
-
-    def _sum(self, client: DynamoDBClient, counter: str) -> int:
-        return sum(int(item["amount"]["N"]) for item in self._query(client, counter))
+        return {counter: self.read(counter, region).value for counter in counters}
 
     def _query(self, client: DynamoDBClient, counter: str) -> list[Any]:
         pages = client.get_paginator("query").paginate(

@@ -56,14 +56,14 @@ class Outcome:
 
     @property
     def numbers_wrong(self) -> list[str]:
-        """What is wrong with the numbers of ours, in sentences."""
+        """What is wrong with the numbers of ours, and how often."""
         reads, values = self.reads[self.ours.name], sum(self.wrong(self.ours, r, self.truth) for r in REGIONS)
         found = [
-            (values, "values of ours are wrong at the end."),
-            (reads.untrue, "reads of ours were not the sum of a real set of changes."),
-            (reads.short, "reads of ours lacked a change that their Region had acknowledged in time."),
+            ("values of ours that are wrong at the end", values),
+            ("reads of ours that were not the sum of a real set of changes", reads.untrue),
+            ("reads of ours that lacked a change their Region had acknowledged in time", reads.short),
         ]
-        return [f"{count:,} {what}" for count, what in found if count]
+        return [f"{what}: {count:,}" for what, count in found if count]
 
     @property
     def not_shown(self) -> list[str]:

@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -148,8 +148,8 @@ class Play:
         settings = {region: replace(SETTINGS, region=region) for region in REGIONS}
         return [
             Ours(settings, writers(), clients(), bulk(), clients()),
-            AtomicAdd("naive-add", writers(), clients(), bulk()),
-            NaiveMerge("naive-merge", writers(), clients(), bulk()),
+            AtomicAdd("naive-add", writers(), clients()),
+            NaiveMerge("naive-merge", writers(), clients()),
         ]
 
     def _replicator(self, engine: Engine, table: str) -> Replicator:
@@ -184,35 +184,31 @@ class Play:
             for design in outcome.designs:
                 judged_by_count = isinstance(design, Ours)
                 counter = rng.choice(counters if judged_by_count and rng.random() < 0.5 else witnesses)
-                self._judged(outcome, design, region, [counter], lambda d, cs: {c: d.read(c, region) for c in cs})
+                with self._judged(outcome, design, region, [counter]) as sights:
+                    sights[counter] = design.read(counter, region)
 
     def _reading_slowly(self, outcome: Outcome, region: str) -> None:
-        """Read some witnesses at once, held up between two requests for about as long as a read may take."""
+        """Read some witnesses of ours at once, again and again, held up between two requests."""
         rng = random.Random(f"slowly{self._seed}{region}")
         witnesses = sorted(counter for counter in outcome.truth if is_witness(counter))
         while not self._over.wait(0.01):
             some = rng.sample(witnesses, min(HELD_UP_READS, len(witnesses)))
-            for design in outcome.designs:
-                self._held_up[region].hold(HELD_UP_S if isinstance(design, Ours) else 0)
-                self._judged(outcome, design, region, some, lambda d, cs: _sights(d.values(cs, region), cs))
-        self._held_up[region].hold(0)
+            self._held_up[region].hold(HELD_UP_S)
+            with self._judged(outcome, outcome.ours, region, some) as sights:
+                sights |= {counter: Sight(value) for counter, value in outcome.ours.values(some, region).items()}
 
+    @contextmanager
     def _judged(
-        self,
-        outcome: Outcome,
-        design: Design,
-        region: str,
-        counters: Sequence[str],
-        read: Callable[[Design, Sequence[str]], Mapping[str, Sight]],
-    ) -> None:
-        """Make a read and hold it against what it could and what it had to hold."""
+        self, outcome: Outcome, design: Design, region: str, counters: Sequence[str]
+    ) -> Iterator[dict[str, Sight]]:
+        """Holds what is read of `counters` inside against what it could and what it had to be."""
         acknowledged = self._acknowledged[design.name]
         demanded = {counter: acknowledged.demanded(counter, region) for counter in counters}
-        sights = read(design, counters)
+        sights: dict[str, Sight] = {}
+        yield sights
         ended = time.monotonic()
         for counter, sight in sights.items():
-            held = {ack.name for ack in demanded[counter] if ack.holds(ended)}
-            verdict = self._judge.verdict(counter, sight, held)
+            verdict = self._judge.verdict(counter, sight, {a.name for a in demanded[counter] if a.holds(ended)})
             with self._lock:
                 reads = outcome.reads[design.name]
                 reads.made += 1
@@ -268,10 +264,6 @@ def _timed(outcome: Outcome, part: str) -> Iterator[None]:
     began = time.monotonic()
     yield
     outcome.seconds[part] = time.monotonic() - began
-
-
-def _sights(values: Mapping[str, int], counters: Sequence[str]) -> dict[str, Sight]:
-    return {counter: Sight(values.get(counter, 0)) for counter in counters}
 
 
 def _raise_failures(started: Sequence[Future[None]]) -> None:

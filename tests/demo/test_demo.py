@@ -96,7 +96,7 @@ def test_one_number_that_is_off_is_said_with_what_is_wrong(outcome: Outcome) -> 
     screen = console()
     assert not closing(screen, replace(outcome, values=values), 12.3)
     assert printed(screen).splitlines()[-2].startswith("A number of ours is wrong.")
-    assert printed(screen).splitlines()[-1] == "- 1 values of ours are wrong at the end."
+    assert printed(screen).splitlines()[-1] == "- values of ours that are wrong at the end: 1"
 
 
 @pytest.mark.parametrize(

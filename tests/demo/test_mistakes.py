@@ -19,7 +19,7 @@ from ledger.values import Delta, Lane
 from reader import Balance, Reader
 from tests.demo.small import small_demo
 
-EARLY_READS = 200
+EARLY_READS = 60
 
 
 def settle_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,9 +62,9 @@ def answer_nought(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("plant", "reasons"),
     [
-        (settle_nothing, ["values of ours are wrong at the end", "no stray was settled"]),
-        (delete_at_fold, ["reads of ours lacked a change that their Region had acknowledged"]),
-        (answer_nought, ["reads of ours lacked a change that their Region had acknowledged"]),
+        (settle_nothing, ["- values of ours that are wrong at the end", "- no stray was settled"]),
+        (delete_at_fold, ["- reads of ours that lacked a change their Region had acknowledged"]),
+        (answer_nought, ["- reads of ours that lacked a change their Region had acknowledged"]),
     ],
 )
 def test_a_mistake_in_the_library_ends_the_demo_with_1_and_the_reason(
