@@ -122,7 +122,7 @@ def closing(console: Console, outcome: Outcome, seconds: float) -> bool:
     elif not_shown:
         console.print("[bold red]This run shows too little.[/] No number of ours is wrong, but:")
     else:
-        console.print("[bold green]Every number of ours is right, in both Regions; no read was false or lacked any.[/]")
+        console.print("[bold green]Every number of ours is right, in both Regions, and every read was a true sum.[/]")
     for sentence in [*wrong, *not_shown]:
         console.print(f"- {sentence}")
     return not (wrong or not_shown)

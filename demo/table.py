@@ -56,7 +56,7 @@ def busiest(outcome: Outcome) -> Table:
 
 
 def _table(outcome: Outcome, title: str) -> Table:
-    table = Table(title=title, title_justify="left", show_lines=False, show_edge=False)
+    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
     table.add_column("", min_width=22)
     table.add_column("truth", justify="right")
     for design in outcome.designs:
