@@ -57,11 +57,15 @@ class Deliveries:
         began = time.monotonic()
         again: list[tuple[int, int]] = []  # (after which number of events, event)
         late: deque[tuple[int, int]] = deque()  # (at which round of its home, event)
+        last: list[int] = []
         slots = threading.BoundedSemaphore(4 * WRITERS)
 
         def submit(number: int, first: bool) -> None:
             slots.acquire()
             threads.submit(self._deliver_one, number, first).add_done_callback(lambda _: slots.release())
+
+        def wait(number: int) -> tuple[int, int]:
+            return self._rounds(self._plans[number].home) + ROUNDS_LATE, number
 
         def submit_late() -> None:
             while late and late[0][0] <= self._rounds(self._plans[late[0][1]].home):
@@ -76,8 +80,10 @@ class Deliveries:
                 if stopped():
                     break
                 self._ask(number)
-                if fate.late:
-                    late.append((self._rounds(fate.home) + ROUNDS_LATE, number))
+                if fate.late and fate.last:
+                    last.append(number)
+                elif fate.late:
+                    late.append(wait(number))
                 else:
                     submit(number, True)
                     if fate.redelivered_after is not None:
@@ -85,6 +91,7 @@ class Deliveries:
                 submit_late()
                 while again and again[0][0] <= number:
                     submit(heapq.heappop(again)[1], False)
+            late += [wait(number) for number in last]
             say("the late ones")
             self._outcome.seconds["counting"] = time.monotonic() - began
             while late and not stopped():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LOSE_ONE, LOSE_ALL = 0.012, 0.006
 ALL_ATTEMPTS = 3
 REDELIVER, REDELIVER_LATE = 0.06, 0.03
-CUT_OFF, LATE = 0.2, 0.04
+CUT_OFF, LATE, LATE_LAST = 0.2, 0.04, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class Plan:
     elsewhere: whether the caller, left without an answer, fails over to the other Region. redelivered_after: after how
     many further events the queue delivers it again (None: it does not). cut_off: whether the caller does not reach its
     home, and goes to the other Region, if the link is cut then. late: whether it waits in a queue until the compactors
-    have been there, so that its time has been folded past when it comes.
+    have been there, so that its time may have been folded past when it comes. last: whether it waits for all others
+    before, so that also in a short list of many counters some times have been.
     """
 
     home: str
@@ -41,6 +42,7 @@ class Plan:
     redelivered_after: int | None
     cut_off: bool
     late: bool
+    last: bool
 
 
 def plan(seed: int, number: int, regions: Sequence[str]) -> Plan:
@@ -59,6 +61,7 @@ def plan(seed: int, number: int, regions: Sequence[str]) -> Plan:
         redelivered_after=redelivered_after,
         cut_off=rng.random() < CUT_OFF,
         late=rng.random() < LATE,
+        last=rng.random() < LATE_LAST,
     )
 
 

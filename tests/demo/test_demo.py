@@ -183,6 +183,7 @@ def test_a_plan_depends_on_the_seed_and_the_number_alone() -> None:
     assert {p.home for p in plans} == set(REGIONS)
     assert {p.lost for p in plans} == {0, 1, 3}
     assert any(p.redelivered_after for p in plans)
+    assert {p.last for p in plans if p.late} == {True, False}
     assert replace(plans[0], home="x") not in plans
 
 
