@@ -30,7 +30,8 @@ def main(
 ) -> None:
     """Count events in two Regions at once, exactly, while everything goes wrong.
 
-    Exit code: 0 when every number of ours is right, 1 when one is wrong, 2 when the events cannot be used.
+    Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little (nothing folded,
+    settled or cleaned), 2 when the events cannot be used.
     """
     end_on_signals()
     console = Console(highlight=False, soft_wrap=True)
@@ -43,7 +44,7 @@ def main(
         )
         began = time.monotonic()
         with Screen(console, len(played)) as screen:
-            outcome = Play(played, seed, screen.advance, screen.say).run()
+            outcome = Play(played, seed, screen).run()
     except (BadEvents, EngineMissing) as error:
         console.print(f"[bold red]The demo cannot run:[/] {escape(str(error))}")
         raise typer.Exit(2) from None

@@ -6,6 +6,7 @@ retries; `Unanswered` means that the caller does not know whether the change was
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -48,8 +49,8 @@ class Design(Protocol):
     def add(self, event: Event, home: str, region: str) -> None:
         """Add an event that was first asked for in `home`, through `region`. Raises Unanswered."""
 
-    def housekeep(self, region: str) -> None:
-        """What the design's scheduled job does, once."""
+    def housekeep(self, region: str) -> bool:
+        """What the design's scheduled job does, once; whether it did all that it had found to do."""
 
     def read(self, counter: str, region: str) -> Sight: ...
 
@@ -57,18 +58,20 @@ class Design(Protocol):
 
 
 class Ours:
-    """One delta an event; a compactor in each Region."""
+    """One delta an event; a compactor in each Region. `values` reads through clients of its own, `bulk`."""
 
     name = "this library"
 
     def __init__(
-        self, settings: Mapping[str, Settings], writers: Clients, readers: Clients, compactors: Clients
+        self, settings: Mapping[str, Settings], writers: Clients, readers: Clients, bulk: Clients, compactors: Clients
     ) -> None:
         self.table = next(iter(settings.values())).table
-        self.writes, self.reads = _metered(writers, compactors), _metered(readers)
+        self.writes, self.reads = _metered(writers, compactors), _metered(readers, bulk)
         self.report = Report()
+        self._lock = threading.Lock()
         self._ledgers = {r: Ledger(s, client=writers[r]) for r, s in settings.items()}
         self._readers = {r: Reader(s, ttl=0, client=readers[r]) for r, s in settings.items()}
+        self._bulk = {r: Reader(s, ttl=0, client=bulk[r]) for r, s in settings.items()}
         self._compactors = {r: Compactor(s, clients=compactors) for r, s in settings.items()}
 
     def add(self, event: Event, home: str, region: str) -> None:
@@ -77,18 +80,20 @@ class Ours:
         except OutcomeUnknown as error:
             raise Unanswered from error
 
-    def housekeep(self, region: str) -> None:
+    def housekeep(self, region: str) -> bool:
         report = self._compactors[region].run()
         for error in report.problems.values():
             raise error
-        self.report = Report.total([self.report, report])
+        with self._lock:
+            self.report = Report.total([self.report, report])
+        return not report.gave_up
 
     def read(self, counter: str, region: str) -> Sight:
         balance = self._readers[region].read(counter)
         return Sight(balance.value, balance.count)
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
-        return {c: v for part in _parts(counters, 50) for c, v in self._readers[region].values(part).items()}
+        return {c: v for part in _parts(counters, 50) for c, v in self._bulk[region].values(part).items()}
 
 
 class AtomicAdd:
@@ -113,8 +118,9 @@ class AtomicAdd:
         except HTTPClientError as error:
             raise Unanswered from error
 
-    def housekeep(self, region: str) -> None:
+    def housekeep(self, region: str) -> bool:
         """Nothing to do."""
+        return True
 
     def read(self, counter: str, region: str) -> Sight:
         answer = self._readers[region].get_item(TableName=self.table, Key=_key(counter, "total"), ConsistentRead=True)
@@ -156,7 +162,7 @@ class NaiveMerge:
         for touched in self._touched.values():  # as the stream would tell each Region's job
             touched.add(event.counter)
 
-    def housekeep(self, region: str) -> None:
+    def housekeep(self, region: str) -> bool:
         touched, self._touched[region] = self._touched[region], set()
         for counter in list(touched):  # writers may still be adding to it
             items = self._query(self._writers[region], counter)
@@ -176,6 +182,7 @@ class NaiveMerge:
             except ClientError as error:  # a delta went meanwhile: the next run merges the others
                 if error.response["Error"]["Code"] != "TransactionCanceledException":
                     raise
+        return True
 
     def read(self, counter: str, region: str) -> Sight:
         return Sight(sum(int(item["amount"]["N"]) for item in self._query(self._readers[region], counter)))
