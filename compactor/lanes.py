@@ -1,7 +1,8 @@
 """Which lanes of a Region need the compactor, found by a scan of the whole table's keys.
 
 Rules: a lane needs it when its tail may be long enough to fold, or when it was ever folded and holds deltas (strays, or
-listed ones to be cleaned); the scan is eventually consistent, so what it misses is found by the next one.
+listed ones to be cleaned), or lacks its checkpoint (the visit tells); the scan is eventually consistent, so what it
+misses is found by the next one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ def lanes_in_need(region: str, *, fold_min: int) -> Program[list[Lane]]:
     """The lanes of `region` that need the compactor, in order. Raises the TableErrors."""
     deltas: Counter[Lane] = Counter()
     folded: set[Lane] = set()
+    whole: set[Lane] = set()
     after: Key | None = None
     for _ in range(PAGES_MAX):
         page: KeyPage = yield Scan(after)
@@ -27,7 +29,10 @@ def lanes_in_need(region: str, *, fold_min: int) -> Program[list[Lane]]:
                     deltas[lane] += 1
                 case ("fold", lane) if lane.region == region:
                     folded.add(lane)
+                    if key == items.checkpoint_key(lane):
+                        whole.add(lane)
         if page.last is None:
             break
         after = page.last
-    return sorted(lane for lane, count in deltas.items() if count >= fold_min or lane in folded)
+    needy = {lane for lane, count in deltas.items() if count >= fold_min or lane in folded}
+    return sorted(needy | (folded - whole))
