@@ -115,4 +115,7 @@ def write(checkpoint: Checkpoint, segment: Segment, unchanged: Absent | VersionI
         (Put(items.checkpoint_item(checkpoint), unchanged), Put(items.segment_item(segment), Absent()))
     )
     if not committed:
-        raise GaveUp(f"{checkpoint.lane}: another compactor committed version {checkpoint.version}.")
+        raise GaveUp(
+            f"{checkpoint.lane}: another compactor committed version {checkpoint.version}; or, if this stays, half of a "
+            "lost commit has its place, and the lane needs a rebuild."
+        )
