@@ -3,7 +3,8 @@
 Rules: begin comes before every commit, in fold and in settle alike; whoever holds the checkpoint at version v has seen
 the segment of the commit that wrote v, and so can see every segment up to v; a commit writes the checkpoint and its
 segment in one transaction, and only over the version that begin saw. Nothing here waits or locks: on any doubt the step
-gives up, and the next run starts again.
+gives up, and the next run starts again. A checkpoint never goes away again, so what only comes after a first commit
+(a second segment, a version above 1, a clean note) tells that a lane without one has lost it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Sequence
 
 from ledger import items
 from ledger.errors import GaveUp, LaneDamaged
-from ledger.requests import Absent, Get, Instant, Item, Now, Page, Program, Put, Query, Transact, VersionIs
+from ledger.paging import every_item
+from ledger.requests import Absent, Get, Instant, Item, Now, Program, Put, Transact, VersionIs
 from ledger.values import Checkpoint, Delta, Lane, Segment
 
 LOOKS_MAX = 5
@@ -25,17 +27,30 @@ LANDING_MAX_MS = 300_000
 def begin(lane: Lane) -> Program[Checkpoint | None]:
     """The checkpoint, once the segment of its last commit is seen; None when nothing was ever folded.
 
-    Raises GaveUp (a commit is still landing), LaneDamaged (it has been landing for minutes), DamagedItem.
+    Raises GaveUp (a commit is still landing), LaneDamaged (it has been landing for minutes, or the checkpoint is lost),
+    DamagedItem.
     """
+    lost = False
     for _ in range(LOOKS_MAX):
         item: Item | None = yield Get(items.checkpoint_key(lane))
         if item is None:
-            page: Page = yield Query(items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, limit=1)
-            if page.items:
-                raise GaveUp(
-                    f"{lane}: there are segments but no checkpoint; a first commit is landing, or it was deleted."
+            if lost:  # what tells was seen before this look, and no commit takes a checkpoint away
+                raise LaneDamaged(
+                    f"{lane}: there is no checkpoint, but more than a first commit leaves. Nothing was written; "
+                    "readers count the tail alone. Look at the lane, then rebuild it."
                 )
-            return None
+            segments = yield from every_item(
+                items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, most=2, consistent=True
+            )
+            if not segments:
+                return None
+            lost = yield from _had_a_checkpoint(lane, segments)
+            if not lost:
+                raise GaveUp(
+                    f"{lane}: there is one segment, of version 1, and no checkpoint: the first commit is landing. "
+                    "If this stays, half of it is lost: nothing was cleaned, so readers count all; rebuild the lane."
+                )
+            continue
         checkpoint = items.checkpoint_of(lane, item)
         segment: Item | None = yield Get(items.segment_key(lane, checkpoint.last, checkpoint.version))
         if segment is not None:
@@ -48,6 +63,14 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
         f"{lane}: the checkpoint's version {checkpoint.version} has no segment {missing.sk!r} "
         "minutes after its commit. Nothing was written. Look at the lane, then rebuild it."
     )
+
+
+def _had_a_checkpoint(lane: Lane, segments: Sequence[Item]) -> Program[bool]:
+    """Whether the first two segments, or a clean note, are such as come only after a first checkpoint."""
+    if len(segments) > 1 or items.segment_of(lane, segments[0]).version > 1:
+        return True
+    noted: Item | None = yield Get(items.note_key(lane))
+    return noted is not None
 
 
 def commit(
@@ -92,4 +115,7 @@ def write(checkpoint: Checkpoint, segment: Segment, unchanged: Absent | VersionI
         (Put(items.checkpoint_item(checkpoint), unchanged), Put(items.segment_item(segment), Absent()))
     )
     if not committed:
-        raise GaveUp(f"{checkpoint.lane}: another compactor committed version {checkpoint.version}.")
+        raise GaveUp(
+            f"{checkpoint.lane}: another compactor committed version {checkpoint.version}; or, if this stays, half of "
+            "a lost commit has its place, and the lane needs a rebuild."
+        )

@@ -100,8 +100,11 @@ class Compactor:
     def rebuild(self, counter: str) -> dict[Lane, int]:
         """Recompute the checkpoints of a counter's lanes of this Region from their segments; their new totals.
 
-        For an operator, while no compactor works on them: always after a restore from a backup, and after LaneDamaged
-        once the cause is known. Raises GaveUp, LaneDamaged, DamagedItem (nothing written), OutcomeUnknown.
+        For an operator, while no compactor works on them: always after a restore from a backup, or when this Region's
+        replica was made again, and after LaneDamaged once the cause is known. Undoes the orphans of lost commits. When
+        it failed, call it again before a compactor runs.
+
+        Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; no value was changed.
         """
         rebuilt = {lane: self._run(rebuild(lane)) for lane in self.settings.lanes_of(counter, self.settings.region)}
         return {lane: checkpoint.total for lane, checkpoint in rebuilt.items() if checkpoint is not None}

@@ -1,7 +1,8 @@
 """Which lanes of a Region need the compactor, and which lanes nobody reads, by a scan of the whole table's keys.
 
 Rules: a lane needs it when its tail may be long enough to fold, or when it was ever folded and holds deltas (strays, or
-listed ones to be cleaned); the scan is eventually consistent, so what it misses is found by the next one.
+listed ones to be cleaned), or lacks its checkpoint (the visit tells); the scan is eventually consistent, so what it
+misses is found by the next one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def find_lanes(settings: Settings) -> Program[Lanes]:
     deltas: Counter[Lane] = Counter()
     folded: set[Lane] = set()
     unread: set[Lane] = set()
+    whole: set[Lane] = set()
     after: Key | None = None
     for _ in range(PAGES_MAX):
         page: KeyPage = yield Scan(after)
@@ -40,8 +42,10 @@ def find_lanes(settings: Settings) -> Program[Lanes]:
                     deltas[lane] += 1
                 case ("fold", lane) if lane.region == settings.region:
                     folded.add(lane)
+                    if key == items.checkpoint_key(lane):
+                        whole.add(lane)
         if page.last is None:
             break
         after = page.last
-    needy = [lane for lane, count in deltas.items() if count >= settings.fold_min or lane in folded]
-    return Lanes(sorted(needy), sorted(unread))
+    needy = {lane for lane, count in deltas.items() if count >= settings.fold_min or lane in folded}
+    return Lanes(sorted(needy | (folded - whole)), sorted(unread))

@@ -2,68 +2,144 @@
 
 Rules: an operator's tool, run while no compactor works on the lane; everything is read strongly at home; the version is
 above every version seen in checkpoint, segments and note, with an empty segment of its own so that `last` names a real
-one; the clean note goes first, because its version may say something of a time that the restore undid; segments that
-contradict each other are LaneDamaged, and nothing is written.
+one; the clean note goes first, because its version may say something of a time that the restore undid.
+Where half of a lost commit stayed, and compactors went on before the rebuild, segments overlap: one of two is an orphan
+and is undone. What it lists, and the other does not, is put back as deltas before it is deleted, so a change is listed
+or a delta at every moment, and a rebuild that ends half way can be repeated. Segments that list a token with two
+changes are LaneDamaged, and nothing is written.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from compactor.commit import LANDING_MAX_MS, past_the_limits, write
-from compactor.recount import recount
-from ledger import items
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from compactor.recount import Overlap, Recount, recount
+from ledger import items, tokens
+from ledger.add import add_many
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, TokenConflict
+from ledger.paging import every_item
 from ledger.requests import Absent, DeleteMany, Get, Instant, Item, Now, Program, VersionIs
-from ledger.values import Checkpoint, Lane, Segment
+from ledger.values import Checkpoint, Delta, Lane, Segment
+
+ORPHANS_MAX = 1_000
+"""Orphans that one rebuild undoes; each is found by a reading of all segments."""
+
+
+@dataclass(slots=True)
+class Resolved:
+    """The sums of the segments that stand, the orphans that do not, and what only these list."""
+
+    sums: Recount
+    orphans: list[Segment] = field(default_factory=list)
+    unlisted: list[Delta] = field(default_factory=list)
+
+    @property
+    def version(self) -> int:
+        return max((self.sums.version, *(orphan.version for orphan in self.orphans)))
 
 
 def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     """Write a checkpoint that is the sum of the segments; None when there are none, and then no checkpoint either.
 
-    Raises GaveUp (a compactor is at work, or was minutes ago), LaneDamaged and DamagedItem (nothing written), and
-    OutcomeUnknown.
+    Raises GaveUp (a compactor is at work, or was minutes ago), LaneDamaged, DamagedItem, OutcomeUnknown and the other
+    TableErrors. Then no checkpoint was written; run it again before a compactor runs.
     """
     item: Item | None = yield Get(items.checkpoint_key(lane))
-    yield from _give_up_on_a_landing_commit(lane, item)
+    before = _readable(lane, item)
+    if before is not None:
+        yield from _give_up_on_a_landing_commit(before)
     noted: Item | None = yield Get(items.note_key(lane))
-    sums = yield from recount(lane)
-    seen = items.version_of(item)
+    resolved = yield from _resolve(lane, before)
+    sums, seen = resolved.sums, items.version_of(item)
     if sums.watermark is None:
         if item is None:
             return None
-        if seen == 1 and noted is None:  # half of the first commit: its deltas were never cleaned, so they are the tail
-            yield from _delete(lane, item)
+        # Half of the first commit, of which nothing was cleaned; or every delta that is counted is still there.
+        if (seen == 1 and noted is None) or (before is not None and (yield from _all_there(before))):
+            yield from _delete(lane, item, noted)  # they are the tail again
             return None
         raise LaneDamaged(f"{lane}: there is a checkpoint but no segment to rebuild it from. Nothing was written.")
-    version = max(sums.version, seen or 0, items.version_of(noted) or 0) + 1
+    version = max(resolved.version, seen or 0, items.version_of(noted) or 0) + 1
     now: Instant = yield Now()
     try:
         checkpoint = Checkpoint(lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms)
     except ValueError as error:
         raise past_the_limits(lane, error) from None
     unchanged = Absent() if item is None else None if seen is None else VersionIs(seen)
-    if noted is not None:
-        yield from _delete(lane, noted)
+    yield from _put_back(lane, resolved.unlisted)
+    orphans = (items.keyed(items.segment_key(lane, orphan.hi, orphan.version)) for orphan in resolved.orphans)
+    yield from _delete(lane, noted, *orphans)
     yield from write(checkpoint, Segment.of(lane, sums.watermark, version, ()), unchanged)
     return checkpoint
 
 
-def _delete(lane: Lane, item: Item) -> Program[None]:
-    """Delete an item as it was read. Raises GaveUp when it has changed: somebody is at work."""
-    (answer,) = yield DeleteMany((item,))
-    if isinstance(answer, LedgerError):
-        raise answer
-    if answer is not None:
-        raise GaveUp(f"{lane}: {item['sk']['S']} changed meanwhile. Stop the compactor, then rebuild the lane again.")
+def _delete(lane: Lane, *given: Item | None) -> Program[None]:
+    """Delete items as they were read. Raises GaveUp when one has changed: somebody is at work."""
+    present = tuple(item for item in given if item is not None)
+    for answer in (yield DeleteMany(present)) if present else ():
+        if isinstance(answer, LedgerError):
+            raise answer
+        if answer is not None:
+            raise GaveUp(f"{lane}: it changed meanwhile. Stop the compactor of its Region, then rebuild it again.")
 
 
-def _give_up_on_a_landing_commit(lane: Lane, item: Item | None) -> Program[None]:
-    """A young checkpoint whose segment is not there may be half of a commit that is still landing, not damage."""
+def _all_there(checkpoint: Checkpoint) -> Program[bool]:
+    """Whether the deltas at or below the watermark are what the checkpoint counts."""
+    pk = items.delta_pk(checkpoint.lane)
+    found = yield from every_item(pk, None, checkpoint.watermark, consistent=True)
+    deltas = [items.delta_of(checkpoint.lane, item) for item in found]
+    return (len(deltas), sum(delta.change for delta in deltas)) == (checkpoint.count, checkpoint.total)
+
+
+def _resolve(lane: Lane, before: Checkpoint | None) -> Program[Resolved]:
+    """Leave out one of two segments that overlap, until none do. Writes nothing."""
+    orphans: list[Segment] = []
+    unlisted: list[Delta] = []
+    for _ in range(ORPHANS_MAX):
+        try:
+            return Resolved((yield from recount(lane, without=orphans)), orphans, unlisted)
+        except Overlap as overlap:
+            orphan, stands = sorted(overlap.segments, key=lambda segment: _standing(segment, before))
+        listed = dict(stands)
+        orphans.append(orphan)
+        unlisted += [Delta(lane, tokens.from_bytes(t), change) for t, change in orphan if t not in listed]
+    raise LaneDamaged(f"{lane}: more than {ORPHANS_MAX} segments overlap. Nothing was written.")
+
+
+def _standing(segment: Segment, before: Checkpoint | None) -> tuple[bool, bool, int, str]:
+    """Of two segments that overlap the lower is undone: one of a version that the checkpoint has not reached, rather
+    than the one that it names, rather than an older one. No choice loses a change; this one undoes few.
+    """
+    reached = before is not None and segment.version <= before.version
+    named = before is not None and (segment.hi, segment.version) == (before.last, before.version)
+    return reached, named, segment.version, segment.hi
+
+
+def _put_back(lane: Lane, unlisted: list[Delta]) -> Program[None]:
+    """As a retry does: what is listed elsewhere is cleaned again, what is not is in the tail or settled."""
+    if not unlisted:
+        return
+    for outcome in (yield from add_many(unlisted)):
+        if isinstance(outcome, TokenConflict):
+            raise LaneDamaged(
+                f"{lane}: a segment that overlaps another lists a delta with another change than the table has: "
+                f"{outcome} Only a person can say which of them counts."
+            )
+        if isinstance(outcome, LedgerError):
+            raise outcome
+
+
+def _readable(lane: Lane, item: Item | None) -> Checkpoint | None:
     try:
-        checkpoint = items.checkpoint_of(lane, item) if item is not None else None
+        return items.checkpoint_of(lane, item) if item is not None else None
     except DamagedItem:
-        return
-    if checkpoint is None:
-        return
+        return None
+
+
+def _give_up_on_a_landing_commit(checkpoint: Checkpoint) -> Program[None]:
+    """A young checkpoint whose segment is not there may be half of a commit that is still landing, not damage."""
+    lane = checkpoint.lane
     segment: Item | None = yield Get(items.segment_key(lane, checkpoint.last, checkpoint.version))
     if segment is not None:
         return

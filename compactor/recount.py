@@ -1,18 +1,19 @@
 """A lane's segments summed anew: what rebuild writes and verify compares with.
 
 Rules: segments are read strongly and page by page, so memory does not grow with the history; the distinct `hi`
-partition the order of tokens and a token is listed once, else the lane is damaged.
+partition the order of tokens and a token is listed once, else two segments overlap and the lane is damaged.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ledger import items, tokens
 from ledger.errors import LaneDamaged
 from ledger.paging import PAGES_MAX
 from ledger.requests import Page, Program, Query
-from ledger.values import Lane
+from ledger.values import Lane, Segment
 
 
 @dataclass(slots=True)
@@ -25,24 +26,44 @@ class Recount:
     version: int = 0
 
 
-def recount(lane: Lane, *, versions_upto: int | None = None) -> Program[Recount]:
-    """Sum the segments. Raises LaneDamaged when a token is listed twice or outside its segment's range."""
+class Overlap(LaneDamaged):
+    """Two segments list a delta twice, or one lists what lies in the other's range: one of them is an orphan."""
+
+    def __init__(self, first: Segment, second: Segment) -> None:
+        one, other = (items.segment_key(s.lane, s.hi, s.version).sk for s in (first, second))
+        super().__init__(
+            f"{first.lane}: segment {other!r} overlaps {one!r}: it lists a delta twice, or one outside its range. "
+            "Stop the compactor, then rebuild the lane."
+        )
+        self.segments = first, second
+
+
+def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection[Segment] = ()) -> Program[Recount]:
+    """Sum the segments, but not those `without`.
+
+    Raises Overlap, and LaneDamaged when two segments that overlap list a token with two changes.
+    """
     sums = Recount()
-    below: str | None = None  # the hi before the current one
-    listed: set[bytes] = set()  # the tokens under the current hi
+    last: Segment | None = None  # the segment before the current one
+    below: Segment | None = None  # one of the hi before the current one
+    listed: dict[bytes, Segment] = {}  # the tokens under the current hi
     after = items.SEGMENTS_FROM
     for _ in range(PAGES_MAX):
         page: Page = yield Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO)
         for item in page.items:
             segment = items.segment_of(lane, item)
-            if versions_upto is not None and segment.version > versions_upto:
+            if segment in without or (versions_upto is not None and segment.version > versions_upto):
                 continue
             if segment.hi != sums.watermark:
-                below, listed, sums.watermark = sums.watermark, set(), segment.hi
+                below, listed, sums.watermark = last, {}, segment.hi
+            last = segment
             found = [token for token, _ in segment]
-            if not listed.isdisjoint(found) or (below and found and found[0] <= tokens.to_bytes(below)):
-                raise LaneDamaged(f"{lane}: segment {item['sk']['S']!r} lists a delta twice, or one outside its range.")
-            listed.update(found)
+            if below is not None and found and found[0] <= tokens.to_bytes(below.hi):
+                raise _overlap(below, segment)
+            twice = next((token for token in found if token in listed), None)
+            if twice is not None:
+                raise _overlap(listed[twice], segment)
+            listed.update(dict.fromkeys(found, segment))
             sums.total += segment.total
             sums.count += len(segment)
             sums.version = max(sums.version, segment.version)
@@ -50,3 +71,14 @@ def recount(lane: Lane, *, versions_upto: int | None = None) -> Program[Recount]
             return sums
         after = page.last
     raise LaneDamaged(f"{lane}: more than {PAGES_MAX} pages of segments.")
+
+
+def _overlap(first: Segment, second: Segment) -> LaneDamaged:
+    changes = dict(first)
+    for token, change in second:
+        if changes.get(token, change) != change:
+            return LaneDamaged(
+                f"{first.lane}: two segments list the delta {tokens.from_bytes(token)}, once as {changes[token]} and "
+                f"once as {change}. Nothing was written. Only a person can say which of them counts."
+            )
+    return Overlap(first, second)

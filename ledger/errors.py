@@ -167,7 +167,8 @@ class DamagedItem(LedgerError):
 class LaneDamaged(LedgerError):
     """A lane's checkpoint and segments contradict each other. Nothing was written; the compactor leaves the lane alone.
 
-    Only a restore or a hand in the table can do this. Stop the compactor, look at the lane, then `Compactor.rebuild`.
+    Only a restore, a replica that was made again or a hand in the table can do this. Stop the compactor, look at the
+    lane, then `Compactor.rebuild`.
     """
 
 

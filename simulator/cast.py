@@ -64,6 +64,8 @@ class Record:
     seen: list[Seen] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     """Errors that nothing in a history can cause, such as a damaged lane."""
+    lost: set[int] = field(default_factory=set)
+    """The deltas that a Region lost with its replica, or that a read there may have to wait for since then."""
 
 
 def writer(

@@ -21,7 +21,8 @@ class Faults:
     to 1,000 steps, its monotonic clock too if `frozen`. cut: per thousand steps, a Region is cut off or joined again.
     skew_ms: how wrong clocks may be. lag_steps: how far an eventually consistent read may lag. slow_replication,
     slow_landing: items arrive, and a transaction's items become visible, an order of magnitude later. slow_reads,
-    slow_visits: readers, compactors stand still for some steps between their requests.
+    slow_visits: readers, compactors stand still for some steps between their requests. remade: a Region's replica is
+    lost and made again from what the others hold, once a history.
     """
 
     throttled: int = 0
@@ -39,6 +40,7 @@ class Faults:
     slow_landing: bool = False
     slow_reads: bool = False
     slow_visits: bool = False
+    remade: bool = False
 
 
 NONE = Faults()
@@ -66,4 +68,5 @@ def mix(choices: Choices) -> Faults:
         slow_landing=choices.chance(400),
         slow_reads=choices.chance(500),
         slow_visits=choices.chance(500),
+        remade=choices.chance(250),
     )

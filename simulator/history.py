@@ -25,6 +25,7 @@ from simulator.choices import Choices
 from simulator.faults import NONE, Faults, mix
 from simulator.happening import by_itself
 from simulator.process import Log, Process
+from simulator.remade import Disaster
 from simulator.world import Landing, World
 
 REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
@@ -65,9 +66,14 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
         settings = replace(settings, shards={cast.COUNTER: 2})
     record = cast.Record()
     processes = _cast(choices, faults, world, settings, record, log)
+    disaster = Disaster(world, settings, record, processes, faults, log) if faults.remade else None
     for _ in range(STEPS_MAX):
+        if disaster is not None:
+            disaster.step()
         if not _step(world, processes, faults, log):
             break
+    if disaster is not None:
+        disaster.end()
     violations = list(checker.check_reads(record)) or judge_end(world, settings, record)
     return Played(violations, world.step, len(record.seen), len(record.asked), faults)
 
@@ -91,7 +97,7 @@ def _cast(
 
     regions = settings.regions
     grain_ms = 100 if choices.pick(4) == 3 else 1  # of the times that events carry
-    for number in range(2 + choices.pick(7)):
+    for number in range(2 + choices.pick(7) + 4 * faults.remade):  # so that a later commit is halved
         home = regions[choices.pick(len(regions))]
         writes = cast.writer(number, home, record, settings, choices, now_ms, faults.skew_ms, pace(), grain_ms)
         enter(f"writer {number}", home, writes)
@@ -166,7 +172,7 @@ def _come_to_rest(world: World, settings: Settings, record: cast.Record) -> list
         if wrong:
             return wrong
     strays = _strays(world, settings)
-    return [*checker.check_on_time(record, strays), *checker.check_continuity(record, strays)]
+    return [*checker.check_on_time(record, strays), *checker.check_continuity(record, strays | record.lost)]
 
 
 def _strays(world: World, settings: Settings) -> set[int]:

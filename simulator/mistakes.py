@@ -30,7 +30,7 @@ class Mistake:
     """Another place, for a mistake that takes two."""
 
 
-MISTAKES = (  # those of cast.py and history.py are mistakes of a producer, or of who calls the compactor
+MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a producer, or of who runs the compactor
     Mistake(
         "the naive merge",
         "compactor/visit.py",
@@ -209,6 +209,18 @@ MISTAKES = (  # those of cast.py and history.py are mistakes of a producer, or o
         "compactor/clean.py",
         "for f in listed if f.change == f.delta.change]",
         "for f in found]",
+    ),
+    Mistake(
+        "no rebuild after a replica was made again",
+        "simulator/remade.py",
+        "                    yield from rebuild(lane)\n",
+        "",
+    ),
+    Mistake(
+        "rebuild keeps an orphan",
+        "compactor/rebuild.py",
+        "yield DeleteMany((items.note_key(lane), *orphans))",
+        "yield DeleteMany((items.note_key(lane),))",
     ),
     Mistake(
         "a retry mints a new token",

@@ -298,6 +298,40 @@ class World:
         region, request = self.late.pop(which)
         self.answer_or_error(region, request)
 
+    def remake(self, region: str) -> None:
+        """A Region's replica is lost, and made again from what the others hold, who agree on it among themselves.
+
+        What had not left the Region is lost, item by item, and with it whatever was on its way there or landing.
+        """
+        newest: dict[Key, tuple[Stamp, Item | None, str]] = {}
+        others = [other for other in self.regions if other != region]
+        for other in others:
+            inbox = self.replicas[other].inbox
+            for key in [key for key, (_, _, home) in inbox.items() if home == region]:
+                del inbox[key]
+            for pk, cells in self.replicas[other].cells.items():
+                for sk, cell in cells.items():
+                    key = Key(pk, sk)
+                    if key not in newest or newest[key][0] < cell.stamp:
+                        newest[key] = cell.stamp, cell.item, other
+        self.replicas[region] = Replica()
+        for key, (stamp, item, holder) in newest.items():
+            self._store(region, key, item, stamp)
+            for other in others:
+                held, inbox = self.replicas[other].cell(key), self.replicas[other].inbox
+                if (held is None or held.stamp < stamp) and (key not in inbox or inbox[key][1] < stamp):
+                    inbox[key] = (item, stamp, holder)
+        self.landings = [landing for landing in self.landings if landing.region != region]
+        self.late = [(home, request) for home, request in self.late if home != region]
+
+    def settle_late(self, region: str) -> None:
+        """Whatever was sent in a Region and whose sender stopped waiting has arrived and landed."""
+        for home, request in [each for each in self.late if each[0] == region]:
+            self.late.remove((home, request))
+            self.answer_or_error(region, request)
+            self._land_all(region)
+        self._land_all(region)
+
     def quiesce(self) -> None:
         """Everything on its way arrives: Regions are joined, late writes applied, transactions land, nodes catch up."""
         self.cut.clear()
@@ -321,9 +355,10 @@ class World:
     def _is_forgettable(self, cell: Cell) -> bool:
         return cell.item is None and all(ended <= self.step - self.lag_steps for ended, _ in cell.past)
 
-    def _land_all(self) -> None:
-        while self.landings:
-            self.land(self.landings[0], 0)
+    def _land_all(self, region: str | None = None) -> None:
+        for landing in [each for each in self.landings if region in (None, each.region)]:
+            while landing.left:
+                self.land(landing, 0)
 
 
 def _as_write(put: Put) -> Write:

@@ -1,4 +1,4 @@
-"""`rebuild`: checkpoints anew from their segments, after a restore or damage.
+"""`rebuild`: checkpoints anew from their segments, after a restore or damage, or when a replica was made again.
 
 Rules: for the lanes of one Region, that of --region; it shows what it would write, and asks first; what it shows is
 decided by the very program that writes, on a table that lets nothing be written; each lane is told as it is done, and
@@ -19,7 +19,7 @@ from infra.ledgerctl.failures import NO_ANSWER, Wrong
 from infra.ledgerctl.values import Counter
 from ledger import clocks, items
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.requests import DeleteMany, Get, Item, Request, Table, Transact, run
+from ledger.requests import AlreadyThere, DeleteMany, Get, GetMany, Item, PutMany, Request, Table, Transact, run
 from ledger.values import Checkpoint, Lane
 
 REBUILD = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
@@ -33,10 +33,19 @@ class Unwritten:
     writes: list[Request] = field(default_factory=list)
 
     def answer(self, request: Request, /) -> Any:
-        if isinstance(request, Transact | DeleteMany):
-            self.writes.append(request)
-            return True if isinstance(request, Transact) else (None,) * len(request.items)
-        return self.table.answer(request)
+        match request:
+            case Transact():
+                self.writes.append(request)
+                return True
+            case DeleteMany(deleted):
+                self.writes.append(request)
+                return (None,) * len(deleted)
+            case PutMany(puts):
+                self.writes.append(request)
+                there = self.table.answer(GetMany(tuple(map(items.key_of, puts))))
+                return tuple(None if item is None else AlreadyThere(item) for item in there)
+            case _:
+                return self.table.answer(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,7 @@ def rebuild(
 ) -> None:
     """Write a counter's checkpoints anew from its segments; asks first.
 
-    For the lanes of this Region, after a restore or damage.
+    For the lanes of this Region, after a restore or damage, or when its replica was made again.
     """
     region = call.settings.region
     plans = [plan(call, lane) for lane in call.settings.lanes_of(counter, region)]

@@ -2,13 +2,14 @@
 
 Rules: a page a step, and the cursor is kept after each, so a crash repeats a page at most; a lane with a mark is left
 to its mark; a page holds all deltas of every lane but the first and the last one in it, because a collection's items
-stand together in a scan: those two are looked at. All reads are eventually consistent: what a pass misses, the next
+stand together in a scan: those two are looked at. A lane that was ever folded is known by its partition, so one that
+lacks its checkpoint is in need, too: the visit tells. All reads are eventually consistent: what a pass misses, the next
 finds; what it finds needlessly costs a visit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,13 +68,14 @@ def find(
         if stop():
             return
         page: KeyPage = yield Scan(after)
-        for lane in (yield from _in_need(page.keys, settings)):
+        folded = _folded(page.keys, after, settings.region)
+        for lane in (yield from _in_need(page.keys, folded, settings)):
             now: Instant = yield Now()
             yield Again(lane, now.wall_ms, None)
             findings.forgotten.append(lane)
         lanes = {known[1] for key in page.keys if (known := items.lane_of(key.pk))}
         findings.unread.update(lane for lane in lanes if not settings.reads(lane))
-        yield from _pick(page.keys, findings, settings.region, pick)
+        yield from _pick(folded, findings, pick)
         findings.pages += 1
         after = page.last
         yield Put(cursor_item(settings.region, after))
@@ -82,10 +84,18 @@ def find(
             return
 
 
-def _pick(keys: Sequence[Key], findings: Findings, region: str, pick: Callable[[], bool]) -> Generator[Any, Any, None]:
-    """Every lane that was ever folded has one checkpoint, so it is drawn once a pass."""
-    folded = (items.lane_of(key.pk) for key in keys if key.sk == "checkpoint")
-    lanes = [found[1] for found in folded if found is not None and found[0] == "fold" and found[1].region == region]
+def _folded(keys: Sequence[Key], after: Key | None, region: str) -> dict[Lane, bool]:
+    """The lanes that were ever folded, and whether the checkpoint is there; each in the page that it begins in."""
+    folded: dict[Lane, bool] = {}
+    for key in keys:
+        match items.lane_of(key.pk):
+            case ("fold", lane) if lane.region == region and (after is None or key.pk != after.pk):
+                folded[lane] = folded.get(lane, False) or key == items.checkpoint_key(lane)
+    return folded
+
+
+def _pick(lanes: Iterable[Lane], findings: Findings, pick: Callable[[], bool]) -> Generator[Any, Any, None]:
+    """Each lane that was ever folded is drawn once a pass."""
     picked = [Work(lane, verify=True) for lane in lanes if pick()]
     for chunk in chunks(picked, MESSAGES_MAX):
         try:
@@ -96,15 +106,15 @@ def _pick(keys: Sequence[Key], findings: Findings, region: str, pick: Callable[[
         findings.unsent += len(unsent)
 
 
-def _in_need(keys: Sequence[Key], settings: Settings) -> Generator[Any, Any, list[Lane]]:
+def _in_need(keys: Sequence[Key], folded: Mapping[Lane, bool], settings: Settings) -> Generator[Any, Any, list[Lane]]:
     deltas: dict[Lane, list[str]] = {}
     for key in keys:
         found = items.lane_of(key.pk)
         if found is not None and found[0] == "delta" and found[1].region == settings.region:
             deltas.setdefault(found[1], []).append(key.sk)
-    if not deltas:
+    lanes = tuple({**deltas, **{lane: [] for lane, whole in folded.items() if not whole}})
+    if not lanes:
         return []
-    lanes = tuple(deltas)
     marks: tuple[Item | None, ...] = yield GetMany(tuple(map(key_of, lanes)), consistent=False)
     lanes = tuple(lane for lane, item in zip(lanes, marks, strict=True) if not _planned(item))
     if not lanes:
@@ -114,6 +124,11 @@ def _in_need(keys: Sequence[Key], settings: Settings) -> Generator[Any, Any, lis
     now: Instant = yield Now()
     needy = []
     for lane, item in zip(lanes, checkpoints, strict=True):
+        if item is None and lane in folded:
+            needy.append(lane)
+            continue
+        if lane not in deltas:
+            continue
         try:
             if items.delta_pk(lane) in edges:
                 found_left: Left = yield from left(lane, settings, consistent=False)

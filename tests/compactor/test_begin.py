@@ -13,7 +13,7 @@ from compactor.verify import verify
 from ledger import items
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.requests import Absent, Get, Program, Put, Query, Request, Transact, VersionIs
-from ledger.values import Checkpoint, Segment
+from ledger.values import Checkpoint, CleanNote, Segment
 from tests.support import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, token, two_regions
 
 CHECKPOINT, SEGMENT = Get(items.checkpoint_key(LANE)), Get(items.segment_key(LANE, token(2), 1))
@@ -40,14 +40,58 @@ def test_it_reads_the_checkpoint_then_the_segment_of_its_last_commit_both_strong
 def test_without_a_checkpoint_it_looks_for_any_segment() -> None:
     home = Region()
     assert home.run(begin(LANE)) is None
-    assert home.asked == [CHECKPOINT, Query(items.fold_pk(LANE), "segment#", "segment$", limit=1, consistent=True)]
+    assert home.asked == [CHECKPOINT, Query(items.fold_pk(LANE), "segment#", "segment$", limit=2, consistent=True)]
 
 
-def test_segments_without_a_checkpoint_give_up() -> None:
+def test_a_first_segment_without_a_checkpoint_may_be_landing_so_it_gives_up() -> None:
     home, _ = folded()
     home.drop(items.checkpoint_key(LANE))
     with pytest.raises(GaveUp):
         home.run(begin(LANE))
+    assert home.asked.count(CHECKPOINT) == 1
+
+
+def _a_second_segment(home: Region) -> None:
+    home.store([items.segment_item(Segment.of(LANE, token(3), 1, [delta(3)]))])
+
+
+def _a_later_version(home: Region) -> None:
+    home.drop(items.segment_key(LANE, token(2), 1))
+    home.store([items.segment_item(Segment.of(LANE, token(2), 2, [delta(2)]))])
+
+
+def _a_clean_note(home: Region) -> None:
+    home.store([items.note_item(CleanNote(LANE, 1, NOW_MS))])
+
+
+@pytest.mark.parametrize("page_size", [1, 1_000])
+@pytest.mark.parametrize("shown_by", [_a_second_segment, _a_later_version, _a_clean_note])
+def test_a_checkpoint_that_was_there_and_is_gone_is_damage_at_once(
+    page_size: int, shown_by: Callable[[Region], None]
+) -> None:
+    home, _ = folded()
+    home.page_size = page_size
+    shown_by(home)
+    home.drop(items.checkpoint_key(LANE))
+    before = dict(home.items)
+    with pytest.raises(LaneDamaged, match="no checkpoint"):
+        home.run(begin(LANE))
+    assert "no checkpoint" in home.run(verify(LANE)).differences[0]
+    assert home.items == before
+
+
+def test_commits_that_land_after_the_first_look_are_no_damage() -> None:
+    class Late(Region):
+        def answer(self, request: Request, /) -> Any:
+            if isinstance(request, Query):
+                home.copy_to(self)
+            return super().answer(request)
+
+    home, _ = folded()
+    compactor(home, Region()).compact(COUNTER)
+    found = Late().run(begin(LANE))
+    assert found is not None
+    assert found.version == 3
 
 
 def test_a_segment_that_lands_meanwhile_is_seen() -> None:

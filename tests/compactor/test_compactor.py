@@ -6,9 +6,9 @@ import pytest
 
 from compactor import Compactor, Report
 from ledger import items
-from ledger.errors import InvalidCounter, InvalidSettings, Unavailable
+from ledger.errors import InvalidCounter, InvalidSettings, LaneDamaged, Unavailable
 from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact
-from ledger.values import Lane
+from ledger.values import Lane, Segment
 from tests.support import (
     COUNTER,
     KEEP_MS,
@@ -114,6 +114,17 @@ def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     assert (report.lanes, report.folded, report.settled, report.problems) == (2, 3, 1, {})
     assert written_pks(home) == {items.fold_pk(long_tail), items.fold_pk(stray)}
     assert [request.after is None for request in home.asked if isinstance(request, Scan)].count(True) == 1
+
+
+def test_run_reports_a_lane_that_lost_its_checkpoint_also_when_it_has_no_delta() -> None:
+    home, away = two_regions(page_size=2)
+    home.put(delta(1), delta(2))
+    compactor(home, away, fold_max=1).compact(COUNTER)
+    home.drop(items.checkpoint_key(LANE), items.delta_key(delta(1)), items.delta_key(delta(2)))
+    home.store([items.segment_item(Segment.of(Lane(B, 0, COUNTER), token(1), 2, []))])
+    report = compactor(home, away).run()
+    assert list(report.problems) == [LANE]
+    assert isinstance(report.problems[LANE], LaneDamaged)
 
 
 def test_run_comes_back_to_clean_what_was_folded() -> None:

@@ -27,7 +27,7 @@ def test_it_begins_then_fixes_the_cutoff_then_queries_then_commits_and_again() -
     assert table.run(folding(tally)) == checkpoint
     assert table.asked == [
         Get(items.checkpoint_key(LANE), True),
-        Query(items.fold_pk(LANE), "segment#", "segment$", 1, True),
+        Query(items.fold_pk(LANE), "segment#", "segment$", 2, True),
         Now(),
         Query(items.delta_pk(LANE), None, CUTOFF, 8, True),
         Transact(

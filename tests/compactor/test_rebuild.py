@@ -1,6 +1,7 @@
 """rebuild: a checkpoint from the segments alone, after damage and after a backup that held half a transaction."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -9,19 +10,38 @@ from compactor.fold import fold
 from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
+from compactor.verify import verify
 from ledger import items
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged
-from ledger.requests import Absent, DeleteMany, Get, Item, Key, Now, Program, Put, Query, Transact, VersionIs
-from ledger.values import Checkpoint, CleanNote, Lane, Segment
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, OutcomeUnknown
+from ledger.requests import (
+    Absent,
+    DeleteMany,
+    Get,
+    Item,
+    Key,
+    Now,
+    Program,
+    Put,
+    PutMany,
+    Query,
+    Request,
+    Transact,
+    VersionIs,
+)
+from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
+from reader.history import history
 from tests.support import (
     COUNTER,
     KEEP_MS,
     LANE,
     NOW_MS,
     Region,
+    Scene,
     compact_for_long,
     compactor,
     delta,
+    every_order,
+    steps,
     token,
     two_regions,
     value,
@@ -165,7 +185,9 @@ def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact(
         item for key, item in home.items.items() if key.sk.startswith("segment#") and int(key.sk[-10:]) <= segments_upto
     )
     restored.now_ms += LANDING_MAX_MS  # no commit can be landing any more
-    if checkpoint_is_of > 1 and not segments_upto:  # not half a transaction: whole segments are lost
+    if (
+        checkpoint_is_of > 1 and not segments_upto
+    ):  # whole segments are lost, and strays are there beside what they listed
         with pytest.raises(LaneDamaged):
             compactor(restored, away).rebuild(COUNTER)
         return
@@ -274,25 +296,158 @@ def test_a_compactor_at_work_makes_it_give_up() -> None:
     assert value(home) == EVERYTHING
 
 
-def _token_in_two_segments(home: Region) -> None:
-    home.store([items.segment_item(Segment.of(LANE, token(6), 7, [delta(6)]))])
+def listed(home: Region) -> list[int]:
+    """The numbers of the deltas that history lists, each as often as it does."""
+    segments, _ = home.run(history(LANE, consistent=True, read_time_max_ms=1_000))
+    return sorted(change.bit_length() // 2 for segment in segments for _, change in segment)
 
 
-def _token_outside_its_range(home: Region) -> None:
-    home.store([items.segment_item(Segment.of(LANE, token(6), 7, [delta(1)]))])
+def _segment(hi: int, version: int, *numbers: int) -> Segment:
+    return Segment.of(LANE, token(hi), version, map(delta, numbers))
 
 
-@pytest.mark.parametrize("damage", [_token_in_two_segments, _token_outside_its_range])
-def test_segments_that_contradict_each_other_are_damage_and_nothing_is_written(
-    damage: Callable[[Region], None],
-) -> None:
+ORPHANS = {
+    "of a fold that a later one covers": [_segment(7, 5, 5, 7), _segment(8, 5, 5, 7, 8)],
+    "of a fold that took more": [_segment(9, 5, 7, 8, 9), _segment(8, 5, 7, 8)],
+    "of a fold that a settle went under": [_segment(8, 5, 7, 8), _segment(9, 5, 7, 8, 9), _segment(8, 6, 5)],
+    "of a settle that was done again": [_segment(6, 5, 5), _segment(6, 6, 5)],
+    "of a version that never came to be": [_segment(6, 7, 6)],
+    "of a fold whose cleaned deltas nothing else lists": [_segment(8, 5, 7, 8), _segment(9, 5, 9), _segment(9, 6, 5)],
+    "of several commits": [_segment(7, 5, 7), _segment(9, 6, 8, 9), _segment(8, 5, 7, 8), _segment(10, 6, 9, 10)],
+    "that is empty": [_segment(7, 5), _segment(8, 5, 7, 8)],
+}
+
+
+def orphaned(name: str) -> tuple[Region, Region, set[int]]:
+    """A lane with segments that overlap, of a lost commit and of those that came after; and what they list in all."""
+    home, away, _ = lane_of_four_versions()
+    home.store(map(items.segment_item, ORPHANS[name]))
+    everything = {2, 3, 4, 6} | {change.bit_length() // 2 for segment in ORPHANS[name] for _, change in segment}
+    home.put(*(delta(number) for number in everything))
+    home.drop(items.delta_key(delta(5)), items.delta_key(delta(7)))  # whoever lists them, counts them
+    newest = ORPHANS[name][-1]
+    kept = Checkpoint(LANE, 0, 9, newest.hi, newest.version if newest.version < 7 else 4, newest.hi, 0)
+    home.store([items.checkpoint_item(kept)])
+    home.store([items.note_item(CleanNote(LANE, 1, 0))])
+    home.asked.clear()
+    return home, away, everything
+
+
+@pytest.mark.parametrize("name", ORPHANS)
+def test_an_orphan_is_undone_and_what_only_it_lists_is_put_back_so_each_change_counts_once(name: str) -> None:
+    home, away, everything = orphaned(name)
+    home.now_ms += LANDING_MAX_MS
+    assert home.run(verify(LANE)).differences
+    home.run(rebuild(LANE))
+    assert len(listed(home)) == len(set(listed(home)))
+    assert home.run(verify(LANE)).differences == ()
+    compact_for_long(home, away, 3)
+    assert value(home) == value(away) == everything == set(listed(home))
+    assert not [key for key in home.items if key.pk == items.delta_pk(LANE)]  # all of them are listed and cleaned
+    home.put(*map(delta, everything))  # as late retries
+    compact_for_long(home, away, 3)
+    assert value(home) == value(away) == everything
+
+
+@pytest.mark.parametrize("name", ORPHANS)
+def test_an_orphan_is_undone_wherever_a_rebuild_ends_and_begins_again(name: str) -> None:
+    def make() -> Scene:
+        home, away, everything = orphaned(name)
+        home.now_ms += LANDING_MAX_MS
+
+        def check() -> None:
+            home.store(home.landing)
+            home.landing = []
+            home.now_ms += LANDING_MAX_MS
+            assert everything <= _named(home)
+            home.run(rebuild(LANE))
+            compact_for_long(home, away, 3)
+            assert value(home) == value(away) == everything
+            assert home.run(verify(LANE)).differences == ()
+
+        return (home, away), [steps(rebuild(LANE), home)], check
+
+    assert every_order(make) > 5
+
+
+def _named(home: Region) -> set[int]:
+    """The deltas that stand in the table or in a segment of it."""
+    deltas = {items.delta_of(LANE, i).change for key, i in home.items.items() if key.pk == items.delta_pk(LANE)}
+    segments = [items.segment_of(LANE, i) for key, i in home.items.items() if key.sk.startswith("segment#")]
+    return {c.bit_length() // 2 for c in (*deltas, *(change for each in segments for _, change in each))}
+
+
+def test_what_is_put_back_is_put_before_the_orphan_is_deleted_and_then_comes_the_checkpoint() -> None:
+    home, _, _ = orphaned("of a fold whose cleaned deltas nothing else lists")
+    home.run(rebuild(LANE))
+    puts, deletes, commits = (
+        [n for n, request in enumerate(home.asked) if isinstance(request, kind)]
+        for kind in (PutMany, DeleteMany, Transact)
+    )
+    assert puts < deletes < commits
+    assert items.delta_key(delta(7)) in home.items
+    assert items.segment_key(LANE, token(8), 5) not in home.items
+
+
+def test_the_segment_that_the_checkpoint_names_stands() -> None:
+    home, _, _ = orphaned("of a fold that took more")
+    home.run(rebuild(LANE))
+    assert items.segment_key(LANE, token(8), 5) in home.items
+    assert items.segment_key(LANE, token(9), 5) not in home.items
+
+
+def test_segments_that_list_a_token_with_two_changes_are_damage_and_nothing_is_written() -> None:
     home, _, _ = lane_of_four_versions()
-    damage(home)
+    home.store([items.segment_item(Segment.of(LANE, token(6), 7, [Delta(LANE, token(6), 1)]))])
     home.store([items.note_item(CleanNote(LANE, 1, 0))])
     before = dict(home.items)
-    with pytest.raises(LaneDamaged):
+    with pytest.raises(LaneDamaged, match="once as 4096 and once as 1"):
         home.run(rebuild(LANE))
     assert home.items == before
+
+
+def test_an_orphan_that_lists_a_delta_with_another_change_than_the_table_has_is_damage_and_stays() -> None:
+    home, _, _ = lane_of_four_versions()
+    orphan = Segment.of(LANE, token(6), 7, [Delta(LANE, token(5), 99), delta(6)])
+    home.store([items.segment_item(orphan)])
+    before = dict(home.items)
+    with pytest.raises(LaneDamaged, match=token(5)):
+        home.run(rebuild(LANE))
+    assert home.items == before
+
+
+def test_a_put_back_without_an_answer_is_an_unknown_outcome_and_the_orphan_stays() -> None:
+    class Unanswered(Region):
+        def answer(self, request: Request, /) -> Any:
+            if isinstance(request, PutMany):
+                return tuple(OutcomeUnknown("no answer") for _ in request.items)
+            return super().answer(request)
+
+    home, _, _ = orphaned("of a fold whose cleaned deltas nothing else lists")
+    table = Unanswered()
+    table.store(home.items.values())
+    with pytest.raises(OutcomeUnknown):
+        table.run(rebuild(LANE))
+    assert table.items == home.items
+
+
+@pytest.mark.parametrize("lacking", [False, True])
+def test_a_checkpoint_whose_segments_are_all_lost_goes_if_every_delta_that_it_counts_is_there(lacking: bool) -> None:
+    home, away, _ = lane_of_four_versions()
+    home.drop(*(key for key in home.items if key.sk.startswith("segment#")), items.delta_key(delta(5)))
+    if lacking:
+        home.drop(items.delta_key(delta(3)))
+    home.now_ms += LANDING_MAX_MS
+    before = dict(home.items)
+    if lacking:
+        with pytest.raises(LaneDamaged):
+            home.run(rebuild(LANE))
+        assert home.items == before
+    else:
+        assert home.run(rebuild(LANE)) is None
+        assert value(home) == EVERYTHING - {5}
+        compact_for_long(home, away)
+        assert value(home) == value(away) == EVERYTHING - {5}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from ledger import items
 from ledger.errors import SettingsMismatch, Unavailable
 from ledger.requests import Key, Scan
-from ledger.values import Lane, Shape
+from ledger.values import Lane, Segment, Shape
 from service import observe
 from service.find.handler import Finder
 from service.find.scan import GRACE_MS, PAGES_OF_RUN, Findings, cursor_item, cursor_key, cursor_of
@@ -86,6 +86,29 @@ def test_a_damaged_lane_is_found_so_that_a_visit_can_say_so(wrong: Key, page_siz
     service.table.store([{"pk": {"S": wrong.pk}, "sk": {"S": wrong.sk}}])
     found = whole_pass(service)
     assert found == ([LANE] if page_size > 1 or wrong.sk == "checkpoint" else [])
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 3, 1_000])
+@pytest.mark.parametrize("cold", [True, False])
+def test_a_lane_that_lost_its_checkpoint_is_found_once_a_pass_unless_it_has_a_mark(page_size: int, cold: bool) -> None:
+    home, away = two_regions(page_size=page_size)
+    service = Service(home)
+    for each in (lost := lane("lost"), lane("whole"), theirs := lane("theirs", B)):
+        home.put(delta(1, each), delta(2, each))
+        compactor(*((home, away) if each.region == A else (home, home)), fold_max=1, clean=False).run()
+        home.drop(items.delta_key(delta(1, each)), *([items.delta_key(delta(2, each))] if cold else []))
+    home.store([items.segment_item(Segment.of(theirs, token(2), 1, []))])
+    home.drop(items.checkpoint_key(lost))
+    assert [each for each in whole_pass(service) if each != lane("whole")] == [lost]
+    assert service.marks.mark(lost) == Mark(lost, due_ms=home.now_ms)
+    assert lost not in whole_pass(service)
+
+
+def test_a_lane_that_lost_its_checkpoint_is_drawn_to_be_verified_too() -> None:
+    service = folded()
+    service.table.drop(items.checkpoint_key(lane("b")))
+    whole_pass(service, verify_one_in=1)
+    assert lane("b") in [work.lane for work in service.queue.sent]
 
 
 def test_a_run_reads_some_pages_and_the_next_goes_on() -> None:

@@ -8,7 +8,7 @@ from ledger.requests import Absent, DeleteMany, Get, Item, Key, Put, Query, Tran
 from simulator.choices import Enumerated, Replayed
 from simulator.world import Landing, World, Write, Writes
 
-EU, US = "eu-west-1", "us-east-1"
+EU, US, AP = "eu-west-1", "us-east-1", "ap-south-1"
 
 
 def item(pk: str, sk: str, version: int = 1) -> Item:
@@ -57,6 +57,33 @@ def test_nothing_arrives_in_a_region_that_is_cut_off_nor_can_it_be_asked() -> No
     assert table.deliverable() == []
     with pytest.raises(Unavailable):
         table.answer(EU, Get(Key("a", "1"), region=US))
+
+
+def test_a_replica_that_is_made_again_holds_what_the_others_hold_and_what_was_on_its_way_from_it_is_lost() -> None:
+    table = World((EU, US, AP), Replayed(()))
+    for sk in "123":
+        table.answer(EU, Put(item("a", sk)))
+    table.deliver(US, Key("a", "1"))
+    table.deliver(AP, Key("a", "2"))
+    table.answer(AP, Put(item("a", "4")))
+    table.late.append((EU, Put(item("a", "5"))))
+    table.answer(EU, Transact((Put(item("a", "6")), Put(item("a", "7")))))
+    table.remake(EU)
+    assert [table.answer(EU, Get(Key("a", sk))) is not None for sk in "1234567"] == [True, True, False, True] + [
+        False
+    ] * 3
+    table.quiesce()
+    held = [[sk for sk in "1234567" if table.answer(region, Get(Key("a", sk)))] for region in table.regions]
+    assert held == [["1", "2", "4"]] * 3
+    table.answer(EU, Put(item("a", "6")))  # the transaction is gone, and holds no item any more
+
+
+def test_what_a_sender_has_stopped_waiting_for_can_be_made_to_arrive_in_one_region() -> None:
+    table = world()
+    table.late += [(EU, Put(item("a", "1"))), (US, Put(item("a", "2"))), (EU, Transact((Put(item("a", "3")),)))]
+    table.settle_late(EU)
+    assert [table.answer(EU, Get(Key("a", sk))) is not None for sk in "123"] == [True, False, True]
+    assert table.late == [(US, Put(item("a", "2")))]
 
 
 def test_a_transaction_becomes_visible_item_by_item_and_its_items_conflict_until_then() -> None:
