@@ -116,6 +116,6 @@ def write(checkpoint: Checkpoint, segment: Segment, unchanged: Absent | VersionI
     )
     if not committed:
         raise GaveUp(
-            f"{checkpoint.lane}: another compactor committed version {checkpoint.version}; or, if this stays, half of a "
-            "lost commit has its place, and the lane needs a rebuild."
+            f"{checkpoint.lane}: another compactor committed version {checkpoint.version}; or, if this stays, half of "
+            "a lost commit has its place, and the lane needs a rebuild."
         )
