@@ -4,7 +4,8 @@ Rules: it happens once in a history, while a commit is on its way to another Reg
 still arrives; a long time passes with it, whoever worked in the Region has crashed, and what had not left it is lost,
 so nobody has to find it. The operator does what docs/operations.md says: no compactor works on the lanes, each is
 rebuilt until that has an answer, then they go on. In some histories that is noticed late: the compactors go on first,
-and until the end nobody vouches for what is read.
+and until the end nobody vouches for what is read. Where a checkpoint had left the Region and no segment of the lane had,
+what it counts is lost, and the operator gives it up by hand.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Callable
 from compactor.commit import LANDING_MAX_MS
 from compactor.rebuild import rebuild
 from ledger import items, tokens
-from ledger.errors import DamagedItem, LaneDamaged, LedgerError
-from ledger.requests import Key
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.requests import DeleteMany, Get, Item, Key, Page, Program, Query
 from ledger.settings import Settings
+from ledger.values import Lane
 from simulator.cast import COUNTER, LONG, Record, writer
 from simulator.faults import NONE, Faults
 from simulator.happening import by_itself
@@ -53,6 +55,7 @@ class Disaster:
         self._step = choices.pick(FIRST_STEPS)
         self._noticed_after = choices.pick(NOTICED_STEPS) if choices.pick(3) else None
         self._broken = self._seen = 0
+        self._gone: set[int] = set()
         self._operates: Process | None = None
 
     def step(self) -> None:
@@ -92,6 +95,7 @@ class Disaster:
         for asked in record.asked:
             asked.acknowledged = asked.acknowledged and asked.number not in lost
         record.lost |= lost
+        self._gone = lost
         self._excuse()
         for process in self._processes:
             if process.region == self.region and process.can_crash:
@@ -133,6 +137,10 @@ class Disaster:
                             named |= {tokens.from_bytes(token) for token, _ in items.segment_of(lane, cell.item)}
         return {asked.number for asked in self._record.asked if asked.delta.token not in named}
 
+    def _lost_of(self, lane: Lane) -> set[int]:
+        """The lane's changes that were lost with the replica."""
+        return {asked.number for asked in self._record.asked if asked.delta.lane == lane} & self._gone
+
     def _operator(self) -> Script:
         if self._noticed_after is not None:
             yield Sleep(self._noticed_after)
@@ -145,16 +153,20 @@ class Disaster:
         for lane in self._settings.lanes_of(COUNTER, self.region):
             for _ in range(TRIES_MAX):
                 try:
-                    yield from rebuild(lane)
-                    break
-                except (DamagedItem, LaneDamaged) as damage:
-                    self._record.broken.append(f"a rebuild of {lane}: {damage}")
+                    yield from self._rebuild(lane)
                     break
                 except LedgerError:
                     yield Sleep(30)
         self._world.settle_late(self.region)
         for process in self._compactors():
             process.asleep_until = self._world.step
+
+    def _rebuild(self, lane: Lane) -> Program[None]:
+        try:
+            yield from rebuild(lane)
+        except (DamagedItem, LaneDamaged) as damage:
+            if not (self._lost_of(lane) and (yield from _gave_up_for_lost(lane))):
+                self._record.broken.append(f"a rebuild of {lane}: {damage}")
 
     def _compactors(self) -> list[Process]:
         return [process for process in self._processes if process.name.startswith(f"compactor {self.region}")]
@@ -164,3 +176,17 @@ class Disaster:
             if process.can_crash:
                 process.crash()
             process.asleep_until = FOR_EVER
+
+
+def _gave_up_for_lost(lane: Lane) -> Program[bool]:
+    """Delete a checkpoint without any segment, and its clean note; whether the lane is one of those."""
+    page: Page = yield Query(items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, limit=1)
+    if page.items:
+        return False
+    held: list[Item | None] = []
+    for key in (items.checkpoint_key(lane), items.note_key(lane)):
+        held.append((yield Get(key)))
+    answers = yield DeleteMany(tuple(item for item in held if item is not None))
+    if any(answer is not None for answer in answers):
+        raise GaveUp(f"{lane}: again")
+    return True
