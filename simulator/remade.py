@@ -4,7 +4,7 @@ Rules: it happens once in a history, while a commit is on its way to another Reg
 still arrives; a long time passes with it, whoever worked in the Region has crashed, and what had not left it is lost,
 so nobody has to find it. The operator does what docs/operations.md says: no compactor works on the lanes, each is
 rebuilt until that has an answer, then they go on. In some histories that is noticed late: the compactors go on first,
-and until the end nobody vouches for what is read. Where a checkpoint had left the Region and no segment of the lane had,
+and until the end nobody vouches for what is read. Where a checkpoint had left the Region, and no segment of the lane,
 what it counts is lost, and the operator gives it up by hand.
 """
 
