@@ -124,6 +124,17 @@ class Change:
     region: str | None = None
 
 
+def check_changes(caller: str, changes: object) -> list[Change]:
+    """`changes` as a list; raises InvalidInput unless they are several Changes, whatever is in them."""
+    if not isinstance(changes, Iterable) or isinstance(changes, str | bytes):  # a text would be refused by the letter
+        raise InvalidInput(f"{caller} takes several Change(counter, change, ...), not {shown(changes)}.")
+    asked = list(changes)
+    for i, change in enumerate(asked):
+        if not isinstance(change, Change):
+            raise InvalidInput(f"{caller} takes Change(counter, change, ...); changes[{i}] is {shown(change)}.")
+    return asked
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Lane:
     """A part of a counter. Only the compactor of its own `region` writes anything but deltas for it."""

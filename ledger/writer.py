@@ -16,7 +16,7 @@ from ledger.errors import InvalidInput, InvalidKey, InvalidTime, LedgerError, sh
 from ledger.requests import Table, run
 from ledger.settings import Settings, check_settings
 from ledger.table import table_of
-from ledger.values import Change, Delta, Receipt, check_counter, check_key, check_time
+from ledger.values import Change, Delta, Receipt, check_changes, check_counter, check_key, check_time
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -117,21 +117,18 @@ class Ledger:
         return run(programs.add(delta), self._table, self._now)
 
     def add_many(self, changes: Iterable[Change]) -> list[Receipt | LedgerError]:
-        """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, no change raises.
+        """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, no Change raises.
 
         25 changes travel in one request (BatchExecuteStatement of PartiQL INSERTs: each is a conditional put on its
         own, at the price of a PutItem). BatchWriteItem would need as few, but has no conditions: it could replace a
         delta by another change. A change that is there already costs a PutItem more when the store does not show it.
         A role without dynamodb:PartiQLInsert costs a PutItem a change.
+
+        Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
-        given: object = changes
-        if not isinstance(given, Iterable) or isinstance(given, str | bytes):  # a text would be refused by the letter
-            raise InvalidInput(f"add_many takes several Change(counter, change, ...), not {shown(given)}.")
         prepared: list[Delta | LedgerError] = []
-        for c in changes:
+        for c in check_changes("add_many", changes):
             try:
-                if not isinstance(c, Change):
-                    raise InvalidInput(f"add_many takes Change(counter, change, ...), not {type(c).__name__}.")
                 prepared.append(
                     self.prepare(c.counter, c.change, idempotency_key=c.idempotency_key, at=c.at, region=c.region)
                 )
