@@ -79,7 +79,7 @@ class DynamoTable:
         cls, settings: Settings, clients: Mapping[str, DynamoDBClient] | None = None, region: str | None = None
     ) -> DynamoTable:
         """The table of `settings`, seen from `region` (default: its own), with clients made where none is given."""
-        given = clients or {}
+        given = {region: failures.note_attempts(client) for region, client in (clients or {}).items()}
         return cls(
             settings.table,
             region or settings.region,

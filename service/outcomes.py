@@ -34,7 +34,7 @@ def tell(watch: Watch, outcome: Outcome, **fields: object) -> None:
             logger.warning("token conflict: its key already stands for another change, which counts", extra=told)
         case errors.OutcomeUnknown():
             logger.warning("outcome unknown: a retry with the same key finds out, and counts once", extra=told)
-        case errors.Throttled() | errors.TransactionConflict():
+        case errors.Throttled() | errors.TransactionConflict() | errors.Unavailable():
             logger.warning("change not written: it may be retried", extra=told)
         case _:
             logger.error("change not written: look at the table and at this function's role", extra=told)

@@ -288,9 +288,7 @@ def test_a_batch_is_one_request_to_the_table(table: Recorder) -> None:
     assert [type(request) for request in table.requests[:1]] == [PutMany]
 
 
-@pytest.mark.parametrize(
-    "wrong", [("c", 1), {"counter": "c", "change": 1}, "c", None, Change], ids=["tuple", "dict", "text", "none", "class"]
-)
+@pytest.mark.parametrize("wrong", [("c", 1), {"counter": "c", "change": 1}, "c", None, Change], ids=named)
 def test_what_is_no_change_is_a_mistake_in_the_program_and_nothing_of_the_batch_is_sent(
     table: Recorder, wrong: Any
 ) -> None:

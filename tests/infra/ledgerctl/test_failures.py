@@ -72,7 +72,7 @@ def test_an_endpoint_that_is_down_is_named() -> None:
     world = replace(aws(read_only), session=lambda _: signed_in())
     told(ctl(world, "get", "c", "--endpoint-url", "http://127.0.0.1:1"), 3, "http://127.0.0.1:1", "Is the endpoint up")
     said = ctl(world, "add", "c", "1", "--endpoint-url", "http://127.0.0.1:1")
-    told(said, 4, "Nobody knows", "ledgerctl add c 1 --key ")
+    told(said, 3, "http://127.0.0.1:1", "Nothing was written", "Is the endpoint up")
 
 
 def test_a_profile_that_is_not_there_is_told() -> None:
