@@ -42,7 +42,7 @@ SEGMENT_BYTES, DELTA_BYTES = 140, 85
 AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(/s)?")
 SCALE = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
-DEFAULT = Settings(table="any", region="any")
+DEFAULT = Settings(table="any", region="us-east-1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from tests.docs.pages import ROOT, run
 
 PAGE = ROOT / "docs" / "retries.md"
 ANSWERS = PAGE.read_text().partition("## What an attempt answered")[2].partition("\n## ")[0]
-OF_OTHERS = {"Unavailable", "ReadTooSlow", "LaneDamaged", "NotYetReplicated", "HistoryTooLarge", "GaveUp"}
+OF_OTHERS = {"ReadTooSlow", "LaneDamaged", "NotYetReplicated", "HistoryTooLarge", "GaveUp"}
 
 
 def test_the_python_of_the_contract_prints_what_its_comments_say() -> None:
