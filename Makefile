@@ -55,16 +55,16 @@ bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this desig
 
 compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv
 	@$(BIN)/python -m torture.dynamodb_local || true # without it, the demo's engine
-	@$(BIN)/python -m bench.compare $(if $(EVENTS),"$(EVENTS)")
+	@$(BIN)/python -m bench.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
 simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
 	@$(BIN)/python -m simulator $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
 
 explore: $(VENV)/.made ## every order of the steps of small casts, with crashes; and how the obvious design breaks
-	@$(BIN)/python -m simulator.explore
+	@$(BIN)/python -m simulator.explore $(ARGS)
 
 mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each
-	@$(BIN)/python -m simulator.mistakes
+	@$(BIN)/python -m simulator.mistakes $(ARGS)
 
 mutants: $(VENV)/.made ## change the protocol and the codec line by line: tests must notice; ARGS=compactor/fold.py
 	@$(BIN)/python tests/mutants/check.py $(ARGS)

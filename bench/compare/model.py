@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import typer
+
 from bench.compare import lane
 from bench.compare.charts import Bar, Series, bars, lines
 from bench.compare.partitions import (
@@ -175,6 +177,7 @@ def _regions(regions: int) -> str:
 
 
 def main() -> None:
+    """Print what the model of partitions forecasts, and write its charts to docs/charts."""
     for line in report():
         print(line)
     CHARTS.mkdir(exist_ok=True)
@@ -184,4 +187,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -6,6 +6,7 @@ the file; it needs no table and no environment.
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -60,5 +61,6 @@ def text() -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m service.api.openapi", description=f"Writes {FILE}.").parse_args()
     FILE.write_text(text())
     print(f"wrote {FILE}")
