@@ -73,7 +73,7 @@ def check_time(name: str, at: object) -> int:
             return to_ms(at)
     except Exception as failure:  # the time zone is the caller's code
         raise InvalidTime(f"{name} has a time zone that fails: {type(failure).__name__}.") from failure
-    raise InvalidTime(f"{name}={shown(at, 80)} has no time zone: which instant it is would be a guess.")
+    raise InvalidTime(f"{name}={shown(at, 80)} has no time zone, so it is no instant; datetime.now(UTC) has one.")
 
 
 def check_key(key: object) -> str:

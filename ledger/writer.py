@@ -16,7 +16,7 @@ from ledger.errors import InvalidInput, InvalidKey, InvalidTime, LedgerError, sh
 from ledger.requests import Table, run
 from ledger.settings import Settings, check_settings
 from ledger.table import table_of
-from ledger.values import Change, Delta, Receipt, check_changes, check_counter, check_key, check_time
+from ledger.values import Change, Delta, Receipt, check_changes, check_counter, check_key, check_time, to_datetime
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -141,8 +141,10 @@ class Ledger:
     def _checked_time(self, at: datetime | None) -> int:
         at_ms, now_ms = check_time("at", at), self._clock()
         if at_ms > now_ms + AHEAD_MAX_MS:
-            raise InvalidTime(f"at={shown(at, 80)} is more than five minutes ahead of this machine's clock.")
-        return _in_range(at_ms)
+            raise InvalidTime(f"at={_text(at_ms)} is more than five minutes ahead of this clock's {_text(now_ms)}.")
+        if at_ms < 0:
+            raise InvalidTime(f"at={_text(at_ms)} is before 1970.")
+        return at_ms
 
 
 def _checked_key(key: str | None, at: datetime | None) -> str:
@@ -153,7 +155,11 @@ def _checked_key(key: str | None, at: datetime | None) -> str:
     return check_key(key)
 
 
-def _in_range(time_ms: int) -> int:
-    if not 0 <= time_ms <= tokens.TIME_MS_MAX:
-        raise InvalidTime(f"A change's time is from 1970 to the year 10889, not {time_ms} ms since 1970.")
-    return time_ms
+def _in_range(now_ms: int) -> int:
+    if not 0 <= now_ms <= tokens.TIME_MS_MAX:
+        raise InvalidTime(f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year 10889.")
+    return now_ms
+
+
+def _text(time_ms: int) -> str:
+    return to_datetime(time_ms).isoformat()

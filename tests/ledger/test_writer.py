@@ -438,6 +438,28 @@ def test_any_instant_from_1970_to_five_minutes_ahead_is_a_time(table: Recorder, 
     assert receipt.delta.at == at.replace(microsecond=at.microsecond // 1_000 * 1_000)
 
 
+@pytest.mark.parametrize(
+    ("at", "says"),
+    [
+        (
+            datetime(2010, 12, 1),
+            "at=datetime.datetime(2010, 12, 1, 0, 0) has no time zone, so it is no instant",
+        ),
+        (datetime(2010, 12, 1), "datetime.now(UTC) has one"),
+        (NOW + 6 * MINUTES, "at=2026-05-01T00:06:00+00:00 is more than five minutes ahead"),
+        (NOW + 6 * MINUTES, "this clock's 2026-05-01T00:00:00+00:00"),
+        (datetime(1969, 12, 31, tzinfo=UTC), "at=1969-12-31T00:00:00+00:00 is before 1970."),
+    ],
+)
+def test_a_time_that_is_refused_is_told_as_people_write_it(table: Recorder, at: datetime, says: str) -> None:
+    assert says in str(refused(table, InvalidTime, **(GOOD | {"at": at})))
+
+
+def test_the_name_of_a_table_in_place_of_a_table_is_told_where_it_goes() -> None:
+    with pytest.raises(InvalidInput, match=r"'counters' has no answer\(\)\. .*Settings\(table="):
+        Ledger(SETTINGS, table=cast(Any, "counters"))
+
+
 @pytest.mark.parametrize("region", ["ap-south-1", "", "EU", 5])
 def test_a_region_that_is_not_in_the_settings_is_refused(table: Recorder, region: Any) -> None:
     assert "regions=" in str(refused(table, InvalidInput, **GOOD, region=region))

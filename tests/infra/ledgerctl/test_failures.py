@@ -108,6 +108,11 @@ def test_what_was_typed_wrong_is_told(arguments: tuple[str, ...], changed: dict[
     [
         (("get", "a b"), "printable ASCII characters without spaces"),
         (("add", "c", "1" * 30), "at most 10**18"),
+        (("add", "c", "1_000"), "'1_000' is not a whole number such as 12 or -6"),
+        (("add", "c", " 3"), "' 3' is not a whole number"),
+        (("add", "c", "٣"), "is not a whole number"),
+        (("add", "c", "--3"), "'--3' is not a whole number"),
+        (("add", "c", "1.0"), "'1.0' is not a whole number"),
         (("history", "c", "--since", "yesterday"), "such as 2010-12-01T08:26:00Z"),
         (("add", "c", "1", "--home-region", "mars-1"), "is not one of regions"),
         (("nothing",), "No such command"),
