@@ -284,7 +284,8 @@ def table_of(settings: Settings, table: Table | None, client: DynamoDBClient | N
 def check_table(table: Table) -> Table:
     """`table` itself; raises InvalidInput for what answers no requests."""
     if not callable(getattr(table, "answer", None)):
-        hint = " The name of a table goes into Settings(table=...)." if type(table) is str else ""
+        given: object = table
+        hint = " The name of a table goes into Settings(table=...)." if isinstance(given, str) else ""
         raise InvalidInput(f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer().{hint}")
     return table
 

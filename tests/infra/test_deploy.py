@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from infra import deploy
+from infra import deploy, framework
 from infra.table_stack import DeploymentRefused, TableStack
 from tests.infra import template
 
@@ -190,14 +190,14 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Account:
         return path
 
     monkeypatch.setattr(deploy, "client", account.client)
-    monkeypatch.setattr(deploy, "build", lambda _: deploy.ROOT / "a.zip")
+    monkeypatch.setattr(deploy, "build", lambda _: template.ROOT / "a.zip")
     monkeypatch.setattr(deploy, "sizes", str)
     monkeypatch.setattr(deploy, "_account", lambda _: "an account")
     monkeypatch.setattr(deploy, "subprocess", SimpleNamespace(run=lambda *_, **__: SimpleNamespace(returncode=0)))
-    monkeypatch.setattr(deploy.framework, "check_tools", lambda: None)
-    monkeypatch.setattr(deploy.framework, "package", package)
-    monkeypatch.setattr(deploy.framework, "lint", lambda template, region: None)
-    monkeypatch.setattr(deploy.framework, "deploy", lambda stage, region, params: account.writes.append(f"in {region}"))
+    monkeypatch.setattr(framework, "check_tools", lambda: None)
+    monkeypatch.setattr(framework, "package", package)
+    monkeypatch.setattr(framework, "lint", lambda template, region: None)
+    monkeypatch.setattr(framework, "deploy", lambda stage, region, params: account.writes.append(f"in {region}"))
     return account
 
 
