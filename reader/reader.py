@@ -1,7 +1,7 @@
 """`Reader`: what others call to know a counter.
 
 Rules: a balance in the cache is a whole read's answer, never a mixture; its age is counted from the beginning of that
-read; many threads that ask for the same counter at once cause one load (cachetools' `condition`).
+read; many threads that ask for the same counter at once cause one load.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cachetools import TTLCache, cachedmethod
+from cachetools import TTLCache
 
 from ledger import clocks, tokens
 from ledger.errors import InvalidInput, shown
@@ -23,6 +23,7 @@ from ledger.table import table_of
 from ledger.values import Delta, Lane, Segment, check_counter, check_time, to_datetime, to_ms
 from reader.balance import Balance, Entry, HistoryPage, Position
 from reader.history import entries, history
+from reader.once import Once
 from reader.page import page
 from reader.read import LaneSum, read
 
@@ -64,6 +65,7 @@ class Reader:
         self._now = clocks.instants(self._clock)
         self._cache: TTLCache[str, Balance] = TTLCache(CACHE_COUNTERS, self.ttl, timer=lambda: self._clock() / 1000)
         self._condition = threading.Condition()
+        self._once = Once(self._cache, self._condition)
 
     def value(self, counter: str) -> int:
         """The counter's value, at most `ttl` seconds old. A counter that nobody wrote is 0.
@@ -99,8 +101,7 @@ class Reader:
         for _ in range(LOADS_AWAITED_MAX):
             with self._condition:
                 self._forget([counter], most)
-            loaded: list[str] = []
-            balance = self._balance(counter, loaded)
+            balance, loaded = self._once.get(counter, lambda: self._load([counter], keep=False)[counter])
             if loaded:
                 return _own(balance)
             if self._is_younger(balance, most):  # else it waited for a load that had begun too long ago
@@ -171,16 +172,6 @@ class Reader:
 
     def _history(self, lane: Lane) -> Program[tuple[list[Segment], list[Delta]]]:
         return history(lane, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
-
-    @cachedmethod(
-        lambda self: self._cache,
-        key=lambda self, counter, loaded: counter,
-        condition=lambda self: self._condition,
-    )
-    def _balance(self, counter: str, loaded: list[str]) -> Balance:
-        """From the cache, else from the table; in the latter case `loaded` gets the name."""
-        loaded.append(counter)
-        return self._load([counter], keep=False)[counter]
 
     def _load(self, counters: list[str], keep: bool = True) -> dict[str, Balance]:
         if not counters:

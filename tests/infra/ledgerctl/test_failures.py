@@ -11,6 +11,7 @@ import boto3
 import pytest
 from botocore.exceptions import ProfileNotFound
 
+from ledger import __version__
 from ledger.memory import MemoryTable
 from ledger.requests import Request
 from tests.infra.ledgerctl.support import ENVIRON, Said, Tables, aws, ctl, no_credentials, refusal, signed_in
@@ -150,6 +151,10 @@ class Interrupted(MemoryTable):
 
 def test_ctrl_c_says_that_nothing_counts_twice() -> None:
     told(Tables(Interrupted()).ctl("get", "c"), 130, "Interrupted", "nothing counts twice", "`add` without --key")
+
+
+def test_the_program_tells_its_version_without_a_table() -> None:
+    assert ctl(replace(aws(read_only), environ={}), "--version") == Said(0, f"ledgerctl {__version__}\n", "")
 
 
 def test_help_says_which_command_is_not_repeated_as_it_was() -> None:
