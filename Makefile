@@ -4,12 +4,13 @@
 PYTHON ?= python3
 VENV   := .venv
 ENGINE := $(VENV)/engine
+OLDEST := $(VENV)/oldest
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
 .PHONY: help dev demo demo-web browser picture capture test check api openapi bench compare simulate explore mistakes \
-  mutants coverage model contract torture \
+  mutants oldest coverage model contract torture \
   package deploy remove e2e
 
 help:
@@ -55,19 +56,22 @@ bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this desig
 
 compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv
 	@$(BIN)/python -m torture.dynamodb_local || true # without it, the demo's engine
-	@$(BIN)/python -m bench.compare $(if $(EVENTS),"$(EVENTS)")
+	@$(BIN)/python -m bench.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
 simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
 	@$(BIN)/python -m simulator $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
 
 explore: $(VENV)/.made ## every order of the steps of small casts, with crashes; and how the obvious design breaks
-	@$(BIN)/python -m simulator.explore
+	@$(BIN)/python -m simulator.explore $(ARGS)
 
 mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each
-	@$(BIN)/python -m simulator.mistakes
+	@$(BIN)/python -m simulator.mistakes $(ARGS)
 
 mutants: $(VENV)/.made ## change the protocol and the codec line by line: tests must notice; ARGS=compactor/fold.py
 	@$(BIN)/python tests/mutants/check.py $(ARGS)
+
+oldest: $(VENV)/.made $(OLDEST)/.made ## the library's tests with the oldest packages that pyproject.toml allows
+	@PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -q tests/ledger tests/reader $(ARGS)
 
 coverage: $(VENV)/.made ## branch coverage of ledger, reader and compactor by their own tests: at least 95 %
 	@$(BIN)/python -m pytest -q --cov --cov-fail-under=95 tests/ledger tests/reader tests/compactor $(ARGS)
@@ -115,6 +119,12 @@ $(VENV)/.made: requirements.lock
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python $(PIP) -r requirements.lock
 	@$(BIN)/python -c 'import os, pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text(os.getcwd() + "\n")'
+	@touch $@
+
+$(OLDEST)/.made: requirements-oldest.lock $(VENV)/.made
+	@echo "making $(OLDEST)"
+	@rm -rf $(OLDEST)
+	@$(BIN)/python $(PIP) --target $(OLDEST) -r requirements-oldest.lock
 	@touch $@
 
 # The engine pins its own botocore: a venv of its own keeps it from deciding ours.

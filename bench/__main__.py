@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import typer
 from rich.console import Console
 
 from bench.compaction import fold_peak_mb, speed
@@ -55,4 +56,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -2,7 +2,8 @@
 
 Rules:
 
-- package makes no call to AWS. deploy makes the table first, because a service stack needs its replica's stream.
+- package makes no call to AWS. deploy renders every template first, so that what it refuses was not half deployed; then
+  it makes the table, because a service stack needs its replica's stream.
 - What the table's shape does not allow is refused before anything is changed. The shape is written last: from then on a
   process whose settings lack a new Region is refused.
 - Every step may be repeated: a deployment that was cut off is put right by the same command.
@@ -18,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -26,7 +28,7 @@ import typer
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import framework, table_shape
+from infra import framework, rendered, table_shape
 from infra.build import ROOT, BuildFailed, build, sizes
 from infra.table_stack import REGIONS_MAX, DeploymentRefused, TableStack
 
@@ -80,11 +82,10 @@ def package(
     artifact = build("lambda")
     say(sizes(artifact))
     framework.lint(ROOT / "infra" / "table.yml", target.regions[0])
-    templates = []
-    for region in target.regions:
-        templates.append(framework.package(stage, region, target.params_of(region, str(artifact.relative_to(ROOT)))))
-        framework.lint(templates[-1], region)
-    environment = {**os.environ, "LEDGER_PACKAGED": os.pathsep.join(map(str, templates))}
+    templates = _render(target, artifact)
+    for region, template in templates.items():
+        framework.lint(template, region)
+    environment = {**os.environ, "LEDGER_PACKAGED": os.pathsep.join(map(str, templates.values()))}
     rules = [sys.executable, "-m", "pytest", "-q", "tests/infra"]
     if subprocess.run(rules, cwd=ROOT, env=environment, check=False).returncode != 0:
         raise DeploymentRefused("the templates break a rule of tests/infra; see above")
@@ -105,10 +106,8 @@ def deploy(
     say(f"account {_account(target.regions)}, stage {stage}, {' '.join(target.regions)}")
     artifact = build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")
     say(sizes(artifact))
-    template = framework.package(
-        stage, target.regions[0], target.params_of(target.regions[0], str(artifact.relative_to(ROOT)))
-    )
-    settings = table_shape.settings_of(template, target.regions[0])
+    templates = _render(target, artifact)
+    settings = rendered.settings_of(templates[target.regions[0]], target.regions[0])
     tables = {region: table_shape.table_of(target.table, region, client) for region in target.regions}
     table_shape.refuse_another(settings, tables[target.regions[0]])
     table = target.table_stack
@@ -181,6 +180,16 @@ def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
     if any(not key or not equals for key, equals, _ in pairs):
         raise DeploymentRefused(f"PARAMS='{params}': name=value, separated by spaces")
     return Deployment(name, stage, names, {key: value for key, _, value in pairs})
+
+
+def _render(target: Deployment, artifact: Path) -> dict[str, Path]:
+    """Each Region's template, with settings that its functions take; calls no AWS. Raises DeploymentRefused."""
+    templates = {}
+    for region in target.regions:
+        params = target.params_of(region, str(artifact.relative_to(ROOT)))
+        templates[region] = framework.package(target.stage, region, params)
+        rendered.settings_of(templates[region], region)
+    return templates
 
 
 def _account(regions: tuple[str, ...]) -> str:

@@ -6,9 +6,7 @@ asking comes before every change, writing after the last one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from infra.table_stack import DeploymentRefused
@@ -16,23 +14,11 @@ from ledger import items
 from ledger.clocks import instants, wall_clock
 from ledger.errors import LedgerError, TableMissing
 from ledger.requests import Get, Item, Table, run
-from ledger.settings import REGION_FROM, Settings
+from ledger.settings import Settings
 from ledger.shape import unlike, write
 from ledger.table import DynamoTable
 
 HERE = "A deployment takes them from REGIONS, PARAMS and serverless.yml"
-
-
-def settings_of(template: Path, region: str) -> Settings:
-    """The settings with which a rendered template starts its functions. Raises DeploymentRefused."""
-    resources = json.loads(template.read_text())["Resources"].values()
-    functions = (each["Properties"] for each in resources if each["Type"] == "AWS::Lambda::Function")
-    given = next(functions).get("Environment", {}).get("Variables", {})
-    known = {name: value for name, value in given.items() if isinstance(value, str)}  # a Ref is known later
-    try:
-        return Settings.from_env(known | {REGION_FROM: region})
-    except LedgerError as error:
-        raise DeploymentRefused(f"the functions would not start in {region}: {error}") from error
 
 
 def table_of(name: str, region: str, client: Callable[[str, str], Any]) -> Table:

@@ -10,4 +10,6 @@ from ledger.settings import Settings
 from ledger.values import Change, Delta, Lane, Receipt
 from ledger.writer import Ledger
 
+__version__ = "0.1.0"
+
 __all__ = ["Change", "Delta", "Lane", "Ledger", "Receipt", "Settings", "errors"]

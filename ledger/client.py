@@ -20,6 +20,7 @@ import boto3
 from botocore.config import Config
 
 from ledger.errors import InvalidSettings, shown
+from ledger.failures import note_attempts
 from ledger.forks import PerProcess
 
 if TYPE_CHECKING:
@@ -55,4 +56,4 @@ def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
 
 @functools.cache
 def _client(region: str, endpoint_url: str | None, process: int) -> DynamoDBClient:
-    return boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG)
+    return note_attempts(boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG))

@@ -121,7 +121,10 @@ class OutcomeUnknown(TableError):
 
 
 class Unavailable(TableError):
-    """A read got no answer. Nothing was written. Read again later; the retries of the SDK are already used up."""
+    """A read got no answer, or a write found no connection and was never sent. Nothing was written.
+
+    Check `region` and `endpoint_url`, and call again later; the retries of the SDK are already used up.
+    """
 
 
 class Throttled(TableError):

@@ -2,20 +2,31 @@
 
 Rules: whatever may have been applied is OutcomeUnknown, never a plain failure; a refusal counts as "nothing was
 written" only when no earlier attempt of the same write can have been applied; an unknown code of a write is
-OutcomeUnknown.
+OutcomeUnknown. No connection means that nothing was sent only when no attempt of the call found one: `note_attempts`.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html and
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.client import BaseClient
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    PartialCredentialsError,
+)
 
 from ledger import errors
 from ledger.errors import LedgerError
 from ledger.requests import Item
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 THROTTLING = {
     "ProvisionedThroughputExceeded",
@@ -36,6 +47,11 @@ _NOT_ALLOWED = {
 }
 
 
+_NO_CONNECTION = (EndpointConnectionError, ConnectTimeoutError)
+_SENT = "exact-counter-sent"
+NEVER_SENT = "No attempt of this call found a connection: nothing was sent."
+
+
 class ConditionFailed(Exception):
     """Not a failure to a program: the condition of a write did not hold; `item` is what was there."""
 
@@ -43,11 +59,32 @@ class ConditionFailed(Exception):
         self.item = item
 
 
+def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
+    """`client` itself, whose failures now carry the note NEVER_SENT where it is true; what is no boto3 client stays so.
+
+    botocore raises what its last attempt met and does not say what those before it met. Twice is once.
+    """
+    if issubclass(type(client), BaseClient):
+        client.meta.events.register("needs-retry.dynamodb", _note_attempt, unique_id="ledger-attempts")
+    return client
+
+
+def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
+    """After each attempt of a call, the last one too; `context` is the call's own."""
+    context = request_dict["context"]
+    if not isinstance(caught_exception, _NO_CONNECTION):
+        context[_SENT] = True
+    elif _SENT not in context:
+        caught_exception.add_note(NEVER_SENT)
+
+
 def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool, table: str) -> Exception:
     """Our error for botocore's. A write that was sent more than once, and refused only then, may have been applied."""
     if not isinstance(failure, ClientError):
         if isinstance(failure, NoCredentialsError | PartialCredentialsError):
             return errors.NotAllowed(f"{operation}: {failure}. Nothing was written. Give this process credentials.")
+        if writes and NEVER_SENT in getattr(failure, "__notes__", ()):
+            return errors.Unavailable(f"{operation} was not sent ({failure}). Nothing was written. Call again.")
         return no_answer(operation, writes, str(failure))
     code = code_of(failure)
     answer: Any = failure.response

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ledger.errors import InvalidInput, LedgerError, NotQueued, shown
 from ledger.message import dumps
-from ledger.values import Change
+from ledger.values import Change, check_changes
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.client import SQSClient
@@ -63,7 +63,7 @@ class ChangeQueue:
         """Queue one change; returns the MessageId.
 
         The change needs its idempotency key and `at`, and `region` when it may go to another Region's queue later.
-        Raises InvalidMessage (nothing sent) and NotQueued (send the same change again).
+        Raises InvalidInput (nothing sent; InvalidMessage names the field) and NotQueued (send the same change again).
         """
         (sent,) = self.send_many([change])
         if isinstance(sent, LedgerError):
@@ -71,13 +71,13 @@ class ChangeQueue:
         return sent
 
     def send_many(self, changes: Iterable[Change]) -> list[str | LedgerError]:
-        """Queue many changes, ten a request: a MessageId or a LedgerError for each, in order; no change raises."""
+        """Queue many changes, ten a request: a MessageId or a LedgerError for each, in order; no Change raises.
+
+        Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
+        """
+        asked = check_changes("send_many", changes)
         results: dict[int, str | LedgerError] = {}
         bodies: dict[int, str] = {}
-        given: object = changes
-        if not isinstance(given, Iterable) or isinstance(given, str | bytes):  # a text would be refused by the letter
-            raise InvalidInput(f"send_many takes several Change(counter, change, ...), not {shown(given)}.")
-        asked = list(changes)
         for i, change in enumerate(asked):
             try:
                 bodies[i] = dumps(change)

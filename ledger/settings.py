@@ -22,6 +22,10 @@ FOLD_MAX_LIMIT = ENTRIES_MAX
 SHARDS_MAX = 1_000
 REGION_FROM = "AWS_REGION"
 
+DIRECTIONS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest", "central")
+_OF_AWS = rf"[a-z]+(-[a-z]+)*-({'|'.join(DIRECTIONS)})-\d{{1,2}}"
+"""AWS adds Regions and areas, so its names are known by their form and not from a list."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -29,9 +33,9 @@ class Settings:
 
     table: the table's name. region: this process's Region. regions: every Region where anyone adds or reads, the same
     on every process, and never shortened while lanes of a Region hold changes (default: `region` alone).
-    endpoint_url: another endpoint than AWS's. shards: counter-name prefix -> number of shards; the longest prefix that
-    fits decides; a counter's number is fixed for its life. A table that has a shape refuses other shards and fewer
-    regions (SettingsMismatch).
+    endpoint_url: another endpoint than AWS's; then Regions may have any names of a-z, 0-9 and hyphens.
+    shards: counter-name prefix -> number of shards; the longest prefix that fits decides; a counter's number is fixed
+    for its life. A table that has a shape refuses other shards and fewer regions (SettingsMismatch).
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
     read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
@@ -66,6 +70,7 @@ class Settings:
     def _contradictions(self) -> list[str]:
         regions = shown(self.regions, 200)
         named = all(_fits(r"[a-z0-9-]{1,32}", r) for r in self.regions)
+        strange = [r for r in self.regions if named and self.endpoint_url is None and not _fits(_OF_AWS, r)]
         rules = [
             (
                 _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table),
@@ -77,6 +82,7 @@ class Settings:
                 f"region={shown(self.region)} is not one of regions={regions}.",
             ),
             (named and len({*self.regions}) == len(self.regions), f"regions={regions} names a Region twice."),
+            *((False, f"regions={regions}: {_no_region(r)}") for r in strange),
             (
                 self.endpoint_url is None or _fits(r"https?://\S+", self.endpoint_url),
                 f"endpoint_url={shown(self.endpoint_url, 200)} does not start with http:// or https://.",
@@ -168,6 +174,16 @@ _FORMATS = {"regions": "names with commas", "shards": 'JSON such as {"stock:": 4
 
 def _fits(pattern: str, text: object) -> bool:
     return type(text) is str and re.fullmatch(pattern, text) is not None
+
+
+def _no_region(name: str) -> str:
+    """What is wrong with a Region's name that AWS cannot have, and which one was meant, if it is near to one."""
+    import difflib  # a millisecond that only a mistake costs
+
+    parts = re.fullmatch(r"([a-z][a-z-]*)-([a-z]+)-?(\d{1,2})[a-z]?", name)
+    near = difflib.get_close_matches(parts[2], DIRECTIONS, 1) if parts else []
+    meant = f" Did you mean {parts[1]}-{near[0]}-{parts[3]}?" if parts and near else ""
+    return f"AWS has no Region {name}.{meant} With an endpoint_url it is taken."
 
 
 def _parsed(name: str, variable: str, text: object) -> Any:

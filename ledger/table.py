@@ -84,7 +84,7 @@ class DynamoTable:
         cls, settings: Settings, clients: Mapping[str, DynamoDBClient] | None = None, region: str | None = None
     ) -> DynamoTable:
         """The table of `settings`, seen from `region` (default: its own), with clients made where none is given."""
-        given = clients or {}
+        given = {region: failures.note_attempts(client) for region, client in (clients or {}).items()}
         return cls(
             settings.table,
             region or settings.region,
@@ -289,7 +289,9 @@ def table_of(settings: Settings, table: Table | None, client: DynamoDBClient | N
 def check_table(table: Table) -> Table:
     """`table` itself; raises InvalidInput for what answers no requests."""
     if not callable(getattr(table, "answer", None)):
-        raise InvalidInput(f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer().")
+        given: object = table
+        hint = " The name of a table goes into Settings(table=...)." if isinstance(given, str) else ""
+        raise InvalidInput(f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer().{hint}")
     return table
 
 

@@ -73,7 +73,7 @@ def check_time(name: str, at: object) -> int:
             return to_ms(at)
     except Exception as failure:  # the time zone is the caller's code
         raise InvalidTime(f"{name} has a time zone that fails: {type(failure).__name__}.") from failure
-    raise InvalidTime(f"{name}={shown(at, 80)} has no time zone: which instant it is would be a guess.")
+    raise InvalidTime(f"{name}={shown(at, 80)} has no time zone, so it is no instant; datetime.now(UTC) has one.")
 
 
 def check_key(key: object) -> str:
@@ -122,6 +122,17 @@ class Change:
     idempotency_key: str | None = None
     at: datetime | None = None
     region: str | None = None
+
+
+def check_changes(caller: str, changes: object) -> list[Change]:
+    """`changes` as a list; raises InvalidInput unless they are several Changes, whatever is in them."""
+    if not isinstance(changes, Iterable) or isinstance(changes, str | bytes):  # a text would be refused by the letter
+        raise InvalidInput(f"{caller} takes several Change(counter, change, ...), not {shown(changes)}.")
+    asked = list(changes)
+    for i, change in enumerate(asked):
+        if not isinstance(change, Change):
+            raise InvalidInput(f"{caller} takes Change(counter, change, ...); changes[{i}] is {shown(change)}.")
+    return asked
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -18,7 +18,7 @@ from ledger.requests import Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
 from ledger.table import table_of
-from ledger.values import Change, Delta, Receipt, check_counter, check_key, check_time
+from ledger.values import Change, Delta, Receipt, check_changes, check_counter, check_key, check_time, to_datetime
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -126,21 +126,18 @@ class Ledger:
         return run(programs.add(delta), self._table, self._now)
 
     def add_many(self, changes: Iterable[Change]) -> list[Receipt | LedgerError]:
-        """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, no change raises.
+        """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, no Change raises.
 
         25 changes travel in one request (BatchExecuteStatement of PartiQL INSERTs: each is a conditional put on its
         own, at the price of a PutItem). BatchWriteItem would need as few, but has no conditions: it could replace a
         delta by another change. A change that is there already costs a PutItem more when the store does not show it.
         A role without dynamodb:PartiQLInsert costs a PutItem a change.
+
+        Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
-        given: object = changes
-        if not isinstance(given, Iterable) or isinstance(given, str | bytes):  # a text would be refused by the letter
-            raise InvalidInput(f"add_many takes several Change(counter, change, ...), not {shown(given)}.")
         prepared: list[Delta | LedgerError] = []
-        for c in changes:
+        for c in check_changes("add_many", changes):
             try:
-                if not isinstance(c, Change):
-                    raise InvalidInput(f"add_many takes Change(counter, change, ...), not {type(c).__name__}.")
                 prepared.append(
                     self.prepare(c.counter, c.change, idempotency_key=c.idempotency_key, at=c.at, region=c.region)
                 )
@@ -160,8 +157,10 @@ class Ledger:
     def _checked_time(self, at: datetime | None) -> int:
         at_ms, now_ms = check_time("at", at), self._clock()
         if at_ms > now_ms + AHEAD_MAX_MS:
-            raise InvalidTime(f"at={shown(at, 80)} is more than five minutes ahead of this machine's clock.")
-        return _in_range(at_ms)
+            raise InvalidTime(f"at={_text(at_ms)} is more than five minutes ahead of this clock's {_text(now_ms)}.")
+        if at_ms < 0:
+            raise InvalidTime(f"at={_text(at_ms)} is before 1970.")
+        return at_ms
 
 
 def _failed(failure: LedgerError, delta: Delta) -> LedgerError:
@@ -178,7 +177,11 @@ def _checked_key(key: str | None, at: datetime | None) -> str:
     return check_key(key)
 
 
-def _in_range(time_ms: int) -> int:
-    if not 0 <= time_ms <= tokens.TIME_MS_MAX:
-        raise InvalidTime(f"A change's time is from 1970 to the year 10889, not {time_ms} ms since 1970.")
-    return time_ms
+def _in_range(now_ms: int) -> int:
+    if not 0 <= now_ms <= tokens.TIME_MS_MAX:
+        raise InvalidTime(f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year 10889.")
+    return now_ms
+
+
+def _text(time_ms: int) -> str:
+    return to_datetime(time_ms).isoformat()

@@ -1,8 +1,8 @@
 """The balances that a `Reader` remembers.
 
 Rules: a balance is a whole read's answer, never a mixture; its age is counted from the beginning of that read; many
-threads that ask for the same counter at once cause one load (cachetools' `condition`). A cache is one process's: what
-another thread was loading or changing at a fork stays so in the child for ever.
+threads that ask for the same counter at once cause one load. A cache is one process's: what another thread was loading
+or changing at a fork stays so in the child for ever.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from cachetools import TTLCache, cached
+from cachetools import TTLCache
 
 from ledger.clocks import Clock
 from ledger.values import to_ms
 from reader.balance import Balance
+from reader.once import Once
 
 COUNTERS_MAX = 10_000
 LOADS_AWAITED_MAX = 2
@@ -30,13 +31,8 @@ class Cache:
         self._clock = clock
         self._balances: TTLCache[str, Balance] = TTLCache(COUNTERS_MAX, ttl, timer=lambda: clock() / 1000)
         self._condition = threading.Condition()
-
-        @cached(self._balances, key=lambda counter, loaded: counter, condition=self._condition)
-        def known_or_loaded(counter: str, loaded: list[str]) -> Balance:
-            loaded.append(counter)
-            return load(counter)
-
-        self._known_or_loaded = known_or_loaded
+        self._once = Once(self._balances, self._condition)
+        self._load = load
 
     def young(self, counters: Iterable[str]) -> dict[str, Balance]:
         """Those that are here, by name."""
@@ -57,8 +53,7 @@ class Cache:
         for _ in range(LOADS_AWAITED_MAX):
             with self._condition:
                 self._forget([counter], most_s)
-            loaded: list[str] = []
-            balance = self._known_or_loaded(counter, loaded)
+            balance, loaded = self._once.get(counter, lambda: self._load(counter))
             if loaded or self._is_younger(balance, most_s):
                 return own(balance, cached=not loaded)
         return None

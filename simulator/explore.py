@@ -7,6 +7,7 @@ a cast says `crash`, one process ends at some step, at every one of them in turn
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -434,4 +435,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m simulator.explore", description=main.__doc__).parse_args()
     main()

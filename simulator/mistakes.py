@@ -6,6 +6,7 @@ never the code; a mistake that no longer fits its file is an error, so this list
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -292,4 +293,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m simulator.mistakes", description=main.__doc__).parse_args()
     main()

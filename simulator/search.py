@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 
 from simulator.choices import Drawn
@@ -22,4 +23,6 @@ def main(histories: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    parser = argparse.ArgumentParser(prog="python -m simulator.search", description=(__doc__ or "").partition(": ")[2])
+    parser.add_argument("histories", metavar="N", type=int)
+    sys.exit(main(parser.parse_args().histories))

@@ -1,10 +1,15 @@
 """Who knows whom, read from the source."""
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from ledger import __version__
+from service.api import openapi
 
 ROOT = Path(__file__).parent.parent
 OURS = ("ledger", "reader", "compactor")
@@ -12,6 +17,24 @@ FILES = [path for package in OURS for path in sorted((ROOT / package).rglob("*.p
 NAMES = [str(path.relative_to(ROOT)) for path in FILES]
 BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/table.py"}
 ATTRIBUTES = {"change", "total", "count", "watermark", "version", "last", "committed_ms", "entries", "noted_ms"}
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+DISTRIBUTIONS = {"boto3": "boto3", "botocore": "boto3", "cachetools": "cachetools", "ulid": "ulid-py"}
+CLI = {"rich": "rich", "typer": "typer"}
+
+
+def named(requirements: list[str]) -> set[str]:
+    return {re.split(r"[\[<>=]", each)[0] for each in requirements}
+
+
+def third_party(*packages: str) -> set[str]:
+    """The distributions that the programs and modules of some packages of the wheel import."""
+    names = [str(path.relative_to(ROOT)) for package in packages for path in (ROOT / package).rglob("*.py")]
+    found = set().union(*(imported(name) for name in names))
+    return {known for name, known in (DISTRIBUTIONS | CLI).items() if name in found} | (
+        found & {"aws_lambda_powertools", "pydantic", "service", "infra"}
+    )
 
 
 def tree(name: str) -> ast.Module:
@@ -91,6 +114,25 @@ def test_attribute_names_are_known_to_items_alone() -> None:
             if texts & ATTRIBUTES:
                 knowing.add(name)
     assert knowing <= {"ledger/items.py"}
+
+
+def test_the_wheel_needs_what_its_packages_import_and_no_more() -> None:
+    assert third_party(*OURS) == named(PROJECT["project"]["dependencies"]) == set(DISTRIBUTIONS.values())
+    extra = named(PROJECT["project"]["optional-dependencies"]["cli"])
+    assert third_party("simulator") <= {*DISTRIBUTIONS.values(), *extra}
+
+
+def test_cachetools_may_be_as_old_as_google_auth_wants_it() -> None:
+    """It holds it below 6; `make oldest` runs the cache's tests with the oldest that is allowed."""
+    assert "cachetools>=5" in PROJECT["project"]["dependencies"]
+    assert "cachetools==5.0.0 " in (ROOT / "requirements-oldest.lock").read_text()
+
+
+def test_there_is_one_version() -> None:
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "ledger.__version__"}
+    assert openapi.document()["info"]["version"] == __version__
+    assert f"git checkout v{__version__} &&" in (ROOT / "docs" / "deploying.md").read_text()
 
 
 @pytest.mark.parametrize("package", OURS)

@@ -6,6 +6,7 @@ keeps a database for each access key and Region.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from http.client import HTTPConnection, HTTPException
@@ -50,6 +51,7 @@ def _answers(port: int) -> bool:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m torture.dynamodb_local", description="Gets DynamoDB Local.").parse_args()
     try:
         print(f"DynamoDB Local: {install().parent}")
     except (LocalMissing, LocalNotGot) as error:

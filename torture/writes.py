@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ledger import Change, Ledger, Receipt
-from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict
+from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict, Unavailable
 from torture.plan import DELTAS_OF_COUNTER, OUTSIDE, REGIONS, Plan, name_of
 from torture.record import Line, Recorder, lines_of
 
@@ -179,7 +179,7 @@ class _Hand:
                 return "ok"
             case OutcomeUnknown():
                 return "info"
-            case Throttled() | TransactionConflict():
+            case Throttled() | TransactionConflict() | Unavailable():
                 return "fail"
         self._recorder.write(self._name, "broken", "add", [], error=f"{type(outcome).__name__}: {outcome}")
         return "info"

@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from bench.approaches import every
@@ -84,13 +86,15 @@ def write(found: Found, root: Path = ROOT) -> list[Path]:
     return [root / name for name in texts]
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(
+    events: Annotated[Path | None, typer.Argument(help="A CSV file; without it, a shop's day is generated.")] = None,
+) -> None:
+    """Measure every approach, in ten to twenty minutes, and write docs/comparison.md."""
     end_on_signals()
-    path = Path(arguments[0]) if arguments else None
-    source = f"the first of {path.name}" if path else f"the first of a generated shop day, seed {SEED}"
+    source = f"the first of {events.name}" if events else f"the first of a generated shop day, seed {SEED}"
     try:
         with new_engine() as engine:
-            found = measure(engine, shop_events(path), source, Console(stderr=True))
+            found = measure(engine, shop_events(events), source, Console(stderr=True))
     except (BadEvents, EngineMissing) as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
@@ -100,4 +104,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    typer.run(main)

@@ -6,9 +6,11 @@ approach by its name. `--engine` measures on an engine too (on_engine.py), where
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+import typer
 
 from bench.approaches import Approach, every
 from bench.compare import on_engine
@@ -124,10 +126,11 @@ def _name(result: Accuracy) -> str:
     return result.approach + NET * result.net
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(on_engine: Annotated[bool, typer.Option("--engine", help="On DynamoDB Local, too.")] = False) -> None:
+    """Print the events that each approach loses and doubles, on the same events and faults."""
     for line in report(measure_all(), SEEDS):
         print(line)
-    if "--engine" in arguments:
+    if on_engine:
         print()
         with DynamoDBLocal() as engine:
             results = [measure_on(engine, approach) for approach in every(SETTINGS)]
@@ -136,4 +139,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    typer.run(main)

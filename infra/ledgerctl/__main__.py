@@ -13,6 +13,7 @@ def main() -> None:
         if missing.name not in ("rich", "typer"):
             raise
         sys.exit(f"ledgerctl needs {missing.name}, which is not installed: pip install 'exact-counter[cli]'")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it, too, is told how to go on
     try:
         app(prog_name="ledgerctl")
     finally:

@@ -30,7 +30,7 @@ from ledger import Ledger, Settings, clocks
 from ledger.client import CONFIG
 from ledger.consumed import Consumed
 from ledger.errors import InvalidSettings, shown
-from ledger.failures import ConditionFailed, error_of
+from ledger.failures import ConditionFailed, error_of, note_attempts
 from ledger.requests import Program, Table, run
 from ledger.shape import ShapeCheck
 from ledger.table import DynamoTable
@@ -123,7 +123,7 @@ class Call:
                 except ValueError as failure:
                     raise InvalidSettings(f"endpoint_url={shown(url, 200)} is refused by boto3: {failure}.") from None
                 self.consumed.attach(made)
-                self._clients[region] = made
+                self._clients[region] = note_attempts(made)
             return self._clients[region]
 
     @functools.cached_property

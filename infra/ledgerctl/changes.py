@@ -16,18 +16,26 @@ import typer
 from infra.ledgerctl.call import Call
 from infra.ledgerctl.command import command
 from infra.ledgerctl.failures import INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
-from ledger.errors import OutcomeUnknown
+from infra.ledgerctl.templates import NUMBER
+from ledger.errors import OutcomeUnknown, shown
 from ledger.message import time_of, time_text
 from ledger.values import Delta, to_datetime
 
 KEY_BYTES = 10
 
 
+def whole_number(text: str) -> int:
+    """What was typed, digit by digit: int() takes "1_000" and " 3", too. Raises BadParameter."""
+    if not NUMBER.fullmatch(text) or text.startswith("--"):
+        raise typer.BadParameter(f"{shown(text)} is not a whole number such as 12 or -6.")
+    return int(text)
+
+
 @command("add", context_settings={"ignore_unknown_options": True})  # -6 is a change and no option
 def add(
     call: Call,
     counter: Annotated[str, typer.Argument(help="1 to 256 printable ASCII characters without spaces.")],
-    change: Annotated[int, typer.Argument(help="A whole number, such as -6.", metavar="CHANGE")],
+    change: Annotated[int, typer.Argument(help="A whole number, such as -6.", metavar="CHANGE", parser=whole_number)],
     key: Annotated[
         str | None, typer.Option(help="The change's own name; with --at. Without both, one is made.")
     ] = None,

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from infra.ledgerctl.call import Call, World
+from ledger import __version__
 
 app = typer.Typer(
     name="ledgerctl",
@@ -24,6 +25,20 @@ app = typer.Typer(
     "answer, run it again; 4 nobody knows whether an `add` without --key was applied: repeat it only by the command it "
     "prints; 70 a mistake of ours; 130 interrupted.",
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ledgerctl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...
 
 
 def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:

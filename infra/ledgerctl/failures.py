@@ -32,6 +32,7 @@ UNREACHABLE = (
     boto.ProxyConnectionError,
 )
 SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
+ADVICE = (" Give this process credentials.", " Check this process's role.", " Read again later.", " Call again.")
 NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
 
 
@@ -90,7 +91,7 @@ def told(failure: Exception, where: Callable[[], str]) -> Wrong:
 def _sentence(failure: errors.LedgerError) -> str:
     """What the library says, without its advice to programmers."""
     text = errors.LedgerError.__str__(failure)
-    for advice in (" Give this process credentials.", " Check this process's role.", " Read again later."):
+    for advice in ADVICE:
         text = text.removesuffix(advice)
     return text
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -77,7 +77,7 @@ def import_(
         size = None if file == "-" else path.stat().st_size
         bar = stack.enter_context(show.bar(call.err, "importing", size, count=False))
         try:
-            for taken in _batches(row for row in rows if row.line >= from_line):
+            for taken in _batches(_from(from_line, rows, path)):
                 _put(call, recipe, taken, bad, tally, dry_run)
                 tally.line = taken[-1].line + 1
                 if size is not None:
@@ -85,6 +85,18 @@ def import_(
         except (LedgerError, KeyboardInterrupt) as failure:
             raise _cut_off(call, failure, tally, file, bad) from None
     _tell(call, tally, bad, dry_run)
+
+
+def _from(line: int, rows: Iterable[Row], path: Path) -> Iterator[Row]:
+    """The rows from a line on. Raises Wrong for a line behind the file: it cannot be one that an import has named."""
+    last = 0
+    for row in rows:
+        last = row.line
+        if last >= line:
+            yield row
+    if line > max(last, 1) + 1:
+        remedy = "Give the line that the import which was cut off named, or none: nothing counts twice."
+        raise Wrong("NoSuchLine", f"--from-line {line}: the last row of {path} is in line {last}.", remedy)
 
 
 def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tally, dry_run: bool) -> None:

@@ -64,7 +64,7 @@ def change_of(columns: Columns, row: Mapping[str, Any]) -> Change:
 
 def number_of(columns: Columns, row: Mapping[str, Any]) -> int:
     """The change alone, as a number. Raises BadRow, BadTemplate."""
-    text = filled("change", columns.change, row).strip()
+    text = filled("change", columns.change, row)
     if not NUMBER.fullmatch(text):
         raise BadRow(f"--change {columns.change!r} gives {shown(text)}, not a whole number.")
     try:

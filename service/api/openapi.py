@@ -6,6 +6,7 @@ the file; it needs no table and no environment.
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,14 +16,13 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler.openapi.models import APIKey
 from aws_lambda_powertools.metrics import EphemeralMetrics
 
-from ledger import Ledger, Settings
+from ledger import Ledger, Settings, __version__
 from ledger.memory import MemoryTable
 from reader import Reader
 from service.api.app import Api
 from service.observe import NAMESPACE, Watch
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
-VERSION = "0.1.0"
 ABOUT = (
     "Exact counters: a change that is acknowledged counts exactly once. Every failure is an RFC 9457 problem; "
     "docs/http-api.md describes them. Who may call is decided by API Gateway: by IAM (SigV4), or by a JWT authorizer."
@@ -49,7 +49,7 @@ def document() -> dict[str, Any]:
     said: dict[str, Any] = json.loads(
         in_memory().app.get_openapi_json_schema(
             title="exact-counter",
-            version=VERSION,
+            version=__version__,
             description=ABOUT,
             security_schemes={"iam": APIKey.model_validate(SIGNED)},
             security=[{"iam": []}],
@@ -71,5 +71,6 @@ def text() -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m service.api.openapi", description=f"Writes {FILE}.").parse_args()
     FILE.write_text(text())
     print(f"wrote {FILE}")

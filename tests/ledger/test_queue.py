@@ -12,7 +12,7 @@ from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 
 from ledger import Change
-from ledger.errors import InvalidMessage, NotQueued
+from ledger.errors import InvalidInput, InvalidMessage, NotQueued
 from ledger.message import loads
 from ledger.queue import TRIES_MAX, ChangeQueue
 
@@ -103,6 +103,14 @@ def test_poison_never_leaves_the_process() -> None:
     assert isinstance(bad, InvalidMessage)
     assert good == "message-1"
     assert [len(batch) for batch in queue.batches] == [1]
+
+
+@pytest.mark.parametrize("wrong", [("c", 1), {"counter": "c"}, None], ids=["tuple", "dict", "none"])
+def test_what_is_no_change_is_a_mistake_in_the_program_and_nothing_of_the_batch_is_sent(wrong: Any) -> None:
+    queue = Queue()
+    with pytest.raises(InvalidInput, match=r"changes\[1\]"):
+        queue.open().send_many([change(0), wrong])
+    assert queue.batches == []
 
 
 def test_a_real_queue_holds_what_was_sent() -> None:

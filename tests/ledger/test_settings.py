@@ -4,6 +4,7 @@ import os
 import pickle
 from typing import Any
 
+import boto3
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,6 +75,45 @@ def test_settings_that_cannot_be_are_refused_by_name(changed: dict[str, Any], na
     with pytest.raises(InvalidSettings) as raised:
         settings(**changed)
     assert all(name in str(raised.value) for name in named)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("eu-wst-1", "eu-west-1"),
+        ("us-eats-1", "us-east-1"),
+        ("ap-southeasst-2", "ap-southeast-2"),
+        ("us-gov-wset-1", "us-gov-west-1"),
+        ("eu-west1", "eu-west-1"),
+        ("us-east-1a", "us-east-1"),  # a zone
+        ("eu-west", None),
+        ("eu-west-", None),
+        ("west-1", None),
+        ("1-west-1", None),
+        ("home", None),
+    ],
+)
+def test_a_region_that_aws_cannot_have_is_refused_with_the_one_that_was_meant(typed: str, meant: str | None) -> None:
+    hint = f" Did you mean {meant}?" if meant else ""
+    says = f"regions=('us-west-2', '{typed}'): AWS has no Region {typed}.{hint} With an endpoint_url it is taken."
+    with pytest.raises(InvalidSettings) as raised:
+        settings(region="us-west-2", regions=("us-west-2", typed))
+    assert raised.value.why == says
+    with pytest.raises(InvalidSettings, match=f"AWS has no Region {typed}"):
+        settings(region=typed)
+    assert settings(region=typed, endpoint_url="http://127.0.0.1:8000").region == typed
+
+
+def test_every_region_of_dynamodb_that_boto3_knows_is_one_and_so_are_those_to_come() -> None:
+    session = boto3.Session()
+    known = [
+        region
+        for partition in session.get_available_partitions()
+        for region in session.get_available_regions("dynamodb", partition)
+    ]
+    assert len(known) > 30
+    for region in [*known, "eu-west-9", "nz-central-12", "eusc-de-southwest-1"]:
+        assert settings(region=region).region == region
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,14 @@
 """What DynamoDB's failures become: the table edge over a client that answers from a script."""
 
+import io
+import socket
 from collections.abc import Iterable
 from typing import Any, cast
 
+import boto3
 import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -15,7 +20,8 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from ledger.client import make_client
+from ledger import Change, Ledger
+from ledger.client import CONFIG, make_client
 from ledger.errors import (
     LedgerError,
     NotAllowed,
@@ -26,6 +32,7 @@ from ledger.errors import (
     TransactionConflict,
     Unavailable,
 )
+from ledger.failures import note_attempts
 from ledger.requests import (
     Absent,
     AlreadyThere,
@@ -142,6 +149,73 @@ def test_a_write_whose_answer_is_lost_has_an_unknown_outcome(write: Request, los
     assert error.__cause__ is lost
     assert "may or may not have been applied" in str(error)
     assert edge.pauses == []  # whoever knows the idempotency key decides
+
+
+class Attempts:
+    """A real boto3 client, each of whose attempts ends as the script says: an answer's status, or a failure."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *script: int | BotoCoreError) -> None:
+        self.script = list(script)
+        monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
+        config = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": len(script)}))
+        self.client = boto3.client(
+            "dynamodb", "eu-west-1", aws_access_key_id="x", aws_secret_access_key="x", config=config
+        )
+        self.client.meta.events.register("before-send.dynamodb", cast(Any, self.send))
+        self.table = DynamoTable("counters", "eu-west-1", lambda _: note_attempts(self.client), pause=lambda _: None)
+
+    def send(self, request: Any, **_: Any) -> AWSResponse:
+        end = self.script.pop(0)
+        if isinstance(end, Exception):
+            raise end
+        body: Any = io.BytesIO(b'{"__type": "#InternalServerError"}')
+        body.stream = lambda **_: iter([body.read()])
+        return AWSResponse(request.url, end, cast(Any, {}), body)
+
+    def error(self, request: Request) -> LedgerError:
+        with pytest.raises(LedgerError) as raised:
+            self.table.answer(request)
+        assert self.script == [], "the script was not played to its end"
+        return raised.value
+
+
+REFUSED, NO_ROUTE = LOST[2:]
+
+
+@pytest.mark.parametrize("script", [[REFUSED], [NO_ROUTE], [NO_ROUTE, REFUSED], [REFUSED] * 4], ids=str)
+@pytest.mark.parametrize("write", WRITES, ids=kind)
+def test_a_write_of_which_no_attempt_found_a_connection_wrote_nothing(
+    write: Request, script: list[BotoCoreError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = [type(each)(endpoint_url="http://x", error="refused") for each in script]
+    error = Attempts(monkeypatch, *own).error(write)
+    assert type(error) is Unavailable
+    assert "http://x" in str(error)
+    assert "Nothing was written" in str(error)
+
+
+@pytest.mark.parametrize("sent", [*LOST[:2], 500], ids=str)
+@pytest.mark.parametrize("write", WRITES, ids=kind)
+def test_a_write_that_found_no_connection_after_an_attempt_that_did_has_an_unknown_outcome(
+    write: Request, sent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = [EndpointConnectionError(endpoint_url="http://x") for _ in range(2)]
+    assert type(Attempts(monkeypatch, refused[0], sent, refused[1]).error(write)) is OutcomeUnknown
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["made", "given"])
+def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(own: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _: None)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+    settings = Settings(table="counters", region="eu-west-1", endpoint_url=url)
+    client = boto3.client("dynamodb", "eu-west-1", endpoint_url=url, config=CONFIG) if own else None
+    with pytest.raises(Unavailable, match=url) as raised:
+        Ledger(settings, client=client).add("c", 1)
+    assert raised.value.delta is not None
+    assert [type(each) for each in Ledger(settings, client=client).add_many([Change("c", 1)] * 2)] == [Unavailable] * 2
 
 
 @pytest.mark.parametrize("lost", LOST, ids=lambda e: type(e).__name__)

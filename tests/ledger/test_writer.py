@@ -288,6 +288,15 @@ def test_a_batch_is_one_request_to_the_table(table: Recorder) -> None:
     assert [type(request) for request in table.requests[:2]] == [Get, PutMany]  # the shape is asked for once
 
 
+@pytest.mark.parametrize("wrong", [("c", 1), {"counter": "c", "change": 1}, "c", None, Change], ids=named)
+def test_what_is_no_change_is_a_mistake_in_the_program_and_nothing_of_the_batch_is_sent(
+    table: Recorder, wrong: Any
+) -> None:
+    with pytest.raises(InvalidInput, match=r"changes\[1\].*Nothing was written"):
+        ledger(table).add_many([Change("c", 1), wrong, Change("not a name", 1)])
+    assert table.requests == []
+
+
 class Statements:
     """A boto3 client that writes every statement down."""
 
@@ -430,6 +439,28 @@ def test_a_time_that_cannot_be_is_refused(table: Recorder, at: Any) -> None:
 def test_any_instant_from_1970_to_five_minutes_ahead_is_a_time(table: Recorder, at: datetime) -> None:
     receipt = ledger(table).add("c", 1, idempotency_key="k", at=at)
     assert receipt.delta.at == at.replace(microsecond=at.microsecond // 1_000 * 1_000)
+
+
+@pytest.mark.parametrize(
+    ("at", "says"),
+    [
+        (
+            datetime(2010, 12, 1),
+            "at=datetime.datetime(2010, 12, 1, 0, 0) has no time zone, so it is no instant",
+        ),
+        (datetime(2010, 12, 1), "datetime.now(UTC) has one"),
+        (NOW + 6 * MINUTES, "at=2026-05-01T00:06:00+00:00 is more than five minutes ahead"),
+        (NOW + 6 * MINUTES, "this clock's 2026-05-01T00:00:00+00:00"),
+        (datetime(1969, 12, 31, tzinfo=UTC), "at=1969-12-31T00:00:00+00:00 is before 1970."),
+    ],
+)
+def test_a_time_that_is_refused_is_told_as_people_write_it(table: Recorder, at: datetime, says: str) -> None:
+    assert says in str(refused(table, InvalidTime, **(GOOD | {"at": at})))
+
+
+def test_the_name_of_a_table_in_place_of_a_table_is_told_where_it_goes() -> None:
+    with pytest.raises(InvalidInput, match=r"'counters' has no answer\(\)\. .*Settings\(table="):
+        Ledger(SETTINGS, table=cast(Any, "counters"))
 
 
 @pytest.mark.parametrize("region", ["ap-south-1", "", "EU", 5])

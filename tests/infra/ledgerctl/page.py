@@ -6,6 +6,7 @@ Rules: a block `console` is a session, and each line that begins with `$ ledgerc
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import re
 import shlex
@@ -69,5 +70,6 @@ def lasting(page: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description="Writes docs/ledgerctl.md anew.").parse_args()
     with Engine() as running:
         PAGE.write_text(played(PAGE.read_text(), running))

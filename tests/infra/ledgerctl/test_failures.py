@@ -11,6 +11,7 @@ import boto3
 import pytest
 from botocore.exceptions import ProfileNotFound
 
+from ledger import __version__
 from ledger.memory import MemoryTable
 from ledger.requests import Request
 from tests.infra.ledgerctl.support import ENVIRON, Said, Tables, aws, ctl, no_credentials, refusal, signed_in
@@ -72,7 +73,7 @@ def test_an_endpoint_that_is_down_is_named() -> None:
     world = replace(aws(read_only), session=lambda _: signed_in())
     told(ctl(world, "get", "c", "--endpoint-url", "http://127.0.0.1:1"), 3, "http://127.0.0.1:1", "Is the endpoint up")
     said = ctl(world, "add", "c", "1", "--endpoint-url", "http://127.0.0.1:1")
-    told(said, 3, "Nothing was written", "Is the endpoint up")
+    told(said, 3, "http://127.0.0.1:1", "Nothing was written", "Is the endpoint up")
 
 
 def test_a_profile_that_is_not_there_is_told() -> None:
@@ -108,6 +109,11 @@ def test_what_was_typed_wrong_is_told(arguments: tuple[str, ...], changed: dict[
     [
         (("get", "a b"), "printable ASCII characters without spaces"),
         (("add", "c", "1" * 30), "at most 10**18"),
+        (("add", "c", "1_000"), "'1_000' is not a whole number such as 12 or -6"),
+        (("add", "c", " 3"), "' 3' is not a whole number"),
+        (("add", "c", "٣"), "is not a whole number"),
+        (("add", "c", "--3"), "'--3' is not a whole number"),
+        (("add", "c", "1.0"), "'1.0' is not a whole number"),
         (("history", "c", "--since", "yesterday"), "such as 2010-12-01T08:26:00Z"),
         (("add", "c", "1", "--home-region", "mars-1"), "is not one of regions"),
         (("nothing",), "No such command"),
@@ -145,6 +151,10 @@ class Interrupted(MemoryTable):
 
 def test_ctrl_c_says_that_nothing_counts_twice() -> None:
     told(Tables(Interrupted()).ctl("get", "c"), 130, "Interrupted", "nothing counts twice", "`add` without --key")
+
+
+def test_the_program_tells_its_version_without_a_table() -> None:
+    assert ctl(replace(aws(read_only), environ={}), "--version") == Said(0, f"ledgerctl {__version__}\n", "")
 
 
 def test_help_says_which_command_is_not_repeated_as_it_was() -> None:

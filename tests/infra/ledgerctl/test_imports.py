@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from ledger.values import Delta, Lane
 from tests.infra.ledgerctl.support import NOW_MS, A, B, Tables
 from tests.strategies import changes, counters, effort, keys
 
+ROOT = Path(__file__).parents[3]
 SHOP = ("--counter", "stock:{code}", "--change", "-{quantity}", "--key", "{invoice}/{line}", "--at", "{at}")
 HEADER = "line,invoice,code,quantity,at\n"
 AT = datetime(2010, 12, 1, 9, 32, tzinfo=UTC)
@@ -70,10 +73,12 @@ def test_bad_rows_in_the_middle_go_to_a_file_with_the_reason_and_stop_nobody(tab
         b"1,5,A,7,2010-12-01T09:32:00Z",
         b"8,5,\xff,1,2010-12-01T09:32:00Z",
         b"9,5,A,1,2010-12-01T09:32:00Z",
+        b"10,5,A,1_000,2010-12-01T09:32:00Z",
+        b"11,5,A, 3,2010-12-01T09:32:00Z",
     ]
     path.write_bytes(HEADER.encode() + b"\n".join(rows))
     said = tables.ctl("import", str(path), *SHOP)
-    assert (said.code, said.out) == (1, "2 recorded, 0 replayed (they were there already), 7 bad\n")
+    assert (said.code, said.out) == (1, "2 recorded, 0 replayed (they were there already), 9 bad\n")
     assert str(bad) in said.err
     with bad.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
         told = {int(row["bad_line"]): row["bad_reason"] for row in csv.DictReader(file)}
@@ -94,6 +99,8 @@ REASONS = {
     7: "has 3 fields, the header 5",
     9: "already stands for a change of -6",
     10: "1 to 256 printable ASCII",
+    12: "'-1_000', not a whole number",
+    13: "'- 3', not a whole number",
 }
 
 
@@ -106,16 +113,19 @@ def test_bad_rows_of_jsonl_keep_what_they_said(tables: Tables, tmp_path: Path) -
         json.dumps(good | {"change": 1.5}),
         json.dumps({"counter": "c"}),
         '{"a":1,"a":2}',
+        json.dumps(good | {"change": " 3"}),
+        json.dumps(good | {"change": "1_000"}),
     ]
     path = tmp_path / "changes.jsonl"
     path.write_text("\n".join(lines))
     (said,) = tables.ctl("import", str(path), "--json").documents
-    assert (said["recorded"], said["bad"], said["rows"]) == (1, 5, 6)
+    assert (said["recorded"], said["bad"], said["rows"]) == (1, 7, 8)
     bad = [json.loads(line) for line in Path(said["bad_file"]).read_text().splitlines()]
-    assert [each["bad_line"] for each in bad] == [2, 3, 4, 5, 6]
+    assert [each["bad_line"] for each in bad] == [2, 3, 4, 5, 6, 7, 8]
     assert bad[0]["bad_text"] == "{"
     assert bad[2]["change"] == 1.5
     assert "no 'change'" in bad[3]["bad_reason"]
+    assert all("not a whole number" in row["bad_reason"] for row in bad[5:])
 
 
 class Stopping(MemoryTable):
@@ -158,6 +168,45 @@ def test_an_import_goes_on_from_the_line_it_was_told(tables: Tables, tmp_path: P
     assert tables.ctl("import", str(path), *SHOP, "--from-line", "8").out.startswith("4 recorded")
 
 
+@pytest.mark.parametrize(("line", "code"), [("11", 0), ("12", 0), ("13", 2), ("99999", 2)])
+def test_a_line_behind_the_end_of_the_file_is_an_error(tables: Tables, tmp_path: Path, line: str, code: int) -> None:
+    path = tmp_path / "shop.csv"
+    shop(path, 10)
+    said = tables.ctl("import", str(path), *SHOP, "--from-line", line)
+    assert said.code == code
+    assert (f"--from-line {line}: the last row of {path} is in line 11." in said.err) == (code == 2)
+
+
+ENDED = """
+import functools, signal, sys
+from infra.ledgerctl import __main__, app
+from ledger.requests import PutMany
+from tests.infra.ledgerctl.support import MemoryTable, Tables
+
+class Ending(MemoryTable):
+    batches = 0
+
+    def answer(self, request, /):
+        self.batches += isinstance(request, PutMany)
+        if self.batches == 2:
+            signal.raise_signal(signal.SIGTERM)
+        return super().answer(request)
+
+app.app = functools.partial(app.app, obj=Tables(Ending()).world)
+__main__.main()
+"""
+
+
+def test_an_import_that_is_told_to_end_names_the_line_to_go_on_from(tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    shop(path, 3 * BATCH)
+    command = [sys.executable, "-c", ENDED, "import", str(path), *SHOP]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert said.returncode == 130
+    assert f"{BATCH} recorded" in said.stderr
+    assert f"--from-line {BATCH + 2} spares" in said.stderr
+
+
 GOOD_ROW, BAD_ROW = "{n},5,A,6,2010-12-01T09:32:00Z\n", "{n},5,A,six,2010-12-01T09:32:00Z\n"
 
 
@@ -179,7 +228,8 @@ def test_an_import_that_goes_on_keeps_the_bad_rows_of_its_first_part(tmp_path: P
     assert bad_lines(bad) == [3, BATCH + 7, 2 * BATCH + 2]
     end = tables.ctl("import", str(path), *SHOP, "--from-line", str(2 * BATCH + 5), "--json")
     assert (end.code, end.documents[0]["bad"], end.documents[0]["bad_file"]) == (0, 0, str(bad))
-    assert f"bad rows of an earlier run: {bad}" in tables.ctl("import", str(path), *SHOP, "--from-line", "9999").err
+    behind = str(2 * BATCH + 11)  # where an import that was cut off at its very end goes on
+    assert f"bad rows of an earlier run: {bad}" in tables.ctl("import", str(path), *SHOP, "--from-line", behind).err
 
 
 def test_a_whole_run_without_bad_rows_says_that_the_bad_file_there_is_old(tables: Tables, tmp_path: Path) -> None:
