@@ -8,7 +8,7 @@ Rules a change must keep:
 from bench import reads, writes
 from bench.partiql import written
 from bench.seen import Fields, Rule, Seen
-from infra.ledgerctl.units import Cost
+from ledgerctl.units import Cost
 
 NOT_COUNTED = {"ExecuteStatement", "ExecuteTransaction", "TransactGetItems"}
 HIDES_SIZES = {"AttributeUpdates", "FilterExpression", "IndexName", "QueryFilter", "ScanFilter"}

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from bench.meter import Meter
 from compactor import Compactor, Report
-from infra.ledgerctl.units import Cost
 from ledger import Change, Ledger, Settings
+from ledgerctl.units import Cost
 from reader import Balance, Reader
 
 if TYPE_CHECKING:

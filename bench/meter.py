@@ -16,7 +16,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from bench.charges import Uncountable, charge, refuse_uncountable
 from bench.seen import Seen
-from infra.ledgerctl.units import Cost, Item
+from ledgerctl.units import Cost, Item
 
 __all__ = ["Cost", "Meter", "Uncountable"]
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from infra.ledgerctl.units import Item
+from ledgerctl.units import Item
 
 INSERT = re.compile(r"""\s*INSERT\s+INTO\s+"?([\w.-]+)"?\s+VALUE\s*\{(.*)\}\s*""", re.IGNORECASE | re.DOTALL)
 MEMBER = re.compile(r"""\s*['"]([^'"]+)['"]\s*:\s*\?\s*""")

@@ -9,7 +9,7 @@ UNITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-writ
 """
 
 from bench.seen import Fields, Seen, error
-from infra.ledgerctl.units import Cost, Item, item_bytes, read_units
+from ledgerctl.units import Cost, Item, item_bytes, read_units
 
 
 def read_bytes(table: str, item: Item, request: Fields, seen: Seen) -> int:

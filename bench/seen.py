@@ -8,7 +8,7 @@ Rules a change must keep:
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from infra.ledgerctl.units import Cost, Item, item_bytes
+from ledgerctl.units import Cost, Item, item_bytes
 
 Fields = Mapping[str, Any]
 

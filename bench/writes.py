@@ -15,7 +15,7 @@ import re
 
 from bench.partiql import written
 from bench.seen import Fields, Rule, Seen, error
-from infra.ledgerctl.units import Cost, Item, item_bytes, read_units, value_bytes, write_units
+from ledgerctl.units import Cost, Item, item_bytes, read_units, value_bytes, write_units
 
 FAILED = {"ConditionalCheckFailedException", "ConditionalCheckFailed", "DuplicateItem", "DuplicateItemException"}
 EXPRESSION_WORD = re.compile(r"[:#]?[A-Za-z_]\w*")

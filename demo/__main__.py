@@ -14,7 +14,7 @@ from demo.engine import EngineMissing, end_on_signals
 from demo.events import SHOP, BadEvents, read_events, shop_day, truth_of, witness_events
 from demo.play import Play
 from demo.screen import Screen, closing, opening
-from infra.ledgerctl.templates import Columns
+from ledgerctl.templates import Columns
 
 
 def main(

@@ -15,11 +15,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from infra.ledgerctl.rows import Row, Rows, opened
-from infra.ledgerctl.templates import BadRow, BadTemplate, Columns, change_of, check_template
 from ledger import Ledger, Settings
 from ledger.errors import InvalidInput
 from ledger.memory import MemoryTable
+from ledgerctl.rows import Row, Rows, opened
+from ledgerctl.templates import BadRow, BadTemplate, Columns, change_of, check_template
 
 WITNESSES, WITNESS_CHANGES = 24, 28
 _CHECKING = Ledger(Settings(table="checking", region="eu-west-1"), table=MemoryTable())

@@ -116,6 +116,16 @@ def test_attribute_names_are_known_to_items_alone() -> None:
     assert knowing <= {"ledger/items.py"}
 
 
+def test_the_wheel_reaches_for_nothing_that_is_not_in_it() -> None:
+    """But the live page, which says so where it is not there."""
+    there = {*PROJECT["tool"]["setuptools"]["packages"]}
+    for package in there:
+        for path in (ROOT / package).rglob("*.py"):
+            name = str(path.relative_to(ROOT))
+            ours = {each.name for each in ROOT.iterdir() if each.is_dir()} & imported(name)
+            assert ours - there == ({"demo"} if name == "ledgerctl/live.py" else set()), name
+
+
 def test_the_wheel_needs_what_its_packages_import_and_no_more() -> None:
     assert third_party(*OURS) == named(PROJECT["project"]["dependencies"]) == set(DISTRIBUTIONS.values())
     extra = named(PROJECT["project"]["optional-dependencies"]["cli"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("bench", "demo", "e2e", "infra", "service", "simulator", "spec", "tests", "torture")
+FOLDERS = ("bench", "demo", "e2e", "infra", "ledgerctl", "service", "simulator", "spec", "tests", "torture")
 MAIN = 'if __name__ == "__main__":'
 PROGRAMS = sorted(
     path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__main__")

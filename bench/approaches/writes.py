@@ -13,10 +13,10 @@ from typing import Any, ClassVar, TypeVar
 from bench.approaches.actions import Action
 from bench.approaches.attributes import Names, keyed
 from bench.approaches.conditions import Condition
-from infra.ledgerctl.units import item_bytes
 from ledger.errors import TableError
 from ledger.items import key_of
 from ledger.requests import Item, Key, Request
+from ledgerctl.units import item_bytes
 
 ITEM_BYTES_MAX = 400 * 1024
 DOUBLINGS_MAX = 5

@@ -36,9 +36,9 @@ from bench.meter import Meter
 from demo.engine import Engine
 from demo.events import SHOP as COLUMNS
 from demo.events import Event, read_events, shop_day
-from infra.ledgerctl.bill import Usage
-from infra.ledgerctl.units import Cost, item_bytes
 from ledger.paging import every_item
+from ledgerctl.bill import Usage
+from ledgerctl.units import Cost, item_bytes
 
 SEED = 1
 SHOP, ONE = 100, 220

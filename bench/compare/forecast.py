@@ -1,7 +1,7 @@
 """`python -m bench.compare.forecast`: what one counter takes and costs at a steady rate, by the partitions' limits.
 
 Rules: a forecast, in closed form, of a steady state; nothing in it is measured. Our lanes are those of
-infra/ledgerctl/lane.py, whose head says what it assumes; a single item is arithmetic. Facts are AWS's, with their page.
+ledgerctl/lane.py, whose head says what it assumes; a single item is arithmetic. Facts are AWS's, with their page.
 All else is below under "Assumptions", which `assumptions()` prints; one that changes is changed there and in the code.
 
 Facts:
@@ -22,7 +22,7 @@ Assumptions:
 - Ours: each Region has lanes of its own, served by the deployed service, its marks included. A lane's puts and deletes
   share one partition; its commits use another. What is stored must be deleted, so a lane keeps up 1,000 / 2 changes a
   second for good. `Settings` are the defaults.
-- Dollars are on demand, at the prices of infra/ledgerctl/bill.py; functions, queues and storage are left out.
+- Dollars are on demand, at the prices of ledgerctl/bill.py; functions, queues and storage are left out.
 
 KEYS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 ADAPTIVE https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/burst-adaptive-capacity.html
@@ -37,11 +37,11 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from infra.ledgerctl import lane
-from infra.ledgerctl.bill import Usage, million_changes
-from infra.ledgerctl.lane import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
-from infra.ledgerctl.units import TRANSACTIONAL
-from infra.ledgerctl.workload import SECONDS, Workload
+from ledgerctl import lane
+from ledgerctl.bill import Usage, million_changes
+from ledgerctl.lane import PARTITION_READ_UNITS, PARTITION_WRITE_UNITS
+from ledgerctl.units import TRANSACTIONAL
+from ledgerctl.workload import SECONDS, Workload
 
 RATES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 REGIONS = (1, 2, 3)

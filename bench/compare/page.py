@@ -18,8 +18,8 @@ from bench.compare.forecast import ADD, OURS
 from bench.compare.scale import Read
 from bench.compare.speed import Pace, Trips
 from bench.compare.summary import Row
-from infra.ledgerctl.bill import PRICES
-from infra.ledgerctl.lane import PARTITION_WRITE_UNITS
+from ledgerctl.bill import PRICES
+from ledgerctl.lane import PARTITION_WRITE_UNITS
 
 HOT_RATE = 100
 

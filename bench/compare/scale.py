@@ -28,7 +28,7 @@ from bench.compare.backlog import key, make_go, put_deltas
 from bench.compare.trial import Trial
 from bench.meter import Meter
 from demo.engine import Engine
-from infra.ledgerctl.units import item_bytes, read_units
+from ledgerctl.units import item_bytes, read_units
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bench.compare.capacity import DIFFERENCES, OPERATIONS
-from infra.ledgerctl import bill
-from infra.ledgerctl.units import Cost
+from ledgerctl import bill
+from ledgerctl.units import Cost
 
 if TYPE_CHECKING:
     from bench.compare.backlog import Compaction

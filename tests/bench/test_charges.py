@@ -6,7 +6,7 @@ import pytest
 
 from bench.charges import Uncountable, charge, refuse_uncountable
 from bench.seen import Seen
-from infra.ledgerctl.units import Cost
+from ledgerctl.units import Cost
 
 KEY = {"pk": {"S": "p"}, "sk": {"S": "s"}}  # 6 bytes
 OTHER = {"pk": {"S": "p"}, "sk": {"S": "t"}}

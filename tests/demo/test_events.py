@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from demo.events import SHOP, BadEvents, Event, read_events, shop_day, truth_of, witness_events
-from infra.ledgerctl.templates import Columns
+from ledgerctl.templates import Columns
 
 HEADER = "line,invoice,stock_code,quantity,invoiced_at\n"
 WriteFile = Callable[[str], Path]

@@ -19,7 +19,7 @@ REGION = "eu-west-1"
 
 @dataclass
 class Bill:
-    """Requests and write units, by the rules of infra/ledgerctl/units.py."""
+    """Requests and write units, by the rules of ledgerctl/units.py."""
 
     requests: int = 0
     write_units: int = 0

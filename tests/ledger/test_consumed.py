@@ -8,7 +8,7 @@ from ledger.consumed import Consumed, Consumption
 from ledger.errors import NotAllowed
 from ledger.requests import DeleteMany, Get, Key, Put, Query, Request, Transact
 from ledger.table import DynamoTable
-from tests.infra.ledgerctl.support import A, aws, refusal
+from tests.ledgerctl.support import A, aws, refusal
 
 ANSWERS: dict[str, Any] = {
     "GetItem": {"ConsumedCapacity": {"CapacityUnits": 2.5}},

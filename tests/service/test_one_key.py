@@ -13,7 +13,7 @@ import pytest
 from ledger import Change, Ledger, Receipt
 from ledger.requests import Absent, Put
 from service.add_from_queue.handler import AddFromQueue
-from tests.infra.ledgerctl.support import Tables
+from tests.ledgerctl.support import Tables
 from tests.service.http_client import SETTINGS, ULID, ULID_AT, Client
 from tests.service.test_add_from_queue import World, sqs
 

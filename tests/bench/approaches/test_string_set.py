@@ -5,8 +5,8 @@ import pytest
 from bench.approaches.attributes import keyed
 from bench.approaches.string_set import IDS, StringSet
 from bench.approaches.writes import ITEM_BYTES_MAX, ItemTooLarge, Program, PutItem
-from infra.ledgerctl.units import item_bytes
 from ledger.errors import InvalidChange
+from ledgerctl.units import item_bytes
 from tests.bench.approaches.support import C, OnWorld, Place, add, adds, value
 
 SET = StringSet(ceiling=3)

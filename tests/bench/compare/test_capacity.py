@@ -10,8 +10,8 @@ from bench.compare.capacity import Capacity
 from bench.compare.cost import on_one_counter, shop_events, spend
 from bench.compare.trial import APPROACHES, Trial
 from bench.meter import Meter
-from infra.ledgerctl.units import Cost
 from ledger.requests import Key
+from ledgerctl.units import Cost
 from torture.dynamodb_local import DynamoDBLocal
 
 BY_NAME = {approach.name: approach for approach in APPROACHES}

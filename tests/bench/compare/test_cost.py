@@ -10,8 +10,8 @@ from bench.compare.cost import KEY_LENGTH, ONE, SHOP, Spent, on_one_counter, sho
 from bench.compare.trial import APPROACHES
 from demo.engine import Engine
 from demo.events import Event
-from infra.ledgerctl.bill import PRICES, million_changes, million_reads
-from infra.ledgerctl.units import Cost
+from ledgerctl.bill import PRICES, million_changes, million_reads
+from ledgerctl.units import Cost
 
 BY_NAME = {approach.name: approach for approach in APPROACHES}
 TTL = "transaction, marker with TTL"

@@ -16,7 +16,7 @@ from bench.compare.scale import CHANGES, Read
 from bench.compare.scenarios import LIMITS, SCENARIOS
 from bench.compare.speed import COUNTERS, THREADS, Pace, Trips
 from bench.compare.summary import Row, choice, memory
-from infra.ledgerctl.units import Cost
+from ledgerctl.units import Cost
 
 APPROACHES = every(accuracy.SETTINGS)
 FAULTS = {each.name: Counted(400, 1, 2, 0, Reads(100, 3, 4)) for each in SCENARIOS}

@@ -1,0 +1,22 @@
+"""The program: every command, in the order in which help lists them."""
+
+from __future__ import annotations
+
+# ruff: noqa: F401, I001 -- each adds its commands, in this order
+from ledgerctl import (
+    tables,
+    changes,
+    values,
+    history,
+    counters,
+    lag,
+    compaction,
+    rebuild,
+    imports,
+    cost,
+    doctor,
+    live,
+)
+from ledgerctl.command import app
+
+__all__ = ["app"]

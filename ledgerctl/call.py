@@ -1,0 +1,215 @@
+"""One call of `ledgerctl`: the world as its options show it, and what is printed.
+
+Rules: the world (environment, session, tables, clock, pauses) is given once and nobody looks past it; an option wins
+over the environment; results go to standard output, everything else to standard error; a failure is told by
+`failures.py` and is never a stack trace.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import boto3
+import typer
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+from rich.text import Text
+
+from compactor import Compactor
+from ledger import Ledger, Settings, clocks
+from ledger.client import CONFIG
+from ledger.consumed import Consumed
+from ledger.errors import InvalidSettings, shown
+from ledger.failures import ConditionFailed, error_of, note_attempts
+from ledger.requests import Program, Table, run
+from ledger.shape import ShapeCheck
+from ledger.table import DynamoTable
+from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
+from reader import Reader
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is outside. `session` makes a boto3 session for a profile; `tables`, by Region, stand in for DynamoDB."""
+
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    session: Callable[[str | None], boto3.Session] = lambda profile: boto3.Session(profile_name=profile)
+    config: Config = CONFIG
+    tables: Mapping[str, Table] | None = None
+    clock: clocks.Clock = clocks.wall_clock
+    entropy: clocks.Entropy = clocks.entropy
+    pause: Callable[[float], None] = time.sleep
+
+
+class Call:
+    """The world as the options of one command show it; made at the first use, so `cost` needs no table."""
+
+    def __init__(self, world: World, options: Mapping[str, Any]) -> None:
+        self.world = world
+        self.json: bool = options["json"]
+        self._options = options
+        self._clients: dict[str, DynamoDBClient] = {}
+        self._lock = threading.Lock()
+        self.consumed = Consumed()
+        # No markup: a counter may be called "[red]". Tables fit the console, lines may be longer.
+        plain: Any = {"markup": False, "highlight": False, "emoji": False, "_environ": world.environ}
+        self.out, self.err = Console(**plain), Console(**plain, stderr=True)
+
+    @functools.cached_property
+    def session(self) -> boto3.Session:
+        return self.world.session(self._options["profile"])
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        """From the options, else the environment; the Region at last from the profile. Raises InvalidSettings."""
+        given = {name: self._options[name] for name in ("table", "region", "endpoint_url") if self._options[name]}
+        if self._options["regions"]:
+            given["regions"] = tuple(part.strip() for part in self._options["regions"].split(",") if part.strip())
+        if "region" not in given and not self.world.environ.get("AWS_REGION"):
+            region = self.world.environ.get("AWS_DEFAULT_REGION") or self.session.region_name
+            if not region:
+                raise Wrong("NoRegion", "No Region is named.", "Give --region NAME, or set AWS_REGION.")
+            given["region"] = region
+        if "table" not in given and not self.world.environ.get("LEDGER_TABLE"):
+            raise Wrong("NoTable", "No table is named.", "Give --table NAME, or set LEDGER_TABLE.")
+        return Settings.from_env(self.world.environ, **given)
+
+    def pinned(self) -> list[str]:
+        """The options that ask this very table and Region, whatever the environment of the next command."""
+        settings, profile = self.settings, self._options["profile"] or self.world.environ.get("AWS_PROFILE")
+        said = {
+            "--table": settings.table,
+            "--region": settings.region,
+            "--regions": ",".join(settings.regions),
+            "--endpoint-url": settings.endpoint_url,
+            "--profile": profile,
+        }
+        return [word for option, value in said.items() if value for word in (option, value)]
+
+    @functools.cached_property
+    def tables(self) -> Mapping[str, Table]:
+        """The table as each Region of the settings sees it."""
+        if self.world.tables is not None:
+            return self.world.tables
+        return {region: DynamoTable(self.settings.table, region, self.client) for region in self.settings.regions}
+
+    @property
+    def table(self) -> Table:
+        return self.tables[self.settings.region]
+
+    def client(self, region: str) -> DynamoDBClient:
+        """The boto3 client of a Region; what it consumes is counted."""
+        with self._lock:  # a session is not thread-safe while it makes a client
+            if region not in self._clients:
+                url = self.settings.endpoint_url
+                try:
+                    made: DynamoDBClient = self.session.client(
+                        "dynamodb", region_name=region, endpoint_url=url, config=self.world.config
+                    )
+                except ValueError as failure:
+                    raise InvalidSettings(f"endpoint_url={shown(url, 200)} is refused by boto3: {failure}.") from None
+                self.consumed.attach(made)
+                self._clients[region] = note_attempts(made)
+            return self._clients[region]
+
+    @functools.cached_property
+    def ledger(self) -> Ledger:
+        world = self.world
+        return Ledger(self.settings, table=self.table, clock=world.clock, entropy=world.entropy)
+
+    @functools.cached_property
+    def reader(self) -> Reader:
+        return Reader(self.settings, table=self.table, clock=self.world.clock)
+
+    @functools.cached_property
+    def compactor(self) -> Compactor:
+        return Compactor(self.settings, tables=self.tables, clock=self.world.clock)
+
+    @functools.cached_property
+    def _shape(self) -> ShapeCheck:
+        return ShapeCheck(self.settings)
+
+    def run(self, program: Program[Result], region: str | None = None) -> Result:
+        """A program on the table as a Region sees it, else as this one does. Raises SettingsMismatch."""
+        now = clocks.instants(self.world.clock)
+        self._shape.ask(self.table, now)
+        return run(program, self.tables[region or self.settings.region], now)
+
+    def ask(self, region: str, operation: str, **arguments: Any) -> Any:
+        """The answer of a Region to what the library never asks, or the LedgerError that its failure means."""
+        try:
+            return getattr(self.client(region), operation)(**arguments)
+        except (ClientError, BotoCoreError) as failure:
+            error = error_of(failure, operation, False, self.settings.table)
+            if isinstance(error, ConditionFailed):
+                return {}
+            error.__cause__ = failure
+            return error
+
+    # -- what is printed -----------------------------------------------------------------------------------------------
+
+    def say(self, text: str | Text = "", style: str | None = None) -> None:
+        self.out.print(text, style=style, soft_wrap=True)
+
+    def note(self, text: str, style: str | None = "dim") -> None:
+        """To standard error: what is no result, and for people."""
+        if not self.json:
+            self.err.print(text, style=style, soft_wrap=True)
+
+    def document(self, document: object) -> None:
+        """One line of JSON."""
+        typer.echo(json.dumps(document))
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Ends the command with a sentence, a remedy and an exit code where it fails for a reason that has them."""
+        try:
+            yield
+        except Wrong as wrong:
+            self.tell(wrong)
+            raise typer.Exit(wrong.code) from None
+        except KeyboardInterrupt:
+            remedy = "Run it again: nothing counts twice; but repeat an `add` without --key only as it tells you to."
+            self.tell(Wrong("Interrupted", "Interrupted.", remedy))
+            raise typer.Exit(INTERRUPTED) from None
+        except SILENT:
+            raise
+        except Exception as failure:
+            known = told(failure, self.where)
+            if known.kind == UNEXPECTED and self.world.environ.get(TRACE):
+                raise
+            self.tell(known)
+            raise typer.Exit(known.code) from None
+
+    def where(self) -> str:
+        """The table, for a message, as far as it is known."""
+        try:
+            settings = self.settings
+        except Exception:
+            return "the table"
+        at = f" at {settings.endpoint_url}" if settings.endpoint_url else ""
+        return f"{settings.table} in {' or '.join(settings.regions)}{at}"
+
+    def tell(self, wrong: Wrong) -> None:
+        """A failure, to standard error."""
+        if self.json:
+            fields = {"error": wrong.kind, "message": wrong.message, "remedy": wrong.remedy}
+            typer.echo(json.dumps(fields), err=True)
+            return
+        self.err.print(Text.assemble(("error: ", "bold red"), wrong.message), soft_wrap=True)
+        if wrong.remedy:
+            self.err.print(wrong.remedy, soft_wrap=True)

@@ -1,0 +1,161 @@
+"""`compact` and `verify`: the compactor by hand.
+
+Rules: compact is for the lanes of one Region, that of --region, as a compactor is; verify looks at every Region; what
+fails for one counter stops no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, TypeVar
+
+import typer
+
+from compactor import Report, Verification
+from compactor.lanes import find_lanes
+from compactor.unread import error_of
+from ledger.errors import GaveUp, LedgerError, TableError
+from ledger.values import Lane
+from ledgerctl import show
+from ledgerctl.call import Call
+from ledgerctl.command import command
+from ledgerctl.counters import Prefix, each
+from ledgerctl.failures import DATA, NO_ANSWER
+from ledgerctl.scan import counters_of, lanes
+
+Name = TypeVar("Name")
+Done = TypeVar("Done")
+Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all: found by a scan.")]
+
+
+@command("compact")
+def compact(call: Call, counters: Counters = None) -> None:
+    """Clean, fold and settle the lanes of this Region."""
+    region = call.settings.region
+    names, unread = list(dict.fromkeys(counters or [])), list[Lane]()
+    if not names:
+        with show.bar(call.err, "scanning", None, count=False):
+            needy, unread = call.run(find_lanes(call.settings))
+        names = sorted({lane.counter for lane in needy})
+    outcomes = each_of(call, "compacting", names, call.compactor.compact)
+    report = Report.total(outcome for _, outcome in outcomes if isinstance(outcome, Report))
+    problems = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, LedgerError)]
+    problems += [(str(lane), error_of(lane)) for lane in unread]
+    told = {name: getattr(report, name) for name in ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")}
+    if call.json:
+        failed = {name: str(error) for name, error in problems}
+        conflicts = list(report.conflicts)
+        consumed = show.cost_fields(call.consumed.take())
+        ahead = {str(lane): ms for lane, ms in report.ahead.items()}
+        fields = {"region": region, "counters": len(names), **told, "postponed_by": list(report.postponed_by)}
+        fields |= {"conflicts": conflicts, "watermark_ahead_ms": ahead, "problems": failed}
+        call.document(fields | consumed)
+    else:
+        what = show.counted(len(names), "counter")
+        deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
+        call.say(f"{deltas}: {what if names else 'nothing needs it'}, lanes of {region}")
+        if report.gave_up:
+            call.say(f"left to the next run, for another compactor was there: {show.counted(report.gave_up, 'lane')}")
+        if report.postponed:
+            postponed = show.counted(report.postponed, "lane")
+            call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
+        for lane, ahead_ms in report.ahead.items():
+            call.note(show.ahead(lane, ahead_ms), "yellow")
+        call.note(show.cost(call.consumed.take()))
+    for name, error in problems:
+        call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
+    for token in report.conflicts:
+        call.note(f"the delta {token} is listed with another change; kept", "red")
+    if problems or report.conflicts:
+        raise typer.Exit(DATA if report.conflicts else exit_code_of([error for _, error in problems]))
+
+
+@command("verify")
+def verify(call: Call, counters: Counters = None, prefix: Prefix = "") -> None:
+    """Recount counters from their events and compare.
+
+    Exit code 1 when something differs. Writes nothing.
+    """
+    found = {} if counters else lanes(call, prefix)
+    names = list(dict.fromkeys(counters)) if counters else counters_of(found)
+    seen = [lane for lane in found if not call.settings.reads(lane)]
+
+    def verified(name: str) -> Verification:
+        checked = call.compactor.verify(name)
+        unread = {*checked.unread, *(lane for lane in seen if lane.counter == name)}
+        return replace(checked, unread=tuple(sorted(unread)))
+
+    outcomes = each_of(call, "recounting", names, verified)
+    different = 0
+    failed: list[LedgerError] = []
+    for name, outcome in outcomes:
+        if isinstance(outcome, LedgerError):
+            failed.append(outcome)
+            call.note(f"{name}: {outcome}", "red")
+            if call.json:
+                call.document({"counter": name, "ok": None, "error": str(outcome)})
+            continue
+        different += not outcome.ok
+        if call.json:
+            call.document(_checked(name, outcome))
+        elif not outcome.ok or len(names) == 1:
+            _show(call, name, outcome)
+    if not call.json:
+        strays = sum(outcome.strays for _, outcome in outcomes if isinstance(outcome, Verification))
+        waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
+        right = len(names) - different - len(failed)
+        call.say(f"counters that add up: {right:,} of {len(names):,}{waiting}", style=None if different else "green")
+        call.note(show.cost(call.consumed.take()))
+    if different:
+        call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")
+    if different or failed:
+        raise typer.Exit(DATA if different else exit_code_of(failed))
+
+
+def each_of(
+    call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
+) -> list[tuple[Name, Done | LedgerError]]:
+    """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
+    with show.bar(call.err, what, len(names)) as bar:
+
+        def one(name: Name) -> tuple[Name, Done | LedgerError]:
+            try:
+                return name, work(name)
+            except LedgerError as error:
+                return name, error
+            finally:
+                bar.advance()
+
+        outcomes = each(one, names)
+    errors = [outcome for _, outcome in outcomes if isinstance(outcome, LedgerError)]
+    if errors and (len(names) == 1 or len(errors) == len(names)):
+        raise errors[0]
+    return outcomes
+
+
+def exit_code_of(failed: Sequence[LedgerError]) -> int:
+    return NO_ANSWER if failed and all(isinstance(error, TableError | GaveUp) for error in failed) else DATA
+
+
+def _show(call: Call, name: str, verification: Verification) -> None:
+    value = "cannot be told" if verification.value is None else f"{verification.value:,}"
+    call.say(f"{name}: its events give {value}")
+    rows = [
+        (str(lane.lane), "?" if lane.value is None else f"{lane.value:,}", f"{lane.pending:,}", f"{lane.strays:,}")
+        for lane in verification.lanes
+    ]
+    call.out.print(show.table(("lane", "sum", "pending", "strays"), rows))
+    for difference in verification.differences:
+        call.say(f"differs: {difference}", style="bold red")
+
+
+def _checked(name: str, verification: Verification) -> dict[str, object]:
+    return {
+        "counter": name,
+        "ok": verification.ok,
+        "value": verification.value,
+        "strays": verification.strays,
+        "differences": list(verification.differences),
+        "unread": [str(lane) for lane in verification.unread],
+    }

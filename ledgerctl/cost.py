@@ -1,0 +1,95 @@
+"""`cost`: what a workload costs a month, in DynamoDB, before it exists.
+
+Rules: nothing is worked out here: the bill is workload.py's; a load that a lane cannot take is refused, one that is
+beyond the service is told before its price.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from ledger.settings import SHARDS_MAX
+from ledgerctl import lane, show
+from ledgerctl.bill import PRICES
+from ledgerctl.call import Call
+from ledgerctl.command import command
+from ledgerctl.failures import Wrong
+from ledgerctl.workload import SECONDS, Workload, beyond, bill_of, read_units
+
+AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(/s)?")
+SCALE = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+
+def amount(text: str) -> float:
+    """A month's number: 250000, 10M, or a rate such as 40/s."""
+    match = AMOUNT.fullmatch(text.replace(",", ""))
+    if match is None:
+        raise Wrong("BadAmount", f"{text!a} is no amount.", "Write a number a month, such as 250000 or 10M, or 40/s.")
+    number, scale, rate = match.groups()
+    return float(number) * SCALE[scale] * (SECONDS if rate else 1)
+
+
+def check(load: Workload) -> None:
+    """Raises Wrong for a load that its lanes cannot take."""
+    if load.shards_needed > load.shards:
+        needed = load.shards_needed
+        raise Wrong(
+            "LanesTooHot",
+            f"Each lane gets {load.lane_rate:,.0f} changes a second and takes {lane.CHANGES_MAX} for good, "
+            "because each is put and deleted again.",
+            f"With --shards {needed} a counter's lanes take it."
+            if needed <= SHARDS_MAX
+            else f"That would need {needed:,} shards; a counter has {SHARDS_MAX:,} at most.",
+        )
+
+
+@command("cost")
+def cost(
+    call: Call,
+    changes: Annotated[str, typer.Option(help="A month, such as 10M, or a rate, such as 40/s.")],
+    reads: Annotated[str, typer.Option(help="Strong reads that reach the table, in the same way.")] = "0",
+    counters: Annotated[int, typer.Option(min=1, help="How many counters take them, each as many.")] = 1,
+    shards: Annotated[int, typer.Option(min=1, max=SHARDS_MAX, help="How many shards each counter has.")] = 1,
+    in_regions: Annotated[int, typer.Option(min=1, max=20, help="In how many Regions the table is.")] = 1,
+    after_months: Annotated[int, typer.Option(min=1, help="How many months of changes are stored by then.")] = 12,
+) -> None:
+    """Work out a month's DynamoDB bill. Asks AWS nothing."""
+    load = Workload(amount(changes), amount(reads), counters, in_regions, after_months, shards)
+    check(load)
+    bill, too_much = bill_of(load), list(beyond(load))
+    if call.json:
+        dollars = {name: round(value, 2) for name, value in (asdict(bill) | {"total": bill.total}).items()}
+        call.document(
+            {"workload": asdict(load), "beyond": too_much, "dollars_a_month": dollars, "prices": asdict(PRICES)}
+        )
+        return
+    each = " in each Region" if load.regions > 1 else ""
+    folds = "folded and cleaned" if load.is_folded else f"too few to fold ({load.settings.fold_min} of a lane)"
+    of_lane = load.load() if load.changes else None
+    life, marks = (of_lane.change_units / of_lane.rate, of_lane.mark_units / of_lane.rate) if of_lane else (0.0, 0.0)
+    rows = [
+        (f"changes: {life:.2f} write units{each}; {folds}", f"{bill.changes:,.2f}"),
+        (f"marks of the service: {marks:.2f} write units a change{each}", f"{bill.marks:,.2f}"),
+        (f"reads: {read_units(load):,.1f} read units each, with the tail", f"{bill.reads:,.2f}"),
+        ("compactor, plan and find: their reads", f"{bill.compactor:,.2f}"),
+        (f"storage after {load.after_months} months; it grows, for segments are for ever", f"{bill.storage:,.2f}"),
+        ("all of DynamoDB", f"{bill.total:,.2f}"),
+    ]
+    said = f"{load.changes:,.0f} changes and {load.reads:,.0f} reads a month"
+    call.say(f"{said}; counters: {load.counters:,}, shards: {load.shards:,}, Regions: {load.regions}")
+    for line in too_much:
+        call.say(f"Beyond the service: {line}", style="bold red")
+    if too_much:
+        call.say("What follows is the price if it could.", style="bold red")
+    call.out.print(show.table(("", "dollars a month"), rows))
+    if load.changes:
+        call.say(f"{bill.total / load.changes * 1e6:,.2f} dollars for a million changes")
+    call.say(
+        f"Prices of {PRICES.region} since {PRICES.since}, without free tiers and taxes,\n"
+        "and without the service's functions, queues and alarms (docs/costs.md).",
+        style="dim",
+    )

@@ -1,0 +1,200 @@
+"""`doctor`: is this table, this role and this machine what the library needs?
+
+Rules: it writes nothing: a permission to write is tried by a put or a delete under a condition that nothing
+fulfils; each finding that is not fine has a remedy; what may not be looked at is
+a warning, for a narrow role is no fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from ledger import items, tokens
+from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
+from ledger.requests import Get, GetMany, Item, KeyPage, Scan
+from ledger.values import Lane, to_ms
+from ledgerctl import shape
+from ledgerctl.call import Call
+from ledgerctl.command import command
+from ledgerctl.failures import DATA
+from ledgerctl.shape import Finding
+
+NOBODY = "ledgerctl-doctor"
+CHECKPOINTS_MAX = 100
+NEVER = "attribute_exists(pk) AND attribute_not_exists(pk)"
+ROLES = "docs/data-model.md#roles has the policies; no matter if this role is not meant to."
+NOT_TRIED = {
+    "add": "; PartiQLInsert, which add_many does without, is not tried",
+    "clean": "; PartiQLDelete, which clean does without, is not tried",
+}
+Try = tuple[str, str, str, dict[str, Any]]
+"""What a role may do, the permission for it, and a request that needs it."""
+
+STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+@command("doctor")
+def doctor(call: Call) -> None:
+    """Check table, replicas, backups, clock, settings and permissions.
+
+    Exit code 1 when something fails. Writes nothing.
+    """
+    settings = call.settings
+    home = call.ask(settings.region, "describe_table", TableName=settings.table)
+    if isinstance(home, LedgerError) and not isinstance(home, NotAllowed):
+        raise home
+    findings = [*shape.settings_findings(settings)]
+    if not isinstance(home, LedgerError):
+        findings += [_clock(call, home), *shape.replica_findings(settings, home["Table"])]
+    for region in settings.regions:
+        findings += _region(call, region)
+    findings += [_shape(call), *_lanes(call)]
+    findings += _permissions(call)
+    if call.json:
+        for each in findings:
+            fields = {"level": each.level, "what": each.what, "says": each.says, "remedy": each.remedy}
+            call.document(fields)
+    else:
+        for each in findings:
+            call.say(Text.assemble((f"{each.level:<5}", STYLES[each.level]), f"{each.what}: {each.says}"))
+            if each.remedy:
+                call.say(f"     {each.remedy}")
+        counts = {level: sum(1 for each in findings if each.level == level) for level in STYLES}
+        call.say(f"{counts['ok']} fine, {counts['warn']} to know, {counts['fail']} to mend")
+    if any(each.level == "fail" for each in findings):
+        raise typer.Exit(DATA)
+
+
+def _region(call: Call, region: str) -> list[Finding]:
+    table, single = call.settings.table, len(call.settings.regions) == 1
+    looks: list[tuple[str, str, Callable[[Any], list[Finding]]]] = [
+        ("table", "describe_table", lambda answer: shape.table_findings(region, answer["Table"], single=single)),
+        ("time to live", "describe_time_to_live", lambda answer: [shape.ttl_finding(region, answer)]),
+        ("point-in-time recovery", "describe_continuous_backups", lambda a: [shape.backups_finding(region, a)]),
+    ]
+    findings: list[Finding] = []
+    for what, operation, judge in looks:
+        answer = call.ask(region, operation, TableName=table)
+        if isinstance(answer, TableMissing) and what == "table":
+            remedy = "Make it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS)."
+            return [Finding("fail", f"{region} table", f"there is no {table}", remedy)]
+        if isinstance(answer, LedgerError):
+            remedy = f"Ask a role that may: {operation} is what it needs." if isinstance(answer, NotAllowed) else ""
+            findings.append(Finding("warn", f"{region} {what}", f"not seen: {answer}", remedy))
+        else:
+            findings += judge(answer)
+    return findings
+
+
+def _clock(call: Call, answer: Any) -> Finding:
+    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+    if date is None:
+        return Finding("warn", "clock", "the endpoint tells no time", "Look at NTP by hand.")
+    skew_ms = call.world.clock() - to_ms(parsedate_to_datetime(date)) - 500  # on average half a second is cut off
+    return shape.clock_finding(skew_ms, call.settings)
+
+
+def _shape(call: Call) -> Finding:
+    try:
+        return shape.shape_finding(call.table.answer(Get(items.SHAPE_KEY)), call.settings)
+    except NotAllowed as refused:
+        return Finding("warn", shape.SHAPE, f"not seen: {refused}", shape.UNSEEN)
+    except LedgerError as error:
+        return Finding("fail", shape.SHAPE, str(error), "Mend that first: no process adds or reads before.")
+
+
+def _lanes(call: Call) -> list[Finding]:
+    """One page of a scan: 1 MB, at most 128 read units; and the checkpoints of at most a hundred of its lanes."""
+    try:
+        page: KeyPage = call.table.answer(Scan())
+        found = sorted({known[1] for key in page.keys if (known := items.lane_of(key.pk))})
+        looked_at = found[:CHECKPOINTS_MAX]
+        held = call.table.answer(GetMany(tuple(map(items.checkpoint_key, looked_at)), consistent=False))
+    except LedgerError as error:
+        return [Finding("warn", "regions and shards against lanes", f"not seen: {error}", ROLES)]
+    now_ms = call.world.clock()
+    ahead = [
+        (lane, ms)
+        for lane, item in zip(looked_at, held, strict=True)
+        if item is not None and (ms := _watermark_ms(lane, item) - now_ms) > 0
+    ]
+    return [
+        *shape.lane_findings(call.settings, found, page.last is None),
+        shape.watermark_finding(ahead, sum(item is not None for item in held)),
+    ]
+
+
+def _watermark_ms(lane: Lane, item: Item) -> int:
+    """The time of a lane's watermark; that a checkpoint is damaged is for verify to tell."""
+    try:
+        return tokens.time_ms(items.checkpoint_of(lane, item).watermark)
+    except DamagedItem:
+        return 0
+
+
+def _permissions(call: Call) -> list[Finding]:
+    """Whether this role may read in every Region, ask each one before a clean, and write in its own."""
+    home, regions = call.settings.region, call.settings.regions
+    tries = [(region, each) for region in regions for each in _reads(call.settings.table, region)]
+    fold = _key(items.fold_pk(Lane(home, 0, NOBODY)))
+    asked = {"TableName": call.settings.table, "Key": fold}
+    tries += [(r, (f"clean {home}, asking {r}", "GetItem", "get_item", asked)) for r in regions if r != home]
+    tries += [(home, each) for each in _writes(call.settings.table, home)]
+    findings = []
+    for region, (does, action, operation, arguments) in tries:
+        answer = call.ask(region, operation, **arguments)
+        what = f"may {does}"
+        if isinstance(answer, TableMissing) and region != home:
+            continue  # that it is missing there is told already
+        if isinstance(answer, NotAllowed):
+            findings.append(Finding("warn", what, f"no: {action} is refused", ROLES))
+        elif isinstance(answer, LedgerError):
+            findings.append(Finding("fail", what, f"{action}: {answer}", "Mend that first."))
+        else:
+            findings.append(Finding("ok", what, f"{action} is allowed{NOT_TRIED.get(does.partition(' ')[0], '')}"))
+    return findings
+
+
+def _reads(table: str, region: str) -> list[Try]:
+    lane = Lane(region, 0, NOBODY)
+    delta, fold = items.delta_pk(lane), items.fold_pk(lane)
+
+    def query(pk: str) -> dict[str, Any]:
+        values = {":pk": {"S": pk}}
+        return {
+            "TableName": table,
+            "KeyConditionExpression": "pk = :pk",
+            "ExpressionAttributeValues": values,
+            "Limit": 1,
+        }
+
+    batch = {"RequestItems": {table: {"Keys": [_key(fold)]}}}
+    return [
+        (f"read in {region}", "BatchGetItem", "batch_get_item", batch),
+        (f"read in {region}", "Query on delta#", "query", query(delta)),
+        (f"read histories in {region}", "GetItem", "get_item", {"TableName": table, "Key": _key(fold)}),
+        (f"read histories in {region}", "Query on fold#", "query", query(fold)),
+    ]
+
+
+def _writes(table: str, region: str) -> list[Try]:
+    lane = Lane(region, 0, NOBODY)
+    delta, fold = items.delta_pk(lane), items.fold_pk(lane)
+    never = {"TableName": table, "ConditionExpression": NEVER}
+
+    return [
+        ("add", "PutItem on delta#", "put_item", {**never, "Item": _key(delta)}),
+        (f"compact {region}", "PutItem on fold#", "put_item", {**never, "Item": _key(fold)}),
+        (f"clean {region}", "DeleteItem on delta#", "delete_item", {**never, "Key": _key(delta)}),
+        (f"rebuild {region}", "DeleteItem on fold#", "delete_item", {**never, "Key": _key(fold)}),
+        ("list, compact all", "Scan", "scan", {"TableName": table, "Limit": 1}),
+    ]
+
+
+def _key(pk: str) -> dict[str, dict[str, str]]:
+    return {"pk": {"S": pk}, "sk": {"S": NOBODY}}  # no token, so no delta of ours

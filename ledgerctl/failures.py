@@ -1,0 +1,114 @@
+"""What went wrong, in a sentence, with a remedy and an exit code.
+
+Rules: whatever a user, a role, a network or a table can cause has a sentence here; the codes are public
+(docs/ledgerctl.md): 1 is about the data, 2 about what was typed, 3 about AWS and worth another try, 4 the one case in
+which the same command again may count twice; anything else is a mistake of ours, says so, and has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from botocore import exceptions as boto
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ledger import errors
+from ledger.failures import code_of, error_of
+from ledgerctl.templates import BadTemplate
+
+FINE, DATA, USAGE, NO_ANSWER, UNKNOWN, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
+SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
+"""What Typer ends a program with by itself."""
+
+UNEXPECTED, TRACE = "Unexpected", "LEDGERCTL_TRACE"
+
+EXPIRED = {"ExpiredTokenException", "ExpiredToken", "RequestExpired"}
+UNREACHABLE = (
+    boto.EndpointConnectionError,
+    boto.ConnectTimeoutError,
+    boto.ConnectionClosedError,
+    boto.ProxyConnectionError,
+)
+SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
+ADVICE = (" Give this process credentials.", " Check this process's role.", " Read again later.", " Call again.")
+NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
+
+
+class Wrong(Exception):
+    """A failure that is told: one sentence, one remedy."""
+
+    def __init__(self, kind: str, message: str, remedy: str = "", code: int = USAGE) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.remedy, self.code = kind, message, remedy, code
+
+
+def told(failure: Exception, where: Callable[[], str]) -> Wrong:
+    """How `failure` is told; `where` names the table."""
+    if isinstance(failure, BadTemplate):
+        return Wrong(
+            "BadTemplate", str(failure), 'Templates name columns of the header, or fields: "{invoice}/{line}".'
+        )
+    if isinstance(failure, OSError) and failure.filename is not None:
+        return Wrong("FileError", f"{failure.filename}: {failure.strerror}.", "Name another file.")
+    if isinstance(failure, NO_PROFILE):
+        return Wrong(
+            "NoProfile", f"{failure}.".replace("..", "."), "`aws configure list-profiles` names those there are."
+        )
+    if isinstance(failure, ClientError | BotoCoreError):
+        ours = error_of(failure, getattr(failure, "operation_name", "the request"), False, "the table")
+        ours.__cause__ = failure
+        failure = ours
+    kind, cause = type(failure).__name__, failure.__cause__
+    match failure:
+        case errors.InvalidSettings(why=why):
+            return Wrong(kind, why, "Options win over the environment: `ledgerctl COMMAND --help` names both.")
+        case errors.InvalidInput(why=why):
+            return Wrong(kind, why)
+        case errors.TableMissing():
+            remedy = "Name another with --table, --region or --endpoint-url, or make it: ledgerctl init."
+            return Wrong(kind, f"There is no table {where()}.", remedy)
+        case errors.TableMismatch():
+            return Wrong(kind, str(failure), "`ledgerctl doctor` looks at the table's shape.", DATA)
+        case errors.NotAllowed() | errors.Unavailable() | errors.OutcomeUnknown():
+            code = USAGE if isinstance(cause, NO_PROFILE) else NO_ANSWER
+            return Wrong(kind, _sentence(failure), _remedy(failure, cause, where), code)
+        case errors.DamagedItem() | errors.LaneDamaged():
+            return Wrong(
+                kind, str(failure), "`ledgerctl verify` shows how far it goes; docs/operations.md what to do.", DATA
+            )
+        case errors.SettingsMismatch():
+            return Wrong(kind, str(failure), "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules.")
+        case errors.TokenConflict():
+            return Wrong(kind, str(failure), code=DATA)
+        case errors.LedgerError():  # throttled, in conflict, too slow, not yet replicated
+            return Wrong(kind, str(failure), "Run it again.", NO_ANSWER)
+    message = f"ledgerctl met something that it does not know: {kind}: {failure}"
+    return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", OURS)
+
+
+def _sentence(failure: errors.LedgerError) -> str:
+    """What the library says, without its advice to programmers."""
+    text = errors.LedgerError.__str__(failure)
+    for advice in ADVICE:
+        text = text.removesuffix(advice)
+    return text
+
+
+def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
+    code = code_of(cause)
+    if isinstance(cause, boto.NoCredentialsError | boto.PartialCredentialsError):
+        return (
+            "Give credentials: --profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. A local "
+            "endpoint takes any."
+        )
+    if isinstance(cause, NO_PROFILE):
+        return "`aws configure list-profiles` names the profiles there are."
+    if code in EXPIRED or isinstance(cause, SIGN_IN):
+        return "Sign in again, such as by `aws sso login`."
+    if isinstance(failure, errors.NotAllowed):
+        return "`ledgerctl doctor` says what this role may do; docs/data-model.md#roles has the policies."
+    if isinstance(cause, UNREACHABLE):
+        return f"Is the endpoint up, and the Region's name right? Asked for: {where()}. Then run it again."
+    return "Run it again: nothing counts twice."

@@ -1,0 +1,159 @@
+"""`history` and `export`: every change of a counter, for people or for another program.
+
+Rules: an entry is written as `import` can take it back: counter, change, at, token, Region; with the token the same
+change counts once, wherever it is imported. A stray is in neither before the next settle.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import typer
+
+from ledger.message import time_text
+from ledgerctl import show
+from ledgerctl.call import Call
+from ledgerctl.command import command
+from ledgerctl.failures import USAGE, Wrong
+from ledgerctl.scan import counters_of, lanes
+from ledgerctl.strays import strays, with_strays
+from ledgerctl.values import Counter
+from reader import Entry
+from reader.reader import PAGE_ENTRIES_MAX
+
+FIELDS = ("counter", "change", "at", "token", "region")
+
+
+class Format(StrEnum):
+    table = "table"
+    jsonl = "jsonl"
+    csv = "csv"
+
+
+class FileFormat(StrEnum):
+    jsonl = "jsonl"
+    csv = "csv"
+
+
+Since = Annotated[str | None, typer.Option(help="From this time on: 2010-12-01T08:26:00Z, or a date in UTC.")]
+Until = Annotated[str | None, typer.Option(help="Before this time.")]
+
+
+@command("history")
+def history(
+    call: Call,
+    counter: Counter,
+    since: Since = None,
+    until: Until = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first ones.")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="How to print; --json means jsonl.")] = Format.table,
+) -> None:
+    """Show the changes of a counter, in the order of time."""
+    entries = _entries(call, counter, since, until, limit)
+    if call.json or format_ is not Format.table:
+        write(
+            sys.stdout, "csv" if format_ is Format.csv and not call.json else "jsonl", ((counter, e) for e in entries)
+        )
+        return
+    total = count = 0
+    rows = []
+    for entry in entries:
+        total, count = total + entry.change, count + 1
+        rows.append((show.moment(entry.at), entry.region, entry.token, show.signed(entry.change), f"{total:,}"))
+    if rows:
+        call.out.print(show.table(("at", "Region", "token", "change", "sum so far"), rows, left=3))
+    call.say(f"{show.counted(count, 'change')} of {counter}, together {total:,}")
+    call.note(show.cost(call.consumed.take()))
+
+
+@command("export")
+def export(
+    call: Call,
+    counters: Annotated[
+        list[str] | None, typer.Argument(help="Some counters; without them, all of the prefix.")
+    ] = None,
+    prefix: Annotated[str, typer.Option(help="All counters whose names begin so; found by a scan.")] = "",
+    out: Annotated[Path | None, typer.Option(help="A new file; without it, standard output.")] = None,
+    format_: Annotated[FileFormat, typer.Option("--format", help="jsonl or csv.")] = FileFormat.jsonl,
+) -> None:
+    """Write all changes as a file that `import` takes back.
+
+    Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not seen.
+    """
+    names = list(dict.fromkeys(counters)) if counters else counters_of(lanes(call, prefix))
+    late = 0
+    with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as bar:
+
+        def every() -> Iterator[tuple[str, Entry]]:
+            nonlocal late
+            for name in names:
+                found = [delta for lane in call.settings.lanes_of(name) for delta in call.run(strays(lane))]
+                late += len(found)
+                for entry in with_strays(call.reader.history(name), found):
+                    yield name, entry
+                bar.advance()
+
+        count = write(file, "csv" if format_ is FileFormat.csv else "jsonl", every())
+    what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')}"
+    if late:
+        call.note(f"strays among them, which no read counts yet: {late:,}", None)
+    call.note(f"{what} to {out or 'standard output'}; {show.cost(call.consumed.take())}", None)
+
+
+def write(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:
+    """Entries, one a line; how many they were."""
+    rows: Any = csv.DictWriter(file, FIELDS, lineterminator="\n") if format_ == "csv" else None
+    if rows:
+        rows.writeheader()
+    count = 0
+    for counter, entry in entries:
+        fields = dict(zip(FIELDS, (counter, entry.change, time_text(entry.at), entry.token, entry.region), strict=True))
+        if rows:
+            rows.writerow(fields)
+        else:
+            file.write(json.dumps(fields) + "\n")
+        count += 1
+    return count
+
+
+def _entries(call: Call, counter: str, since: str | None, until: str | None, limit: int | None) -> Iterator[Entry]:
+    """With a limit some pages; without one the whole history, which is one read and so whole in any Region."""
+    bounds = {"since": show.time_typed(since), "until": show.time_typed(until)}
+    if limit is None:
+        return call.reader.history(counter, **bounds)
+
+    def pages(left: int) -> Iterator[Entry]:
+        after = None
+        while left:
+            page = call.reader.history_page(counter, **bounds, after=after, limit=min(left, PAGE_ENTRIES_MAX))
+            yield from page.entries
+            left, after = left - len(page.entries), page.next
+            if after is None:
+                return
+
+    return islice(pages(limit), limit)
+
+
+@contextmanager
+def _opened(out: Path | None) -> Iterator[TextIO]:
+    if out is None:
+        yield sys.stdout
+        return
+    try:
+        file = out.open("x", encoding="utf-8", newline="")
+    except FileExistsError:
+        raise Wrong("FileExists", f"{out} is there already.", "Name a new file.", USAGE) from None
+    try:
+        with file:
+            yield file
+    except BaseException:  # half an export looks like a whole one
+        out.unlink()
+        raise

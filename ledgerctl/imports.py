@@ -1,0 +1,178 @@
+"""`import`: a file of changes into the table.
+
+Rules: a row names its change (key and time, or a token), so an import that was cut off is simply run again and counts
+nothing twice; a bad row goes to a file with the reason, once its batch is done, and stops nobody; what the table
+refuses stops the import after the rows it took; memory is that of one batch.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+
+from ledger.add import add_many
+from ledger.errors import LedgerError, TokenConflict
+from ledger.values import Delta, Receipt
+from ledgerctl import show
+from ledgerctl.call import Call
+from ledgerctl.command import command
+from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
+from ledgerctl.history import FileFormat
+from ledgerctl.recipe import DEFAULT, Recipe, recipe_of
+from ledgerctl.rows import BadRows, Row, Rows, opened
+from ledgerctl.templates import BadRow, Columns
+
+BATCH = 500
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the rows so far; each is fine or bad. `line`: all rows before it are done."""
+
+    fine: int = 0
+    recorded: int = 0
+    replayed: int = 0
+    bad: int = 0
+    line: int = 1
+
+
+@command("import")
+def import_(
+    call: Call,
+    file: Annotated[str, typer.Argument(help="A CSV with a header, or JSONL; - is standard input.")],
+    counter: Annotated[str, typer.Option(help='A template: "stock:{stock_code}".')] = DEFAULT.counter,
+    change: Annotated[str, typer.Option(help='A template; a minus turns the sign: "-{quantity}".')] = DEFAULT.change,
+    key: Annotated[str | None, typer.Option(help='A template: "{invoice}/{line}".')] = None,
+    at: Annotated[str, typer.Option(help='A template: "{invoiced_at}"; ISO 8601 with a zone.')] = DEFAULT.at,
+    home_region: Annotated[str | None, typer.Option(help="A template: where changes were first asked for.")] = None,
+    format_: Annotated[FileFormat | None, typer.Option("--format", help="Without it, by the file's name.")] = None,
+    from_line: Annotated[int, typer.Option(min=1, help="Skip the lines before; for a long import cut off.")] = 1,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check all rows and write nothing to the table.")] = False,
+) -> None:
+    """Add the changes of a CSV or JSONL file.
+
+    Run it again after anything: nothing counts twice.
+
+    Rows need counter, change, idempotency_key and at (and may have region), or are those of `export`; else say by
+    templates where they stand. Bad rows go to FILE.bad.csv or FILE.bad.jsonl with the reason.
+    """
+    path = Path("stdin" if file == "-" else file)
+    kind = format_.value if format_ else "csv" if path.suffix.lower() == ".csv" else "jsonl"
+    columns = Columns(counter, change, key or DEFAULT.key, at)
+    tally = Tally(line=from_line)
+    with ExitStack() as stack:
+        source = _standard_input() if file == "-" else stack.enter_context(opened(path))
+        rows = Rows(source, kind)
+        recipe = recipe_of(rows, columns, key is None, home_region)
+        bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names, go_on=from_line > 1)
+        stack.callback(bad.close)
+        size = None if file == "-" else path.stat().st_size
+        bar = stack.enter_context(show.bar(call.err, "importing", size, count=False))
+        try:
+            for taken in _batches(_from(from_line, rows, path)):
+                _put(call, recipe, taken, bad, tally, dry_run)
+                tally.line = taken[-1].line + 1
+                if size is not None:
+                    bar.at(source.buffer.tell())
+        except (LedgerError, KeyboardInterrupt) as failure:
+            raise _cut_off(call, failure, tally, file, bad) from None
+    _tell(call, tally, bad, dry_run)
+
+
+def _from(line: int, rows: Iterable[Row], path: Path) -> Iterator[Row]:
+    """The rows from a line on. Raises Wrong for a line behind the file: it cannot be one that an import has named."""
+    last = 0
+    for row in rows:
+        last = row.line
+        if last >= line:
+            yield row
+    if line > max(last, 1) + 1:
+        remedy = "Give the line that the import which was cut off named, or none: nothing counts twice."
+        raise Wrong("NoSuchLine", f"--from-line {line}: the last row of {path} is in line {last}.", remedy)
+
+
+def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tally, dry_run: bool) -> None:
+    """One batch. Raises the error of the first row that failed for a reason that is not its own."""
+    found: list[tuple[Row, Delta]] = []
+    refused: list[tuple[Row, str]] = []
+    for row in taken:
+        try:
+            found.append((row, recipe.delta(call.ledger, row)))
+        except BadRow as error:
+            refused.append((row, str(error)))
+    outcomes = [] if dry_run else call.run(add_many([delta for _, delta in found]))
+    failed: LedgerError | None = None
+    for (row, _), outcome in zip(found, outcomes, strict=False):
+        match outcome:
+            case Receipt("recorded"):
+                tally.recorded += 1
+            case Receipt():
+                tally.replayed += 1
+            case TokenConflict():
+                refused.append((row, str(outcome)))
+            case _:
+                failed = failed or outcome
+    if failed is not None:
+        raise failed
+    for row, why in sorted(refused, key=lambda each: each[0].line):
+        bad.add(row, why)
+    tally.fine, tally.bad = tally.fine + len(taken) - len(refused), bad.count
+
+
+def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while taken := list(islice(rows, BATCH)):
+        yield taken
+
+
+def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
+    if call.json:
+        counts = {"recorded": tally.recorded, "replayed": tally.replayed, "bad": tally.bad}
+        bad_file = str(bad.path) if bad.count or bad.kept else None
+        consumed = show.cost_fields(call.consumed.take())
+        call.document({**counts, "rows": tally.fine + tally.bad, "bad_file": bad_file, "dry_run": dry_run, **consumed})
+    elif dry_run:
+        call.say(f"changes: {tally.fine:,}, bad rows: {tally.bad:,}; nothing was written to the table")
+    else:
+        call.say(_counts(tally), style=None if tally.bad else "green")
+        call.note(show.cost(call.consumed.take()))
+    if tally.bad:
+        call.note(f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file.", "yellow")
+        raise typer.Exit(DATA)
+    if bad.kept:
+        call.note(f"There are bad rows of an earlier run: {bad.path}.", "yellow")
+    elif bad.old:
+        call.note(f"{bad.path} is of an earlier run; in this one no row was bad.", "yellow")
+
+
+def _counts(tally: Tally) -> str:
+    return f"{tally.recorded:,} recorded, {tally.replayed:,} replayed (they were there already), {tally.bad:,} bad"
+
+
+def _cut_off(call: Call, failure: BaseException, tally: Tally, file: str, bad: BadRows) -> Wrong:
+    """Where it stopped, why, and how it goes on."""
+    went_on = f"{_counts(tally)}; every row before line {tally.line:,} is done."
+    remedy = "Run it again: nothing counts twice."
+    if file != "-" and tally.line > 1:
+        remedy = f"{remedy} --from-line {tally.line} spares the rows that are done."
+    if bad.count or bad.kept:
+        remedy = f"{remedy}\nBad rows so far: {bad.path}"
+    if isinstance(failure, Exception):
+        wrong = told(failure, call.where)
+        return Wrong(
+            wrong.kind, f"{wrong.message} The import stopped: {went_on}", f"{wrong.remedy}\n{remedy}", wrong.code
+        )
+    return Wrong("Interrupted", f"Interrupted. {went_on}", remedy, INTERRUPTED)
+
+
+def _standard_input() -> TextIO:
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="")
+    return sys.stdin

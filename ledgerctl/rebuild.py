@@ -1,0 +1,166 @@
+"""`rebuild`: checkpoints anew from their segments, after a restore or damage, or when a replica was made again.
+
+Rules: for the lanes of one Region, that of --region; it shows what it would write, and asks first; what it shows is
+decided by the very program that writes, on a table that lets nothing be written; each lane is told as it is done, and
+one that cannot be rebuilt stops no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from compactor.rebuild import rebuild as rebuilding
+from ledger import clocks, items
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.requests import AlreadyThere, DeleteMany, Get, GetMany, Item, PutMany, Request, Table, Transact, run
+from ledger.values import Checkpoint, Lane
+from ledgerctl.call import Call
+from ledgerctl.command import command
+from ledgerctl.failures import NO_ANSWER, Wrong
+from ledgerctl.values import Counter
+
+REBUILD = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
+
+
+@dataclass(slots=True)
+class Unwritten:
+    """A table that is read and never written; `writes` are the requests that would have been."""
+
+    table: Table
+    writes: list[Request] = field(default_factory=list)
+
+    def answer(self, request: Request, /) -> Any:
+        match request:
+            case Transact():
+                self.writes.append(request)
+                return True
+            case DeleteMany(deleted):
+                self.writes.append(request)
+                return (None,) * len(deleted)
+            case PutMany(puts):
+                self.writes.append(request)
+                there = self.table.answer(GetMany(tuple(map(items.key_of, puts))))
+                return tuple(None if item is None else AlreadyThere(item) for item in there)
+            case _:
+                return self.table.answer(request)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A lane: what stands there `now`, in words, and what a rebuild `would` do: write, delete, nothing or fail."""
+
+    lane: Lane
+    now: str
+    would: str
+    checkpoint: Checkpoint | None = None
+    error: LedgerError | None = None
+
+    def says(self) -> str:
+        match self.would:
+            case "write" if self.checkpoint is not None:
+                total, count = self.checkpoint.total, self.checkpoint.count
+                return f"its segments give a checkpoint with total {total:,}, count {count:,}"
+            case "delete":
+                return "it has no segments: this checkpoint is deleted, and its deltas are the tail"
+            case "nothing":
+                return "its segments give no checkpoint: there are none"
+        return f"it cannot be rebuilt: {self.error}"
+
+    def fields(self) -> dict[str, object]:
+        sums = {} if self.checkpoint is None else {"total": self.checkpoint.total, "count": self.checkpoint.count}
+        error = {} if self.error is None else {"error": str(self.error)}
+        return {"lane": str(self.lane), "now": self.now, "would": self.would, **sums, **error}
+
+
+@command("rebuild")
+def rebuild(
+    call: Call,
+    counter: Counter,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
+) -> None:
+    """Write a counter's checkpoints anew from its segments; asks first.
+
+    For the lanes of this Region, after a restore or damage, or when its replica was made again.
+    """
+    region = call.settings.region
+    plans = [plan(call, lane) for lane in call.settings.lanes_of(counter, region)]
+    if not call.json:
+        for each in plans:
+            call.say(f"{each.lane}: {each.now}")
+            call.say(f"  {each.says()}")
+    errors = [each.error for each in plans if each.error is not None]
+    if dry_run:
+        if call.json:
+            fields = [each.fields() for each in plans]
+            call.document({"counter": counter, "region": region, "lanes": fields, "written": False})
+        if errors:
+            _fail(errors[0])
+        return
+    if len(errors) == len(plans):
+        _fail(errors[0])
+    if not yes:
+        _ask(call)
+    lanes: list[dict[str, object]] = []
+    try:
+        failed = [error for each in plans if (error := _rebuilt(call, each.lane, lanes)) is not None]
+    finally:
+        if call.json:
+            call.document({"counter": counter, "region": region, "lanes": lanes, "written": True})
+    if failed:
+        _fail(failed[0])
+    if not lanes and not call.json:
+        call.say("there are no segments, so there is nothing to rebuild: every change is in the tail")
+
+
+def plan(call: Call, lane: Lane) -> Plan:
+    """What a rebuild of the lane would do, by doing it without writing. Raises TableError."""
+    item: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
+    try:
+        there = items.checkpoint_of(lane, item) if item is not None else None
+        now = f"version {there.version:,}, total {there.total:,}, count {there.count:,}" if there else "no checkpoint"
+    except DamagedItem as damage:
+        now = f"damaged: {damage.why}"
+    table = Unwritten(call.table)
+    try:
+        checkpoint = run(rebuilding(lane), table, clocks.instants(call.world.clock))
+    except (GaveUp, LaneDamaged, DamagedItem) as error:
+        return Plan(lane, now, "fail", error=error)
+    return Plan(lane, now, "write" if checkpoint else "delete" if table.writes else "nothing", checkpoint)
+
+
+def _ask(call: Call) -> None:
+    call.note(f"{REBUILD} No compactor may work on these lanes meanwhile.", "yellow")
+    try:
+        agreed = typer.confirm("Rebuild them?", err=True)
+    except typer.Abort:
+        agreed = False
+    if not agreed:
+        raise Wrong("NotConfirmed", "Nothing was rebuilt.", "Answer y, or say --yes where nobody can answer.")
+
+
+def _rebuilt(call: Call, lane: Lane, lanes: list[dict[str, object]]) -> LedgerError | None:
+    """Rebuilds a lane, tells of it, and adds what became of it to `lanes`."""
+    try:
+        before: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
+        checkpoint = call.run(rebuilding(lane))
+    except LedgerError as error:
+        lanes.append({"lane": str(lane), "error": str(error)})
+        call.note(f"{lane}: {error}", "red")
+        return error
+    if checkpoint is None and before is None:
+        return None
+    lanes.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
+    if not call.json:
+        said = f"total {checkpoint.total:,}" if checkpoint else "no checkpoint"
+        call.say(f"rebuilt {lane}: {said}", style="green")
+    return None
+
+
+def _fail(error: LedgerError) -> NoReturn:
+    if isinstance(error, GaveUp):
+        raise Wrong("GaveUp", str(error), REBUILD, NO_ANSWER) from None
+    raise error

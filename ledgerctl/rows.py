@@ -1,0 +1,136 @@
+"""Files of rows, CSV with a header or JSONL, read as a stream; and the file of those that were refused.
+
+Rules: memory does not grow with the file; a row that cannot be read is a row all the same, with its line and the
+reason, and the next one is read; bytes that are no UTF-8 survive into the file of bad rows, and so does every line that
+no row could be made of.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from ledger.errors import InvalidMessage
+from ledger.message import parsed
+from ledgerctl.templates import BadTemplate
+
+LINE, REASON, TEXT = "bad_line", "bad_reason", "bad_text"
+
+
+def opened(path: Path) -> TextIO:
+    """A file of rows: a byte order mark is skipped, and bytes that are no UTF-8 come back as they are."""
+    return path.open(encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+
+class Row(NamedTuple):
+    """A row. line: where it begins. raw: as the file has it. why: it cannot be read, and `fields` is empty."""
+
+    line: int
+    fields: Mapping[str, Any]
+    raw: Sequence[str]
+    why: str | None = None
+
+
+class Rows:
+    """The rows of a file; `names` is the header of a CSV. Raises BadTemplate when there is none."""
+
+    def __init__(self, text: TextIO, format_: str) -> None:
+        self.names: list[str] | None = None
+        if format_ == "csv":
+            lines = _Lines(text)
+            reader = csv.reader(lines)
+            with suppress(csv.Error):
+                self.names = next(reader, None)
+            if not self.names:
+                raise BadTemplate("The file has no header: the first line of a CSV names its columns.")
+            self._rows = _csv_rows(reader, lines, self.names)
+        else:
+            self._rows = _json_rows(text)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._rows
+
+
+class _Lines:
+    """The lines of a text; `taken` are those since it was emptied."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._text = iter(text)
+        self.taken: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self.taken.append(next(self._text))
+        return self.taken[-1]
+
+
+def _csv_rows(reader: Any, lines: _Lines, names: list[str]) -> Iterator[Row]:
+    while True:
+        lines.taken.clear()
+        line = reader.line_num + 1
+        try:
+            values = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:  # a field too long: what it swallowed may be many rows, so each line is told
+            why = f"The row is no CSV: {error}. Is there a quote that is never closed?"
+            yield from [Row(line + i, {}, (raw.rstrip("\r\n"),), why) for i, raw in enumerate(lines.taken)]
+            continue
+        if len(values) == len(names):
+            yield Row(line, dict(zip(names, values, strict=True)), values)
+        elif values:  # a blank line is no row
+            yield Row(line, {}, values, f"The row has {len(values)} fields, the header {len(names)}.")
+
+
+def _json_rows(text: TextIO) -> Iterator[Row]:
+    for line, raw in enumerate(text, 1):
+        if not raw.strip():
+            continue
+        try:
+            fields = parsed(raw)
+        except InvalidMessage as error:
+            yield Row(line, {}, (raw,), error.why.replace("message", "row"))
+            continue
+        if isinstance(fields, dict):
+            yield Row(line, fields, (raw,))
+        else:
+            yield Row(line, {}, (raw,), "The row is JSON, but not an object.")
+
+
+class BadRows:
+    """The file of refused rows, made with the first of them; it can be put right and imported by itself.
+
+    go_on: the rows are of a later part of the same file, so those of the earlier parts are kept.
+    """
+
+    def __init__(self, path: Path, names: Sequence[str] | None, *, go_on: bool = False) -> None:
+        self.path, self.count = path, 0
+        self.old = path.exists()
+        self.kept = self.old and go_on
+        self._names = names
+        self._file: TextIO | None = None
+
+    def add(self, row: Row, why: str) -> None:
+        self.count += 1
+        if self._file is None:
+            if not self.kept:
+                self.path.unlink(missing_ok=True)
+            self._file = self.path.open("a", encoding="utf-8", errors="surrogateescape", newline="")
+            if self._names is not None and not self.kept:
+                csv.writer(self._file).writerow([LINE, REASON, *self._names])
+        if self._names is not None:
+            csv.writer(self._file).writerow([row.line, why, *row.raw])
+        else:
+            fields = row.fields or {TEXT: row.raw[0].rstrip("\r\n")}
+            said = {LINE: row.line, REASON: why} | {k: v for k, v in fields.items() if k not in (LINE, REASON)}
+            self._file.write(json.dumps(said, ensure_ascii=False) + "\n")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,75 @@
+"""The sizes of a lane's items, and the units that they take on average.
+
+Rules: sizes are those of real items of a counter whose name has 12 letters; a mean over a range of sizes is exact, so
+that a unit that is only sometimes begun is counted that often. A range is (low, high), both of them possible.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ledger import items
+from ledger.values import ENTRY, Checkpoint, CleanNote, Delta, Lane, Segment
+from ledgerctl.units import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES, item_bytes, write_units
+
+Range = tuple[float, float]
+
+PAGE_BYTES = 1024 * 1024
+
+_LANE, _TOKEN = Lane("eu-west-1", 0, "stock:85123A"), "015JGGKGE064BG4X58772SZHBM"
+DELTA_BYTES = item_bytes(items.delta_item(Delta(_LANE, _TOKEN, -6)))
+SEGMENT_BYTES = item_bytes(items.segment_item(Segment(_LANE, _TOKEN, 1, b"")))
+CHECKPOINT_BYTES = item_bytes(
+    items.checkpoint_item(Checkpoint(_LANE, -6 * 10**9, 10**9, _TOKEN, version=10**6, last=_TOKEN, committed_ms=10**12))
+)
+NOTE_BYTES = item_bytes(items.note_item(CleanNote(_LANE, 10**6, 10**12)))
+MARK_BYTES = 100
+"""About: a mark's key, and two or three of its times."""
+
+
+def segments_of(deltas: float, a_minute: float, fold_max: int) -> list[Range]:
+    """The entries of the segments that one fold writes: between how many and how many each has, mostly."""
+    whole, rest = divmod(deltas, fold_max)
+    spread = min(a_minute / 2, math.sqrt(3 * a_minute), rest)
+    full = (float(fold_max), float(fold_max))
+    return [full] * int(whole) + [(rest - spread, min(rest + spread, fold_max))] * (rest > 0)
+
+
+def segment_units(entries: Range) -> float:
+    """Read units of a segment, read strongly."""
+    low, high = (SEGMENT_BYTES + ENTRY.size * n for n in entries)
+    return mean_units(low, high)
+
+
+def commit_units(entries: Range) -> float:
+    """The write units of a commit: the checkpoint and the segment, each twice."""
+    low, high = ((SEGMENT_BYTES + ENTRY.size * n) / WRITE_UNIT_BYTES for n in entries)
+    return write_units(CHECKPOINT_BYTES, transactional=True) + TRANSACTIONAL * _mean_ceil(low, high)
+
+
+def listed_units(deltas: float, segment: float) -> float:
+    """Read units of deltas below the watermark with the segments that list them, all eventually consistent.
+
+    A segment is read alone; the look for others under its hi finds an empty page. What two pages share is read twice.
+    """
+    size = deltas * DELTA_BYTES
+    covers = max(1.0, deltas / segment) + size // PAGE_BYTES
+    return max(0.5, (size / READ_UNIT_BYTES + 0.5) / 2) + covers * (segment_units((segment, segment)) / 2 + 0.5)
+
+
+def mean_units(low: float, high: float) -> float:
+    """Read units, read strongly, of what has anywhere between so many and so many bytes."""
+    return _mean_ceil(low / READ_UNIT_BYTES, high / READ_UNIT_BYTES)
+
+
+def _mean_ceil(low: float, high: float) -> float:
+    """The mean of `ceil` between these two."""
+    if high - low < 1e-6:
+        return max(1, math.ceil(high))
+    return (_sum_of_ceil(high) - _sum_of_ceil(low)) / (high - low)
+
+
+def _sum_of_ceil(end: float) -> float:
+    """The integral of `ceil` from 0 to here."""
+    whole = math.ceil(end)
+    return whole * (whole - 1) / 2 + whole * (end - whole + 1)

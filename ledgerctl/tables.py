@@ -1,0 +1,161 @@
+"""`init`: makes the table as the library needs it, in every Region of the settings.
+
+Rules: it only ever makes and turns on, and deletes nothing; each step is left out where it is done already, so a run
+that was cut off is run again; a table of another shape is refused and not touched; it ends well only where `doctor`
+would find nothing that fails, and with backups on.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from ledger import clocks, items
+from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
+from ledger.requests import Get, Item, run
+from ledger.shape import unlike, write
+from ledgerctl import shape
+from ledgerctl.call import Call
+from ledgerctl.command import command
+from ledgerctl.failures import DATA, NO_ANSWER, Wrong, told
+
+POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
+RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
+SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions to the shape"}
+PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
+STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}}
+CREATE: dict[str, Any] = {
+    "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind, _ in shape.KEYS],
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": type_} for name, _, type_ in shape.KEYS],
+    "BillingMode": "PAY_PER_REQUEST",
+    **STREAM,
+}
+
+
+@command("init")
+def init(
+    call: Call,
+    deletion_protection: Annotated[bool, typer.Option(help="Nobody deletes it by mistake.")] = True,
+) -> None:
+    """Make the table, with a replica in every Region of --regions."""
+    home, name = call.settings.region, call.settings.table
+    steps: list[str] = []
+
+    def step(text: str) -> None:
+        steps.append(text)
+        if not call.json:
+            call.say(text)
+
+    there = call.ask(home, "describe_table", TableName=name)
+    if isinstance(there, TableMissing):
+        protected = {"DeletionProtectionEnabled": deletion_protection}
+        _do(call, home, "create_table", TableName=name, **CREATE, **protected)
+        step(f"{home}: made the table {name}")
+    elif isinstance(there, LedgerError):
+        raise there
+    else:
+        _refuse(call, home, there["Table"], "Nothing was changed.", new=True)
+        _refuse_another_shape(call)
+    table = _active(call, home, ())
+    if _stream_is_missing(table):
+        _do(call, home, "update_table", TableName=name, **STREAM)
+        step(f"{home}: turned the stream on")
+        table = _active(call, home, ())
+    for region in call.settings.regions:
+        if region == home:
+            continue
+        if lacking := region not in {each["RegionName"] for each in table.get("Replicas", [])}:
+            _do(call, home, "update_table", TableName=name, ReplicaUpdates=[{"Create": {"RegionName": region}}])
+        table = _active(call, home, (region,))  # DynamoDB adds one Region at a time
+        if lacking:
+            step(f"{region}: made a replica")
+    for region in call.settings.regions:
+        if _stream_is_missing(_active(call, region, ())):
+            _do(call, region, "update_table", TableName=name, **STREAM)
+            step(f"{region}: turned the stream on")
+        if deletion_protection and not _active(call, region, ()).get("DeletionProtectionEnabled"):
+            _do(call, region, "update_table", TableName=name, DeletionProtectionEnabled=True)
+            step(f"{region}: turned deletion protection on")
+        if _turned_recovery_on(call, region):
+            step(f"{region}: point-in-time recovery is on")
+        _refuse(call, region, _active(call, region, ()), "That was left as it is.")
+    for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
+        if (done := run(write(call.settings), call.tables[region], clocks.instants(call.world.clock))) != "kept":
+            step(f"{region}: {SHAPE_STEPS[done]}")
+    if call.json:
+        call.document({"table": name, "regions": list(call.settings.regions), "steps": steps})
+    elif not steps:
+        call.say(f"{name} is there already in {' '.join(call.settings.regions)}: nothing to do")
+    else:
+        call.say("ready; `ledgerctl doctor` looks at everything", style="green")
+
+
+def _refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = False) -> None:
+    """Ends where `doctor` fails; not for what a run on a `new` table mends: replicas and a stream that are missing."""
+    settings = call.settings
+    findings = shape.table_findings(region, table, single=new or len(settings.regions) == 1)
+    replicas = shape.replica_findings(settings, table) if region == settings.region else []
+    findings += [each for each in replicas if not (new and each.what == shape.REPLICAS)]
+    answer = call.ask(region, "describe_time_to_live", TableName=settings.table)
+    if isinstance(answer, LedgerError):
+        call.note(f"{region}: time to live was not seen, and must be off: {answer}", "yellow")
+    else:
+        findings.append(shape.ttl_finding(region, answer))
+    wrong = [each for each in findings if each.level == "fail"]
+    if wrong:
+        said = "; ".join(f"{each.what}: {each.says}" for each in wrong)
+        message = f"There is a table {settings.table}, and it is not of the library's shape ({said}). {nothing}"
+        raise Wrong("TableDiffers", message, f"Name another with --table. {wrong[0].remedy}", DATA)
+
+
+def _refuse_another_shape(call: Call) -> None:
+    item: Item | None = call.table.answer(Get(items.SHAPE_KEY))
+    if item is not None and (wrong := unlike(call.settings, items.shape_of(item))):
+        raise SettingsMismatch(f"{' '.join(wrong)} Nothing was changed.")
+
+
+def _stream_is_missing(table: Any) -> bool:
+    return not table.get("StreamSpecification", {}).get("StreamEnabled")
+
+
+def _turned_recovery_on(call: Call, region: str) -> bool:
+    """Whether there was anything to do. Raises Wrong where it cannot be turned on."""
+    name = call.settings.table
+    backups = call.ask(region, "describe_continuous_backups", TableName=name)
+    if not isinstance(backups, LedgerError) and shape.backups_finding(region, backups).level == "ok":
+        return False
+    answer: Any = None
+    for _ in range(RECOVERY_TRIES_MAX):
+        answer = call.ask(region, "update_continuous_backups", TableName=name, **PITR)
+        if not isinstance(answer, LedgerError):
+            return True
+        if isinstance(answer, NotAllowed):
+            break
+        call.world.pause(POLL_S)
+    why = told(answer, call.where)
+    message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back. {why.message}"
+    raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
+
+
+def _do(call: Call, region: str, operation: str, **arguments: Any) -> None:
+    answer = call.ask(region, operation, **arguments)
+    if isinstance(answer, LedgerError):
+        raise answer
+
+
+def _active(call: Call, region: str, others: tuple[str, ...]) -> dict[str, Any]:
+    """The table, once it and its replicas in `others` are active."""
+    status = "not there"
+    for _ in range(ACTIVE_LOOKS_MAX):
+        answer = call.ask(region, "describe_table", TableName=call.settings.table)
+        if not isinstance(answer, LedgerError):
+            table: dict[str, Any] = answer["Table"]
+            states = {each["RegionName"]: each.get("ReplicaStatus") for each in table.get("Replicas", [])}
+            if table["TableStatus"] == "ACTIVE" and all(states.get(other) == "ACTIVE" for other in others):
+                return table
+            status = f"{table['TableStatus']}, replicas {states}"
+        elif not isinstance(answer, TableMissing):  # a replica may not be there yet
+            raise answer
+        call.world.pause(POLL_S)
+    raise Wrong("NotActive", f"The table is not active yet: {status}.", "Run it again later.", NO_ANSWER)

@@ -1,0 +1,145 @@
+"""`get` and `watch`: what a counter is worth, once or again and again.
+
+Rules: a value is always a fresh read of the table, never a cache's; what the read cost is what DynamoDB says it
+consumed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime
+from itertools import count as from_
+from typing import Annotated
+
+import typer
+from rich.live import Live
+from rich.text import Text
+
+from ledger.consumed import Consumption
+from ledger.errors import ReadTooSlow, Throttled, TransactionConflict, Unavailable
+from ledger.message import time_text
+from ledgerctl import show
+from ledgerctl.call import Call
+from ledgerctl.command import command
+from ledgerctl.failures import told
+from reader import Balance
+
+POINTS = 60
+PASSING = (ReadTooSlow, Throttled, TransactionConflict, Unavailable)
+Counter = Annotated[str, typer.Argument(help="The counter's name.")]
+
+
+@command("get")
+def get(call: Call, counter: Counter) -> None:
+    """Show a counter: value, parts by Region, pending, cost of the read."""
+    balance = call.reader.read(counter)
+    consumed = call.consumed.take()
+    if call.json:
+        call.document(fields_of(counter, balance) | show.cost_fields(consumed))
+        return
+    call.say(Text.assemble(counter, "  ", (f"{balance.value:,}", "bold cyan")))
+    if len(balance.by_region) > 1:
+        width = max(len(f"{part:,}") for part in balance.by_region.values())
+        for region, part in balance.by_region.items():
+            call.say(f"  {region:<16}{part:>{width},}")
+    call.say(summary(balance))
+    call.say(f"{show.moment(balance.as_of)}  {show.cost(consumed)}", style="dim")
+
+
+def fields_of(counter: str, balance: Balance) -> dict[str, object]:
+    """A balance for JSON; amounts are integers."""
+    return {
+        "counter": counter,
+        "value": balance.value,
+        "count": balance.count,
+        "pending": balance.pending,
+        "by_region": dict(balance.by_region),
+        "as_of": time_text(balance.as_of),
+    }
+
+
+def summary(balance: Balance) -> str:
+    if balance.count == 0:
+        return "nobody has added to it; `ledgerctl list` names the counters there are"
+    return f"{show.counted(balance.count, 'change')}, {balance.pending:,} of them pending in the tail"
+
+
+@command("watch")
+def watch(
+    call: Call,
+    counter: Counter,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two reads.")] = 2.0,
+    count: Annotated[int | None, typer.Option(min=1, help="Stop after that many reads; without it, at Ctrl-C.")] = None,
+) -> None:
+    """Show a counter's value as it changes, until Ctrl-C.
+
+    Without a terminal, a line for each read. After a read that failed it goes on.
+    """
+    before: Balance | None = None
+    seen: deque[int] = deque(maxlen=POINTS)
+    live = None if call.json or not call.out.is_terminal else Live(console=call.out, auto_refresh=False)
+    try:
+        if live:
+            live.start()
+        for reads in from_(1):
+            try:
+                balance = call.reader.read(counter)
+            except PASSING as failure:
+                if before is None:  # what has never worked may never work
+                    raise
+                _tell(call, failure)
+                if reads == count:
+                    return
+                call.world.pause(interval)
+                continue
+            consumed = call.consumed.take()
+            seen.append(balance.value)
+            if live:
+                graph = show.sparkline(list(seen), ascii_only=call.out.options.ascii_only)
+                live.update(_screen(counter, balance, before, graph, consumed), refresh=True)
+            elif call.json:
+                call.document(fields_of(counter, balance) | show.cost_fields(consumed))
+            else:
+                call.say(_line(counter, balance, before))
+            before = balance
+            if reads == count:
+                return
+            call.world.pause(interval)
+    except KeyboardInterrupt:  # the way to end it
+        return
+    finally:
+        if live:
+            live.stop()
+
+
+def _tell(call: Call, failure: Exception) -> None:
+    wrong = told(failure, call.where)
+    if call.json:
+        call.tell(wrong)
+    call.note(f"{wrong.message} Reading again.", "yellow")
+
+
+def _line(counter: str, balance: Balance, before: Balance | None) -> str:
+    change = f"  {show.signed(balance.value - before.value)}" if before else ""
+    return f"{show.moment(balance.as_of)}  {counter}  {balance.value:,}{change}"
+
+
+def _screen(counter: str, balance: Balance, before: Balance | None, graph: str, consumed: Consumption) -> Text:
+    change = balance.value - before.value if before else 0
+    per_second = change / seconds if before and (seconds := _seconds(before.as_of, balance.as_of)) else 0.0
+    style = "green" if change > 0 else "red" if change < 0 else "dim"
+    return Text.assemble(
+        (counter, "bold"),
+        "  ",
+        (f"{balance.value:,}", "bold cyan"),
+        "  ",
+        (f"{show.signed(change)}  {per_second:+,.1f} a second", style),
+        "\n",
+        (graph, "cyan"),
+        "\n",
+        (f"{balance.pending:,} pending  {show.moment(balance.as_of)}  {show.cost(consumed)}", "dim"),
+    )
+
+
+def _seconds(earlier: datetime, later: datetime) -> float:
+    return (later - earlier).total_seconds()

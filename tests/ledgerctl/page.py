@@ -1,0 +1,75 @@
+"""The sessions in docs/ledgerctl.md, run again: `python -m tests.ledgerctl.page` writes the page anew.
+
+Rules: a block `console` is a session, and each line that begins with `$ ledgerctl` a command of it; a block with
+`file=NAME` is a file that is there; the commands run in the order of the page, on one embedded engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import re
+import shlex
+import tempfile
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from demo.engine import Engine
+from ledgerctl.app import app
+from ledgerctl.call import World
+from tests.ledgerctl.support import ONCE, signed_in
+
+PAGE = Path(__file__).parents[2] / "docs" / "ledgerctl.md"
+SESSION = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ENVIRON = re.compile(r"^export (.*)$", re.MULTILINE)
+CHANGES = (
+    (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z", "TIME"),
+    (r"\b[0-9a-f]{20}\b", "KEY"),
+    (r"\b\d+ (y|d|h|min|s|ms)\b", "AGE"),
+    (r" +", " "),
+)
+
+
+def played(page: str, engine: Engine) -> str:
+    """The page, with what its commands print on a new table."""
+    environ = dict(pair.split("=", 1) for line in ENVIRON.findall(page) for pair in shlex.split(line))
+    world = World(
+        environ=environ | {"LEDGER_ENDPOINT_URL": engine.endpoint_url, "COLUMNS": "80"},
+        session=lambda _: signed_in(),
+        config=ONCE,
+        pause=lambda _: None,
+    )
+
+    def play(session: re.Match[str]) -> str:
+        commands = [line for line in session[1].splitlines() if line.startswith("$ ")]
+        return (
+            "```console\n" + "".join(f"{line}\n{_run(world, line, engine.endpoint_url)}" for line in commands) + "```"
+        )
+
+    with tempfile.TemporaryDirectory() as directory, contextlib.chdir(directory):
+        for name, text in FILE.findall(page):
+            Path(name).write_text(text)
+        return SESSION.sub(play, page)
+
+
+def _run(world: World, line: str, endpoint_url: str) -> str:
+    arguments = shlex.split(line.removeprefix("$ ledgerctl "))
+    result = CliRunner().invoke(app, arguments, obj=world, catch_exceptions=False, prog_name="ledgerctl")
+    text = result.output.replace(endpoint_url, "http://127.0.0.1:8000")
+    text = "".join(f"{each.rstrip()}\n" for each in text.splitlines())
+    return text + (f"[exit code {result.exit_code}]\n" if result.exit_code else "")
+
+
+def lasting(page: str) -> str:
+    """The page without what differs from run to run."""
+    for pattern, word in CHANGES:
+        page = re.sub(pattern, word, page)
+    return page
+
+
+if __name__ == "__main__":
+    argparse.ArgumentParser(description="Writes docs/ledgerctl.md anew.").parse_args()
+    with Engine() as running:
+        PAGE.write_text(played(PAGE.read_text(), running))

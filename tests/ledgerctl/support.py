@@ -1,0 +1,132 @@
+"""A world for the tests of `ledgerctl`: tables in memory, a clock that is set, answers of AWS that are made up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import boto3
+import botocore.session
+from botocore.awsrequest import AWSResponse
+from botocore.config import Config
+from botocore.credentials import CredentialResolver
+from botocore.loaders import create_loader
+from typer.testing import CliRunner
+
+from ledger import Ledger, Settings
+from ledger.memory import MemoryTable
+from ledger.requests import Table
+from ledgerctl.app import app
+from ledgerctl.call import World
+
+A, B = "eu-west-1", "us-east-1"
+ENVIRON = {"LEDGER_TABLE": "counters", "AWS_REGION": A, "COLUMNS": "80"}
+ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=1)
+LOADER = create_loader()  # reads the models once for all tests
+NOW_MS = 1_800_000_000_000  # 2027-01-15 08:00:00Z
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def documents(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@dataclass(slots=True)
+class Clock:
+    now_ms: int = NOW_MS
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+@dataclass(slots=True)
+class Tables:
+    """Two Regions in memory that are one table: what is written in one is in the other at once."""
+
+    table: Table = field(default_factory=MemoryTable)
+    clock: Clock = field(default_factory=Clock)
+    environ: dict[str, str] = field(default_factory=lambda: dict(ENVIRON))
+
+    @property
+    def world(self) -> World:
+        tables = {A: self.table, B: self.table}
+        return World(environ=self.environ, tables=tables, clock=self.clock, entropy=bytes, pause=lambda _: None)
+
+    def ctl(self, *arguments: str, input: str | None = None) -> Said:
+        return ctl(self.world, *arguments, input=input)
+
+    def settings(self, **changed: Any) -> Settings:
+        return Settings.from_env(self.environ, **changed)
+
+    @property
+    def ledger(self) -> Ledger:
+        return Ledger(self.settings(), table=self.table, clock=self.clock)
+
+
+def ctl(world: World, *arguments: str, input: str | None = None) -> Said:
+    """One call of the program; an exception that it does not tell of is raised here."""
+    result = CliRunner().invoke(app, arguments, input=input, obj=world, catch_exceptions=False, prog_name="ledgerctl")
+    return Said(result.exit_code, result.stdout, result.stderr)
+
+
+Answer = Callable[[str, Any], tuple[int, Any]]
+
+
+def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | None = None) -> World:
+    """An AWS that `answer`s (operation, parameters) with a status and a body, and is never asked by a network.
+
+    in_b: how the Region B answers, if not so.
+    """
+
+    def respond(request: Any, **_: Any) -> Any:
+        operation = request.headers["X-Amz-Target"].decode().partition(".")[2]
+        asked = in_b if in_b and f".{B}." in request.url else answer
+        status, body = asked(operation, json.loads(request.body))
+        headers: Any = {"date": "Fri, 15 Jan 2027 08:00:00 GMT"}
+        return AWSResponse(request.url, status, headers, _Raw(json.dumps(body).encode()))
+
+    def session(_: str | None) -> boto3.Session:
+        made = signed_in()
+        made.events.register("before-send.dynamodb", respond)
+        return made
+
+    return World(environ=environ, session=session, config=ONCE, clock=Clock(), entropy=bytes, pause=lambda _: None)
+
+
+def refusal(code: str, message: str = "said the test") -> tuple[int, dict[str, str]]:
+    return 400, {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": message}
+
+
+def signed_in(region: str | None = None) -> boto3.Session:
+    """A session that reads nothing of this machine."""
+    return boto3.Session("x", "x", region_name=region, botocore_session=_session())
+
+
+def no_credentials(_: str | None = None) -> boto3.Session:
+    """A session on a machine where nobody is signed in, and no Region is named."""
+    return boto3.Session(botocore_session=_session())
+
+
+def _session() -> botocore.session.Session:
+    session = botocore.session.Session()
+    session.register_component("credential_provider", CredentialResolver([]))
+    session.register_component("data_loader", LOADER)
+    session.set_config_variable("region", None)
+    return session
+
+
+class _Raw:
+    """The body of an AWSResponse."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def stream(self, **_: Any) -> list[bytes]:
+        return [self._body]

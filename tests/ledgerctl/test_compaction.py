@@ -1,0 +1,278 @@
+"""`lag`, `compact`, `verify` and `rebuild` on a table in memory."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ledger import items, tokens
+from ledger.errors import Throttled
+from ledger.memory import MemoryTable
+from ledger.requests import DeleteMany, Get, Item, Key, Put, Request
+from ledger.values import ENTRY, Delta, Lane, Segment
+from tests.ledgerctl.support import A, B, Tables
+
+LANE = Lane(A, 0, "c")
+CHECKPOINT = items.checkpoint_key(LANE)
+
+
+@pytest.fixture
+def tables() -> Tables:
+    """Thirty folded deltas of `c`, one stray below them, two short tails."""
+    tables = Tables()
+    tables.environ |= {"LEDGER_FOLD_MIN": "10", "LEDGER_KEEP_MS": "60001"}
+    for _ in range(30):
+        tables.ledger.add("c", 1)
+    tables.ledger.add("cold", 5)
+    tables.clock.now_ms += 60_000
+    assert tables.ctl("compact", "c").out == "30 folded, 0 settled, 0 cleaned: 1 counter, lanes of eu-west-1\n"
+    tables.ledger.add("c", 100, idempotency_key="late", at=datetime(2010, 12, 1, tzinfo=UTC))
+    tables.ledger.add("c", 1)
+    return tables
+
+
+def held(tables: Tables) -> dict[Key, Item]:
+    assert isinstance(tables.table, MemoryTable)
+    return tables.table.items
+
+
+def test_lag_shows_the_lane_with_strays_first(tables: Tables) -> None:
+    worst, cold = tables.ctl("lag", "--json").documents
+    assert worst == {
+        "lane": "eu-west-1#0#c",
+        "counter": "c",
+        "region": A,
+        "shard": 0,
+        "tail": 1,
+        "oldest_age_ms": 0,
+        "watermark_age_ms": 60_000,
+        "strays": 1,
+        "to_clean": 30,
+        "to_do": ["settle", "clean"],
+        "damage": None,
+    }
+    assert (cold["counter"], cold["tail"], cold["watermark_age_ms"], cold["to_do"]) == ("cold", 1, None, [])
+    shown = tables.ctl("lag").out.splitlines()
+    assert shown[1].split() == ["eu-west-1#0#c", "1", "0", "ms", "1", "min", "1", "30", "settle", "clean"]
+    assert shown[-1] == "lanes that wait for the compactor: 1 of 2"
+
+
+def test_a_damaged_lane_is_shown_first_of_all(tables: Tables) -> None:
+    checkpoint = held(tables)[CHECKPOINT]
+    tables.table.answer(Put({**checkpoint, "total": {"S": "many"}}))
+    said = tables.ctl("lag", "--limit", "1")
+    assert said.out.splitlines()[1].split()[-1] == "damaged"
+    assert "total is missing or not a whole number" in said.err
+
+
+def test_compact_settles_and_cleans_what_waits(tables: Tables) -> None:
+    assert tables.ctl("compact", "--json").documents[0]["settled"] == 1
+    tables.clock.now_ms += 70_000
+    tables.ctl("compact")
+    tables.clock.now_ms += 70_000
+    tables.ctl("compact")
+    assert sum(key.pk == items.delta_pk(LANE) for key in held(tables)) == 1  # the tail
+    assert tables.ctl("get", "c", "--json").documents[0]["value"] == 131
+    nothing = tables.ctl("compact")
+    assert nothing.code == 0
+
+
+def test_compact_is_for_the_lanes_of_its_own_region(tables: Tables) -> None:
+    tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
+    said = tables.ctl("compact", "--region", B)
+    assert (said.code, said.out) == (0, "0 folded, 0 settled, 0 cleaned: nothing needs it, lanes of us-east-1\n")
+
+
+def test_compact_goes_on_after_a_damaged_lane_and_says_so(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "total": {"S": "many"}}))
+    for _ in range(10):
+        tables.ledger.add("other", 1)
+    tables.clock.now_ms += 60_000
+    said = tables.ctl("compact")
+    assert said.code == 1
+    assert said.out.startswith("10 folded")
+    assert "c: The item pk='fold#eu-west-1#0#c'" in said.err
+
+
+class Throttling(MemoryTable):
+    """Throttles whoever asks for one counter's checkpoint."""
+
+    throttled: Lane | None = None
+
+    def answer(self, request: Request, /) -> Any:
+        if self.throttled and isinstance(request, Get) and request.key.pk == items.fold_pk(self.throttled):
+            raise Throttled("Slower.")
+        return super().answer(request)
+
+
+def test_a_conflict_beside_a_throttled_counter_is_about_the_data() -> None:
+    table = Throttling()
+    tables = Tables(table)
+    tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_KEEP_MS": "60001"}
+    delta = tables.ledger.add("c", 1).delta
+    tables.clock.now_ms += 70_000
+    for _ in range(2):  # the second one writes its clean note
+        assert tables.ctl("compact").code == 0
+    table.answer(Put(items.delta_item(Delta(delta.lane, delta.token, 2))))
+    table.throttled = Lane(A, 0, "other")
+    tables.clock.now_ms += 70_000
+    both = tables.ctl("compact", "c", "other")
+    assert (both.code, "Slower." in both.err, "listed with another change" in both.err) == (1, True, True)
+
+
+def test_lag_shows_the_other_lanes_and_says_which_is_missing() -> None:
+    table = Throttling()
+    tables = Tables(table)
+    for name in ("c", "other"):
+        tables.ledger.add(name, 1)
+    table.throttled = Lane(A, 0, "other")
+    said = tables.ctl("lag")
+    assert (said.code, "eu-west-1#0#c " in said.out, "lanes that wait for the compactor: 0 of 1" in said.out) == (
+        3,
+        True,
+        True,
+    )
+    assert "eu-west-1#0#other was not seen: Slower." in said.err
+    said = tables.ctl("lag", "--json")
+    assert (said.code, said.err) == (3, "")
+    assert said.documents[1] == {"lane": "eu-west-1#0#other", "error": "Slower."}
+    assert tables.ctl("lag", "other").code == 3
+
+
+def test_verify_counts_strays_and_finds_no_difference(tables: Tables) -> None:
+    said = tables.ctl("verify")
+    assert (said.code, said.out) == (0, "counters that add up: 2 of 2; strays that wait for the next settle: 1\n")
+    (checked,) = tables.ctl("verify", "c", "--json").documents
+    assert checked == {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": [], "unread": []}
+
+
+def test_verify_shows_each_difference_and_ends_with_1(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "total": {"N": "29"}}))
+    said = tables.ctl("verify")
+    assert said.code == 1
+    assert "differs: eu-west-1#0#c: the checkpoint's total is 29, its segments give 30." in said.out
+    assert "counters that add up: 1 of 2" in said.out
+    documents = {each["counter"]: each["ok"] for each in tables.ctl("verify", "--json").documents}
+    assert documents == {"c": False, "cold": True}
+
+
+def test_verify_goes_on_after_a_counter_that_cannot_be_counted(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "total": {"S": "many"}}))
+    said = tables.ctl("verify", "--json")
+    assert (said.code, said.err) == (1, "")
+    damaged, cold = said.documents
+    assert (damaged["ok"], cold["ok"]) == (None, True)
+    assert "total is missing or not a whole number" in damaged["error"]
+
+
+def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Tables) -> None:
+    good = held(tables)[CHECKPOINT]
+    tables.table.answer(Put({**good, "total": {"N": "29"}}))
+    before = dict(held(tables))
+    dry = tables.ctl("rebuild", "c", "--dry-run")
+    assert "version 1, total 29, count 30" in dry.out
+    assert "its segments give a checkpoint with total 30, count 30" in dry.out
+    refused = tables.ctl("rebuild", "c", input="n\n")
+    unanswered = tables.ctl("rebuild", "c")
+    assert (refused.code, unanswered.code, held(tables)) == (2, 2, before)
+    assert "--yes" in unanswered.err
+    assert "rebuilt eu-west-1#0#c: total 30" in tables.ctl("rebuild", "c", input="y\n").out
+    assert tables.ctl("verify").code == 0
+    (again,) = tables.ctl("rebuild", "c", "--yes", "--json").documents
+    assert again["lanes"] == [{"lane": "eu-west-1#0#c", "total": 30}]
+
+
+def test_rebuild_says_what_damage_stands_there(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "count": {"N": "x"}}))
+    assert "damaged: count is missing or not a whole number" in tables.ctl("rebuild", "c", "--dry-run").out
+    assert "no segments" in tables.ctl("rebuild", "cold", "--yes").out
+
+
+def without_segments(tables: Tables, lane: Lane) -> None:
+    """What half of a commit leaves, or a hand."""
+    assert isinstance(tables.table, MemoryTable)
+    for key in [key for key in held(tables) if key.pk == items.fold_pk(lane) and key.sk.startswith("segment#")]:
+        tables.table.answer(DeleteMany((items.keyed(key),)))
+
+
+def test_a_dry_run_says_that_a_checkpoint_without_segments_is_deleted(tables: Tables) -> None:
+    without_segments(tables, LANE)
+    tables.table.answer(DeleteMany((items.keyed(items.note_key(LANE)),)))
+    landing = tables.ctl("rebuild", "c", "--dry-run")
+    assert (landing.code, "may still be landing" in landing.err) == (3, True)
+    tables.clock.now_ms += 600_000
+    before = dict(held(tables))
+    dry = tables.ctl("rebuild", "c", "--dry-run")
+    assert (dry.code, held(tables)) == (0, before)
+    assert "it has no segments: this checkpoint is deleted" in dry.out
+    (said,) = tables.ctl("rebuild", "c", "--dry-run", "--json").documents
+    assert said["lanes"][0]["would"] == "delete"
+    done = tables.ctl("rebuild", "c", "--yes")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "rebuilt eu-west-1#0#c: no checkpoint")
+    assert CHECKPOINT not in held(tables)
+
+
+def test_a_dry_run_of_a_lane_with_an_orphan_writes_nothing_and_says_what_a_rebuild_does(tables: Tables) -> None:
+    there = items.checkpoint_of(LANE, held(tables)[CHECKPOINT])
+    lost = Delta(LANE, tokens.before(there.watermark) or "", 7)
+    (listed,) = [i for key, i in held(tables).items() if key.pk == CHECKPOINT.pk and key.sk.startswith("segment#")]
+    first = next(iter(items.segment_of(LANE, listed)))
+    orphan = Segment(LANE, there.last, 2, ENTRY.pack(*first) + Segment.of(LANE, there.last, 2, [lost]).data)
+    tables.table.answer(Put(items.segment_item(orphan)))
+    before = dict(held(tables))
+    dry = tables.ctl("rebuild", "c", "--dry-run")
+    assert (dry.code, held(tables)) == (0, before)
+    assert "its segments give a checkpoint with total 30, count 30" in dry.out
+    assert tables.ctl("rebuild", "c", "--yes").code == 0
+    assert items.delta_key(lost) in held(tables)
+    assert items.segment_key(LANE, there.last, 2) not in held(tables)
+
+
+def test_a_dry_run_fails_where_a_rebuild_does(tables: Tables) -> None:
+    tables.table.answer(Put({**held(tables)[CHECKPOINT], "version": {"N": "7"}}))
+    without_segments(tables, LANE)
+    tables.clock.now_ms += 600_000
+    for options in (("--dry-run",), ("--yes",)):
+        said = tables.ctl("rebuild", "c", *options)
+        assert (said.code, "no segment to rebuild it from" in said.err) == (1, True)
+
+
+def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
+    tables.environ |= {"LEDGER_SHARDS": '{"": 2}', "LEDGER_FOLD_MIN": "1"}
+    for _ in range(30):
+        tables.ledger.add("d", 1)
+    tables.clock.now_ms += 60_000
+    tables.ctl("compact", "d")
+    without_segments(tables, Lane(A, 1, "d"))
+    totals = items.checkpoint_of(Lane(A, 0, "d"), held(tables)[items.checkpoint_key(Lane(A, 0, "d"))])
+    said = tables.ctl("rebuild", "d", "--yes")
+    assert (said.code, "may still be landing" in said.err) == (3, True)
+    assert f"rebuilt eu-west-1#0#d: total {totals.total}" in said.out
+    said = tables.ctl("rebuild", "d", "--yes", "--json")
+    assert (said.code, json.loads(said.err)["error"]) == (3, "GaveUp")
+    first, second = said.documents[0]["lanes"]
+    assert (first["total"], "may still be landing" in second["error"]) == (totals.total, True)
+    dry = tables.ctl("rebuild", "d", "--dry-run")
+    assert (dry.code, "eu-west-1#1#d" in dry.out) == (3, True)
+
+
+def test_compact_and_verify_tell_of_lanes_that_nobody_reads(tables: Tables) -> None:
+    assert isinstance(tables.table, MemoryTable)
+    near, far = Lane(A, 1, "c"), Lane("ap-south-1", 700, "c")
+    for lane in (near, far):
+        tables.table.answer(Put(items.delta_item(Delta(lane, "015JGGKGE064BG4X58772SZHBM", 1))))
+    said = tables.ctl("compact")
+    assert said.code == 1
+    assert f"{near}: there are changes in this lane" in said.err
+    assert f"{far}: there are changes in this lane" in said.err
+    (named,) = tables.ctl("verify", "c", "--json").documents
+    assert (named["ok"], named["unread"]) == (False, [str(near)])  # the scan sees more
+    c, cold = tables.ctl("verify", "--json").documents
+    assert (c["ok"], c["unread"]) == (False, [str(far), str(near)])
+    assert (cold["ok"], cold["unread"]) == (True, [])
+    said = tables.ctl("verify")
+    assert said.code == 1
+    assert f"differs: {near}" in said.out

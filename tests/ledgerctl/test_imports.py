@@ -1,0 +1,437 @@
+"""`import` and `export`: bad rows, interruptions, and what comes back."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledger import tokens
+from ledger.errors import LedgerError, OutcomeUnknown
+from ledger.memory import MemoryTable
+from ledger.requests import PutMany, Request
+from ledger.values import Delta, Lane
+from ledgerctl.imports import BATCH
+from ledgerctl.strays import entry_of, with_strays
+from tests.ledgerctl.support import NOW_MS, A, B, Tables
+from tests.strategies import changes, counters, effort, keys
+
+ROOT = Path(__file__).parents[2]
+SHOP = ("--counter", "stock:{code}", "--change", "-{quantity}", "--key", "{invoice}/{line}", "--at", "{at}")
+HEADER = "line,invoice,code,quantity,at\n"
+AT = datetime(2010, 12, 1, 9, 32, tzinfo=UTC)
+
+
+@pytest.fixture
+def tables() -> Tables:
+    return Tables()
+
+
+def shop(path: Path, count: int) -> dict[str, int]:
+    """A file of sales, and the truth about them."""
+    truth: dict[str, int] = {}
+    with path.open("w") as file:
+        file.write(HEADER)
+        for n in range(count):
+            truth[f"stock:{n % 7}"] = truth.get(f"stock:{n % 7}", 0) - n
+            file.write(f"{n},536,{n % 7},{n},2010-12-01T09:32:00Z\n")
+    return truth
+
+
+def values(tables: Tables) -> dict[str, int]:
+    return {each["counter"]: each["value"] for each in tables.ctl("top", "--limit", "999", "--json").documents}
+
+
+def test_templates_make_changes_of_the_rows_of_any_file(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    path.write_bytes(
+        "\ufeff".encode() + (HEADER + "1,536,A,6,2010-12-01T09:32:00Z\n2,C37,A,-2,2010-12-01T10:24:00Z\n").encode()
+    )
+    said = tables.ctl("import", str(path), *SHOP)
+    assert (said.code, said.out) == (0, "2 recorded, 0 replayed (they were there already), 0 bad\n")
+    assert values(tables) == {"stock:A": -4}
+
+
+def test_bad_rows_in_the_middle_go_to_a_file_with_the_reason_and_stop_nobody(tables: Tables, tmp_path: Path) -> None:
+    path, bad = tmp_path / "shop.csv", tmp_path / "shop.bad.csv"
+    rows = [
+        b"1,5,A,6,2010-12-01T09:32:00Z",
+        b"2,5,A,six,2010-12-01T09:32:00Z",
+        b"3,5,A,6,yesterday",
+        b"4,5,A,6,2010-12-01T09:32:00",
+        b"5,5,a b,6,2010-12-01T09:32:00Z",
+        b"6,5,A",
+        b"",
+        b"1,5,A,7,2010-12-01T09:32:00Z",
+        b"8,5,\xff,1,2010-12-01T09:32:00Z",
+        b"9,5,A,1,2010-12-01T09:32:00Z",
+        b"10,5,A,1_000,2010-12-01T09:32:00Z",
+        b"11,5,A, 3,2010-12-01T09:32:00Z",
+    ]
+    path.write_bytes(HEADER.encode() + b"\n".join(rows))
+    said = tables.ctl("import", str(path), *SHOP)
+    assert (said.code, said.out) == (1, "2 recorded, 0 replayed (they were there already), 9 bad\n")
+    assert str(bad) in said.err
+    with bad.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
+        told = {int(row["bad_line"]): row["bad_reason"] for row in csv.DictReader(file)}
+    assert {line: next(word for word in words.split("|") if word in told[line]) for line, words in REASONS.items()}
+    assert set(told) == set(REASONS)
+    assert rows[8] in bad.read_bytes()
+    put_right = bad.read_text(errors="surrogateescape").replace("six", "6").replace("yesterday", "2010-12-01T09:32:00Z")
+    bad.write_text(put_right, errors="surrogateescape")
+    assert tables.ctl("import", str(bad), *SHOP).out.startswith("2 recorded")
+    assert values(tables) == {"stock:A": -19}
+
+
+REASONS = {
+    3: "not a whole number",
+    4: "not a time of ISO 8601",
+    5: "no time zone",
+    6: "1 to 256 printable ASCII",
+    7: "has 3 fields, the header 5",
+    9: "already stands for a change of -6",
+    10: "1 to 256 printable ASCII",
+    12: "'-1_000', not a whole number",
+    13: "'- 3', not a whole number",
+}
+
+
+def test_bad_rows_of_jsonl_keep_what_they_said(tables: Tables, tmp_path: Path) -> None:
+    good = {"counter": "c", "change": 5, "idempotency_key": "k", "at": "2010-12-01T09:32:00Z"}
+    lines = [
+        json.dumps(good),
+        "{",
+        "[]",
+        json.dumps(good | {"change": 1.5}),
+        json.dumps({"counter": "c"}),
+        '{"a":1,"a":2}',
+        json.dumps(good | {"change": " 3"}),
+        json.dumps(good | {"change": "1_000"}),
+    ]
+    path = tmp_path / "changes.jsonl"
+    path.write_text("\n".join(lines))
+    (said,) = tables.ctl("import", str(path), "--json").documents
+    assert (said["recorded"], said["bad"], said["rows"]) == (1, 7, 8)
+    bad = [json.loads(line) for line in Path(said["bad_file"]).read_text().splitlines()]
+    assert [each["bad_line"] for each in bad] == [2, 3, 4, 5, 6, 7, 8]
+    assert bad[0]["bad_text"] == "{"
+    assert bad[2]["change"] == 1.5
+    assert "no 'change'" in bad[3]["bad_reason"]
+    assert all("not a whole number" in row["bad_reason"] for row in bad[5:])
+
+
+class Stopping(MemoryTable):
+    """Takes half of its second batch, then answers an error for each other change, or is stopped."""
+
+    def __init__(self, failure: BaseException) -> None:
+        super().__init__()
+        self.batches, self.failure = 0, failure
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, PutMany):
+            self.batches += 1
+            if self.batches == 2:
+                taken = super().answer(PutMany(request.items[: BATCH // 2]))
+                if isinstance(self.failure, LedgerError):
+                    return (*taken, *([self.failure] * (len(request.items) - len(taken))))
+                raise self.failure
+        return super().answer(request)
+
+
+@pytest.mark.parametrize(("failure", "code"), [(KeyboardInterrupt(), 130), (OutcomeUnknown("No answer."), 3)])
+def test_an_import_that_was_cut_off_is_run_again_and_counts_nothing_twice(
+    tmp_path: Path, failure: BaseException, code: int
+) -> None:
+    path, tables = tmp_path / "shop.csv", Tables(Stopping(failure))
+    truth = shop(path, 3 * BATCH)
+    cut_off = tables.ctl("import", str(path), *SHOP)
+    assert cut_off.code == code
+    assert f"{BATCH if code == 130 else BATCH * 3 // 2} recorded" in cut_off.err
+    assert f"--from-line {BATCH + 2}" in cut_off.err
+    again = tables.ctl("import", str(path), *SHOP)
+    assert again.out.startswith(f"{3 * BATCH - BATCH * 3 // 2} recorded, {BATCH * 3 // 2:,} replayed")
+    assert values(tables) == truth
+    assert tables.ctl("verify").code == 0
+
+
+def test_an_import_goes_on_from_the_line_it_was_told(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    shop(path, 10)
+    assert tables.ctl("import", str(path), *SHOP, "--from-line", "8").out.startswith("4 recorded")
+
+
+@pytest.mark.parametrize(("line", "code"), [("11", 0), ("12", 0), ("13", 2), ("99999", 2)])
+def test_a_line_behind_the_end_of_the_file_is_an_error(tables: Tables, tmp_path: Path, line: str, code: int) -> None:
+    path = tmp_path / "shop.csv"
+    shop(path, 10)
+    said = tables.ctl("import", str(path), *SHOP, "--from-line", line)
+    assert said.code == code
+    assert (f"--from-line {line}: the last row of {path} is in line 11." in said.err) == (code == 2)
+
+
+ENDED = """
+import functools, signal, sys
+from ledgerctl import __main__, app
+from ledger.requests import PutMany
+from tests.ledgerctl.support import MemoryTable, Tables
+
+class Ending(MemoryTable):
+    batches = 0
+
+    def answer(self, request, /):
+        self.batches += isinstance(request, PutMany)
+        if self.batches == 2:
+            signal.raise_signal(signal.SIGTERM)
+        return super().answer(request)
+
+app.app = functools.partial(app.app, obj=Tables(Ending()).world)
+__main__.main()
+"""
+
+
+def test_an_import_that_is_told_to_end_names_the_line_to_go_on_from(tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    shop(path, 3 * BATCH)
+    command = [sys.executable, "-c", ENDED, "import", str(path), *SHOP]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert said.returncode == 130
+    assert f"{BATCH} recorded" in said.stderr
+    assert f"--from-line {BATCH + 2} spares" in said.stderr
+
+
+GOOD_ROW, BAD_ROW = "{n},5,A,6,2010-12-01T09:32:00Z\n", "{n},5,A,six,2010-12-01T09:32:00Z\n"
+
+
+def bad_lines(path: Path) -> list[int]:
+    with path.open(newline="") as file:
+        return [int(row["bad_line"]) for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OutcomeUnknown("No answer.")])
+def test_an_import_that_goes_on_keeps_the_bad_rows_of_its_first_part(tmp_path: Path, failure: BaseException) -> None:
+    path, bad, tables = tmp_path / "shop.csv", tmp_path / "shop.bad.csv", Tables(Stopping(failure))
+    rows = [(BAD_ROW if n in (1, BATCH + 5, 2 * BATCH) else GOOD_ROW).format(n=n) for n in range(2 * BATCH + 9)]
+    path.write_text(HEADER + "".join(rows))
+    cut_off = tables.ctl("import", str(path), *SHOP)
+    assert str(bad) in cut_off.err
+    assert bad_lines(bad) == [3]
+    again = tables.ctl("import", str(path), *SHOP, "--from-line", str(BATCH + 2))
+    assert (again.code, again.out.rpartition(", ")[2]) == (1, "2 bad\n")
+    assert bad_lines(bad) == [3, BATCH + 7, 2 * BATCH + 2]
+    end = tables.ctl("import", str(path), *SHOP, "--from-line", str(2 * BATCH + 5), "--json")
+    assert (end.code, end.documents[0]["bad"], end.documents[0]["bad_file"]) == (0, 0, str(bad))
+    behind = str(2 * BATCH + 11)  # where an import that was cut off at its very end goes on
+    assert f"bad rows of an earlier run: {bad}" in tables.ctl("import", str(path), *SHOP, "--from-line", behind).err
+
+
+def test_a_whole_run_without_bad_rows_says_that_the_bad_file_there_is_old(tables: Tables, tmp_path: Path) -> None:
+    path, bad = tmp_path / "shop.csv", tmp_path / "shop.bad.csv"
+    path.write_text(HEADER + BAD_ROW.format(n=1))
+    assert tables.ctl("import", str(path), *SHOP).code == 1
+    path.write_text(HEADER + GOOD_ROW.format(n=1))
+    said = tables.ctl("import", str(path), *SHOP)
+    assert said.code == 0
+    assert f"{bad} is of an earlier run; in this one no row was bad" in said.err
+    assert tables.ctl("import", str(path), *SHOP, "--json").documents[0]["bad_file"] is None
+    assert bad_lines(bad) == [2]
+
+
+def test_a_conflict_is_a_bad_row_and_no_other(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    path.write_text(HEADER + GOOD_ROW.format(n=1) + GOOD_ROW.format(n=1).replace(",6,", ",7,"))
+    (said,) = tables.ctl("import", str(path), *SHOP, "--json").documents
+    assert (said["recorded"], said["bad"], said["rows"]) == (1, 1, 2)
+
+
+def test_what_a_quote_that_is_never_closed_has_swallowed_is_in_the_bad_file(tables: Tables, tmp_path: Path) -> None:
+    path, bad = tmp_path / "shop.csv", tmp_path / "shop.bad.csv"
+    lines = [GOOD_ROW.format(n=n) for n in range(6_000)]
+    lines[10] = '10,5,"A,6,2010-12-01T09:32:00Z\n'
+    path.write_text(HEADER + "".join(lines))
+    (said,) = tables.ctl("import", str(path), *SHOP, "--json").documents
+    assert said["recorded"] + said["bad"] == said["rows"] == len(lines)
+    assert said["recorded"] > 10
+    with bad.open(newline="") as file:
+        refused = list(csv.reader(file))[1:]
+    assert "never closed" in refused[0][1]
+    assert [row[2] for row in refused] == [line.rstrip("\n") for line in lines[10 : 10 + said["bad"]]]
+    assert [int(row[0]) for row in refused] == list(range(12, 12 + said["bad"]))
+
+
+def test_a_field_that_is_too_long_keeps_its_line(tables: Tables, tmp_path: Path) -> None:
+    path, bad = tmp_path / "shop.csv", tmp_path / "shop.bad.csv"
+    long = "1,5,{},6,2010-12-01T09:32:00Z\n".format("A" * 200_000)
+    path.write_text(HEADER + GOOD_ROW.format(n=0) + long + GOOD_ROW.format(n=2))
+    assert tables.ctl("import", str(path), *SHOP).out == "2 recorded, 0 replayed (they were there already), 1 bad\n"
+    assert long.rstrip("\n") in bad.read_text()
+
+
+def test_a_row_of_an_export_may_be_no_further_ahead_than_an_add(tables: Tables, tmp_path: Path) -> None:
+    path, row = tmp_path / "x.jsonl", {"counter": "c", "change": 1, "region": A}
+    ahead = [tokens.make(NOW_MS + later_ms, bytes(10)) for later_ms in (299_000, 301_000, 2**48 - 1 - NOW_MS)]
+    path.write_text("".join(json.dumps(row | {"token": token}) + "\n" for token in ahead))
+    assert tables.ctl("import", str(path)).out == "1 recorded, 0 replayed (they were there already), 2 bad\n"
+    assert "more than five minutes ahead" in (tmp_path / "x.bad.jsonl").read_text()
+
+
+def test_a_killed_import_is_run_again_and_is_exact(tmp_path: Path) -> None:
+    class Killed(BaseException):
+        pass
+
+    path, tables = tmp_path / "shop.csv", Tables(Stopping(Killed()))
+    truth = shop(path, 2 * BATCH)
+    with pytest.raises(Killed):
+        tables.ctl("import", str(path), *SHOP)
+    assert tables.ctl("import", str(path), *SHOP).code == 0
+    assert values(tables) == truth
+
+
+def test_a_dry_run_writes_nothing_and_tells_of_bad_rows(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    path.write_text(HEADER + "1,5,A,6,2010-12-01T09:32:00Z\n2,5,A,six,2010-12-01T09:32:00Z\n")
+    said = tables.ctl("import", str(path), *SHOP, "--dry-run")
+    assert (said.code, said.out) == (1, "changes: 1, bad rows: 1; nothing was written to the table\n")
+    assert tables.ctl("list").out.startswith("no counter yet")
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("", (), "no header"),
+        ("a,b\n", (), "there is no column 'counter'; the header has a, b"),
+        ("a,a\n", ("--counter", "{a}"), "several columns 'a'"),
+        ("a\n", ("--counter", "{a!r}"), "put a name alone in braces"),
+        ("a\n", ("--counter", "{a"), "not a template such as {column}"),
+        ("a\n", ("--counter", "{}"), "put a name alone in braces"),
+    ],
+)
+def test_a_template_that_fits_no_row_is_told_before_the_first(
+    tables: Tables, tmp_path: Path, text: str, options: tuple[str, ...], says: str
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    said = tables.ctl("import", str(path), *options)
+    assert said.code == 2
+    assert says in said.err
+    assert not (tmp_path / "x.bad.csv").exists()
+
+
+def test_a_file_that_is_not_there_is_said_plainly(tables: Tables) -> None:
+    said = tables.ctl("import", "/no/such/file.csv")
+    assert (said.code, said.err) == (2, "error: /no/such/file.csv: No such file or directory.\nName another file.\n")
+
+
+drawn = st.lists(
+    st.tuples(counters, changes, keys, st.timedeltas(timedelta(0), timedelta(days=9)), st.sampled_from([A, B])),
+    max_size=12,
+    unique_by=lambda each: (each[0], each[2], each[3]),
+)
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_what_was_exported_is_imported_as_the_same_deltas(kind: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    @effort(0.2)
+    @given(drawn)
+    def round_trip(rows: list[tuple[str, int, str, timedelta, str]]) -> None:
+        path = tmp_path_factory.mktemp("exported") / f"all.{kind}"
+        source, target = Tables(), Tables()
+        for each in (source, target):
+            each.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_SHARDS": '{"": 3}'}
+        for counter, change, key, later, region in rows:
+            source.ledger.add(counter, change, idempotency_key=key, at=AT + later, region=region)
+        exported = source.ctl("export", "--out", str(path), "--format", kind)
+        assert exported.code == 0
+        assert f"{len(rows)} change" in exported.err
+        recorded, replayed = (target.ctl("import", str(path), "--json").documents[0] for _ in range(2))
+        assert (recorded["recorded"], replayed["replayed"], recorded["bad"]) == (len(rows), len(rows), 0)
+        assert source.table.items == target.table.items  # type: ignore[attr-defined]
+
+    round_trip()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_whatever_the_file_holds_every_row_is_recorded_or_told(
+    kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    piece = st.binary(max_size=30) | st.sampled_from(
+        [b'"', b"\n", b"\r\n", b",", b"{", b'{"counter":"c"}', b"\x00", b'"\n']
+    )
+
+    @effort(0.2)
+    @given(st.lists(piece, max_size=12))
+    def swallow(pieces: list[bytes]) -> None:
+        path = tmp_path_factory.mktemp("odd") / f"odd.{kind}"
+        path.write_bytes(b"counter,change,idempotency_key,at\n" * (kind == "csv") + b"".join(pieces))
+        said = Tables().ctl("import", str(path), "--json")
+        assert said.code in (0, 1)
+        (document,) = said.documents
+        assert document["rows"] == document["bad"] + document["recorded"]
+
+    swallow()
+
+
+def test_an_export_holds_strays_too_and_each_change_once(tmp_path: Path) -> None:
+    source, target, path = Tables(), Tables(), tmp_path / "all.jsonl"
+    source.environ["LEDGER_FOLD_MIN"] = "1"
+    for _ in range(3):
+        source.ledger.add("c", 1)
+    source.clock.now_ms += 60_000
+    assert source.ctl("compact").code == 0  # the folded deltas are still there as items
+    stray = source.ledger.add("c", 100, idempotency_key="late", at=AT).delta
+    source.ledger.add("c", 10)
+    said = source.ctl("export", "--out", str(path))
+    assert (said.code, said.err.splitlines()[-1].startswith("5 changes of 1 counter")) == (0, True)
+    assert "strays among them, which no read counts yet: 1" in said.err
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted(row["change"] for row in rows) == [1, 1, 1, 10, 100]
+    assert rows[0]["token"] == stray.token
+    assert target.ctl("import", str(path)).out.startswith("5 recorded")
+    assert values(target) == {"c": 113}
+
+
+def test_a_stray_that_is_settled_while_it_is_exported_is_there_once() -> None:
+    deltas = [Delta(Lane(A, 0, "c"), tokens.make(n, bytes(10)), n) for n in (1, 2, 3)]
+    first, second, third = (entry_of(delta) for delta in deltas)
+    assert list(with_strays(iter([first, second]), deltas[1:])) == [first, second, third]
+
+
+def test_an_export_refuses_to_replace_a_file(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    path.write_text("precious")
+    assert tables.ctl("export", "--out", str(path)).code == 2
+    assert path.read_text() == "precious"
+
+
+def test_half_an_export_is_no_file(tables: Tables, tmp_path: Path) -> None:
+    tables.ctl("add", "c", "5")
+    path = tmp_path / "all.jsonl"
+    assert tables.ctl("export", "c", "not a name", "--out", str(path)).code == 2
+    assert not path.exists()
+    assert tables.ctl("export", "c", "--out", str(path)).code == 0
+
+
+def test_rows_come_from_standard_input_too(tables: Tables) -> None:
+    tables.ctl("add", "c", "5")
+    exported = tables.ctl("export", "c").out
+    other = Tables()
+    assert other.ctl("import", "-", input=exported).out.startswith("1 recorded")
+    assert values(other) == {"c": 5}
+
+
+def test_a_row_for_a_region_that_nobody_reads_is_bad(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
+    tables.ctl("add", "c", "5", "--region", B)
+    path.write_text(tables.ctl("export", "c").out)
+    del tables.environ["LEDGER_REGIONS"]
+    said = tables.ctl("import", str(path))
+    assert said.out.endswith("1 bad\n")
+    assert "region='us-east-1' is not one of" in (tmp_path / "x.bad.jsonl").read_text()
