@@ -8,6 +8,7 @@ HEAD is read as GET; nothing here touches the table.
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl
@@ -79,11 +80,10 @@ def _allow(allowed: str) -> str:
 def _query(query: str) -> dict[str, str]:
     """The parameters; API Gateway would join one that is given twice by a comma, which may be a part of a name."""
     pairs = parse_qsl(query, keep_blank_values=True)
-    parameters = dict(pairs)
-    if len(parameters) < len(pairs):
-        twice = sorted({name for name, _ in pairs if [each for each, _ in pairs].count(name) > 1})
+    twice = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
+    if twice:
         raise invalid({"loc": ("query", name), "type": "twice", "msg": "Given twice"} for name in twice)
-    return parameters
+    return dict(pairs)
 
 
 def _text(event: Mapping[str, Any], headers: Mapping[str, str]) -> str:
