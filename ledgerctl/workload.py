@@ -58,7 +58,7 @@ class Workload:
 
     @property
     def settings(self) -> Settings:
-        names = tuple(f"region-{n}" for n in range(self.regions))
+        names = tuple(f"eu-west-{n + 1}" for n in range(self.regions))
         return Settings(table="any", region=names[0], regions=names)
 
     @property

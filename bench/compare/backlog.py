@@ -60,9 +60,10 @@ def put_deltas(trial: Trial, counter: str, numbers: Sequence[int]) -> None:
 
 
 def make_go(trial: Trial, counter: str) -> None:
-    """The approach's housekeeping until nothing is left to do: ours folds and settles, and cleans at a later visit."""
+    """The approach's housekeeping until nothing is left to do: ours folds and settles, and cleans in two later visits."""
     trial.housekeep(counter)
     if isinstance(trial.approach, Ours):
+        trial.housekeep(counter)
         trial.housekeep(counter, SETTINGS.keep_ms)
 
 

@@ -163,5 +163,6 @@ def _housekept(trial: Trial, meter: Meter, counters: set[str]) -> Cost:
                 units = meter.total().write_units
                 trial.housekeep(counter)
                 if isinstance(trial.approach, Ours) and meter.total().write_units > units:
+                    trial.housekeep(counter)
                     trial.housekeep(counter, SETTINGS.keep_ms)
     return meter.total() - before

@@ -75,7 +75,8 @@ class Looked:
     def _came(self, parsed_response: Any = None, **_: Any) -> None:
         came = parsed_response or {}
         self.items += [came["Item"]] if "Item" in came else came.get("Items", [])
-        self.items += (item for items in came.get("Responses", {}).values() for item in items)
+        read = came.get("Responses", {})
+        self.items += (item for items in (read.values() if isinstance(read, dict) else ()) for item in items)
 
 
 def reads(engine: Engine, approach: Approach, changes: Sequence[int] = CHANGES) -> list[Read]:
