@@ -214,14 +214,14 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "no rebuild after a replica was made again",
         "simulator/remade.py",
-        "                    yield from rebuild(lane)\n",
+        "                    yield from self._rebuild(lane)\n",
         "",
     ),
     Mistake(
         "rebuild keeps an orphan",
         "compactor/rebuild.py",
-        "yield DeleteMany((items.note_key(lane), *orphans))",
-        "yield DeleteMany((items.note_key(lane),))",
+        "yield from _delete(lane, noted, *orphans)",
+        "yield from _delete(lane, noted)",
     ),
     Mistake(
         "a retry mints a new token",

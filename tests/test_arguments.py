@@ -74,6 +74,7 @@ SETTINGS: dict[str, object] = {
     "shards": {"": 1},
     "allowed_lateness_ms": 1,
     "keep_ms": 3,
+    "clean_units_per_s": 3,
     "read_time_max_ms": 2,
     "fold_min": 1,
     "fold_max": 5,

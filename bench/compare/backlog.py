@@ -60,7 +60,7 @@ def put_deltas(trial: Trial, counter: str, numbers: Sequence[int]) -> None:
 
 
 def make_go(trial: Trial, counter: str) -> None:
-    """The approach's housekeeping until nothing is left to do: ours folds and settles, and cleans in two later visits."""
+    """The approach's housekeeping until nothing is left to do: ours folds, settles, and cleans in two later visits."""
     trial.housekeep(counter)
     if isinstance(trial.approach, Ours):
         trial.housekeep(counter)

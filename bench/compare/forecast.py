@@ -33,6 +33,7 @@ UNITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-writ
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -138,4 +139,6 @@ def assumptions() -> str:
 
 
 if __name__ == "__main__":
+    does = "What one counter takes and costs at a steady rate, and what is assumed for it."
+    argparse.ArgumentParser(prog="python -m bench.compare.forecast", description=does).parse_args()
     print("\n".join(report()))

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from infra import deploy, framework
+from infra import deploy, framework, table_shape
 from infra.table_stack import DeploymentRefused, TableStack
+from ledger.memory import MemoryTable
 from tests.infra import template
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
@@ -190,6 +191,8 @@ def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Account:
         return path
 
     monkeypatch.setattr(deploy, "client", account.client)
+    table = MemoryTable()
+    monkeypatch.setattr(table_shape, "table_of", lambda *_: table)
     monkeypatch.setattr(deploy, "build", lambda _: template.ROOT / "a.zip")
     monkeypatch.setattr(deploy, "sizes", str)
     monkeypatch.setattr(deploy, "_account", lambda _: "an account")

@@ -174,5 +174,5 @@ def test_what_a_lane_cannot_take_has_no_price(rate: float) -> None:
 def test_the_prices_and_the_model_know_nothing_of_the_bench() -> None:
     assert PRICES.write
     for name in ("bill", "cost", "lane", "sizes", "units", "visits", "workload"):
-        text = (ROOT / "infra" / "ledgerctl" / f"{name}.py").read_text()
+        text = (ROOT / "ledgerctl" / f"{name}.py").read_text()
         assert not re.search(r"^(from|import) (bench|service|tests)\b", text, re.MULTILINE), name
