@@ -24,9 +24,11 @@ from simulator.process import Move, Script, Sleep
 
 COUNTER = "c"
 SENDS_MAX = 12
+AT_ONCE = (0, 1, 3)
 SHORT = (0, 1, 3, 10, 30, 90)
 LONG = (0, 10, 30, 100, 300, 700, 1_300)
-"""Rests, in steps: within what a read may take, and up to beyond what clean waits for."""
+LATE = (700, 1_300, 2_500, 4_000)
+"""Rests, in steps: within one read, within what a read may take, up to beyond what clean waits for, and after it."""
 YEARS_MS = 10**11
 OLD_MS = (1, 250, 250, 1_500)
 """How long ago a change was asked for, at most: now, in a queue but on time, or in a slow queue or a backfill."""

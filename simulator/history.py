@@ -31,6 +31,8 @@ from simulator.world import Landing, World
 REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
 STEPS_MAX = 20_000
 ROUNDS = 3
+PACES = ((cast.LONG,), (cast.LONG, cast.SHORT), (cast.LONG, cast.AT_ONCE, cast.AT_ONCE))
+"""Of compactors: some come several times in a row, within one read."""
 IDLE_STEPS_MAX = 10
 SETTINGS = Settings(
     table="counters",
@@ -92,8 +94,8 @@ def _cast(
     def now_ms() -> int:
         return world.now_ms
 
-    def pace() -> Sequence[int]:  # in a burst, or over several visits
-        return cast.SHORT if choices.pick(3) == 2 else cast.LONG
+    def pace() -> Sequence[int]:  # in a burst, over several visits, or when the first ones were cleaned
+        return (cast.LONG, cast.LONG, cast.SHORT, cast.LATE)[choices.pick(4)]
 
     regions = settings.regions
     grain_ms = 100 if choices.pick(4) == 3 else 1  # of the times that events carry
@@ -107,7 +109,7 @@ def _cast(
         enter(f"reader {region}", region, reads)
         for twin in range(1 + choices.pick(2)):
             lanes = own.lanes_of(cast.COUNTER, region)
-            paces = (cast.LONG, cast.SHORT) if choices.pick(2) else (cast.LONG,)  # some come several times in a row
+            paces = PACES[choices.pick(len(PACES))]
             visits = cast.compactor(lanes, 6 + choices.pick(10), record, own, choices, faults.slow_visits, paces)
             enter(f"compactor {region} {twin}", region, visits)
     return processes

@@ -5,7 +5,7 @@ still arrives; a long time passes with it, whoever worked in the Region has cras
 so nobody has to find it. The operator does what docs/operations.md says: no compactor works on the lanes, each is
 rebuilt until that has an answer, then they go on. In some histories that is noticed late: the compactors go on first,
 and until the end nobody vouches for what is read. Where a checkpoint had left the Region, and no segment of the lane,
-what it counts is lost, and the operator gives it up by hand.
+the operator deletes it by hand: what was cleaned is lost, the rest is the tail again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class Disaster:
         self._step = choices.pick(FIRST_STEPS)
         self._noticed_after = choices.pick(NOTICED_STEPS) if choices.pick(3) else None
         self._broken = self._seen = 0
-        self._gone: set[int] = set()
         self._operates: Process | None = None
 
     def step(self) -> None:
@@ -95,7 +94,6 @@ class Disaster:
         for asked in record.asked:
             asked.acknowledged = asked.acknowledged and asked.number not in lost
         record.lost |= lost
-        self._gone = lost
         self._excuse()
         for process in self._processes:
             if process.region == self.region and process.can_crash:
@@ -137,10 +135,6 @@ class Disaster:
                             named |= {tokens.from_bytes(token) for token, _ in items.segment_of(lane, cell.item)}
         return {asked.number for asked in self._record.asked if asked.delta.token not in named}
 
-    def _lost_of(self, lane: Lane) -> set[int]:
-        """The lane's changes that were lost with the replica."""
-        return {asked.number for asked in self._record.asked if asked.delta.lane == lane} & self._gone
-
     def _operator(self) -> Script:
         if self._noticed_after is not None:
             yield Sleep(self._noticed_after)
@@ -165,7 +159,7 @@ class Disaster:
         try:
             yield from rebuild(lane)
         except (DamagedItem, LaneDamaged) as damage:
-            if not (self._lost_of(lane) and (yield from _gave_up_for_lost(lane))):
+            if not (yield from _gave_up_for_lost(lane)):
                 self._record.broken.append(f"a rebuild of {lane}: {damage}")
 
     def _compactors(self) -> list[Process]:

@@ -335,13 +335,13 @@ class World:
     def quiesce(self) -> None:
         """Everything on its way arrives: Regions are joined, late writes applied, transactions land, nodes catch up."""
         self.cut.clear()
-        self.step += self.lag_steps + 1
         while self.late:
             self.apply_late(0)
             self._land_all()
         self._land_all()
         for region, key in self.deliverable():
             self.deliver(region, key)
+        self.step += self.lag_steps + 1
 
     def forget(self) -> None:
         """Drop what is deleted everywhere and no read can see any more: for a world that runs for hours."""
