@@ -156,42 +156,45 @@ def _rest(choices: Choices, steps: Sequence[int]) -> Sleep:
     return Sleep(steps[choices.pick(len(steps))])
 
 
-def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:
-    """The program with pauses between its requests, most of them within the time a read may take."""
+def _through(
+    program: Program[Result], step: Callable[[Request], Generator[Any, Any, Any]]
+) -> Generator[Any, Any, Result]:
+    """The program with `step(request)` in the place of each request: it asks what is really asked, and answers."""
     answer: Any = None
     error: LedgerError | None = None
     try:
         while True:
             request = program.send(answer) if error is None else program.throw(error)
-            yield _rest(choices, SHORT)
             error = None
             try:
-                answer = yield request
+                answer = yield from step(request)
             except LedgerError as raised:
                 error = raised
     except StopIteration as end:
         result: Result = end.value
         return result
+
+
+def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:
+    """The program with pauses between its requests, most of them within the time a read may take."""
+
+    def step(request: Request) -> Generator[Request | Sleep, Any, Any]:
+        yield _rest(choices, SHORT)
+        return (yield request)
+
+    return _through(program, step)
 
 
 def _noting_ahead(program: Program[Result]) -> Program[Result]:
     """The program on a machine whose clock was years ahead while it wrote the clean note."""
-    answer: Any = None
-    error: LedgerError | None = None
-    try:
-        while True:
-            request = program.send(answer) if error is None else program.throw(error)
-            error = None
-            if isinstance(request, Put) and request.item["sk"]["S"] == "clean":
-                noted_ms = int(request.item["noted_ms"]["N"]) + YEARS_MS
-                request = Put({**request.item, "noted_ms": {"N": str(noted_ms)}})
-            try:
-                answer = yield request
-            except LedgerError as raised:
-                error = raised
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+
+    def step(request: Request) -> Program[Any]:
+        if isinstance(request, Put) and request.item["sk"]["S"] == "clean":
+            noted_ms = int(request.item["noted_ms"]["N"]) + YEARS_MS
+            request = Put({**request.item, "noted_ms": {"N": str(noted_ms)}})
+        return (yield request)
+
+    return _through(program, step)
 
 
 def compactor(
