@@ -20,10 +20,10 @@ dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks (every other tar
 	@echo "ready: source $(BIN)/activate"
 
 demo: $(VENV)/.made $(ENGINE)/.made ## two Regions on this computer; EVENTS=file.csv feeds it your own events
-	@$(BIN)/python -m demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+	@$(BIN)/python -m lab.demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
 
 demo-web: $(VENV)/.made ## the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090
-	@$(BIN)/python -m demo.web $(if $(PORT),--port "$(PORT)") $(ARGS)
+	@$(BIN)/python -m lab.live $(if $(PORT),--port "$(PORT)") $(ARGS)
 
 browser: $(VENV)/.made ## test the live page in a headless browser (needs chromium and chromium-driver)
 	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
@@ -34,7 +34,7 @@ picture: $(VENV)/.made ## write docs/live.png, the README's picture, from the br
 
 capture: $(VENV)/.made $(ENGINE)/.made ## write docs/demo.txt: what a short demo prints in 80 columns
 	@echo "$$ make demo ARGS='--limit 300'" > docs/demo.txt
-	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m demo --limit 300 >> docs/demo.txt
+	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.demo --limit 300 >> docs/demo.txt
 
 test: $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
@@ -52,23 +52,23 @@ openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 	@$(BIN)/python -m service.api.openapi
 
 bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this design and of the naive ones
-	@$(BIN)/python -m bench $(ARGS)
+	@$(BIN)/python -m lab.bench $(ARGS)
 
 compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv
-	@$(BIN)/python -m torture.dynamodb_local || true # without it, the demo's engine
-	@$(BIN)/python -m bench.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
+	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
+	@$(BIN)/python -m lab.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
 simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
-	@$(BIN)/python -m simulator $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
+	@$(BIN)/python -m lab.histories $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)
 
 explore: $(VENV)/.made ## every order of the steps of small casts, with crashes; and how the obvious design breaks
-	@$(BIN)/python -m simulator.explore $(ARGS)
+	@$(BIN)/python -m lab.histories.explore $(ARGS)
 
 mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each
-	@$(BIN)/python -m simulator.mistakes $(ARGS)
+	@$(BIN)/python -m lab.histories.mistakes $(ARGS)
 
 mutants: $(VENV)/.made ## change the protocol and the codec line by line: tests must notice; ARGS=compactor/fold.py
-	@$(BIN)/python tests/mutants/check.py $(ARGS)
+	@$(BIN)/python -m lab.mutants.check $(ARGS)
 
 oldest: $(VENV)/.made $(OLDEST)/.made ## the library's tests with the oldest packages that pyproject.toml allows
 	@PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -q tests/ledger tests/reader $(ARGS)
@@ -77,14 +77,14 @@ coverage: $(VENV)/.made ## branch coverage of ledger, reader and compactor by th
 	@$(BIN)/python -m pytest -q --cov --cov-fail-under=95 tests/ledger tests/reader tests/compactor $(ARGS)
 
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven); ARGS=--full for more of it
-	@$(BIN)/python spec/check.py $(ARGS)
+	@$(BIN)/python -m lab.spec.check $(ARGS)
 
 contract: $(VENV)/.made $(ENGINE)/.made ## one contract on four tables, DynamoDB Local too (needs a JDK and Maven)
-	@$(BIN)/python -m torture.dynamodb_local
+	@$(BIN)/python -m lab.engines.dynamodb_local
 	@$(BIN)/python -m pytest -q tests/contract $(ARGS)
 
 torture: $(VENV)/.made $(ENGINE)/.made ## processes killed and requests spoiled on a real engine; ARGS="--operations 100000"
-	@$(BIN)/python -m torture $(ARGS)
+	@$(BIN)/python -m lab.torture $(ARGS)
 
 # STAGE, REGIONS (the first one has the table's stack), NAME and PARAMS="name=value …" of serverless.yml.
 STAGE   ?= dev
@@ -104,7 +104,7 @@ remove: $(VENV)/.made node_modules/.made ## remove the service from AWS and keep
 	@$(DEPLOY) remove $(TO)
 
 e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, in two Regions, use it from outside and compare
-	@$(BIN)/python -m e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+	@$(BIN)/python -m lab.e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
 
 node_modules/.made: package-lock.json
 	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, deploy and remove" >&2; exit 1; }

@@ -15,7 +15,6 @@ from ledgerctl import (
     imports,
     cost,
     doctor,
-    live,
 )
 from ledgerctl.command import app
 

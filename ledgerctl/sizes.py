@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from ledger import items
+from ledger.units import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES, item_bytes, write_units
 from ledger.values import ENTRY, Checkpoint, CleanNote, Delta, Lane, Segment
-from ledgerctl.units import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES, item_bytes, write_units
 
 Range = tuple[float, float]
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from ledger.settings import Settings
+from ledger.units import READ_UNIT_BYTES
 from ledgerctl import lane
 from ledgerctl.bill import Usage, million_changes, million_reads, storage_month
 from ledgerctl.sizes import MARK_BYTES, PAGE_BYTES
-from ledgerctl.units import READ_UNIT_BYTES
 
 SECONDS = 730 * 3600  # of a month
 PLANS, FINDS = SECONDS / 60, 730 * 4

@@ -7,9 +7,9 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, settings
 
-from demo.engine import Engine, EngineMissing
-from torture.dynamodb_local import DynamoDBLocal
-from torture.maven import can_be_had, installed
+from lab.engines.dynamodb_local import DynamoDBLocal
+from lab.engines.maven import can_be_had, installed
+from lab.engines.ministack import Engine, EngineMissing
 
 # The same examples in every run; `make test ARGS=--hypothesis-profile=long` draws more, and new ones.
 settings.register_profile(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("bench", "demo", "e2e", "infra", "ledgerctl", "service", "simulator", "spec", "tests", "torture")
+FOLDERS = ("infra", "lab", "ledgerctl", "service", "tests")
 MAIN = 'if __name__ == "__main__":'
 PROGRAMS = sorted(
     path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__main__")
@@ -26,7 +26,7 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_programs_are_found() -> None:
-    assert {"bench", "bench.compare", "infra.deploy", "simulator.explore", "torture"} <= set(PROGRAMS)
+    assert {"infra.deploy", "lab.bench", "lab.compare", "lab.histories.explore", "lab.torture"} <= set(PROGRAMS)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

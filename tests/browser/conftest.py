@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
-from demo.web.server import Server
+from lab.live.server import Server
 from tests.browser.page import Page
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "browser"

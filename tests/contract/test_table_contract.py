@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from demo.engine import Engine
+from lab.engines.ministack import Engine
 from ledger import Ledger, Settings, shape
 from ledger.clocks import instants, wall_clock
 from ledger.errors import SettingsMismatch

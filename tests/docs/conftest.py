@@ -19,7 +19,7 @@ REGION = "eu-west-1"
 
 @dataclass
 class Bill:
-    """Requests and write units, by the rules of ledgerctl/units.py."""
+    """Requests and write units, by the rules of ledger/units.py."""
 
     requests: int = 0
     write_units: int = 0
@@ -43,7 +43,7 @@ class Account:
     @contextmanager
     def bill(self, *others: DynamoDBClient, key: tuple[str, ...] = ("pk", "sk")) -> Iterator[Bill]:
         """What is written inside, through this client and the `others`. `key`: of all tables."""
-        from bench.meter import Meter
+        from lab.meters.meter import Meter
 
         bill, meter = Bill(), Meter(key)
         for each in (self.dynamodb, *others):

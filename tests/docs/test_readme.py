@@ -17,11 +17,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lab.histories import explore
 from ledger import items, tokens
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import CHANGE_MAX, KEY_BYTES_MAX, Delta, Lane, Segment, Shape, to_ms
 from ledger.writer import AHEAD_MAX_MS
-from simulator import explore
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -121,14 +121,6 @@ def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 def test_every_file_and_folder_that_is_named_exists(page: Path) -> None:
     named = {name for name in code(prose(page)) if re.fullmatch(r"\w+/([\w.-]+/)*([\w-]+\.\w+)?", name)}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
-
-
-def test_every_file_in_the_map_is_in_its_folder() -> None:
-    _, _, map_ = README.read_text().partition("## The map")
-    for folder in ("ledger", "reader", "compactor"):
-        (line,) = re.findall(rf"^\| `{folder}/` \| (.*) \|$", map_, re.MULTILINE)
-        named = {name for name in code(line) if name.endswith(".py")}
-        assert named == {path.name for path in (ROOT / folder).glob("*.py")} - {"__init__.py"}
 
 
 def test_every_make_target_that_is_named_exists() -> None:

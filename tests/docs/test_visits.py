@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bench.meter import Meter
 from compactor import Compactor
+from lab.meters.meter import Meter
 from ledger import Ledger, Settings
 from tests.docs.conftest import Account
 from tests.docs.pages import ROOT

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from compactor import Compactor
-from demo.engine import Engine
+from lab.engines.ministack import Engine
 from ledger import Change, Ledger, Settings
 from ledger.add import add
 from ledger.clocks import instants, wall_clock

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from demo.engine import Engine
+from lab.engines.ministack import Engine
 from ledgerctl.app import app
 from ledgerctl.call import World
 from tests.ledgerctl.support import ONCE, signed_in

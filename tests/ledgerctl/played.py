@@ -1,8 +1,9 @@
 """The deployed service in memory, minute by minute, with a bill: adds, marks, plan, visits and reads as shipped.
 
-Rules: every request is charged by bench/charges.py, from the items that are really there; changes come at random from a
-seed; replicas are the same table, so they never lag, and each write counts once for every Region; a request takes a
-millisecond. As in DynamoDB a page ends at 1 MB, and a Query that reached its limit does not know that it was the end.
+Rules: every request is charged by lab/meters, from the items that are really there; changes come at random
+from a seed; replicas are the same table, so they never lag, and each write counts once for every Region; a request
+takes a millisecond. As in DynamoDB a page ends at 1 MB, and a Query that reached its limit does not know that it was
+the end.
 """
 
 from __future__ import annotations
@@ -12,16 +13,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bench.charges import charge
-from bench.seen import Seen
+from lab.meters.charges import charge
+from lab.meters.seen import Seen
 from ledger import Ledger
 from ledger.memory import MemoryTable
 from ledger.requests import Get, GetMany, Item, Key, Page, Put, Query, Request, Scan, Transact
 from ledger.settings import Settings
+from ledger.units import Cost, item_bytes
 from ledger.values import ENTRY
 from ledgerctl.bill import ITEM_OVERHEAD_BYTES
 from ledgerctl.sizes import PAGE_BYTES
-from ledgerctl.units import Cost, item_bytes
 from reader import Reader
 from service.compact.visit import Done, handle
 from service.find.scan import Findings, find

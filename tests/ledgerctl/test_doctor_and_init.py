@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from demo.engine import Engine
+from lab.engines.ministack import Engine
 from ledger import Settings, items, tokens
 from ledger.values import Checkpoint, Lane, Shape
 from ledgerctl import shape

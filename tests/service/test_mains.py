@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from demo.engine import Engine
+from lab.engines.ministack import Engine
 from ledger import Change
 from ledger.message import dumps
 from ledger.values import Delta, Lane, to_ms

@@ -7,7 +7,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from demo.engine import Engine
+from lab.engines.ministack import Engine
 from ledger import items
 from ledger.errors import TableMissing
 from ledger.memory import MemoryTable

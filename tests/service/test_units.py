@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from demo.engine import Engine
+from lab.engines.ministack import Engine
 from ledger.requests import DeleteMany, Get, Key, Put, Query, Scan, Transact
 from ledger.table import DynamoTable
 from service.marks import Touch

@@ -1,4 +1,0 @@
-"""End to end: the service deployed to an engine on this computer, in two Regions, used from outside and compared.
-
-python -m e2e          deploys, sends, waits for the schedule, reads and compares (`make e2e`)
-"""

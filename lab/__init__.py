@@ -1,0 +1,16 @@
+"""Where the counter is proved, measured and shown; never installed, and nothing outside imports it. The rooms:
+
+engines    two embedded DynamoDBs, the replication between their Regions, a proxy that spoils requests
+events     changes from a file, or made up
+designs    the published ways of counting, ours among them, on one interface
+meters     request units by AWS's published rules
+histories  seeded histories of the shipped programs, every order of small casts, planted mistakes
+spec       the protocol in TLA+, and the mistakes that the model finds
+mutants    lines of the protocol changed one by one
+torture    the shipped classes on a real engine while processes, connections and Regions fail
+e2e        the deployed service, used from outside
+demo       two Regions on this computer
+live       the live page
+bench      what a change costs here, beside the obvious ways
+compare    every published way of counting beside this one; writes docs/comparison.md
+"""

@@ -1,0 +1,59 @@
+"""`python -m lab.bench` (`make bench`): prints the figures that stand in the README."""
+
+from __future__ import annotations
+
+import typer
+from rich.console import Console
+
+from lab.bench.compaction import fold_peak_mb, speed
+from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
+from lab.bench.speed import add_over_put, adds_over_others
+from lab.engines.ministack import Engine, end_on_signals
+
+BACKLOGS = (100_000, 1_000_000)
+
+
+def main() -> None:
+    """Measure, then print. Takes a few minutes; the engine is the demo's."""
+    end_on_signals()
+    progress = Console(stderr=True)
+    if not progress.is_terminal:
+        progress.print("measuring: a hot counter of 100,000 changes, then speed and memory; some minutes")
+    with Engine() as engine, progress.status("measuring") as status:
+        hot, cold, reads = lives(engine, lambda text: status.update(f"hot counter: {text}"))
+        status.update("client CPU of an add")
+        over_put, over_tuned_put = add_over_put(engine)
+        status.update("adds of 32 threads")
+        adds = adds_over_others(engine)
+        status.update("compaction")
+        compaction = speed(engine)
+        status.update("memory of a fold of a million deltas")
+        peaks_mb = [fold_peak_mb(deltas) for deltas in BACKLOGS]
+    boto3_ms, ledger_ms = import_over_boto3_ms()
+    starts = {name: import_over_boto3_ms(f"service.{name}.main")[1] for name in FUNCTIONS}
+    print(f"write units per change, whole life, hot counter ({hot.changes:,} changes)   {hot.write_units:8.3f}")
+    print(f"write units per change, whole life, cold counter ({cold.changes} changes)       {cold.write_units:8.3f}")
+    print(f"read units of the compactor per change, hot counter               {hot.read_units:8.3f}")
+    print(f"deltas per merge transaction                                      {hot.deltas_per_commit:8,.0f}")
+    for read in reads:
+        print(
+            f"read after {read.changes:>7,} changes                               "
+            f"{read.requests:>3} round trips  {read.read_units:>4.1f} read units"
+        )
+    print(f"client CPU of add / bare boto3 put_item of the same item          {over_put:8.3f}")
+    print(f"client CPU of add / the same, boto3 with this library's Config    {over_tuned_put:8.3f}")
+    print(f"adds/s of 32 threads, one counter / plain ADD as boto3 comes      {adds.plain:8.2f}")
+    print(f"adds/s of 32 threads / plain ADD with this library's Config       {adds.tuned:8.2f}")
+    print(f"adds/s of 32 threads / optimistic locking, same Config            {adds.optimistic:8.2f}")
+    print(f"deltas folded per second of the compactor's CPU                   {compaction.fold:8,.0f}")
+    print(f"deltas folded and settled per second of CPU                       {compaction.merge:8,.0f}")
+    print(f"deltas folded, settled and deleted per second of CPU              {compaction.whole:8,.0f}")
+    for deltas, peak_mb in zip(BACKLOGS, peaks_mb, strict=True):
+        print(f"peak memory of a fold of {deltas:>9,} deltas                      {peak_mb:8.1f} MB")
+    print(f"import ledger, CPU over import boto3 alone ({boto3_ms:.0f} ms)             {ledger_ms:8.1f} ms")
+    for name, start_ms in starts.items():
+        print(f"cold start of {name:<14}, CPU over import boto3 alone       {start_ms:8.1f} ms")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,138 @@
+"""The compactor's speed on an engine, and the memory of a fold.
+
+Rules: CPU is this process's, so the engine's is not in it; the steps are the shipped programs, run as `Compactor` runs
+them; the backlog whose memory is measured makes its pages when they are asked for and keeps none, so what grows with
+it would be the fold's.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.config import Config
+
+from compactor.clean import clean
+from compactor.fold import fold
+from compactor.report import Tally
+from compactor.settle import settle
+from ledger import Delta, Lane, Settings, tokens
+from ledger.client import CONFIG
+from ledger.items import delta_item, fold_pk, key_of
+from ledger.requests import Get, Instant, Item, Page, Program, Query, Request, Result, Transact, run
+from ledger.table import DynamoTable
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+    from lab.engines.ministack import Engine
+
+REGION, TABLE = "eu-west-1", "bench-compaction"
+START_MS = 1_800_000_000_000
+LANE = Lane(REGION, 0, "hot")
+SETTINGS = Settings(table=TABLE, region=REGION)
+PUTS_MAX = 25
+READ_TIMEOUT_S = 60
+"""DynamoDB Local may take longer than our 5 seconds."""
+
+
+def delta(number: int) -> Delta:
+    """The change of 1 that was asked for that many milliseconds after the first."""
+    return Delta(LANE, tokens.make(START_MS + number, bytes(tokens.RANDOM_BYTES)), 1)
+
+
+def put_all(client: DynamoDBClient, table: str, items: Sequence[Item]) -> None:
+    """Put these items, in batches, without conditions."""
+    for first in range(0, len(items), PUTS_MAX):
+        puts: list[Any] = [{"PutRequest": {"Item": item}} for item in items[first : first + PUTS_MAX]]
+        if client.batch_write_item(RequestItems={table: puts})["UnprocessedItems"]:
+            raise AssertionError("the engine left puts unprocessed")
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Deltas per second of the compactor's CPU: folded; folded and settled; folded, settled and deleted by clean."""
+
+    fold: float
+    merge: float
+    whole: float
+
+
+def speed(engine: Engine, deltas: int = 24_000) -> Speed:
+    """A backlog of that many deltas folded, settled and cleaned on an engine."""
+    engine.create_table(TABLE, REGION)
+    client = engine.client(REGION, CONFIG.merge(Config(read_timeout=READ_TIMEOUT_S)))
+    put_all(client, TABLE, [delta_item(delta(number)) for number in range(deltas)])
+    table = DynamoTable.of(SETTINGS, {REGION: client})
+    now_ms = START_MS + deltas + SETTINGS.allowed_lateness_ms
+    tally = Tally()
+
+    def cpu_s(program: Program[Result]) -> tuple[float, Result]:
+        began = time.process_time()
+        result = run(program, table, lambda: Instant(now_ms, 0))
+        return time.process_time() - began, result
+
+    folding, checkpoint = cpu_s(_fold(tally))
+    if checkpoint is None or checkpoint.total != deltas:
+        raise AssertionError(f"the checkpoint is {checkpoint}, but {deltas} changes of 1 were folded")
+    settling, _ = cpu_s(settle(LANE, tally, checkpoint.watermark, fold_max=SETTINGS.fold_max))
+    noting, _ = cpu_s(clean(LANE, tally, SETTINGS.regions, units_per_s=10**9, keep_ms=SETTINGS.keep_ms))
+    now_ms += SETTINGS.keep_ms
+    deleting, _ = cpu_s(clean(LANE, tally, SETTINGS.regions, units_per_s=10**9, keep_ms=SETTINGS.keep_ms))
+    if (tally.folded, tally.settled, tally.cleaned) != (deltas, 0, deltas):
+        raise AssertionError(f"{deltas} deltas became {tally}")
+    whole = folding + settling + noting + deleting
+    return Speed(deltas / folding, deltas / (folding + settling), deltas / whole)
+
+
+def fold_peak_mb(deltas: int) -> float:
+    """The most megabytes of Python objects that were alive at once while a backlog of that many deltas was folded."""
+    now = Instant(START_MS + deltas + SETTINGS.allowed_lateness_ms, 0)
+    tally = Tally()
+    tracemalloc.start()
+    try:
+        run(_fold(tally), Backlog(deltas), lambda: now)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    if tally.folded != deltas:
+        raise AssertionError(f"{tally.folded} of {deltas} deltas were folded")
+    return peak / 1e6
+
+
+def _fold(tally: Tally) -> Program[Any]:
+    return fold(
+        LANE,
+        tally,
+        allowed_lateness_ms=SETTINGS.allowed_lateness_ms,
+        fold_min=1,
+        fold_max=SETTINGS.fold_max,
+    )
+
+
+class Backlog:
+    """A table whose lane has this many deltas, each made when it is asked for. It keeps the last commit alone."""
+
+    def __init__(self, deltas: int) -> None:
+        self._deltas = deltas
+        self._fold: dict[Any, Item] = {}
+
+    def answer(self, request: Request, /) -> Any:
+        match request:
+            case Get(key):
+                return self._fold.get(key)
+            case Query(pk) if pk == fold_pk(LANE):
+                return Page(tuple(self._fold.values()), None)
+            case Query(_, after, _, limit):
+                first = 0 if after is None else tokens.time_ms(after) - START_MS + 1
+                last = min(first + (limit or self._deltas), self._deltas)
+                found = tuple(delta_item(delta(number)) for number in range(first, last))
+                return Page(found, found[-1]["sk"]["S"] if last < self._deltas else None)
+            case Transact(puts):
+                self._fold = {key_of(put.item): put.item for put in puts}
+                return True
+            case _:
+                raise TypeError(f"no fold asks for {request!r}")

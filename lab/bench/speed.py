@@ -1,0 +1,138 @@
+"""The writer's speed: client CPU of an add, and adds a second of many threads on one counter.
+
+Rules: speed is only ever a ratio within one run, taken in turns, because machines are noisy; CPU is this process's; the
+comparators ask for the same item, and for many threads they have this library's Config too.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import count, cycle, islice, permutations
+from typing import TYPE_CHECKING
+
+from botocore.config import Config
+
+from lab.designs.optimistic import EntityTag
+from lab.designs.trial import Trial
+from ledger import Delta, Ledger, Settings
+from ledger.client import CONFIG
+from ledger.items import delta_item
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+    from lab.engines.ministack import Engine
+
+REGION, TABLE = "eu-west-1", "bench-speed"
+COUNTER = "stock:85123A"
+THREADS = 32
+KEY = {"pk": {"S": COUNTER}, "sk": {"S": "plain"}}
+ONE = {":one": {"N": "1"}}
+
+
+def add_over_put(engine: Engine, rounds: int = 60, each: int = 50) -> tuple[float, float]:
+    """Client CPU of `Ledger.add` over that of a bare boto3 put_item of the same item: medians of ratios in turns.
+
+    (over a client as boto3 makes it, over one with this library's Config: what the library itself adds.)
+    """
+    engine.create_table(f"{TABLE}-cpu", REGION)
+    settings = Settings(table=f"{TABLE}-cpu", region=REGION)
+    ledger = Ledger(settings, client=engine.client(REGION, CONFIG))
+    bare, tuned = engine.client(REGION, None), engine.client(REGION, CONFIG)
+    orders = cycle(permutations(range(3)))
+    ratios = []
+    for order in islice(orders, rounds + 2):
+        works = [
+            partial(_add, ledger, each),
+            *(
+                partial(_put, client, settings.table, [ledger.prepare(COUNTER, -6) for _ in range(each)])
+                for client in (bare, tuned)
+            ),
+        ]
+        spent = {index: _cpu(works[index]) for index in order}
+        ratios.append((spent[0] / spent[1], spent[0] / spent[2]))
+    warm = ratios[2:]
+    return statistics.median(r[0] for r in warm), statistics.median(r[1] for r in warm)
+
+
+def _cpu(work: Callable[[], None]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def _add(ledger: Ledger, count: int) -> None:
+    for _ in range(count):
+        ledger.add(COUNTER, -6)
+
+
+def _put(client: DynamoDBClient, table: str, deltas: Sequence[Delta]) -> None:
+    for delta in deltas:
+        client.put_item(
+            TableName=table,
+            Item=delta_item(delta),
+            ConditionExpression="attribute_not_exists(pk)",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Adds a second of 32 threads on one counter, over those of UpdateItem ADD and of optimistic locking.
+
+    plain: boto3 as it comes, but with a connection for every thread. tuned: with this library's Config.
+    """
+
+    plain: float
+    tuned: float
+    optimistic: float
+
+
+def adds_over_others(engine: Engine, rounds: int = 12, each: int = 5) -> Throughput:
+    """Medians of ratios in turns. Optimistic locking is that of lab/designs; it is slow, and takes part in one
+    round of four.
+    """
+    engine.create_table(TABLE, REGION)
+    tuned = engine.client(REGION, CONFIG)
+    ledger = Ledger(Settings(table=TABLE, region=REGION), client=engine.client(REGION, CONFIG))
+    ours = partial(ledger.add, COUNTER, 1)
+    optimistic, numbers = Trial(engine, EntityTag()), count()
+    others: dict[str, Callable[[], object]] = {
+        "plain": partial(_plain_add, engine.client(REGION, Config(max_pool_connections=THREADS))),
+        "tuned": partial(_plain_add, tuned),
+        "optimistic": lambda: optimistic.add(COUNTER, 1, str(next(numbers))),
+    }
+    ratios: dict[str, list[float]] = {name: [] for name in others}
+    with ThreadPoolExecutor(THREADS) as threads:
+        for number in range(-1, rounds):
+            for name, other in others.items():
+                if name == "optimistic" and number % 4:
+                    continue
+                # Ours before and after, so that a machine that grows slower or faster favours nobody.
+                before = _seconds(threads, ours, each)
+                theirs = _seconds(threads, other, each)
+                if number >= 0:  # the first round warms up
+                    ratios[name].append(2 * theirs / (before + _seconds(threads, ours, each)))
+    return Throughput(**{name: statistics.median(found) for name, found in ratios.items()})
+
+
+def _seconds(threads: ThreadPoolExecutor, add: Callable[[], object], each: int) -> float:
+    """How long every thread takes to make that many adds."""
+    began = time.perf_counter()
+    for done in [threads.submit(lambda: [add() for _ in range(each)]) for _ in range(THREADS)]:
+        done.result()
+    return time.perf_counter() - began
+
+
+def _plain_add(client: DynamoDBClient) -> None:
+    client.update_item(
+        TableName=TABLE,
+        Key=KEY,
+        UpdateExpression="ADD amount :one",
+        ExpressionAttributeValues=ONE,
+    )

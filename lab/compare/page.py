@@ -1,0 +1,201 @@
+"""docs/comparison.md: what `make compare` found, for someone who has to choose.
+
+Rules: every figure is from the run that is given; a sentence says nothing that a table below it does not show; tables
+are the lines that the parts print by themselves (accuracy.py, tables.py, forecast.py), so that there is one of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lab.bench.compaction import Speed
+from lab.compare import accuracy, forecast, summary, tables
+from lab.compare.accuracy import Accuracy
+from lab.compare.backlog import DELTAS, Compaction
+from lab.compare.cost import ONE, SHOP, Spent
+from lab.compare.forecast import ADD, OURS
+from lab.compare.scale import Read
+from lab.compare.speed import Pace, Trips
+from lab.compare.summary import Row
+from ledgerctl.bill import PRICES
+from ledgerctl.lane import PARTITION_WRITE_UNITS
+
+HOT_RATE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A whole run. events: where the changes of the bill came from. Sequences are in the order of the approaches."""
+
+    date: str
+    engine: str
+    events: str
+    accuracy: Sequence[Accuracy]
+    accuracy_on_engine: Sequence[Accuracy]
+    shop: Sequence[Spent]
+    one: Sequence[Spent]
+    trips: Sequence[Trips]
+    paces: Sequence[Pace]
+    reads: Sequence[Sequence[Read]]
+    wall: int
+    compactions: Sequence[Compaction]
+    steps: Speed
+    peaks_mb: dict[int, float]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The approaches as the first table has them."""
+        found = zip(self.accuracy, self.one, self.reads, self.hot(32), strict=True)
+        return [Row(one.approach, exact, one, reads, pace) for exact, one, reads, pace in found]
+
+    def hot(self, threads: int) -> list[Pace]:
+        """So many writers on one counter."""
+        return [pace for pace in self.paces if (pace.counters, pace.threads) == (1, threads)]
+
+
+def page(found: Found) -> str:
+    """The whole document."""
+    return "\n".join(_parts(found)).strip() + "\n"
+
+
+def for_readme(found: Found) -> str:
+    """The rows that the README shows."""
+    return "\n".join(summary.choice(row for row in found.rows if row.approach.name in summary.IN_README))
+
+
+def _parts(found: Found) -> Iterator[str]:
+    yield f"""# Ways to count in DynamoDB, side by side
+
+`make compare` wrote this page on {found.date}, with {found.engine} as the engine. It runs the seven ways of counting
+that [AWS's guidance](https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/)
+describes, those that others build of them, and this library: each written as its author would defend it, in
+[lab/designs/](../lab/designs/__init__.py), a file each. Counts come out the same again, to the unit; speed
+is only a ratio to plain `ADD` in the same run.
+
+## The table to choose by
+"""
+    yield from summary.choice(found.rows)
+    hot = forecast.at(HOT_RATE)
+    add, ours = (PARTITION_WRITE_UNITS / design.hot_units for design in (ADD, OURS))
+    yield f"""
+- Lost and doubled: of events whose callers send them again until they are answered, with the faults of
+  [Accuracy](#accuracy): in *crashes* every first delivery dies, in *repeats* every message comes twice. `*`: a way that
+  counts things, where a lost event and a doubled one hide each other, so the least that it can be.
+- A limit: a ceiling, with writers at once. Write units: of a change of one busy counter in one Region, with all its
+  housekeeping; *grows*: with every change that is in the item.
+- Read units: at rest, when housekeeping is done (`~`: worked out). While {HOT_RATE} changes a second come, a read of
+  ours takes about {hot.a_read:,.0f}, by the [forecast](#from-10-to-1000000-changes-a-second), because it sums a tail.
+- Changes a second: without housekeeping; plain `ADD` is measured against itself, too, so what its row differs from 1 by
+  is the noise of this run. For good, by the forecast, an item takes {add:,.0f} `ADD`s a second and a lane of ours
+  {ours:,.0f} changes, because each is deleted again.
+
+What follows from it:
+
+- **Nearly right is enough, in one Region:** atomic `ADD`. Nothing is cheaper or simpler; a retry counts twice.
+- **A limit must hold at the write, in one Region:** the transaction with a marker, which also never counts twice; it
+  takes four times the units, keeps an item for every change, and on AWS transactions on one item conflict.
+- **Repeats come within ten minutes, or never:** the transaction with a client token, at half the units of the marker's.
+- **A few thousand members of something, each once:** the set, until its item is full.
+- **Numbers without gaps:** gap-free ids; all writers wait for each other.
+- **Every change once, for ever, with writers in several Regions and short reads:** this library. It holds no limit. The
+  plain item collection is as exact, but its reads grow with every change ever made.
+
+## What each can do
+
+Each cell is held by a test, also each "no" (`tests/lab/designs/test_claims.py`).
+"""
+    yield from summary.abilities(row.approach for row in found.rows)
+    yield """
+AWS's seven are atomic ADD, optimistic with an entity tag and with history, the transactions with a client token and
+with a marker, the item collection that is merged, and the set; the others vary them or are built of them. A limit in
+two Regions is held by none: see *beyond 15* under Accuracy. Markers could be listed, too, by who files them by counter.
+
+## Accuracy
+
+On the [simulator](testing.md), where time and Regions can be had: an at-least-once producer, as SQS is, that sends a
+message again until it is answered; housekeeping and reads at the same time, every minute.
+
+- *no reply*: answers are lost after the write. *crash*: every process dies once, at each step in turn. *late*: half of
+  the messages wait in the queue for a minute.
+- *Regions*: two, with lag; *cut off*: and a partition; *failover*: what one Region was asked for is delivered again to
+  the other.
+- *twice* to *8 days*: the same message again so much later, others in between.
+
+The strongly consistent reads of this library that miss an event under *late* are of *strays*: changes that came later
+than `allowed_lateness_ms` after their `at`, safe at once, in the value from the next settle on.
+"""
+    yield from code(accuracy.report(found.accuracy, accuracy.SEEDS))
+    yield f"""
+And on {found.engine}, in one Region:
+"""
+    yield from code(accuracy.report_of_engine(found.accuracy_on_engine, accuracy.ENGINE_SEEDS))
+    yield f"""
+## Cost
+
+Units by AWS's published rules from the items that crossed the wire, for the same changes, {found.events}.
+First {SHOP} changes on many counters, then {ONE} on one; each with all its housekeeping.
+"""
+    yield from code([*tables.units(found.shop), "", *tables.units(found.one)])
+    yield f"""
+Dollars for a million changes in 1, 2 and 3 Regions and for a million strongly consistent reads, and a month's storage
+after a year of a million changes a month, at the on-demand prices of {PRICES.region} since {PRICES.since}:
+"""
+    yield from code(tables.dollars(found.shop, found.one))
+    yield """
+*full*: no item holds so many ids. The meter against what the engine itself says that it consumed:
+"""
+    yield from code(tables.against_engine([*found.shop, *found.one]))
+    made = [pace.changes for pace in found.hot(32)]
+    yield f"""
+## Speed
+
+Changes a second over those of plain `ADD` with as many writers on as many counters, in turns; medians of three rounds,
+one for what takes more than four times as long. 32 writers on one counter made {min(made):,} to {max(made):,} changes
+an approach, so the slow ones' figures say how slow, not more:
+"""
+    yield from code(tables.rates(found.paces))
+    yield f"""
+{found.engine} does not let transactions conflict, so on AWS the transactional ways do worse than here.
+
+Round trips of a change and a read; on one counter, latencies over plain `ADD`'s, and what 32 writers met in 1,000
+changes:
+"""
+    yield from code(tables.contention(found.trips, found.hot(1), found.hot(32)))
+    yield """
+## Scale
+
+After so many changes, a strongly consistent read (`~`: worked out by the meter's rules from the measured ones):
+"""
+    for title, table in tables.scale(found.reads):
+        yield from code([title, "", *table])
+        yield ""
+    yield f"""A set of ids of 36 characters is full with {found.wall:,}. A backlog of {DELTAS:,} deltas goes away
+(times are the engine's, not AWS's):
+"""
+    yield from code(tables.compactions(found.compactions))
+    peaks = ", ".join(f"{mb:.1f} MB for {deltas:,} deltas" for deltas, mb in found.peaks_mb.items())
+    yield f"""
+Of ours, by the compactor's CPU, {found.steps.fold:,.0f} deltas a second are folded, {found.steps.merge:,.0f} folded and
+settled, {found.steps.whole:,.0f} with clean, which deletes 25 a request: more CPU than the naive merge takes, for fewer
+transactions. The most memory that a fold takes: {peaks}.
+
+## From 10 to 1,000,000 changes a second
+
+No engine here has partitions that throttle, so this part is a forecast, of one counter under a steady rate. What AWS
+promises and what is assumed:
+"""
+    yield from code(forecast.report())
+    yield """
+## How to repeat it
+
+`make compare` takes ten to twenty minutes on two cores; `make compare EVENTS=file.csv` takes the changes of the bill
+from your own events. `python -m lab.compare.accuracy` and `.forecast` run alone, too, and need no engine. What each
+part does and leaves out is at the head of its file, in [lab/compare/](../lab/compare/__init__.py)."""
+
+
+def code(lines: Iterable[str]) -> Iterator[str]:
+    """Lines as they are printed."""
+    yield "```text"
+    yield from lines
+    yield "```"

@@ -1,0 +1,174 @@
+"""What a read asks for after 10^2 to 10^7 changes, and how fast old changes go away.
+
+Rules: the first hundred changes are the approach's own programs. Beyond them, what is `measured` was read from the
+engine, and the state that was read came about as follows:
+
+- A single item that remembers no more than a few changes: one change of all the rest leaves the same item.
+- A set: the item is put with so many ids. Deltas: put in batches, then merged, or folded, settled and cleaned.
+
+All else is worked out: what did not grow between the last two measured states never does, the rest grows by so much a
+change; a page ends at 1 MB, an item at 400 KB (LIMITS). An id has 36 characters, as a UUID has.
+
+LIMITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lab.compare.backlog import key, make_go, put_deltas
+from lab.designs import Approach
+from lab.designs.attributes import keyed
+from lab.designs.item_collection import ItemCollection
+from lab.designs.string_set import IDS, StringSet
+from lab.designs.trial import Trial
+from lab.designs.writes import ITEM_BYTES_MAX, ItemTooLarge
+from lab.engines.ministack import Engine
+from lab.meters.meter import Meter
+from ledger.units import item_bytes, read_units
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+CHANGES = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+ITEMS_MAX = 1_000
+"""Changes that are put as items: DynamoDB Local takes some hundred a second."""
+
+IDS_MAX = 10_000
+"""Changes that are put as ids of a set."""
+
+PAGE_BYTES_MAX = 1024 * 1024
+AT_ONCE = 3
+BACKLOGS = (100_000, 1_000_000)
+"""Of the fold whose memory is measured; `make bench` does it with a million, which takes minutes."""
+
+COUNTER = "scale"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A strongly consistent read after so many changes: what it looked at, and what it asked for.
+
+    possible: whether so many changes can be made at all.
+    """
+
+    approach: str
+    changes: int
+    items: int
+    bytes: int
+    read_units: float
+    round_trips: int
+    measured: bool
+    possible: bool = True
+
+
+class Looked:
+    """The items that a client's reads brought."""
+
+    def __init__(self, client: DynamoDBClient) -> None:
+        self.items: list[Any] = []
+        client.meta.events.register("response-received.dynamodb", self._came)
+
+    def _came(self, parsed_response: Any = None, **_: Any) -> None:
+        came = parsed_response or {}
+        self.items += [came["Item"]] if "Item" in came else came.get("Items", [])
+        read = came.get("Responses", {})
+        self.items += (item for items in (read.values() if isinstance(read, dict) else ()) for item in items)
+
+
+def reads(engine: Engine, approach: Approach, changes: Sequence[int] = CHANGES) -> list[Read]:
+    """The reads of an approach after each of these numbers of changes, the first of them by its programs."""
+    trial, meter = Trial(engine, approach), Meter()
+    meter.attach(trial.client)
+    looked = Looked(trial.client)
+    found: list[Read] = []
+    done = 0
+    for target in changes:
+        fill = _first if not found else _rest(approach, target)
+        if fill is None:
+            found.append(worked_out(found[-2:], target))
+            continue
+        fill(trial, done, target)
+        done = target
+        looked.items.clear()
+        before = meter.total()
+        value = trial.value(COUNTER)
+        spent = meter.total() - before
+        if value != target:
+            raise AssertionError(f"{approach.name} reads {value} after {target} changes of 1")
+        size = sum(map(item_bytes, looked.items))
+        found.append(
+            Read(approach.name, target, len(looked.items), size, spent.read_units, spent.requests, measured=True)
+        )
+    return found
+
+
+def worked_out(last: Sequence[Read], changes: int) -> Read:
+    """By the rules of the meter, from the last two reads; from one alone: what it looked at does not grow."""
+    (one, two), grown = (last[0], last[-1]), changes - last[-1].changes
+    span = max(1, two.changes - one.changes)
+    items = two.items + round((two.items - one.items) * grown / span)
+    slope = round((two.bytes - one.bytes) / span)  # a number that has a digit more is not growth
+    size = two.bytes + slope * grown
+    if items == two.items == 1 and slope:
+        units, trips = read_units(size, consistent=True), 1
+    elif slope:
+        whole, rest = divmod(size, PAGE_BYTES_MAX)
+        units = whole * read_units(PAGE_BYTES_MAX, consistent=True) + (read_units(rest, consistent=True) if rest else 0)
+        trips = math.ceil(size / PAGE_BYTES_MAX)
+    else:
+        units, trips = two.read_units, two.round_trips
+    possible = items > 1 or size <= ITEM_BYTES_MAX
+    return Read(two.approach, changes, items, size, units, trips, measured=False, possible=possible)
+
+
+Fill = Callable[[Trial, int, int], None]
+
+
+def _first(trial: Trial, done: int, target: int) -> None:
+    for change in range(done, target):
+        trial.now_ms += 1
+        trial.add(COUNTER, 1, key(change))
+    make_go(trial, COUNTER)
+
+
+def _rest(approach: Approach, target: int) -> Fill | None:
+    """How the rest of the changes is made, quickly; None: it is worked out."""
+    match approach:
+        case StringSet():
+            return _put_set if target <= IDS_MAX else None
+        case ItemCollection():
+            return _put_deltas if target <= ITEMS_MAX else None
+        case _:
+            return None if approach.claims.units else _at_once
+
+
+def _at_once(trial: Trial, done: int, target: int) -> None:
+    trial.add(COUNTER, target - done, key(target))
+
+
+def _put_set(trial: Trial, done: int, target: int) -> None:
+    item = keyed(StringSet.item_key(COUNTER), **{IDS: {"SS": [key(change) for change in range(target)]}})
+    trial.client.put_item(TableName=trial.name, Item=item)
+
+
+def _put_deltas(trial: Trial, done: int, target: int) -> None:
+    put_deltas(trial, COUNTER, range(done, target))
+    make_go(trial, COUNTER)
+
+
+def set_wall(engine: Engine) -> int:
+    """How many ids of 36 characters the item of a set takes: worked out, and then held against the engine."""
+    trial = Trial(engine, StringSet())
+    empty = item_bytes(keyed(StringSet.item_key(COUNTER), **{IDS: {"SS": []}}))
+    wall = (ITEM_BYTES_MAX - empty) // len(key(0))
+    _put_set(trial, 0, wall - 1)
+    trial.add(COUNTER, 1, key(wall))
+    try:
+        trial.add(COUNTER, 1, key(wall + 1))
+    except ItemTooLarge:
+        return wall
+    raise AssertionError(f"{wall + 1} ids are in the set")

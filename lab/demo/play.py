@@ -1,0 +1,275 @@
+"""One run of the demo: writers, compactors, readers and the replicators of three designs at once, on one engine.
+
+Rules: every design gets the same deliveries; nothing here knows how a design counts; a thread that fails ends the run
+and is raised; at the end everything is delivered, replicated, compacted and cleaned, then every counter is read in each
+Region.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from lab.demo.acknowledged import Acknowledged
+from lab.demo.delivery import Deliveries
+from lab.demo.designs import AtomicAdd, Design, NaiveMerge, Ours, Sight
+from lab.demo.faults import HeldUp, LostAnswers
+from lab.demo.judge import Judge, Verdict, base4
+from lab.demo.outcome import REGIONS, Outcome, Reads
+from lab.engines import partiql
+from lab.engines.ministack import Engine
+from lab.engines.replicator import Replicator
+from lab.events import Event, is_witness, truth_of
+from ledger import Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+MIN_LAG_MS, MAX_LAG_MS, POLL_MS = 20, 1_500, 250
+PARTITION_EVERY_S, PARTITION_S = 6.0, 3.0
+PAUSE_S = 8.0
+"""Between two runs of a compactor, or of the naive merge."""
+HELD_UP_S = 2.0
+"""How long a slow reader stands still between two requests; below `read_time_max_ms`."""
+HELD_UP_READS = 6
+DRAIN_TIMEOUT_MS = 120_000
+SETTINGS = Settings(
+    table="counters",
+    region=REGIONS[0],
+    regions=REGIONS,
+    allowed_lateness_ms=2_000,
+    keep_ms=5_000,
+    read_time_max_ms=4_000,
+    fold_min=6,
+)
+"""The protocol's times, shortened so that deltas are folded, settled and cleaned within the demo's minutes."""
+
+
+class Watcher(Protocol):
+    """Who is told what goes on."""
+
+    def advance(self, count: int) -> None:
+        """`count` more events are delivered: 1, or 0 for one that came again."""
+
+    def say(self, text: str) -> None:
+        """A part of the run begins."""
+
+    def link(self, whole: bool) -> None:
+        """The link between the Regions was cut or healed."""
+
+
+class Play:
+    """One run over `events`; the seed decides all faults."""
+
+    def __init__(self, events: Sequence[Event], seed: int, watcher: Watcher) -> None:
+        self._events = events
+        self._seed = seed
+        self._watcher = watcher
+        self._judge = Judge(events)
+        self._lost = LostAnswers()
+        self._held_up = {region: HeldUp() for region in REGIONS}
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._rounds: Counter[str] = Counter()
+        """How often ours was compacted in each Region."""
+
+    def run(self) -> Outcome:
+        """Play the events. Raises what a thread raised, EngineMissing, EngineDied, ReplicationError."""
+        with ExitStack() as stack:
+            engine = stack.enter_context(Engine())
+            outcome = self._outcome(self._designs(engine))
+            self._acknowledged = {d.name: Acknowledged(SETTINGS.allowed_lateness_ms) for d in outcome.designs}
+            deliveries = Deliveries(
+                self._events,
+                self._seed,
+                outcome,
+                self._acknowledged,
+                self._lost,
+                self._rounds.__getitem__,
+                self._watcher.advance,
+            )
+            replicators = [stack.enter_context(self._replicator(engine, design.table)) for design in outcome.designs]
+            jobs: list[Callable[[], None]] = [partial(self._partitions, outcome, replicators, deliveries)]
+            jobs += [partial(self._housekeeping, design, region) for design in outcome.designs for region in REGIONS]
+            jobs += [partial(self._reading, outcome, region) for region in REGIONS]
+            jobs += [partial(self._reading_slowly, outcome, region) for region in REGIONS]
+            began = time.monotonic()
+            with ThreadPoolExecutor(len(jobs)) as threads:
+                started = [threads.submit(self._guarded, job) for job in jobs]
+                try:
+                    deliveries.run(self._over, self._watcher.say)
+                finally:
+                    self._over.set()
+                _raise_failures(started)
+            outcome.seconds["the late ones"] = time.monotonic() - began - outcome.seconds["counting"]
+            for design in outcome.designs:
+                outcome.reads[design.name].read_units = design.reads.total().read_units
+            with _timed(outcome, "coming to rest"):
+                self._come_to_rest(outcome.designs, replicators)
+                for design in outcome.designs:
+                    outcome.values[design.name] = {r: design.values(list(outcome.truth), r) for r in REGIONS}
+            outcome.answers_lost = self._lost.lost
+            return outcome
+
+    def _outcome(self, designs: Sequence[Design]) -> Outcome:
+        distinct = {(event.counter, event.key, event.at) for event in self._events}
+        sizes = Counter(counter for counter, _, _ in distinct)
+        outcome = Outcome(truth_of(self._events), len(distinct), designs, sizes)
+        outcome.reads = {design.name: Reads() for design in designs}
+        return outcome
+
+    def _designs(self, engine: Engine) -> list[Design]:
+        for table in ("counters", "naive-add", "naive-merge"):
+            for region in REGIONS:
+                engine.create_table(table, region)
+
+        def clients() -> dict[str, DynamoDBClient]:
+            made = {region: engine.client(region) for region in REGIONS}
+            for region, client in made.items():
+                partiql.send_item_by_item(client, through=engine.client(region))
+            return made
+
+        def writers() -> dict[str, DynamoDBClient]:
+            made = clients()
+            for client in made.values():
+                self._lost.attach(client)
+            return made
+
+        def bulk() -> dict[str, DynamoDBClient]:
+            made = clients()
+            for region, client in made.items():
+                self._held_up[region].attach(client)
+            return made
+
+        settings = {region: replace(SETTINGS, region=region) for region in REGIONS}
+        return [
+            Ours(settings, writers(), clients(), bulk(), clients()),
+            AtomicAdd("naive-add", writers(), clients()),
+            NaiveMerge("naive-merge", writers(), clients()),
+        ]
+
+    def _replicator(self, engine: Engine, table: str) -> Replicator:
+        clients = {region: engine.client(region) for region in REGIONS}
+        streams = {region: engine.stream_client(region) for region in REGIONS}
+        rng = random.Random(f"{self._seed}{table}")
+        return Replicator(clients, streams, table, REGIONS, rng, MIN_LAG_MS, MAX_LAG_MS, poll_ms=POLL_MS)
+
+    # -- all the time --------------------------------------------------------------------------------------------------
+
+    def _guarded(self, job: Callable[[], None]) -> None:
+        try:
+            job()
+        except BaseException:
+            self._over.set()
+            raise
+
+    def _housekeeping(self, design: Design, region: str) -> None:
+        while not self._over.wait(PAUSE_S):
+            began = time.monotonic()
+            if design.housekeep(region):
+                self._acknowledged[design.name].settled(region, began)
+            if isinstance(design, Ours):
+                self._rounds[region] += 1
+
+    def _reading(self, outcome: Outcome, region: str) -> None:
+        """Read counters of the file and witnesses in turn, of every design that can be judged."""
+        rng = random.Random(f"{self._seed}{region}")
+        counters = sorted(outcome.truth)
+        witnesses = [counter for counter in counters if is_witness(counter)]
+        while not self._over.wait(0.01):
+            for design in outcome.designs:
+                judged_by_count = isinstance(design, Ours)
+                counter = rng.choice(counters if judged_by_count and rng.random() < 0.5 else witnesses)
+                with self._judged(outcome, design, region, [counter]) as sights:
+                    sights[counter] = design.read(counter, region)
+
+    def _reading_slowly(self, outcome: Outcome, region: str) -> None:
+        """Read some witnesses of ours at once, again and again, held up between two requests."""
+        rng = random.Random(f"slowly{self._seed}{region}")
+        witnesses = sorted(counter for counter in outcome.truth if is_witness(counter))
+        while not self._over.wait(0.01):
+            some = rng.sample(witnesses, min(HELD_UP_READS, len(witnesses)))
+            self._held_up[region].hold(HELD_UP_S)
+            with self._judged(outcome, outcome.ours, region, some) as sights:
+                sights |= {counter: Sight(value) for counter, value in outcome.ours.values(some, region).items()}
+
+    @contextmanager
+    def _judged(
+        self, outcome: Outcome, design: Design, region: str, counters: Sequence[str]
+    ) -> Iterator[dict[str, Sight]]:
+        """Holds what is read of `counters` inside against what it could and what it had to be."""
+        acknowledged = self._acknowledged[design.name]
+        demanded = {counter: acknowledged.demanded(counter, region) for counter in counters}
+        sights: dict[str, Sight] = {}
+        yield sights
+        ended = time.monotonic()
+        for counter, sight in sights.items():
+            verdict = self._judge.verdict(counter, sight, {a.name for a in demanded[counter] if a.holds(ended)})
+            with self._lock:
+                reads = outcome.reads[design.name]
+                reads.made += 1
+                reads.untrue += verdict is Verdict.UNTRUE
+                reads.short += verdict is Verdict.SHORT
+                if verdict is Verdict.UNTRUE or (verdict is Verdict.SHORT and not reads.example):
+                    shown = base4(sight.value) if is_witness(counter) else f"{sight.value:,}"
+                    reads.example = f"{counter} in {region} as {shown}"
+
+    def _partitions(self, outcome: Outcome, replicators: Sequence[Replicator], deliveries: Deliveries) -> None:
+        while not self._over.wait(PARTITION_EVERY_S):
+            for replicator in replicators:
+                replicator.partition()
+            for acknowledged in self._acknowledged.values():
+                acknowledged.cut()
+            deliveries.cut = True
+            outcome.partitions += 1
+            self._watcher.link(whole=False)
+            self._over.wait(PARTITION_S)
+            deliveries.cut = False
+            for acknowledged in self._acknowledged.values():
+                acknowledged.healing()
+            for replicator in replicators:
+                replicator.heal()
+            self._watcher.link(whole=True)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _come_to_rest(self, designs: Sequence[Design], replicators: Sequence[Replicator]) -> None:
+        """Deliver what is on its way, settle every stray, and clean what was folded and settled before."""
+        self._watcher.say("coming to rest")
+        for replicator in replicators:
+            replicator.heal()
+        self._drain(replicators)
+        self._housekeep_all(designs)
+        self._drain(replicators)  # what the compactors wrote has to arrive too
+        time.sleep(SETTINGS.keep_ms / 1_000)
+        self._housekeep_all(designs)
+        self._drain(replicators)
+
+    def _drain(self, replicators: Sequence[Replicator]) -> None:
+        for replicator in replicators:
+            replicator.drain(DRAIN_TIMEOUT_MS)
+
+    def _housekeep_all(self, designs: Sequence[Design]) -> None:
+        for design in designs:
+            for region in REGIONS:
+                design.housekeep(region)
+
+
+@contextmanager
+def _timed(outcome: Outcome, part: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    outcome.seconds[part] = time.monotonic() - began
+
+
+def _raise_failures(started: Sequence[Future[None]]) -> None:
+    for future in started:
+        future.result()

@@ -1,0 +1,128 @@
+"""What the demo prints: what is about to happen, how far it is, and what was shown; on any terminal, or on none.
+
+Rules: no line of ours is wider than 80 columns or needs more than ASCII; what moves is drawn on a terminal that can
+move its cursor, elsewhere there is a line now and then; the summary and the verdict come last and fit 24 lines with the
+prompt; colours are the console's business (NO_COLOR, a pipe), and nothing is said by colour alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from lab.demo.delivery import PLAY_MIN_S
+from lab.demo.outcome import Outcome
+from lab.demo.table import busiest, summary
+
+NAME_MAX = 20
+LINES = 10
+"""How often a console that cannot draw is told how far it is."""
+EVENTS_PER_S = 70
+"""What two free cores deliver, to all three designs."""
+REST_S = 25
+"""What comes after the last event: the late ones, then rest."""
+
+
+def opening(name: str, events: int, witnesses: int) -> str:
+    """The first four lines. `witnesses`: how many of all events are theirs."""
+    name = name if len(name) <= NAME_MAX else f"...{name[3 - NAME_MAX :]}"
+    seconds = max(PLAY_MIN_S, (events + witnesses) / EVENTS_PER_S) + REST_S
+    return (
+        f"Two Regions count {events:,} events of {name} and {witnesses:,} to check by,\n"
+        "while answers get lost, events come twice or late, and the link between is cut.\n"
+        "Then three designs are held against the truth: this library and two naive ones.\n"
+        f"On two free cores that takes {about(seconds)}."
+    )
+
+
+def about(seconds: float) -> str:
+    """A time as one says it: to ten seconds, from two minutes on to a minute, from two hours on to an hour."""
+    for unit, size in (("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {max(10, round(seconds, -1)):.0f} s"
+
+
+class Screen:
+    """How far the demo is; use it in a `with`, as Play's watcher. `now`: seconds."""
+
+    def __init__(self, console: Console, events: int, now: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._events, self._now = console, events, now
+        self._drawn = console.is_terminal and not console.is_dumb_terminal
+        self._delivered = itertools.count(1)
+        self._said = ""
+        columns = (
+            TextColumn("{task.fields[delivered]:,} of {task.total:,} events"),
+            BarColumn(10),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}"),
+        )
+        self._progress = Progress(*columns, console=console, disable=not self._drawn)
+        self._task = self._progress.add_task("", total=events, delivered=0)
+
+    def __enter__(self) -> Screen:
+        self._began = self._now()
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, where: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def advance(self, count: int) -> None:
+        """`count` more events are delivered: 1, or 0 for one that came again."""
+        if not count:
+            return
+        number = next(self._delivered)
+        left = (self._now() - self._began) / number * (self._events - number) + REST_S
+        step = number % max(1, self._events // LINES) == 0 and number < self._events
+        # The last one stays open: what is done after it keeps the clock running.
+        self._progress.update(self._task, completed=min(number, self._events - 1), delivered=number)
+        if self._drawn and not self._said:
+            self._progress.update(self._task, description=f"{about(left)} to go")
+        if not self._drawn and step:
+            self._console.print(f"{number:,} of {self._events:,} events, {about(left)} to go")
+
+    def say(self, text: str) -> None:
+        """A part of the run begins."""
+        self._said = text
+        self._progress.update(self._task, description=text)
+        if not self._drawn:
+            self._console.print(text)
+
+    def link(self, whole: bool) -> None:
+        """The link between the Regions was cut or healed: seen where it is drawn, and not worth a line elsewhere."""
+        self._said = "" if whole else "the link is cut"
+        self._progress.update(self._task, description=self._said)
+
+
+def closing(console: Console, outcome: Outcome, seconds: float) -> bool:
+    """What happened, the tables, and at the end what was proved, or what was not and why; whether it was."""
+    report, parts = outcome.ours.report, ", ".join(f"{part} {s:.0f} s" for part, s in outcome.seconds.items())
+    console.print(
+        f"{seconds:.0f} s: {parts}\n"
+        f"deliveries: {outcome.deliveries:,}, again: {outcome.redeliveries:,}, late: {outcome.late:,}, "
+        f"answers lost: {outcome.answers_lost:,}\n"
+        f"partitions: {outcome.partitions:,}, fail-overs: {outcome.fail_overs:,}\n"
+        f"this library: {report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
+    )
+    console.print(busiest(outcome))
+    console.print(summary(outcome))
+    for design in outcome.designs:
+        if example := outcome.reads[design.name].example:
+            console.print(f"{design.name} read {escape(example)}")
+    wrong, not_shown = outcome.numbers_wrong, outcome.not_shown
+    if wrong:
+        console.print("[bold red]A number of ours is wrong.[/] Please report it, with the events and the seed:")
+    elif not_shown:
+        console.print("[bold red]This run shows too little.[/] No number of ours is wrong, but:")
+    else:
+        console.print("[bold green]Every number of ours is right, in both Regions, and every read was a true sum.[/]")
+    for sentence in [*wrong, *not_shown]:
+        console.print(f"- {sentence}")
+    return not (wrong or not_shown)

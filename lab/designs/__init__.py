@@ -1,0 +1,47 @@
+"""Every published way of counting in DynamoDB, behind one interface; `every` lists them as they are compared.
+
+Rules: a file is one approach, written as its author would defend it, with its promises, its limits and its source; on
+the simulator `simulated.py` runs its programs, on an engine `table.py`. To read: `approach.py`, `atomic.py`,
+`transaction_marker.py`, then any.
+"""
+
+from lab.designs.actions import SetSum
+from lab.designs.approach import Approach, Claims, Memory, Outcome
+from lab.designs.atomic import Atomic
+from lab.designs.gap_free import GapFree
+from lab.designs.hybrid import Hybrid
+from lab.designs.item_collection import ItemCollection, NaiveMerge, Ours
+from lab.designs.optimistic import EntityTag, OnValue
+from lab.designs.optimistic_history import OptimisticHistory
+from lab.designs.sharded import Sharded
+from lab.designs.string_set import StringSet
+from lab.designs.transaction_marker import TransactionMarker
+from lab.designs.transaction_token import TransactionToken
+from ledger.settings import Settings
+
+__all__ = ["Approach", "Claims", "Memory", "Outcome", "every"]
+
+DAY_MS = 86_400_000
+
+
+def every(settings: Settings) -> tuple[Approach, ...]:
+    """All of them. `settings`: those of this library, whose Region is where its lane is."""
+    return (
+        Atomic(name="atomic ADD"),
+        Atomic(name="atomic ADD, no retries", sdk_attempts=1),
+        Atomic(name="atomic SET if_not_exists", spelled_as=SetSum),
+        EntityTag(),
+        OnValue(),
+        OptimisticHistory(),
+        TransactionToken(),
+        TransactionMarker(),
+        TransactionMarker(name="transaction, marker with TTL", markers="markers", keep_ms=7 * DAY_MS),
+        ItemCollection(settings=settings),
+        NaiveMerge(settings=settings),
+        StringSet(),
+        Sharded(name="sharded atomic ADD", inner=Atomic()),
+        Sharded(name="sharded transaction, marker", inner=TransactionMarker()),
+        GapFree(),
+        Hybrid(),
+        Ours(settings=settings),
+    )

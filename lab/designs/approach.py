@@ -1,0 +1,152 @@
+"""What every way of counting looks like from outside, and what those have in common that keep a counter in one item.
+
+Rules: an approach is programs and nothing else, so that one text runs on the simulator and on an engine; what it claims
+is data, and tests/lab/designs/test_claims.py holds each claim, also each that it does not make.
+Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/ (the seven approaches)
+and the page that each module names.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from lab.designs.actions import Set
+from lab.designs.attributes import integer, number
+from lab.designs.conditions import Compare, Condition, Either, Missing
+from lab.designs.writes import Program, UpdateItem
+from ledger.errors import InvalidChange, TableError
+from ledger.requests import Get, Item, Key
+
+VALUE = "value"
+TRIES_MAX = 12
+"""How often an optimistic writer looks and tries again."""
+
+Outcome = Literal["recorded", "replayed", "refused"]
+"""The change counts by this call; by an earlier one; not at all, because of a floor or a ceiling."""
+
+
+class Contended(TableError):
+    """The item had changed at every try. Nothing was written. Call again, later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """How long a change that is sent again, with the same key and time, still counts once.
+
+    ms: after its first request. writes: changes of others since then. merges: also when its housekeeping was done.
+    """
+
+    ms: float = math.inf
+    writes: float = math.inf
+    merges: bool = True
+
+
+NONE = Memory(ms=0, writes=0, merges=False)
+FOR_EVER = Memory()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What an approach can do.
+
+    mismatch: another change under a used key is refused (TokenConflict). limit: no change takes the value past its
+    floor or ceiling, in one Region; "soft": only changes made one after another. regions: nothing is lost or doubled
+    when several Regions write at once. history: every change can be listed. reset: one write sets the value to 0.
+    units: it counts things, so a change is 1 or, where it says so, -1.
+    """
+
+    memory: Memory = NONE
+    mismatch: bool = False
+    limit: Literal["none", "soft", "hard"] = "none"
+    regions: bool = False
+    history: bool = False
+    reset: bool = False
+    units: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approach:
+    """One way of counting. `sdk_attempts`: how often its authors let the SDK send a request that gets no answer."""
+
+    name: str
+    sdk_attempts: int = 4
+
+    @property
+    def claims(self) -> Claims:
+        raise NotImplementedError
+
+    def of(self, region: str, regions: tuple[str, ...]) -> Approach:
+        """As it is set up in one of the Regions of its table; wherever a change is sent, by that where it was made."""
+        return self
+
+    def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
+        """Count a change. `key` names it, and is used for nothing else; `at_ms` is when it was first asked for.
+
+        Raises the TableErrors (after OutcomeUnknown a caller sends the same again), TokenConflict and InvalidChange.
+        """
+        raise NotImplementedError
+
+    def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
+        raise NotImplementedError
+
+    def housekeep(self, counter: str, region: str) -> Program[None]:
+        """What its scheduled job does in a Region, or the table by itself."""
+        yield from ()
+
+    def history(self, counter: str) -> Program[list[int]]:
+        """The changes."""
+        raise NotImplementedError
+
+    def reset(self, counter: str) -> Program[None]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleItem(Approach):
+    """A counter is the attribute `value` of one item, or of one item a shard."""
+
+    floor: int | None = None
+    ceiling: int | None = None
+
+    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+        raise NotImplementedError
+
+    def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
+        item: Item | None = yield Get(self.item_key(counter), consistent)
+        return self.amount(item)
+
+    def reset(self, counter: str) -> Program[None]:
+        yield UpdateItem(self.item_key(counter), (Set(VALUE, number(0)),))
+
+    @staticmethod
+    def item_key(counter: str, shard: int = 0) -> Key:
+        return Key(f"count#{shard}#{counter}", "count")
+
+    @staticmethod
+    def amount(item: Item | None) -> int:
+        return integer(item, VALUE)
+
+    def fits(self, value: int, change: int) -> bool:
+        """Whether the change may be made at this value. What leads away from a bound always may."""
+        over = change > 0 and self.ceiling is not None and value + change > self.ceiling
+        under = change < 0 and self.floor is not None and value + change < self.floor
+        return not over and not under
+
+    def fitting(self, change: int) -> Condition | None:
+        """The same as a condition on the item."""
+        room: Condition
+        if change > 0 and self.ceiling is not None:
+            room = Compare(VALUE, "<=", number(self.ceiling - change))
+        elif change < 0 and self.floor is not None:
+            room = Compare(VALUE, ">=", number(self.floor - change))
+        else:
+            return None
+        return Either(Missing(VALUE), room) if self.fits(0, change) else room
+
+
+def check_unit(change: int, *allowed: int) -> None:
+    """Raises InvalidChange where an approach counts things, and the change is no such number of them."""
+    if change not in allowed:
+        raise InvalidChange(f"This way of counting takes changes of {' or '.join(map(str, allowed))}, not {change}.")

@@ -1,0 +1,34 @@
+"""Approach 1: an atomic counter, one UpdateItem that adds to a number.
+
+Promises: one request, no read; changes in one Region never overwrite each other; a floor or a ceiling by a condition.
+Limits: it knows nothing of a change once it is made. A request that got no answer is a guess: sent again it may count
+twice (the SDK does so by itself), not sent again it may not count. About 1,000 changes a second on one item. Regions
+overwrite each other. With a limit and retries it may answer "refused" to the change that filled the counter.
+Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithItems.html (Atomic counters), which
+advises against it where overcounting or undercounting cannot be tolerated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.designs.actions import Add, SetSum
+from lab.designs.approach import VALUE, Claims, Outcome, SingleItem
+from lab.designs.writes import Answer, Program, UpdateItem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Atomic(SingleItem):
+    """`spelled_as`: Add, or SetSum for `SET value = if_not_exists(value, 0) + change`. sdk_attempts=1: no retries."""
+
+    name: str = "atomic ADD"
+    spelled_as: type[Add | SetSum] = Add
+
+    @property
+    def claims(self) -> Claims:
+        return Claims(limit="hard", reset=True)
+
+    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+        action = self.spelled_as(VALUE, change)
+        refused: Answer = yield UpdateItem(self.item_key(counter, shard), (action,), condition=self.fitting(change))
+        return "recorded" if refused is None else "refused"

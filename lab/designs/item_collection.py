@@ -1,0 +1,114 @@
+"""Approach 6: an item for each change, and a value that is their sum.
+
+Plain. Promises: a change is one conditional put and counts once for ever; nothing is lost, whatever Regions write; all
+of it can be listed. Limits: a read costs a unit for every 4 KB of all changes ever made, and nothing holds a limit.
+
+Merged as everybody does first: a transaction deletes items and adds their sum to a total. Promises: short reads.
+Limits: a change that comes again after its merge counts twice; a read during a merge sees half of it; two Regions merge
+the same items and lose or double them; 99 items a transaction, three write units for each of them over its life.
+
+Ours: the programs of `ledger`, `reader` and `compactor` as they are shipped. Promises and limits: docs/protocol.md.
+Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from compactor.report import Tally
+from compactor.visit import visit
+from lab.designs import naive
+from lab.designs.actions import Add
+from lab.designs.approach import FOR_EVER, Approach, Claims, Memory, Outcome
+from lab.designs.attributes import integer
+from lab.designs.conditions import Missing, Not
+from lab.designs.writes import DeleteItem, Program, Transaction, UpdateItem
+from ledger import items, tokens
+from ledger.add import add
+from ledger.paging import every_item
+from ledger.requests import Key
+from ledger.settings import Settings
+from ledger.values import Delta, Lane
+from reader.history import history
+from reader.read import read
+
+MERGE_MAX = 99
+"""A transaction has at most 100 actions, and one is the total's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemCollection(Approach):
+    """`settings`: ours. The lane is the one of its Region, from wherever a change is sent."""
+
+    name: str = "item collection"
+    settings: Settings
+
+    @property
+    def claims(self) -> Claims:
+        return Claims(memory=FOR_EVER, mismatch=True, regions=True, history=True)
+
+    def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
+        token = tokens.keyed(counter, key, at_ms)
+        receipt = yield from add(Delta(self._lane(counter, token), token, change))
+        return receipt.outcome
+
+    def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
+        total, _ = yield from naive.read(self._lane(counter), consistent=consistent)
+        return total
+
+    def history(self, counter: str) -> Program[list[int]]:
+        found = yield from every_item(items.delta_pk(self._lane(counter)), None, None, consistent=True)
+        return [integer(item, "change") for item in found]
+
+    def _lane(self, counter: str, token: str = "") -> Lane:
+        return Lane(self.settings.region, 0, counter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NaiveMerge(ItemCollection):
+    """The total stands beside the deltas, as in `lab.designs.naive`, which sums them."""
+
+    name: str = "item collection, naive merge"
+
+    @property
+    def claims(self) -> Claims:
+        return Claims(memory=Memory(merges=False), mismatch=True)
+
+    def housekeep(self, counter: str, region: str) -> Program[None]:
+        lane = self._lane(counter)
+        found = yield from every_item(items.delta_pk(lane), None, None, consistent=True)
+        deltas = [item for item in found if "change" in item]
+        for start in range(0, len(deltas), MERGE_MAX):
+            some = deltas[start : start + MERGE_MAX]
+            total = Add("total", sum(integer(item, "change") for item in some))
+            deletes = (DeleteItem(items.key_of(item), condition=Not(Missing())) for item in some)
+            yield Transaction((UpdateItem(Key(items.delta_pk(lane), "total"), (total,)), *deletes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ours(ItemCollection):
+    name: str = "this library"
+
+    def of(self, region: str, regions: tuple[str, ...]) -> Ours:
+        return replace(self, settings=replace(self.settings, region=region, regions=regions))
+
+    def _lane(self, counter: str, token: str = "") -> Lane:
+        return self.settings.lane_for(counter, token, self.settings.region)
+
+    def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
+        lanes, most_ms = self.settings.lanes_of(counter), self.settings.read_time_max_ms
+        _, sums = yield from read(lanes, consistent=consistent, read_time_max_ms=most_ms)
+        return sum(each.value for each in sums)
+
+    def housekeep(self, counter: str, region: str) -> Program[None]:
+        if region == self.settings.region:
+            for lane in self.settings.lanes_of(counter, region):
+                yield from visit(lane, Tally(), self.settings)
+
+    def history(self, counter: str) -> Program[list[int]]:
+        most_ms, changes = self.settings.read_time_max_ms, []
+        for lane in self.settings.lanes_of(counter):
+            segments, tail = yield from history(lane, consistent=True, read_time_max_ms=most_ms)
+            changes += [change for segment in segments for _, change in segment]
+            changes += [delta.change for delta in tail]
+        return changes

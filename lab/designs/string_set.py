@@ -1,0 +1,56 @@
+"""Approach 7: counting with a set, one item that holds the id of everything that is counted.
+
+Promises: an id counts once while it is in the set, and can be taken out again; the set has at most `ceiling` ids, and
+"full" and "duplicate" are told apart, because the failed condition shows the item; one read lists who is in.
+Limits: every change and every read costs the units of the whole set, and at 400 KB it ends: some 10,000 ids of 36
+characters (ItemTooLarge). It counts things, not amounts. An id that comes again after it was taken out counts again.
+Regions overwrite each other's set.
+Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.designs.actions import Exclude, Include
+from lab.designs.approach import FOR_EVER, Claims, Outcome, SingleItem, check_unit
+from lab.designs.conditions import Both, Condition, Contains, Either, Missing, Not, SizeBelow
+from lab.designs.writes import Answer, DeleteItem, Program, UpdateItem
+from ledger.requests import Item
+
+IDS = "ids"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StringSet(SingleItem):
+    """The key of a change is the id: 1 puts it in, -1 takes it out."""
+
+    name: str = "set of ids"
+
+    @property
+    def claims(self) -> Claims:
+        return Claims(memory=FOR_EVER, limit="hard", history=True, reset=True, units=True)
+
+    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+        check_unit(change, 1, -1)
+        room: Condition = Not(Contains(IDS, key))
+        if self.ceiling is not None:
+            room = Both(room, Either(Missing(IDS), SizeBelow(IDS, self.ceiling)))
+        if change == 1:
+            update = UpdateItem(self.item_key(counter, shard), (Include(IDS, key),), condition=room)
+        else:
+            update = UpdateItem(self.item_key(counter, shard), (Exclude(IDS, key),), condition=Contains(IDS, key))
+        there: Answer = yield update
+        if there is None:
+            return "recorded"
+        return "replayed" if change == -1 or Contains(IDS, key).holds(there) else "refused"
+
+    def history(self, counter: str) -> Program[list[int]]:
+        return [1] * (yield from self.value(counter))  # the ids that are in; who was taken out is forgotten
+
+    def reset(self, counter: str) -> Program[None]:
+        yield DeleteItem(self.item_key(counter))
+
+    @staticmethod
+    def amount(item: Item | None) -> int:
+        return len((item or {}).get(IDS, {"SS": ()})["SS"])

@@ -1,0 +1,95 @@
+"""Approach 5: a transaction of the update and of a marker, an item named by the change and put only if it is absent.
+
+Promises: a change counts once for as long as its marker stands, whoever sends it again; another change under the key is
+refused; limits hold. The markers may have a table of their own, with a time to live; without one they stay for ever.
+Limits: four write units, and an item kept for every change. Some time after its time to live a marker is deleted, and
+the change would count again. Transactions on one item conflict with each other. Two Regions can both put the marker of
+one change, and overwrite each other's counter. A marker has no shard in its name, so a sharded counter finds it too.
+Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/,
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html, and for the views of pages
+https://www.tecracer.com/blog/2022/04/implementing-accurate-counters-in-dynamodb-using-python.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lab.designs.actions import Add
+from lab.designs.approach import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem
+from lab.designs.attributes import integer, keyed, number
+from lab.designs.conditions import Compare, Missing
+from lab.designs.writes import Answer, DeleteItem, Program, PutItem, Transaction, UpdateItem
+from ledger.errors import LedgerError, TokenConflict
+from ledger.requests import Instant, Key, KeyPage, Now, Scan
+from ledger.values import to_ms
+
+CHANGE, EXPIRES = "change", "expires"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransactionMarker(SingleItem):
+    """`markers`: the approach's name of their table, "" for the counter's own. `keep_ms`: None, they stay for ever."""
+
+    name: str = "transaction, marker"
+    markers: str = ""
+    keep_ms: int | None = None
+
+    @property
+    def claims(self) -> Claims:
+        memory = FOR_EVER if self.keep_ms is None else Memory(ms=self.keep_ms)
+        return Claims(memory=memory, mismatch=True, limit="hard", reset=True)
+
+    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+        marked = {CHANGE: number(change)}
+        if self.keep_ms is not None:
+            now: Instant = yield Now()
+            marked[EXPIRES] = number((now.wall_ms + self.keep_ms) // 1_000)  # a TTL counts seconds
+        marker = PutItem(
+            keyed(Key(f"marker#{counter}#{key}", counter), **marked), condition=Missing(), table=self.markers
+        )
+        update = UpdateItem(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))
+        refused: tuple[Answer, ...] | None = yield Transaction((marker, update))
+        if refused is None:
+            return "recorded"
+        if refused[0] is None:
+            return "refused"
+        if integer(refused[0], CHANGE) != change:
+            raise TokenConflict(f"{key} stands for a change of {integer(refused[0], CHANGE)}. Nothing was written.")
+        return "replayed"
+
+    def housekeep(self, counter: str, region: str) -> Program[None]:
+        """What the table's TTL does by itself, and for nothing: to be run in the table of the markers."""
+        if self.keep_ms is None:
+            return
+        now: Instant = yield Now()
+        expired = Compare(EXPIRES, "<=", number(now.wall_ms // 1_000))
+        after = None
+        while True:
+            page: KeyPage = yield Scan(after)
+            for key in page.keys:
+                if "marker#" in key.pk:
+                    yield DeleteItem(key, condition=expired)
+            after = page.last
+            if after is None:
+                return
+
+
+def count_views(event: Mapping[str, Any], add: Callable[[str, int, str, int], Outcome]) -> dict[str, Any]:
+    """A Lambda function's answer to SQS: each message is a view, {url, time, clientId}, and these three are its key.
+
+    A MessageId would not do: a redriven message has another. What failed is delivered again, and a poison message goes
+    to the queue's dead letters in the end. `add(counter, change, key, at_ms)` counts.
+    """
+    failed = []
+    for record in event["Records"]:
+        try:
+            view = json.loads(record["body"])
+            url, time, client = (str(view[name]) for name in ("url", "time", "clientId"))
+            add(f"views:{url}", 1, f"{time}/{client}", to_ms(datetime.fromisoformat(time)))
+        except (LedgerError, ValueError, KeyError, TypeError):
+            failed.append({"itemIdentifier": record["messageId"]})
+    return {"batchItemFailures": failed}

@@ -1,0 +1,94 @@
+"""Deploys the service to an engine with the same command as to AWS, and tells where it is.
+
+Rules: infra.deploy does the work, told only by AWS_ENDPOINT_URL that AWS is elsewhere; nothing of the service is
+imported here; times are short, so that a fold, a clean and a backstop happen within minutes. What this engine takes
+as a number alone, not as its text, is in serverless.yml under this stage.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+ROOT = Path(__file__).parents[2]
+NAME, STAGE = "ledger", "e2e"
+TABLE = f"{NAME}-{STAGE}"
+REGIONS = ("eu-west-1", "us-east-1")
+PARAMS = {
+    "changesBatch": "10",  # the engine takes no more
+    "changesVisibilitySeconds": "6",
+    "markBatch": "100",
+    "keepMs": "25000",
+    "readTimeMaxMs": "20000",
+    "allowedLatenessMs": "5000",
+    "foldMin": "2",
+    "findSchedule": "rate(1 minute)",
+    "verifyOneIn": "5",
+}
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
+
+
+class NotDeployed(Exception):
+    """The service could not be deployed to the engine; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where the service is in one Region."""
+
+    region: str
+    api: str
+    queues: dict[str, str]
+    """changes, changes-dlq, work, work-dlq and failed, by these names."""
+
+
+def environment(endpoint_url: str) -> dict[str, str]:
+    """What makes every AWS client of a process talk to the engine, with credentials that mean nothing."""
+    unset = dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull)
+    return {**CREDENTIALS, **unset, "AWS_ENDPOINT_URL": endpoint_url, "NO_PROXY": "127.0.0.1,localhost"}
+
+
+def run(command: str, endpoint_url: str, table_endpoint_url: str) -> None:
+    """`make deploy` or `make remove`. Raises NotDeployed."""
+    params = {**PARAMS, "endpointUrl": table_endpoint_url}
+    given = ["--stage", STAGE, "--regions", " ".join(REGIONS), "--name", NAME]
+    given += ["--params", " ".join(f"{name}={value}" for name, value in params.items())]
+    done = subprocess.run(
+        [sys.executable, "-m", "infra.deploy", command, *given],
+        cwd=ROOT,
+        env={**os.environ, **environment(endpoint_url)},
+        check=False,
+    )
+    if done.returncode:
+        raise NotDeployed(f"`infra.deploy {command}` failed with exit code {done.returncode}; its messages are above")
+
+
+def service(region: str, endpoint_url: str) -> Service:
+    """What a Region's stack says of itself."""
+    stack = client("cloudformation", region, endpoint_url).describe_stacks(StackName=f"{NAME}-{STAGE}")["Stacks"][0]
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    sqs = client("sqs", region, endpoint_url)
+    names = ("changes", "changes-dlq", "work", "work-dlq", "failed")
+    queues = {name: sqs.get_queue_url(QueueName=f"{NAME}-{STAGE}-{name}")["QueueUrl"] for name in names}
+    api_id = outputs["HttpApiUrl"].split("//")[1].split(".")[0]
+    # The engine serves an API under its own address.
+    return Service(region, f"{endpoint_url}/_aws/execute-api/{api_id}/$default", queues)
+
+
+def client(name: Any, region: str, endpoint_url: str) -> Any:
+    """A boto3 client of the engine, as a user's own would be."""
+    return boto3.client(
+        name,
+        region_name=region,
+        endpoint_url=endpoint_url,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60, proxies={}),
+    )

@@ -1,0 +1,221 @@
+"""Sends everything, waits until the service is done, and tells what is wrong.
+
+Rules: only what a user can do: SQS messages, HTTP requests, looking at queues. What is waited for has a limit; what is
+not there by then is said, not skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from lab.e2e.deployed import REGIONS, Service
+from lab.e2e.http import Client
+from lab.e2e.traffic import POISON_EVERY, Sending, poison
+
+SENDERS, READERS = 4, 4
+MESSAGES_OF_BATCH = 10
+DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S, POLL_S = 900, 900, 900, 2.0
+SIGNS_OF_FAILURE = ('"level":"ERROR"', "Traceback", "errorType")
+WAITING = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+
+
+@dataclass(slots=True)
+class Sent:
+    """What was sent, and what came back at once."""
+
+    messages: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    poison: dict[str, Counter[str]] = field(default_factory=lambda: {region: Counter() for region in REGIONS})
+    wrong: list[str] = field(default_factory=list)
+
+
+class Play:
+    """One run against the deployed service; `sqs` and `services` by Region."""
+
+    def __init__(self, services: Mapping[str, Service], sqs: Mapping[str, Any], say: Callable[[str], None]) -> None:
+        self._services, self._sqs, self._say = services, sqs, say
+
+    def send(self, sendings: Sequence[Sending]) -> Sent:
+        """Everything, with poison between, from several threads."""
+        sent = Sent()
+        queued: dict[str, list[str]] = {region: [] for region in REGIONS}
+        for number, sending in enumerate(sendings):
+            if not sending.by_http:
+                queued[sending.region].append(sending.message)
+            if number % POISON_EVERY == 0:
+                region = REGIONS[number // POISON_EVERY % len(REGIONS)]
+                queued[region].append(poison(number // POISON_EVERY))
+                sent.poison[region][poison(number // POISON_EVERY)] += 1
+        with ThreadPoolExecutor(SENDERS) as pool:
+            queueing = [pool.submit(self._queue, region, messages) for region, messages in queued.items()]
+            clients = {region: Client(service) for region, service in self._services.items()}
+            answers = pool.map(lambda sending: self._post(clients, sending), [s for s in sendings if s.by_http])
+            for sending, status in answers:
+                sent.statuses[status] += 1
+                if status not in ("200", "201"):
+                    sent.wrong.append(f"POST of {sending.event.key} to {sending.region} ended with {status}")
+            sent.messages = sum(each.result() for each in queueing)
+        return sent
+
+    def wait_until_recorded(self) -> Iterator[str]:
+        """Until no message is waiting or under way; what is left then."""
+        if not self._until(DRAIN_MAX_S, lambda: not any(self._waiting("changes").values())):
+            yield f"after {DRAIN_MAX_S} s messages still wait: {self._waiting('changes')}"
+
+    def wait_until_folded(self, counters: Sequence[str], fold_min: int) -> Iterator[str]:
+        """Until the schedule has folded every counter in both Regions; who is left then."""
+        left: dict[str, int] = {}
+
+        def done() -> bool:
+            nonlocal left
+            balances = self.balances(counters)
+            left = {
+                f"{counter} in {region}": said["pending"]
+                for region, by_counter in balances.items()
+                for counter, said in by_counter.items()
+                if said["pending"] >= fold_min * len(REGIONS)
+            }
+            self._say(f"  {len(left):,} of {len(REGIONS) * len(counters):,} tails are not folded yet")
+            return not left
+
+        if not self._until(FOLD_MAX_S, done, pause_s=10 * POLL_S):
+            yield f"after {FOLD_MAX_S} s these have too many pending deltas: {left}"
+
+    def wait_until_cleaned(self, counters: Sequence[str], tables: Mapping[str, Any], name: str) -> Iterator[str]:
+        """Until each Region's table holds no delta but those that its API says are pending; what it holds then."""
+        held: dict[str, tuple[int, int]] = {}
+
+        def done() -> bool:
+            nonlocal held
+            said = self.balances(counters)
+            held = {
+                region: (_deltas(table, name), sum(each["pending"] for each in said[region].values()))
+                for region, table in tables.items()
+            }
+            for region, (there, pending) in held.items():
+                self._say(f"  {region} holds {there:,} deltas, {pending:,} of them not folded")
+            return all(there == pending for there, pending in held.values())
+
+        if not self._until(CLEAN_MAX_S, done, pause_s=10 * POLL_S):
+            yield f"after {CLEAN_MAX_S} s deltas are there that were folded: {held}"
+
+    def balances(self, counters: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
+        """Region -> counter -> what its API says."""
+        found = {}
+        with ThreadPoolExecutor(READERS) as pool:
+            for region, service in self._services.items():
+                client = Client(service)
+                found[region] = dict(zip(counters, pool.map(client.balance, counters), strict=True))
+        return found
+
+    def wrong_balances(self, truth: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+        """Every counter of every Region whose value or number of changes is not the truth's."""
+        for region, by_counter in self.balances(sorted(truth)).items():
+            for counter, said in by_counter.items():
+                if (said["value"], said["count"]) != truth[counter]:
+                    yield f"{region} says {counter} = {said['value']} of {said['count']}, not {truth[counter]}"
+                if sum(said["by_region"].values()) != said["value"]:
+                    yield f"{region}: the parts of {counter} do not sum to its value: {said['by_region']}"
+
+    def wrong_histories(self, changes: Mapping[str, Counter[int]]) -> Iterator[str]:
+        """Some counters' histories that do not list exactly their changes."""
+        for region, service in self._services.items():
+            client = Client(service)
+            for counter, expected in changes.items():
+                listed = Counter(entry["change"] for entry in client.history(counter))
+                if listed != expected:
+                    more, less = listed - expected, expected - listed
+                    yield f"{region}: the history of {counter} lists {more} too much and lacks {less}"
+
+    def wrong_dead_letters(self, poisoned: Mapping[str, Counter[str]]) -> Iterator[str]:
+        """Unless the dead-letter queue of each Region's changes holds exactly its poison, and the others nothing."""
+        for region, expected in poisoned.items():
+            held = self._drain(region, "changes-dlq")
+            if held - expected:
+                yield f"{region}: among the dead letters is what is no poison: {list(held - expected)[:5]}"
+            if expected - held:
+                yield f"{region}: these are not among the dead letters: {list(expected - held)[:5]}"
+            for name in ("work-dlq", "failed"):
+                if self._drain(region, name):
+                    yield f"{region}: the queue {name} is not empty"
+
+    def wrong_logs(self, logs: Mapping[str, Any]) -> Iterator[str]:
+        """What a function logged as an error, or failed with: poison is neither."""
+        for region, client in logs.items():
+            for group in (each["logGroupName"] for each in client.describe_log_groups()["logGroups"]):
+                pages = client.get_paginator("filter_log_events").paginate(logGroupName=group)
+                for event in (event for page in pages for event in page["events"]):
+                    if any(sign in event["message"] for sign in SIGNS_OF_FAILURE):
+                        yield f"{region}: {group}: {event['message'].strip()}"
+
+    def _queue(self, region: str, messages: Sequence[str]) -> int:
+        for start in range(0, len(messages), MESSAGES_OF_BATCH):
+            entries = [
+                {"Id": str(i), "MessageBody": body}
+                for i, body in enumerate(messages[start : start + MESSAGES_OF_BATCH])
+            ]
+            answer = self._sqs[region].send_message_batch(
+                QueueUrl=self._services[region].queues["changes"], Entries=entries
+            )
+            if answer.get("Failed"):
+                raise RuntimeError(f"SQS refused {answer['Failed']}")
+        return len(messages)
+
+    def _post(self, clients: Mapping[str, Client], sending: Sending) -> tuple[Sending, str]:
+        event = sending.event
+        try:
+            answer = clients[sending.region].add(
+                event.counter, event.change, event.key, event.at.isoformat(), sending.home
+            )
+        except httpx.TransportError as error:
+            return sending, type(error).__name__
+        return sending, str(answer.status_code)
+
+    def _waiting(self, name: str) -> dict[str, int]:
+        waiting = {}
+        for region, service in self._services.items():
+            answer = self._sqs[region].get_queue_attributes(QueueUrl=service.queues[name], AttributeNames=list(WAITING))
+            waiting[region] = sum(int(answer["Attributes"].get(each, 0)) for each in WAITING)
+        return waiting
+
+    def _drain(self, region: str, name: str) -> Counter[str]:
+        url = self._services[region].queues[name]
+        held: Counter[str] = Counter()
+        while messages := self._sqs[region].receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
+            for message in messages:
+                held[message["Body"]] += 1
+                self._sqs[region].delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        return held
+
+    def _until(self, most_s: float, done: Callable[[], bool], pause_s: float = POLL_S) -> bool:
+        deadline = time.monotonic() + most_s
+        while time.monotonic() < deadline:
+            if done():
+                return True
+            time.sleep(pause_s)
+        return False
+
+
+def _deltas(table: Any, name: str) -> int:
+    """How many deltas a Region's table holds."""
+    pages = table.get_paginator("scan").paginate(
+        TableName=name,
+        Select="COUNT",
+        FilterExpression="begins_with(pk, :delta)",
+        ExpressionAttributeValues={":delta": {"S": "delta#"}},
+    )
+    return sum(page["Count"] for page in pages)
+
+
+def described(sent: Sent) -> str:
+    """What was sent, for people."""
+    poisoned = sum(sum(each.values()) for each in sent.poison.values())
+    return f"{sent.messages:,} messages ({poisoned:,} of them poison), HTTP {json.dumps(dict(sent.statuses))}"

@@ -1,0 +1,267 @@
+"""Starts an embedded DynamoDB (MiniStack, in an environment of its own) as a process, and ends it.
+
+The rules a change must keep:
+
+- Loopback only, a free port, a state directory that is new and is removed: runs never meet each other, nor another
+  MiniStack.
+- Every client gets its endpoint, credentials, time-outs, retries, pool and "no proxy" here, so no account or
+  environment is needed.
+- However the program ends short of SIGKILL, the process ends with it: `with`, atexit for who forgot it, and
+  `end_on_signals` in a main program.
+  The engine has a session of its own, so that Ctrl-C stops the program first and the engine after it.
+- An engine that dies says so, with the end of its log, and not as a connection error somewhere else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Self
+
+import boto3
+from botocore.config import Config
+
+from lab.engines.streams import StreamsClient
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+HOST = "127.0.0.1"
+START_TIMEOUT_MS = 30_000
+STOP_TIMEOUT_MS = 5_000
+PROBE_EVERY_MS = 50
+LOG_TAIL_LINES = 15
+POOL_CONNECTIONS = 64
+CONFIG = Config(
+    connect_timeout=2,
+    read_timeout=30,  # seconds; a request waits its turn in one process
+    retries={"mode": "standard", "total_max_attempts": 3},
+    max_pool_connections=POOL_CONNECTIONS,
+    parameter_validation=False,  # the engine validates; in one process every request's CPU counts
+)
+
+
+def end_on_signals() -> None:
+    """Makes SIGTERM and SIGHUP end this program as Ctrl-C does, so that its engine ends with it. For a main program."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # SIGHUP is not on Windows
+            signal.signal(getattr(signal, name), end)
+
+
+class EngineMissing(Exception):
+    """The embedded DynamoDB is not installed. Nothing was started. `make dev` installs it."""
+
+
+class EngineDied(Exception):
+    """The embedded DynamoDB could not be started, or ended by itself; the message has the last lines of its log."""
+
+
+def find_executable(environ: Mapping[str, str], prefix: str) -> Path:
+    """The ministack program: LEDGER_ENGINE if set, else `<prefix>/engine/bin/ministack`, else on PATH.
+
+    Raises EngineMissing if there is none, or LEDGER_ENGINE names no file.
+    """
+    named = environ.get("LEDGER_ENGINE")
+    if named:
+        if not Path(named).is_file():
+            raise EngineMissing(f"LEDGER_ENGINE names {named}, which is not there; unset it and run `make dev`")
+        return Path(named)
+    beside = Path(prefix) / "engine" / "bin" / "ministack"
+    on_path = shutil.which("ministack", path=environ.get("PATH", ""))
+    if beside.is_file():
+        return beside
+    if on_path:
+        return Path(on_path)
+    raise EngineMissing(f"the embedded DynamoDB is not installed (no {beside}, none on PATH); run `make dev`")
+
+
+class Engine:
+    """One DynamoDB process that serves every Region; `with Engine() as engine:`. Its data is gone when it ends.
+
+    It does about 1,000 requests a second on one core. A Region is the Region a client was made for: a table exists in
+    one Region only. `executable`: the ministack program; by default what find_executable finds.
+    """
+
+    def __init__(self, executable: Path | None = None) -> None:
+        self._executable = executable
+        self._session = boto3.session.Session()
+        self._lock = threading.Lock()  # clients may be shared by threads; the session that makes them may not
+        self._process: subprocess.Popen[bytes] | None = None
+        self._directory: Path | None = None
+        self._log: IO[bytes] | None = None
+        self.endpoint_url = ""
+        """`http://127.0.0.1:<port>` while the engine runs."""
+
+    def start(self) -> None:
+        """Starts the engine and waits until it answers.
+
+        Raises EngineMissing if it is not installed, EngineDied if it ends or is not up within START_TIMEOUT_MS.
+        """
+        executable = self._executable or find_executable(os.environ, sys.prefix)
+        if self._process is not None:
+            raise RuntimeError("this engine is running")
+        self._directory = Path(tempfile.mkdtemp(prefix="ledger-engine-"))
+        atexit.register(self.stop)
+        try:
+            port = _free_port()
+            self.endpoint_url = f"http://{HOST}:{port}"
+            self._log = (self._directory / "engine.log").open("wb")
+            self._process = subprocess.Popen(
+                [executable],
+                env={**os.environ, **_environment(port, self._directory)},
+                cwd=self._directory,
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            self._wait_until_up(port)
+        except BaseException:  # Ctrl-C too
+            self.stop()
+            raise
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the engine; None while it does not run."""
+        return None if self._process is None else self._process.pid
+
+    def check(self) -> None:
+        """Raises EngineDied, with the end of its log, if the engine is not running."""
+        if self._process is None or self._process.poll() is not None:
+            code = "never started" if self._process is None else f"exit code {self._process.returncode}"
+            raise EngineDied(f"the embedded DynamoDB is not running ({code}){self._log_tail()}")
+
+    def stop(self) -> None:
+        """Ends the engine and removes its data and log. May be called again."""
+        atexit.unregister(self.stop)
+        process, self._process = self._process, None
+        if process is not None:
+            _end(process)
+        if self._log is not None:
+            self._log.close()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+        self._log, self._directory, self.endpoint_url = None, None, ""
+
+    def client(self, region: str, config: Config | None = CONFIG) -> DynamoDBClient:
+        """A new boto3 DynamoDB client for a Region, of this `config` (None: boto3's own); threads may share it."""
+        client: DynamoDBClient = self._client("dynamodb", region, config)
+        return client
+
+    def stream_client(self, region: str) -> StreamsClient:
+        """A new boto3 DynamoDB Streams client for a Region; it may be shared by threads."""
+        return self._client("dynamodbstreams", region)
+
+    def create_table(self, name: str, region: str, client: DynamoDBClient | None = None) -> None:
+        """Creates an empty table in one Region: string keys pk and sk, on demand, a stream of new and old images.
+
+        `name` has 3 to 255 characters; `client` saves making one. Raises the client's ResourceInUseException if it
+        exists there.
+        """
+        (client or self.client(region)).create_table(
+            TableName=name,
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[
+                {"AttributeName": "pk", "AttributeType": "S"},
+                {"AttributeName": "sk", "AttributeType": "S"},
+            ],
+            BillingMode="PAY_PER_REQUEST",
+            StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+        )
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            # A dead engine explains whatever went wrong in the block, except that somebody ended the program.
+            if error is None or isinstance(error, Exception):
+                self.check()
+        finally:
+            self.stop()
+
+    def _client(self, service: Any, region: str, config: Config | None = CONFIG) -> Any:
+        self.check()
+        with self._lock:
+            return self._session.client(
+                service,
+                region_name=region,
+                endpoint_url=self.endpoint_url,
+                aws_access_key_id="embedded",
+                aws_secret_access_key="embedded",
+                config=(config or Config()).merge(Config(proxies={})),
+            )
+
+    def _wait_until_up(self, port: int) -> None:
+        for _ in range(START_TIMEOUT_MS // PROBE_EVERY_MS):
+            self.check()
+            if _answers(port):
+                return
+            time.sleep(PROBE_EVERY_MS / 1_000)
+        raise EngineDied(f"the embedded DynamoDB did not answer within {START_TIMEOUT_MS} ms{self._log_tail()}")
+
+    def _log_tail(self) -> str:
+        if self._directory is None:
+            return ""
+        lines = (self._directory / "engine.log").read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+        return "; its log ends:\n" + "\n".join(lines) if lines else "; its log is empty"
+
+
+def _environment(port: int, directory: Path) -> dict[str, str]:
+    return {
+        "BIND_HOST": HOST,
+        "GATEWAY_PORT": str(port),
+        "STATE_DIR": str(directory / "state"),
+        "TMPDIR": str(directory),  # its pid file
+        "LOG_LEVEL": "WARNING",  # a log line for every request costs more than the request
+        "PERSIST_STATE": "0",
+        "DOCKER_HOST": f"unix://{directory}/no-docker",  # it would look for containers to clean up
+    }
+
+
+def _free_port() -> int:
+    # Free now, and taken again in a moment: the engine says so in its log if another program was quicker.
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _answers(port: int) -> bool:
+    connection = HTTPConnection(HOST, port, timeout=2)
+    try:
+        connection.request("GET", "/_ministack/health")
+        return connection.getresponse().status == 200
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, sent)  # its own session, so the group is the engine and its children
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_TIMEOUT_MS / 1_000)
+            return

@@ -1,0 +1,166 @@
+"""The fault proxy: a process between every client and the engine that does to requests what faults.py decides.
+
+The rules a change must keep:
+
+- Loopback only. A request's path says where its caller stands; the Region that it asks is in its signature.
+- It decides nothing: what happens to a request is a Fault. What it did is counted by kind and told at the end.
+- A partition resets what one Region's callers send to another Region; callers outside reach every Region.
+- A request goes on to the engine also when its caller has hung up: a network does not take packets back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+import socket
+from collections import Counter
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+from lab.engines import partiql, wire
+from lab.engines.faults import Fault, Mix, decide, refusal
+
+HOST = "127.0.0.1"
+OUTSIDE = "outside"
+"""Where writers and readers stand: no partition lies between them and a Region."""
+
+_REGION = re.compile(r"Credential=[^/]*/[^/]*/([^/]*)/")
+PARTITION = Fault("cut off by the partition", times=0, answer="reset")
+PLAIN = Fault("")
+ENGINE_TIMEOUT_S = 60
+SILENCE_S = 20
+UNDER_WAY = "under way"
+
+
+def main(engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_item: bool) -> None:
+    """`item_by_item`: see partiql. Tells its port, then serves until it is killed.
+
+    Told: ("partition", bool), ("storm", how many times as many faults); anything else is answered by the counts so far.
+    """
+    asyncio.run(_Proxy(engine_port, seed, mixed, control, item_by_item).run())
+
+
+class _Proxy:
+    def __init__(self, engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_item: bool) -> None:
+        self._engine_port, self._item_by_item = engine_port, item_by_item
+        self._control = control
+        self._rng = random.Random(f"{seed} proxy")
+        self._mix = mixed
+        self._times, self._partitioned = 1.0, False
+        self._counts: Counter[str] = Counter()
+        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self._late: set[asyncio.Task[Any]] = set()
+        self._under_way = 0
+
+    async def run(self) -> None:
+        listening = socket.create_server((HOST, 0), backlog=512)
+        server = await asyncio.start_server(self._serve, sock=listening, limit=wire.LIMIT_BYTES)
+        asyncio.get_running_loop().add_reader(self._control.fileno(), self._told)
+        self._control.send(listening.getsockname()[1])
+        async with server:
+            await server.serve_forever()  # ends with its process
+
+    def _told(self) -> None:
+        match self._control.recv():
+            case ("partition", bool(on)):
+                self._partitioned = on
+            case ("storm", float(times)):
+                self._times = times
+            case _:
+                self._control.send(dict(self._counts) | {UNDER_WAY: self._under_way})
+
+    async def _serve(self, stream: asyncio.StreamReader, caller: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:  # until the caller hangs up
+                request = await wire.read(stream)
+                if not await self._handle(request, caller):
+                    break
+        caller.transport.abort()
+
+    async def _handle(self, request: wire.Message, caller: asyncio.StreamWriter) -> bool:
+        """Does to a request what was decided; whether its connection goes on."""
+        fault = self._fault(request)
+        self._counts["requests"] += 1
+        if fault.kind:
+            self._counts[fault.kind] += 1
+        request = request.to("/")
+        answer = await self._deliver(request, fault)
+        if fault.again_ms is not None:
+            self._later(self._deliver(request, Fault("", wait_ms=fault.again_ms)))
+        await self._pause(fault.answer_wait_ms)
+        match fault.answer:
+            case "engine" if answer is not None:
+                caller.write(answer.spelled())
+            case "engine" | "reset":
+                return False
+            case "silence":
+                await asyncio.sleep(SILENCE_S)
+                return False
+            case kind:
+                caller.write(wire.answer(*refusal(self._rng, kind, _operation(request))).spelled())
+        await caller.drain()
+        return True
+
+    def _fault(self, request: wire.Message) -> Fault:
+        place = request.path.strip("/")
+        region = _REGION.search(request.headers.get("authorization", ""))
+        if self._partitioned and place != OUTSIDE and region and region[1] != place:
+            return PARTITION
+        return decide(self._rng, self._mix, self._times) or PLAIN
+
+    async def _deliver(self, request: wire.Message, fault: Fault) -> wire.Message | None:
+        self._under_way += 1
+        try:
+            await self._pause(fault.wait_ms)
+            answer = None
+            for _ in range(fault.times):
+                answer = await self._ask(request)
+            return answer
+        finally:
+            self._under_way -= 1
+
+    async def _ask(self, request: wire.Message) -> wire.Message | None:
+        if not self._item_by_item or _operation(request) != partiql.OPERATION:
+            return await self._forward(request)
+        answers = []
+        for operation, body in partiql.requests_of(request.body):
+            target = request.headers["x-amz-target"].replace(partiql.OPERATION, operation)
+            headers = request.headers | {"x-amz-target": target}
+            answer = await self._forward(replace(request, headers=headers, body=body))
+            if answer is None:
+                return None
+            answers.append((operation, (answer.status, answer.body)))
+        return wire.answer(200, partiql.answer_of(answers))
+
+    async def _forward(self, request: wire.Message) -> wire.Message | None:
+        """The engine's answer; None when the connection to it broke."""
+        reader, writer = self._idle.pop() if self._idle else await self._connect()
+        try:
+            writer.write(request.spelled())
+            async with asyncio.timeout(ENGINE_TIMEOUT_S):
+                answer = await wire.read(reader)
+        except (OSError, asyncio.IncompleteReadError, TimeoutError):
+            self._counts["engine hung up"] += 1
+            writer.transport.abort()
+            return None
+        self._idle.append((reader, writer))
+        return answer
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(HOST, self._engine_port, limit=wire.LIMIT_BYTES)
+
+    def _later(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+
+    async def _pause(self, between_ms: tuple[int, int]) -> None:
+        if between_ms[1]:
+            await asyncio.sleep(self._rng.randint(*between_ms) / 1_000)
+
+
+def _operation(request: wire.Message) -> str:
+    return request.headers.get("x-amz-target", "").rpartition(".")[2]

@@ -1,0 +1,91 @@
+"""Reads one Region's table stream from its beginning, page by page, as changes.
+
+The rules a change must keep:
+
+- Only an empty page says "the end": a page also ends before it passes 1 MB of records.
+- A change's order is the engine's own write counter (the last ten digits of a sequence number; the rest is the wall
+  clock, which can step back). It counts over all tables and Regions of one engine process, which is what makes "the
+  last writer" exact here.
+- One shard. MiniStack has no more; another engine would need a reader of shards first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from botocore.exceptions import ClientError
+
+from lab.engines.replicas import Change, Key
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+StreamsClient: TypeAlias = Any
+"""A boto3 client for `dynamodbstreams` (the types of that service are a package of their own)."""
+
+PAGE_RECORDS = 1_000
+ORDER_DIGITS = 10
+
+
+class StreamReader:
+    """The stream of `table` in one Region, read once from the oldest record kept (24 hours).
+
+    Raises ValueError if the table has no stream or the stream has not one shard, and ClientError as the clients do.
+    """
+
+    def __init__(self, client: DynamoDBClient, streams: StreamsClient, table: str) -> None:
+        arn = client.describe_table(TableName=table)["Table"].get("LatestStreamArn")
+        if arn is None:
+            raise ValueError(f"table {table} has no stream, so nothing of it can be replicated")
+        shards = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+        if len(shards) != 1:
+            raise ValueError(f"the stream of table {table} has {len(shards)} shards, this reader knows one")
+        self._streams = streams
+        self._shard = {"StreamArn": arn, "ShardId": shards[0]["ShardId"]}
+        self._last_sequence: str | None = None
+        self._iterator = self._open()
+
+    def read(self) -> list[Change]:
+        """The next changes, at most 1,000 and about 1 MB; an empty list: the end, for now.
+
+        Raises ValueError if the stream was closed, and ClientError as the client does.
+        """
+        page = self._page()
+        if "NextShardIterator" not in page:
+            raise ValueError(f"the stream {self._shard['StreamArn']} was closed: its table was deleted or changed")
+        self._iterator = page["NextShardIterator"]
+        records = [record["dynamodb"] for record in page["Records"]]
+        if records:
+            self._last_sequence = records[-1]["SequenceNumber"]
+        return [
+            Change(key_of(each["Keys"]), each.get("NewImage"), int(each["SequenceNumber"][-ORDER_DIGITS:]))
+            for each in records
+        ]
+
+    def _page(self) -> Any:
+        try:
+            return self._streams.get_records(ShardIterator=self._iterator, Limit=PAGE_RECORDS)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ExpiredIteratorException":
+                raise
+        # An iterator lives for 15 minutes: a process that was stopped for longer finds its place by the last record.
+        return self._streams.get_records(ShardIterator=self._open(), Limit=PAGE_RECORDS)
+
+    def _open(self) -> str:
+        start = (
+            {"ShardIteratorType": "TRIM_HORIZON"}
+            if self._last_sequence is None
+            else {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": self._last_sequence}
+        )
+        iterator: str = self._streams.get_shard_iterator(**self._shard, **start)["ShardIterator"]
+        return iterator
+
+
+def key_of(attributes: dict[str, Any]) -> Key:
+    """A primary key in the low-level form (`{"pk": {"S": "a"}}`) as a Key."""
+    return tuple(sorted((name, kind, value) for name, typed in attributes.items() for kind, value in typed.items()))
+
+
+def attributes_of(key: Key) -> dict[str, Any]:
+    """The reverse of key_of."""
+    return {name: {kind: value} for name, kind, value in key}

@@ -1,0 +1,79 @@
+"""`python -m lab.histories` (`make simulate`): seeded histories, judged; `--seed` shows one, shortened."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from lab.histories.history import play
+from lab.histories.shrink import shrink, told
+from simulator.choices import Drawn
+
+CHUNK = 50
+
+
+def main(
+    seeds: Annotated[int, typer.Option(min=1, help="How many histories to play.")] = 2_000,
+    first: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    processes: Annotated[int, typer.Option(min=1, help="Processes to play them in.")] = 2,
+    seed: Annotated[int | None, typer.Option(min=0, help="Show this one history, shortened if it goes wrong.")] = None,
+) -> None:
+    """Play histories of the shipped code on a simulated table in two or three Regions, with its faults.
+
+    Exit code: 0 when every history is right, 1 at the first that is wrong.
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    if seed is not None:
+        raise typer.Exit(_show(console, seed))
+    began, steps, reads, deltas = time.monotonic(), 0, 0, 0
+    chunks = [range(start, min(start + CHUNK, first + seeds)) for start in range(first, first + seeds, CHUNK)]
+    with multiprocessing.Pool(processes) as pool:
+        results = pool.imap(_play_some, chunks)
+        shown = track(results, "playing", len(chunks), console=console, disable=not console.is_terminal)
+        for number, (wrong, *counts) in enumerate(shown):
+            if wrong is not None:
+                pool.terminate()
+                played = wrong[0] - first + 1
+                console.print(f"seed {wrong[0]} goes wrong, after {played:,} histories: {wrong[1]}")
+                console.print(f"python -m lab.histories --seed {wrong[0]} shows it")
+                raise typer.Exit(1)
+            steps, reads, deltas = steps + counts[0], reads + counts[1], deltas + counts[2]
+            if not console.is_terminal and (number + 1) % 100 == 0:
+                console.print(f"{(number + 1) * CHUNK:,} histories", style="dim")
+    console.print(
+        f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}: {steps:,} steps, {deltas:,} deltas, {reads:,} "
+        f"reads, 0 violations, in {time.monotonic() - began:.0f} s"
+    )
+
+
+def _play_some(seeds: Iterable[int]) -> tuple[tuple[int, str] | None, int, int, int]:
+    """(the first seed that goes wrong and how, steps, reads, deltas)."""
+    steps = reads = deltas = 0
+    for seed in seeds:
+        played = play(Drawn(seed))
+        if played.violations:
+            return (seed, played.violations[0]), steps, reads, deltas
+        steps, reads, deltas = steps + played.steps, reads + played.reads, deltas + played.deltas
+    return None, steps, reads, deltas
+
+
+def _show(console: Console, seed: int) -> int:
+    choices = Drawn(seed)
+    violations = play(choices).violations
+    picks = choices.picks
+    if violations:
+        console.print(f"seed {seed} goes wrong: {violations[0]}\nshortening it ...")
+        picks = shrink(picks)
+    for line in told(picks):
+        console.print(line, markup=False)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    typer.run(main)

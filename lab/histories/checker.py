@@ -1,0 +1,90 @@
+"""Judges a history: pure, and knowing nothing of how a counter works.
+
+Rules: a value is a set of deltas, because delta k is 4^k: a digit above 1 is a delta counted twice. Reads are
+set-regular, not linearizable: two reads in different Regions, or one while a stray waits, may differ in what they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from lab.histories.cast import Asked, Record, Seen
+
+
+def deltas_in(value: int) -> frozenset[int] | None:
+    """The numbers of the deltas that sum to `value`; None when no set of distinct deltas does."""
+    if value < 0:
+        return None
+    found = []
+    number = 0
+    while value:
+        value, digit = divmod(value, 4)
+        if digit > 1:
+            return None
+        if digit:
+            found.append(number)
+        number += 1
+    return frozenset(found)
+
+
+def check_read(seen: Seen, asked: Sequence[Asked]) -> str | None:
+    """What is wrong with a read; None when nothing is."""
+    what = f"{'a strong' if seen.consistent else 'an eventual'} read in {seen.region} of {seen.value}"
+    held = deltas_in(seen.value)
+    if held is None:
+        return f"{what} counts a delta twice"
+    if seen.count != len(held):
+        return f"{what} says it counts {seen.count} deltas, but it is the sum of {sorted(held)}"
+    unasked = held - {each.number for each in asked[: seen.asked_by_end]}
+    if unasked:
+        return f"{what} counts {sorted(unasked)}, which nobody has asked for"
+    if seen.must - held:
+        return f"{what} lacks {sorted(seen.must - held)}, acknowledged there on time before it began"
+    return None
+
+
+def check_reads(record: Record) -> Iterable[str]:
+    """Everything wrong with the reads of a history, and errors that nothing in it can cause."""
+    yield from record.broken
+    yield from (wrong for seen in record.seen if (wrong := check_read(seen, record.asked)))
+
+
+def check_on_time(record: Record, strays: Collection[int]) -> Iterable[str]:
+    """A delta that came on time is never a stray: for a while no strong read at home would have held it."""
+    for asked in record.asked:
+        if asked.on_time and asked.number in strays:
+            yield f"{asked.delta.lane.region} acknowledged {asked.number} on time, yet it was a stray"
+
+
+def check_continuity(record: Record, strays: Collection[int]) -> Iterable[str]:
+    """A delta that a strong read of a Region held is held by its later ones, unless it was a stray for a while."""
+    held: dict[str, frozenset[int]] = {}
+    for seen in record.seen:
+        if seen.consistent:
+            now = deltas_in(seen.value) or frozenset()
+            gone = held.get(seen.region, frozenset()) - now - frozenset(strays)
+            if gone:
+                yield f"a strong read in {seen.region} of {seen.value} lost {sorted(gone)}, which an earlier one held"
+            held[seen.region] = held.get(seen.region, frozenset()) | now
+
+
+def check_end(record: Record, values: dict[str, int], histories: Mapping[str, Sequence[int]]) -> Iterable[str]:
+    """What is wrong after everything was delivered and compacted.
+
+    values: what each Region reads; histories: the changes that each Region's history lists.
+    """
+    acknowledged = {asked.number for asked in record.asked if asked.acknowledged}
+    known = {asked.number for asked in record.asked}
+    for region, value in values.items():
+        held = deltas_in(value)
+        if held is None:
+            yield f"at the end {region} reads {value}: a delta is counted twice"
+            continue
+        if acknowledged - held:
+            yield f"at the end {region} lacks {sorted(acknowledged - held)}, which were acknowledged"
+        if held - known:
+            yield f"at the end {region} counts {sorted(held - known)}, which nobody asked for"
+        if sorted(histories[region]) != sorted(4**number for number in held):
+            yield f"at the end {region} reads {value}, but its history lists {sorted(histories[region])}"
+    if len(set(values.values())) > 1:
+        yield f"at the end the Regions differ: {values}"

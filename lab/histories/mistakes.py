@@ -1,0 +1,301 @@
+"""Planted mistakes: each is one place of the shipped code changed, and the histories have to find every one of them.
+
+Rules: a mistake is a text that stands once in a file, and what stands there instead; a copy of the code is changed,
+never the code; a mistake that no longer fits its file is an error, so this list cannot rot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+COPIED = ("ledger", "reader", "compactor", "simulator", "lab")
+HISTORIES_MAX = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    name: str
+    file: str
+    right: str
+    wrong: str
+    file_too: str = ""
+    right_too: str = ""
+    wrong_too: str = ""
+    """Another place, for a mistake that takes two."""
+
+
+MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a producer, or of who runs the compactor
+    Mistake(
+        "the naive merge",
+        "compactor/visit.py",
+        "    checkpoint = yield from fold(\n",
+        "    from lab.designs import naive\n"
+        "    return (yield from naive.merge(lane))\n"
+        "    checkpoint = yield from fold(\n",
+        "reader/read.py",
+        "        sums = yield from _checkpoints(lanes, consistent)\n        yield from _tails(sums, consistent)\n",
+        "        from lab.designs import naive\n"
+        "        sums = []\n"
+        "        for lane in lanes:\n"
+        "            value, _ = yield from naive.read(lane, consistent=consistent)\n"
+        "            held = sum(value >> n & 1 for n in range(64))\n"
+        "            sums.append(LaneSum(lane, None, value, held))\n",
+    ),
+    Mistake(
+        "deltas deleted at fold",
+        "compactor/fold.py",
+        "        tally.folded += len(deltas)",
+        "        from ledger.requests import DeleteMany\n"
+        "        yield DeleteMany(tuple(items.delta_item(d) for d in deltas))\n"
+        "        tally.folded += len(deltas)",
+    ),
+    Mistake(
+        "deltas deleted just before the commit",
+        "compactor/commit.py",
+        "    version = before.version + 1 if before else 1\n",
+        "    from ledger.requests import DeleteMany\n"
+        "    yield DeleteMany(tuple(items.delta_item(d) for d in deltas))\n"
+        "    version = before.version + 1 if before else 1\n",
+    ),
+    Mistake(
+        "tail read before the checkpoint",
+        "reader/read.py",
+        "        sums = yield from _checkpoints(lanes, consistent)\n        yield from _tails(sums, consistent)\n",
+        "        early = [LaneSum(lane, None, 0, 0) for lane in lanes]\n"
+        "        found = yield GetMany(tuple(items.checkpoint_key(lane) for lane in lanes), consistent)\n"
+        "        for s, item in zip(early, found):\n"
+        "            s.watermark = items.checkpoint_of(s.lane, item).watermark if item else None\n"
+        "        yield from _tails(early, consistent)\n"
+        "        sums = yield from _checkpoints(lanes, consistent)\n"
+        "        for s, e in zip(sums, early):\n"
+        "            s.value, s.count = s.value + e.value, s.count + e.count\n",
+    ),
+    Mistake(
+        "tail at the watermark too",
+        "reader/read.py",
+        "    todo: Sequence[tuple[LaneSum, str | None]] = [(lane_sum, lane_sum.watermark) for lane_sum in sums]",
+        "    todo: Sequence[tuple[LaneSum, str | None]] = [(s, s.watermark and s.watermark[:-1]) for s in sums]",
+    ),
+    Mistake(
+        "no bound on a read's time",
+        "reader/read.py",
+        "        if in_time(began, ended, read_time_max_ms):",
+        "        if True:",
+    ),
+    Mistake(
+        "no version condition",
+        "compactor/commit.py",
+        "VersionIs(before.version) if before else Absent()",
+        "None",
+    ),
+    Mistake(
+        "begin does not look for the last segment",
+        "compactor/commit.py",
+        "        if segment is not None:\n            return checkpoint\n",
+        "        return checkpoint\n",
+    ),
+    Mistake(
+        "no allowed lateness",
+        "compactor/fold.py",
+        "cutoff_ms = now.wall_ms - allowed_lateness_ms",
+        "cutoff_ms = now.wall_ms",
+    ),
+    Mistake(
+        "cutoff after the Query",
+        "compactor/fold.py",
+        "        found = yield from every_item(\n"
+        "            items.delta_pk(lane),\n"
+        "            checkpoint.watermark if checkpoint else None,\n"
+        "            tokens.last_of(cutoff_ms),\n"
+        "            most=fold_max,\n"
+        "            consistent=True,\n"
+        "        )\n",
+        "        every = yield from every_item(\n"
+        "            items.delta_pk(lane), checkpoint.watermark if checkpoint else None, None, consistent=True\n"
+        "        )\n"
+        "        from ledger.requests import Pause\n"
+        "        yield Pause(300)\n"  # a process that is slow just there, which is rare by itself
+        "        now = yield Now()\n"
+        "        last = tokens.last_of(now.wall_ms - allowed_lateness_ms)\n"
+        '        found = [item for item in every if item["sk"]["S"] <= last][:fold_max]\n',
+    ),
+    Mistake(
+        "the tail by the watermark's time, not by its ULID",
+        "reader/read.py",
+        "            sums.append(LaneSum(lane, checkpoint.watermark, checkpoint.total, checkpoint.count))",
+        "            from ledger import tokens\n"
+        "            last = tokens.last_of(tokens.time_ms(checkpoint.watermark))\n"
+        "            sums.append(LaneSum(lane, last, checkpoint.total, checkpoint.count))",
+    ),
+    Mistake(
+        "a compactor takes every lane for its own Region's",
+        "lab/histories/history.py",
+        "            lanes = own.lanes_of(cast.COUNTER, region)\n",
+        "            lanes = own.lanes_of(cast.COUNTER)\n",
+    ),
+    Mistake(
+        "shard chosen at random",
+        "ledger/settings.py",
+        "        return Lane(region, tokens.draw(token, shards) if shards > 1 else 0, counter)",
+        "        Settings.turn = getattr(Settings, 'turn', 0) + 1\n"
+        "        return Lane(region, Settings.turn % shards, counter)",
+    ),
+    Mistake(
+        "watermark at the cutoff, not at the last delta taken",
+        "compactor/fold.py",
+        "hi=highest, watermark=highest",
+        "hi=highest, watermark=tokens.last_of(cutoff_ms)",
+    ),
+    Mistake(
+        "settle moves the watermark",
+        "compactor/settle.py",
+        "watermark=checkpoint.watermark, now_ms",
+        "watermark=taken[-1].token, now_ms",
+    ),
+    Mistake(
+        "settle files strays under their own hi",
+        "compactor/settle.py",
+        "hi=hi, watermark",
+        "hi=taken[-1].token, watermark",
+    ),
+    Mistake(
+        "settle confirms with a stale read",
+        "compactor/settle.py",
+        "cover(lane, candidates, consistent=True)",
+        "cover(lane, candidates, consistent=False)",
+    ),
+    Mistake(
+        "only the first segment of a cover is looked at",
+        "compactor/listing.py",
+        "        if page.last is None or after is None:\n            break\n",
+        "        break\n",
+    ),
+    Mistake(
+        "checkpoint without settle's count",
+        "compactor/commit.py",
+        "        count=(before.count if before else 0) + len(segment),",
+        "        count=(before.count if before else 0) + (len(segment) if hi == watermark else 0),",
+    ),
+    Mistake(
+        "clean at the first visit",
+        "compactor/clean.py",
+        "        elif now.wall_ms - note.noted_ms < keep_ms:\n            return\n",
+        "",
+    ),
+    Mistake(
+        "a note from the future is waited for",
+        "compactor/clean.py",
+        "        if now.wall_ms < note.noted_ms - AHEAD_MAX_MS:\n            note = None\n        elif",
+        "        if",
+    ),
+    Mistake(
+        "clean without asking the other Regions",
+        "compactor/clean.py",
+        "        if region == lane.region:\n            continue\n",
+        "        continue\n",
+    ),
+    Mistake(
+        "clean deletes what versions after the note list",
+        "compactor/clean.py",
+        "f.version is not None and f.version <= version",
+        "f.version is not None",
+    ),
+    Mistake(
+        "clean deletes what is not listed",
+        "compactor/clean.py",
+        "for f in listed if f.change == f.delta.change]",
+        "for f in found]",
+    ),
+    Mistake(
+        "no rebuild after a replica was made again",
+        "lab/histories/remade.py",
+        "                    yield from self._rebuild(lane)\n",
+        "",
+    ),
+    Mistake(
+        "rebuild keeps an orphan",
+        "compactor/rebuild.py",
+        "yield from _delete(lane, noted, *orphans)",
+        "yield from _delete(lane, noted)",
+    ),
+    Mistake(
+        "a retry mints a new token",
+        "lab/histories/cast.py",
+        "                yield from add(delta)\n",
+        "                fresh = tokens.make(tokens.time_ms(delta.token), bytes([choices.pick(250)] * 10))\n"
+        "                yield from add(Delta(delta.lane, fresh, delta.change))\n",
+    ),
+    Mistake(
+        "a retry goes to its own Region's lane",
+        "lab/histories/cast.py",
+        "                yield from add(delta)\n",
+        "                yield from add(Delta(Lane(region, 0, COUNTER), delta.token, delta.change))\n",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """How a mistake was found: by which seed from 0 on (None: it was not), and what the checker said."""
+
+    mistake: Mistake
+    seed: int | None
+    said: str
+
+
+def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
+    """Plant the mistake in a copy of the code and play histories on it until one goes wrong.
+
+    Raises ValueError when the mistake does not fit the code any more.
+    """
+    with tempfile.TemporaryDirectory(prefix="mistake-") as folder:
+        for package in COPIED:
+            shutil.copytree(ROOT / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__"))
+        _plant(mistake.name, Path(folder, mistake.file), mistake.right, mistake.wrong)
+        if mistake.file_too:
+            _plant(mistake.name, Path(folder, mistake.file_too), mistake.right_too, mistake.wrong_too)
+        played = subprocess.run(
+            [sys.executable, "-m", "lab.histories.search", str(histories)],
+            cwd=folder,
+            env={"PYTHONPATH": folder, "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if played.returncode not in (0, 1) or (played.returncode and not played.stdout):  # the copy does not run
+        raise ValueError(f"{mistake.name}: {played.stderr[-400:]}")
+    seed, _, said = played.stdout.partition(" ")
+    return Caught(mistake, int(seed) if played.returncode else None, said.strip())
+
+
+def _plant(name: str, path: Path, right: str, wrong: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    if text.count(right) != 1:
+        raise ValueError(f"{name}: {right!r} stands {text.count(right)} times in {path.name}")
+    path.write_text(text.replace(right, wrong), encoding="utf-8")
+
+
+def main() -> None:
+    """Plant every mistake, each in a copy of its own, and tell how each is found. Exit code 1 when one is not."""
+    missed = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each is played by a process of its own
+        for caught in pool.map(catch, MISTAKES):
+            missed += caught.seed is None
+            found = f"seed {caught.seed:>5}" if caught.seed is not None else "NOT FOUND "
+            print(f"{found}  {caught.mistake.name}: {caught.said[:70]}", flush=True)
+    print(f"{len(MISTAKES) - missed} of {len(MISTAKES)} planted mistakes found within {HISTORIES_MAX:,} histories each")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m lab.histories.mistakes", description=main.__doc__).parse_args()
+    main()

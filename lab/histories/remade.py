@@ -1,0 +1,186 @@
+"""A Region's replica is lost and made again from what the others hold, and the operator who rebuilds its lanes.
+
+Rules: it happens once in a history, while a commit is on its way to another Region, and some of what is on its way
+still arrives; a long time passes with it, whoever worked in the Region has crashed, and what had not left it is lost,
+so nobody has to find it. The operator does what docs/operations.md says: no compactor works on the lanes, each is
+rebuilt until that has an answer, then they go on. In some histories that is noticed late: the compactors go on first,
+and until the end nobody vouches for what is read. Where a checkpoint had left the Region, and no segment of the lane,
+the operator deletes it by hand: what was cleaned is lost, the rest is the tail again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compactor.commit import LANDING_MAX_MS
+from compactor.rebuild import rebuild
+from lab.histories.cast import COUNTER, LONG, Record, writer
+from ledger import items, tokens
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.requests import DeleteMany, Get, Item, Key, Page, Program, Query
+from ledger.settings import Settings
+from ledger.values import Lane
+from simulator.faults import NONE, Faults
+from simulator.happening import by_itself
+from simulator.process import Log, Process, Script, Sleep
+from simulator.world import World
+
+FIRST_STEPS = 1_500
+"""It happens at the first such moment after at most so many steps."""
+
+NOTICED_STEPS = 4_000
+WRITERS = 4
+TRIES_MAX = 200
+FOR_EVER = 10**9
+
+
+class Disaster:
+    """Watches a history, and strikes when its time has come."""
+
+    def __init__(
+        self,
+        world: World,
+        settings: Settings,
+        record: Record,
+        processes: list[Process],
+        faults: Faults,
+        log: Log | None,
+    ) -> None:
+        self._world, self._settings, self._record, self._processes = world, settings, record, processes
+        self._faults, self._log = faults, log
+        choices = world.choices
+        self.region = settings.regions[choices.pick(len(settings.regions))]
+        self._first = choices.pick(4) == 3
+        self._stays = (None, "checkpoint", "checkpoint", "segment")[choices.pick(4)]
+        self._step = choices.pick(FIRST_STEPS)
+        self._noticed_after = choices.pick(NOTICED_STEPS) if choices.pick(3) else None
+        self._broken = self._seen = 0
+        self._operates: Process | None = None
+
+    def step(self) -> None:
+        """Before each step of the history."""
+        if self._operates is None and self._world.step >= self._step and self._a_commit_is_on_its_way():
+            self._strike()
+
+    def end(self) -> None:
+        """At the end of the history: the operator has done it, and reads that nobody vouches for are not judged."""
+        if self._operates is None:
+            return
+        while not self._operates.done:
+            self._world.step += 1
+            by_itself(self._world, NONE, lambda what, came: None)
+            if self._operates.ready:
+                self._operates.step()
+        if self._noticed_after is not None:
+            del self._record.seen[self._seen :]
+
+    def _a_commit_is_on_its_way(self) -> bool:
+        """Most often one that is not the first: the first, halved, stops its lane."""
+        for region, key in self._world.deliverable():
+            if key.pk.startswith(f"fold#{self.region}#") and key.sk.startswith(self._stays or "checkpoint"):
+                cell = self._world.replicas[region].cell(Key(key.pk, "checkpoint"))
+                if self._first or cell is not None:
+                    return True
+        return False
+
+    def _strike(self) -> None:
+        world, record = self._world, self._record
+        for region, key in world.deliverable():
+            if world.choices.pick(2) if self._stays is None else not key.sk.startswith(self._stays):
+                world.deliver(region, key)
+        world.remake(self.region)
+        world.now_ms += LANDING_MAX_MS
+        lost = self._lost()
+        for asked in record.asked:
+            asked.acknowledged = asked.acknowledged and asked.number not in lost
+        record.lost |= lost
+        self._excuse()
+        for process in self._processes:
+            if process.region == self.region and process.can_crash:
+                process.crash()
+        self._seen, self._broken = len(record.seen), len(record.broken)
+        if self._noticed_after is None:
+            self._stop_compactors()
+        self._operates = self._enter(f"operator {self.region}", self._operator)
+        first = sum(process.name.startswith("writer") for process in self._processes)
+        for number in range(first, first + WRITERS):  # so that what was halved is built upon
+            self._enter(
+                f"writer {number}",
+                writer(number, self.region, record, self._settings, world.choices, lambda: world.now_ms, 0, LONG, 1),
+            )
+        if self._log is not None:
+            self._log("the world", f"the replica in {self.region} is made again", "")
+
+    def _excuse(self) -> None:
+        """Between a rebuild and the next settle, a delta of the Region's lanes may be in no value."""
+        for asked in self._record.asked:
+            if asked.delta.lane.region == self.region:
+                asked.on_time = False
+                self._record.lost.add(asked.number)
+
+    def _enter(self, name: str, script: Callable[[], Script]) -> Process:
+        self._processes.append(Process(name, self.region, script, self._world, self._faults, self._log))
+        return self._processes[-1]
+
+    def _lost(self) -> set[int]:
+        """The changes that no item of the new replica names."""
+        named: set[str] = set()
+        for pk, cells in self._world.replicas[self.region].cells.items():
+            match items.lane_of(pk):
+                case ("delta", _):
+                    named |= {sk for sk, cell in cells.items() if cell.item is not None}
+                case ("fold", lane):
+                    for sk, cell in cells.items():
+                        if cell.item is not None and sk.startswith(items.SEGMENTS_FROM):
+                            named |= {tokens.from_bytes(token) for token, _ in items.segment_of(lane, cell.item)}
+        return {asked.number for asked in self._record.asked if asked.delta.token not in named}
+
+    def _operator(self) -> Script:
+        if self._noticed_after is not None:
+            yield Sleep(self._noticed_after)
+            yield Sleep(0)  # a script runs on to its next request at once: what follows is done when it wakes
+            self._stop_compactors()
+            self._world.settle_late(self.region)
+            self._world.now_ms += LANDING_MAX_MS
+            del self._record.broken[self._broken :]
+            self._excuse()
+        for lane in self._settings.lanes_of(COUNTER, self.region):
+            for _ in range(TRIES_MAX):
+                try:
+                    yield from self._rebuild(lane)
+                    break
+                except LedgerError:
+                    yield Sleep(30)
+        self._world.settle_late(self.region)
+        for process in self._compactors():
+            process.asleep_until = self._world.step
+
+    def _rebuild(self, lane: Lane) -> Program[None]:
+        try:
+            yield from rebuild(lane)
+        except (DamagedItem, LaneDamaged) as damage:
+            if not (yield from _gave_up_for_lost(lane)):
+                self._record.broken.append(f"a rebuild of {lane}: {damage}")
+
+    def _compactors(self) -> list[Process]:
+        return [process for process in self._processes if process.name.startswith(f"compactor {self.region}")]
+
+    def _stop_compactors(self) -> None:
+        for process in self._compactors():
+            if process.can_crash:
+                process.crash()
+            process.asleep_until = FOR_EVER
+
+
+def _gave_up_for_lost(lane: Lane) -> Program[bool]:
+    """Delete a checkpoint without any segment, and its clean note; whether the lane is one of those."""
+    page: Page = yield Query(items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, limit=1)
+    if page.items:
+        return False
+    held: list[Item | None] = []
+    for key in (items.checkpoint_key(lane), items.note_key(lane)):
+        held.append((yield Get(key)))
+    answers = yield DeleteMany(tuple(item for item in held if item is not None))
+    if any(answer is not None for answer in answers):
+        raise GaveUp(f"{lane}: again")
+    return True

@@ -1,0 +1,133 @@
+"""Who acts on the live page: writers, readers and compactors of this library, and of the two designs everybody tries.
+
+Rules: ours are the shipped programs; the naive ones are those of `lab.designs.naive` and `lab.designs`; a change is
+sent to all three alike, and again until it is acknowledged, as a queue does; a script stops and goes on at any yield.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+from compactor.report import Tally
+from compactor.visit import visit
+from lab.designs import naive
+from lab.designs.atomic import Atomic
+from lab.designs.simulated import Simulated
+from lab.live.customers import COUNTER
+from ledger.add import add
+from ledger.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.settings import Settings
+from ledger.values import Delta, Lane
+from reader.read import read
+from simulator.process import Script, Sleep
+
+RETRY, READ, VISIT, MERGE = (Sleep(steps) for steps in (20, 30, 100, 300))
+"""Rests between two tries, reads, visits and merges."""
+NAIVE_LANE = Lane("eu-west-1", 0, "naive-merge")
+"""The naive merge has one list of changes, and every Region works on it."""
+ATOMIC = Atomic()
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a read showed. `count`: of how many changes it is the sum; None for designs that do not know it."""
+
+    value: int = 0
+    count: int | None = None
+
+
+Once = Callable[[], Generator[Any, Any, Sight]]
+
+
+def _until_acknowledged(send: Callable[[], Generator[Any, Any, object]]) -> Script:
+    while True:
+        try:
+            yield from send()
+            return
+        except LedgerError:
+            yield RETRY
+
+
+def adds(delta: Delta) -> Script:
+    """One delivery of a change, to ours."""
+    return _until_acknowledged(lambda: add(delta))
+
+
+def adds_atomically(delta: Delta, region: str, simulated: Simulated) -> Script:
+    """The same delivery as an UpdateItem ADD."""
+    return _until_acknowledged(
+        lambda: simulated.steps(ATOMIC.add(COUNTER, delta.change, delta.token, 0), region, ATOMIC.sdk_attempts)
+    )
+
+
+def adds_to_be_merged(delta: Delta) -> Script:
+    """The same delivery as an item of the naive merge, under the same token."""
+    return _until_acknowledged(lambda: add(Delta(NAIVE_LANE, delta.token, delta.change)))
+
+
+def reading(settings: Settings) -> Once:
+    """A strong read of ours."""
+
+    def once() -> Generator[Any, Any, Sight]:
+        lanes = settings.lanes_of(COUNTER)
+        _, sums = yield from read(lanes, consistent=True, read_time_max_ms=settings.read_time_max_ms)
+        return Sight(sum(each.value for each in sums), sum(each.count for each in sums))
+
+    return once
+
+
+def reading_atomic(region: str, simulated: Simulated) -> Once:
+    """A strong read of the atomic counter."""
+
+    def once() -> Generator[Any, Any, Sight]:
+        return Sight((yield from simulated.steps(ATOMIC.value(COUNTER), region)))
+
+    return once
+
+
+def reading_merged() -> Generator[Any, Any, Sight]:
+    """A strong read of the naive merge."""
+    value, _ = yield from naive.read(NAIVE_LANE)
+    return Sight(value)
+
+
+def reads(once: Once, see: Callable[[Sight], None], report: Callable[[str], None]) -> Script:
+    """Reads for ever; `see` is given what each showed, `report` what nothing in the scene can cause."""
+    while True:
+        yield READ
+        try:
+            see((yield from once()))
+        except (DamagedItem, LaneDamaged) as damage:
+            report(str(damage))
+        except LedgerError:
+            continue
+
+
+def compacts(settings: Settings, done: Counter[str], report: Callable[[str], None]) -> Script:
+    """Visits to the lanes of its own Region, for ever. `done` counts what they did, also those cut short."""
+    while True:
+        yield VISIT
+        for lane in settings.lanes_of(COUNTER, settings.region):
+            tally = Tally()
+            try:
+                yield from visit(lane, tally, settings)
+                done["visits"] += 1
+            except (DamagedItem, LaneDamaged) as damage:
+                report(str(damage))
+            except LedgerError:
+                continue
+            finally:
+                done.update(folded=tally.folded, settled=tally.settled, cleaned=tally.cleaned)
+
+
+def merges() -> Script:
+    """The naive merge's job, for ever."""
+    while True:
+        yield MERGE
+        try:
+            yield from naive.merge(NAIVE_LANE)
+        except LedgerError:
+            continue

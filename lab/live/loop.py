@@ -1,0 +1,110 @@
+"""The thread that lets a scene's time pass, and sends its picture to whoever watches.
+
+Rules: one thread touches the scene, under one lock; a fifth of a second is twenty steps, never more, so a slow computer
+shows a slow scene; while nobody watches, no time passes.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Generator, Mapping
+
+from lab.live.controls import BadControl
+from lab.live.picture import Painter
+from lab.live.scene import STEP_MS, Scene
+
+TICK_S = 0.2
+STEPS = round(TICK_S * 1_000 / STEP_MS)
+
+
+class Loop:
+    """Start it, `do` what visitors ask for, iterate over `pictures()`, end it. Thread-safe."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self._seed = seed
+        self._changed = threading.Condition()
+        self._over = False
+        self._watchers = self._number = 0
+        self._thread = threading.Thread(target=self._run, name="scene", daemon=True)
+        with self._changed:
+            self._begin()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        """End the thread, and every iteration over the pictures."""
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def do(self, asked: object) -> None:
+        """{"set": {...}}, {"crash": region}, {"rest": true}, {"step": true} or {"again": true}. Raises BadControl."""
+        if not isinstance(asked, Mapping) or len(asked) != 1:
+            raise BadControl('Ask for one thing, such as {"set": {"lag_ms": 400}}.')
+        with self._changed:
+            match dict(asked):
+                case {"set": controls}:
+                    self._scene.set(controls)
+                case {"crash": region}:
+                    self._scene.crash(region)
+                case {"rest": True}:
+                    self._scene.come_to_rest()
+                case {"step": True} if self._scene.controls.paused:
+                    self._scene.step_to_next()
+                case {"step": True}:
+                    raise BadControl("Only a paused scene goes on by steps. Pause it first.")
+                case {"again": True}:
+                    self._begin()
+                case _:
+                    raise BadControl("There is set, crash, rest, step and again; the last three take true.")
+            self._show()
+
+    @property
+    def now_ms(self) -> int:
+        """How much time of the scene has passed."""
+        with self._changed:
+            return self._scene.now_ms
+
+    def pictures(self) -> Generator[bytes, None, None]:
+        """The scene's picture as JSON, whenever it is a new one, until the end."""
+        with self._changed:
+            self._watchers += 1
+            self._changed.notify_all()
+        try:
+            seen = 0
+            while (found := self._after(seen)) is not None:
+                seen, picture = found
+                yield picture
+        finally:
+            with self._changed:
+                self._watchers -= 1
+
+    def _after(self, seen: int) -> tuple[int, bytes] | None:
+        """The next picture with its number; None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or self._number > seen)
+            return None if self._over else (self._number, self._picture)
+
+    def _begin(self) -> None:
+        self._scene = Scene(self._seed)
+        self._painter = Painter(self._scene)
+        self._show()
+
+    def _show(self) -> None:
+        self._picture = json.dumps(self._painter.picture(), separators=(",", ":")).encode()
+        self._number += 1
+        self._changed.notify_all()
+
+    def _run(self) -> None:
+        with self._changed:
+            while self._changed.wait_for(lambda: self._over or self._watchers) and not self._over:
+                began = time.monotonic()
+                if not self._scene.controls.paused:
+                    for _ in range(STEPS):
+                        self._scene.step()
+                self._show()
+                self._changed.wait_for(lambda: self._over, max(0, began + TICK_S - time.monotonic()))

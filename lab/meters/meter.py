@@ -1,0 +1,77 @@
+"""A meter on a boto3 DynamoDB client: what its requests would cost on AWS, whatever engine answers them.
+
+Rules a change must keep:
+- Every HTTP attempt that reached the engine is a request, botocore's own retries too: the hook is `response-received`,
+  which fires once per attempt. An attempt that never got a connection is none; one whose answer was lost is.
+- Costs are by `charges.py`, not by ConsumedCapacity. The hooks change neither requests nor answers.
+- One meter may serve many clients and threads. Two engines or two unrelated tables of one name need two meters.
+"""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError, SSLError
+from mypy_boto3_dynamodb import DynamoDBClient
+
+from lab.meters.charges import Uncountable, charge, refuse_uncountable
+from lab.meters.seen import Seen
+from ledger.units import Cost, Item
+
+__all__ = ["Cost", "Meter", "Uncountable"]
+
+NEVER_SENT = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError, SSLError)
+
+
+class Meter:
+    """Counts requests, read units and write units by operation.
+
+    `key` names the key attributes of the tables; a table that has only the first of them is fine. Raises `Uncountable`
+    out of a client's method, before anything is sent, for requests whose cost cannot be known: filters, indexes,
+    counts, and PartiQL other than INSERT in a batch.
+    """
+
+    def __init__(self, key: tuple[str, ...] = ("pk", "sk")) -> None:
+        self._lock = threading.Lock()
+        self._seen = Seen(key)
+        self._costs: dict[str, Cost] = {}
+        self._mark = f"meter-{id(self)}"  # where this meter keeps the request in botocore's context of it
+
+    def attach(self, client: DynamoDBClient) -> None:
+        """Count this client's requests from now on; attaching twice counts once."""
+        events = client.meta.events
+        events.register_last("before-parameter-build.dynamodb", self._before, unique_id=f"{self._mark}-before")
+        events.register_first("response-received.dynamodb", self._after, unique_id=f"{self._mark}-after")
+
+    def remember(self, table: str, item: Item) -> None:
+        """Tell the meter of an item that reached the table without it, in low-level format."""
+        with self._lock:
+            self._seen.put(table, item)
+
+    def costs(self) -> dict[str, Cost]:
+        """The cost so far of each operation ("PutItem"), a copy."""
+        with self._lock:
+            return dict(self._costs)
+
+    def total(self) -> Cost:
+        """The cost so far of everything; subtract an earlier total for the cost of what was done between."""
+        return sum(self.costs().values(), start=Cost())
+
+    def _before(self, params: Mapping[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
+        refuse_uncountable(model.name, params)
+        context[self._mark] = params
+
+    def _after(
+        self,
+        event_name: str,
+        context: dict[str, Any],
+        parsed_response: Mapping[str, Any] | None,
+        exception: Exception | None,
+        **_: Any,
+    ) -> None:
+        if isinstance(exception, NEVER_SENT):
+            return
+        operation = event_name.rpartition(".")[2]
+        with self._lock:
+            cost = charge(operation, context[self._mark], parsed_response, self._seen)
+            self._costs[operation] = self._costs.get(operation, Cost()) + cost

@@ -1,0 +1,1 @@
+"""The protocol in TLA+ (`make model`)."""

@@ -1,0 +1,76 @@
+"""Who takes part in a round: writers, readers, and two compactors a Region; and how far they have come.
+
+The rules a change must keep: a process that is started again knows its generation; one that ends by itself, but for a
+writer that has done its share, is an error of the torture and not a quiet one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from lab.engines.crew import CONTEXT, Crew
+from lab.torture import compacts, reads, writes
+from lab.torture.plan import REGIONS, Plan
+
+TWINS = 2
+STOP_TIMEOUT_S = 2.0
+
+
+class Cast:
+    """Enters everyone. `compactors` and `others` are the names of the processes."""
+
+    def __init__(self, plan: Plan, crew: Crew) -> None:
+        self._plan, self._crew = plan, crew
+        self._reached, self._stop = CONTEXT.RawArray("q", plan.slots), CONTEXT.RawValue("b", 0)
+        self._generations: Counter[str] = Counter()
+        self._mains: dict[str, Callable[[int], None]] = {}
+        shared = (self._reached, self._stop)
+        self._writers = [self._enter(f"writer {n}", writes.main, n, after=shared) for n in range(plan.writers)]
+        readers = [self._enter(f"reader {n}", reads.main, n, after=shared) for n in range(plan.readers)]
+        self.others = [*self._writers, *readers]
+        self.compactors = [
+            self._enter(f"compactor {region} {twin}", compacts.main, region, twin)
+            for region in REGIONS
+            for twin in range(TWINS)
+        ]
+
+    def restart(self, name: str) -> None:
+        """Starts the process of that name, in the place of one that was killed."""
+        self._generations[name] += 1
+        self._mains[name](self._generations[name])
+
+    @property
+    def reached(self) -> int:
+        """The latest change that was asked for."""
+        latest: int = max(self._reached)
+        return latest
+
+    def writing(self) -> bool:
+        """Whether any writer has something left to send."""
+        return any(self._crew.alive(name) for name in self._writers)
+
+    def mostly_asked(self) -> bool:
+        """Whether half of the writing threads have asked for all of their share."""
+        middle: int = sorted(self._reached)[self._plan.slots // 2]
+        return middle + self._plan.slots >= self._plan.changes
+
+    def check(self) -> None:
+        """Raises RuntimeError if a process has failed."""
+        for name in (*self.others, *self.compactors):
+            code = self._crew.exit_code(name)
+            if code not in (None, 0):
+                raise RuntimeError(f"{name} ended by itself, with exit code {code}")
+
+    def dismiss(self) -> None:
+        """Lets writers and readers finish what they are at, for a moment, and ends everyone."""
+        self._stop.value = 1
+        for name in self.others:
+            self._crew.join(name, STOP_TIMEOUT_S)
+        for name in (*self.others, *self.compactors):
+            self._crew.kill(name)
+
+    def _enter(self, name: str, main: Callable[..., None], *arguments: object, after: tuple[object, ...] = ()) -> str:
+        self._mains[name] = lambda generation: self._crew.start(name, main, self._plan, *arguments, generation, *after)
+        self.restart(name)
+        return name

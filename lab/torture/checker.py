@@ -1,0 +1,135 @@
+"""Judges the recorded history of a round, counter by counter, with the simulator's judgements of reads and ends: pure.
+
+The rules a change must keep:
+
+- Delta k is 4^k, so a read is a set of deltas or it is wrong.
+- Reads are set-regular, not linearizable.
+- Jepsen's counter bounds are computed apart from the sets, so that a mistake in one of the two judgements shows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from lab.histories import checker
+from lab.histories.cast import Asked, Record, Seen
+from lab.torture.plan import name_of
+from lab.torture.record import Line
+from lab.torture.story import Change, Read, Story
+from ledger import tokens
+from ledger.values import Delta, Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What is wrong, and with which counter (None: with none)."""
+
+    counter: int | None
+    why: str
+
+    def __str__(self) -> str:
+        return self.why if self.counter is None else f"{name_of(self.counter)}: {self.why}"
+
+
+def check(lines: Sequence[Line], told: Mapping[int, Story]) -> Iterator[Violation]:
+    """Everything wrong with a history before its end."""
+    for line in lines:
+        if line["type"] == "broken":
+            yield Violation(None, f"{line['process']}, {line['f']} {line['value']}: {line['error']}")
+    for story in told.values():
+        for why in (*_sets(story), *_bounds(story)):
+            yield Violation(story.counter, why)
+
+
+def _sets(story: Story) -> Iterator[str]:
+    asked = sorted((c for c in story.changes.values() if c.may_count), key=lambda change: change.invoked_ns)
+    invoked_ns = [change.invoked_ns for change in asked]
+    record = _record(story.counter, asked)
+    for read in story.reads:
+        owed = frozenset(change.number for change in asked if read.strong and _owed(change, read))
+        held = checker.deltas_in(read.value) or frozenset()
+        count = len(held) if read.count is None else read.count
+        by_end = bisect_right(invoked_ns, read.ended_ns)
+        wrong = checker.check_read(Seen(read.region, read.strong, read.value, count, by_end, owed), record.asked)
+        if wrong:
+            yield f"{wrong}; {read.process}, from {_seconds(read.began_ns)} to {_seconds(read.ended_ns)}"
+
+
+def _owed(change: Change, read: Read) -> bool:
+    owed_from_ns = change.owed_from_ns
+    return change.home == read.region and owed_from_ns is not None and owed_from_ns < read.began_ns
+
+
+def _bounds(story: Story) -> Iterator[str]:
+    """A strong read's part of its own Region lies between what was acknowledged there and what was attempted there."""
+    lower, upper = _sums(story)
+    for read in story.reads:
+        if read.strong and read.at_home is not None:
+            least = _sum_before(lower[read.region], bisect_left, read.began_ns)
+            most = _sum_before(upper[read.region], bisect_right, read.ended_ns)
+            if not least <= read.at_home <= most:
+                yield (
+                    f"a strong read in {read.region} says {read.at_home} of its own Region, which is not between "
+                    f"{least} (acknowledged there) and {most} (attempted); {read.process}, "
+                    f"from {_seconds(read.began_ns)} to {_seconds(read.ended_ns)}"
+                )
+
+
+Sums = dict[str, tuple[list[int], list[int]]]
+
+
+def _sums(story: Story) -> tuple[Sums, Sums]:
+    """By Region: the times, and the running sums, of what is owed and of what was attempted."""
+    lower: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    upper: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for change in story.changes.values():
+        if change.owed_from_ns is not None:
+            lower[change.home].append((change.owed_from_ns, 4**change.number))
+        if change.may_count:
+            upper[change.home].append((change.invoked_ns, 4**change.number))
+    return _running(lower), _running(upper)
+
+
+def _running(events: Mapping[str, list[tuple[int, int]]]) -> Sums:
+    sums: Sums = defaultdict(lambda: ([], [0]))
+    for region, each in events.items():
+        for time_ns, change in sorted(each):
+            sums[region][0].append(time_ns)
+            sums[region][1].append(sums[region][1][-1] + change)
+    return sums
+
+
+def _sum_before(sums: tuple[list[int], list[int]], bisect: object, time_ns: int) -> int:
+    times, totals = sums
+    return totals[bisect(times, time_ns)]  # type: ignore[operator]
+
+
+def check_end(story: Story, values: Mapping[str, int], histories: Mapping[str, Sequence[int]]) -> Iterator[Violation]:
+    """What is wrong with a counter after everything was delivered and compacted.
+
+    values: what each Region reads; histories: the changes that each Region lists, where that was asked for.
+    """
+    asked = [change for change in story.changes.values() if change.may_count]
+    listed = {region: histories.get(region, _changes_in(value)) for region, value in values.items()}
+    for why in checker.check_end(_record(story.counter, asked), dict(values), listed):
+        yield Violation(story.counter, why)
+
+
+def _changes_in(value: int) -> list[int]:
+    return [4**number for number in checker.deltas_in(value) or ()]
+
+
+def _record(counter: int, changes: Iterable[Change]) -> Record:
+    record = Record()
+    for change in changes:
+        name = name_of(counter)
+        delta = Delta(Lane(change.home, 0, name), tokens.keyed(name, str(change.number), change.at_ms), 1)
+        record.asked.append(Asked(change.number, delta, change.acknowledged))
+    return record
+
+
+def _seconds(time_ns: int) -> str:
+    return f"{time_ns / 1e9:.3f} s"

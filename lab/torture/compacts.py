@@ -1,0 +1,52 @@
+"""A compactor process: runs over and over, with a clock a little askew, until it is killed.
+
+The rules a change must keep: it writes what it did after each run, so what it did in a run that was killed is not told;
+a problem that a fault cannot cause (a damaged lane, a change that differs from its segment) is recorded as broken.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+from compactor import Compactor, Report
+from lab.torture.plan import SKEW_MAX_MS, Plan
+from lab.torture.record import Recorder
+from ledger.errors import DamagedItem, LaneDamaged, LedgerError, TableError
+
+PAUSE_S = (0.3, 4.0)
+FIGURES = ("lanes", "folded", "settled", "cleaned", "commits", "gave_up")
+
+
+def path_of(folder: str, region: str, twin: int) -> Path:
+    return Path(folder) / f"compactor-{region}-{twin}.jsonl"
+
+
+def main(plan: Plan, region: str, twin: int, generation: int) -> None:
+    """Compacts for ever."""
+    name = f"compactor {region} {twin} generation {generation}"
+    rng = random.Random(f"{plan.seed} {name}")
+    skew_ms = rng.randint(-SKEW_MAX_MS, SKEW_MAX_MS)
+    compactor = Compactor(plan.settings(region, region), clock=plan.clock(skew_ms))
+    with Recorder(path_of(plan.folder, region, twin)) as recorder:
+        while True:  # until it is killed
+            try:
+                record(recorder, name, compactor.run())
+            except LedgerError as error:  # of the scan; it starts again next time
+                kind = "info" if isinstance(error, TableError) else "broken"
+                recorder.write(name, kind, "compact", [], error=f"{type(error).__name__}: {error}")
+            time.sleep(rng.uniform(*PAUSE_S))
+
+
+def record(recorder: Recorder, name: str, report: Report) -> None:
+    """One line for a run, and one for everything that must not be."""
+    told = {
+        figure: getattr(report, figure) for figure in ("lanes", "folded", "settled", "cleaned", "commits", "gave_up")
+    }
+    recorder.write(name, "ok", "compact", [], **told)
+    for token in report.conflicts:
+        recorder.write(name, "broken", "compact", [], error=f"the delta {token} differs from its segment")
+    for lane, error in report.problems.items():
+        if isinstance(error, DamagedItem | LaneDamaged) or not isinstance(error, TableError):
+            recorder.write(name, "broken", "compact", [], error=f"{lane}: {type(error).__name__}: {error}")

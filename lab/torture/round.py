@@ -1,0 +1,152 @@
+"""One round: an engine, a proxy, a replicator and a cast; judged on the way and, after a calm, at its end.
+
+The rules a change must keep:
+
+- The proxy stands between the engine and everyone who writes, reads or compacts; the replicator, and whoever looks at
+  the end, ask the engine itself.
+- Nothing is left running, whatever ends the round.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from lab.engines import proxy
+from lab.engines.crew import CONTEXT, Crew
+from lab.engines.dynamodb_local import DynamoDBLocal
+from lab.engines.faults import mix
+from lab.engines.ministack import Engine
+from lab.engines.numbered import Renumbered
+from lab.engines.replicator import Replicator
+from lab.torture import checker, ending, record
+from lab.torture.cast import Cast
+from lab.torture.checker import Violation
+from lab.torture.plan import ON_TIME_MS, REGIONS, TABLE, Plan
+from lab.torture.record import Line
+from lab.torture.story import Story, stories
+from lab.torture.weather import Weather
+
+LAG_MS = (20, 900)
+TURN_S, JUDGE_EVERY_S = 0.05, 15.0
+RESENDING_S = 12.0
+CALM_TURNS, CALM_TURN_S = 240, 0.25
+ROUND_TIMEOUT_S = 900
+VIOLATIONS_MAX = 20
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a round was and what is wrong with it."""
+
+    operations: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
+    violations: list[Violation] = field(default_factory=list)
+
+
+def play(plan: Plan, local: bool, deadline: float, say: Callable[[str], None]) -> Outcome:
+    """Plays one round, on DynamoDB Local or on MiniStack; writing stops at `deadline` (monotonic seconds)."""
+    outcome = Outcome()
+    with ExitStack() as stack:
+        engine = stack.enter_context(DynamoDBLocal() if local else Engine())
+        for region in REGIONS:
+            engine.create_table(TABLE, region)
+        crew = stack.enter_context(Crew("lab.torture.warm"))
+        control, theirs = CONTEXT.Pipe()
+        port = int(engine.endpoint_url.rpartition(":")[2])
+        crew.start("proxy", proxy.main, port, plan.seed, mix(plan.seed), theirs, not local)
+        plan = plan.with_proxy(control.recv())
+        replicator = stack.enter_context(_replicator(engine, plan, local))
+        cast = Cast(plan, crew)
+        weather = Weather(plan.seed, crew, cast, replicator, control)
+        _write(plan, cast, weather, deadline, say)
+        say("calm: what is under way arrives, the Regions replicate")
+        outcome.faults = _calm(control)
+        replicator.drain(ending.DRAIN_TIMEOUT_MS)
+        lines, told = _history(plan)
+        outcome.operations, outcome.events = _operations(lines), weather.counts + _events(lines, told)
+        outcome.violations += itertools.islice(checker.check(lines, told), VIOLATIONS_MAX)
+        if outcome.violations:
+            return outcome
+        say("a replay, the compactors come to rest, both Regions are counted")
+        outcome.violations += itertools.islice(ending.end(plan, engine, replicator, told), VIOLATIONS_MAX)
+        outcome.events += ending.left(engine)
+    return outcome
+
+
+def _replicator(engine: Engine, plan: Plan, local: bool) -> Replicator:
+    numbers = itertools.count(1)
+    streams = {region: engine.stream_client(region) for region in REGIONS}
+    if local:
+        streams = {region: Renumbered(client, numbers) for region, client in streams.items()}
+    clients = {region: engine.client(region) for region in REGIONS}
+    return Replicator(clients, streams, TABLE, REGIONS, random.Random(plan.seed), *LAG_MS)
+
+
+def _write(plan: Plan, cast: Cast, weather: Weather, deadline: float, say: Callable[[str], None]) -> None:
+    """Lets the weather act until the writers have done their share, or a violation is seen."""
+    deadline = min(deadline, time.monotonic() + ROUND_TIMEOUT_S)
+    asked_for: float | None = None
+    judge_at = time.monotonic() + JUDGE_EVERY_S
+    while cast.writing() and time.monotonic() < deadline:
+        if cast.mostly_asked():  # a while is left for what is sent again
+            asked_for = asked_for or time.monotonic()
+            deadline = min(deadline, asked_for + RESENDING_S)
+        if judge_at <= time.monotonic():
+            if any(checker.check(*_history(plan))):
+                break
+            judge_at = time.monotonic() + JUDGE_EVERY_S
+        weather.turn()
+        cast.check()
+        say(f"change {cast.reached:,} of {plan.changes:,}; {weather.counts.total():,} kills, pauses and so on")
+        time.sleep(TURN_S)
+    weather.clear()
+    cast.dismiss()
+
+
+def _history(plan: Plan) -> tuple[list[Line], dict[int, Story]]:
+    # In this order: what a reader has seen, its writer's file already has.
+    lines = record.merged(sorted(Path(plan.folder).glob("*.jsonl")))
+    return lines, stories(lines, on_time_ns=ON_TIME_MS * 1_000_000, wall_ns=plan.wall_ns)
+
+
+def _calm(control: Connection) -> Counter[str]:
+    """Lets every request that is still under way arrive; the faults by kind."""
+    control.send(("storm", 0.0))
+    for _ in range(CALM_TURNS):
+        control.send(("counts",))
+        counts: Counter[str] = Counter(control.recv())
+        if not counts.pop(proxy.UNDER_WAY, 0):
+            return counts
+        time.sleep(CALM_TURN_S)
+    raise RuntimeError(f"the proxy is not calm after {CALM_TURNS * CALM_TURN_S:.0f} s: {counts}")
+
+
+def _operations(lines: list[Line]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for line in lines:
+        if line["type"] in ("ok", "info", "fail") and line["f"] in ("add", "read"):
+            for each in line["value"]:
+                how = each[2] if line["f"] == "add" else line["type"]
+                counts[f"{line['f']} {how}"] += 1
+    return counts
+
+
+def _events(lines: list[Line], told: dict[int, Story]) -> Counter[str]:
+    changes = [change for story in told.values() for change in story.changes.values()]
+    return Counter(
+        {
+            "changes acknowledged": sum(change.acknowledged for change in changes),
+            "of them owed to strong reads": sum(change.owed_from_ns is not None for change in changes),
+        }
+        # What compactors lived to tell.
+        | {f"{key}, as told": sum(line.get(key, 0) for line in lines) for key in ("settled", "cleaned", "gave_up")}
+    )

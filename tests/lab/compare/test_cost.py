@@ -1,0 +1,111 @@
+"""Units and dollars of known approaches, worked out by hand, from changes made on the embedded engine."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from lab.compare import tables
+from lab.compare.cost import KEY_LENGTH, ONE, SHOP, Spent, on_one_counter, shop_events, spend, spent
+from lab.designs import Approach
+from lab.designs.trial import APPROACHES
+from lab.engines.ministack import Engine
+from lab.events import Event
+from ledger.units import Cost
+from ledgerctl.bill import PRICES, million_changes, million_reads
+
+BY_NAME = {approach.name: approach for approach in APPROACHES}
+TTL = "transaction, marker with TTL"
+
+WIDTH = max(len(approach.name) for approach in APPROACHES)
+
+
+def on_one(engine: Engine, name: str, changes: int) -> Spent:
+    return spend(engine, on_one_counter(shop_events(count=changes)), BY_NAME[name])
+
+
+@pytest.fixture(scope="module")
+def of_the_shop(engine: Engine) -> Sequence[Spent]:
+    return spent(engine, shop_events(count=6))
+
+
+def test_the_events_are_the_same_first_ones_for_all() -> None:
+    assert shop_events(count=5) == shop_events()[:5]
+    assert len(shop_events()) == ONE > SHOP
+
+
+def test_on_one_counter_nothing_else_is_changed() -> None:
+    events = [Event("stock:a", -6, "1/1", at := shop_events(count=1)[0].at), Event("stock:b", 2, "1/2", at)]
+    assert on_one_counter(events) == [Event("stock:all", -6, "1/1", at), Event("stock:all", 2, "1/2", at)]
+
+
+def test_a_plain_add_is_a_unit_in_every_region(engine: Engine) -> None:
+    add = on_one(engine, "atomic ADD", 8)
+    assert (add.changes, add.change, add.housekeeping) == (
+        4,
+        Cost(requests=4, write_units=4, replicated_units=4),
+        Cost(),
+    )
+    assert [million_changes(add.usage, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
+    assert million_reads(add.usage) == PRICES.read
+    assert (add.left_bytes, add.left_items) == (0, 0)
+
+
+def test_a_marker_that_expires_is_paid_for_in_the_other_regions_alone(engine: Engine) -> None:
+    marker = on_one(engine, TTL, 8)
+    assert marker.change == Cost(requests=4, write_units=16, replicated_units=16)
+    assert marker.housekeeping == Cost(replicated_units=4)
+    assert [million_changes(marker.usage, regions) for regions in (1, 2, 3)] == [2.5, 5.625, 8.75]
+    assert marker.left_items == 0
+
+
+def test_a_marker_that_stays_is_left_by_every_change(engine: Engine) -> None:
+    marker = on_one(engine, "transaction, marker", 8)
+    counter = "stock:all"
+    size = len(f"marker#{counter}#") + KEY_LENGTH + len(counter) + len("pk" + "sk" + "change") + 2
+    assert marker.left_items == 1
+    assert marker.left_bytes == pytest.approx(size, abs=1)
+
+
+def test_the_naive_merge_deletes_and_adds_twice_over(engine: Engine) -> None:
+    merged = on_one(engine, "item collection, naive merge", 8)
+    assert merged.change.write_units == 4
+    assert merged.housekeeping.write_units == 2 * 4 + 2
+    assert merged.left_items == 0
+
+
+def test_the_hybrids_consumer_looks_at_two_records_of_a_thing(engine: Engine) -> None:
+    hybrid = on_one(engine, "hybrid, best effort and stream", 8)
+    assert (hybrid.change.write_units, hybrid.housekeeping.write_units) == (2 * 4, 4 * 4)
+    assert hybrid.housekeeping.read_units == 2 * 4
+
+
+def test_ours_puts_and_deletes_and_shares_a_commit_and_a_note(engine: Engine) -> None:
+    ours = on_one(engine, "this library", 70)
+    assert ours.change == Cost(requests=35, write_units=35, replicated_units=35)
+    assert ours.housekeeping.write_units == 2 + 2 + 35 + 1
+    assert ours.left_items == pytest.approx(1 / 35)
+    assert ours.left_bytes == pytest.approx(24 + 82 / 35, abs=0.2)
+    assert (ours.read.requests, ours.read.read_units) == (2, 2)
+
+
+def test_a_set_of_ids_costs_as_much_as_it_has_grown(engine: Engine) -> None:
+    ids = on_one(engine, "set of ids", 100)  # of 36 bytes: 1,800 to 3,600 bytes and the key
+    assert 50 * 2 <= ids.change.write_units <= 50 * 4
+    assert ids.grows
+
+
+def test_every_approach_has_its_sums_right_and_its_row(of_the_shop: Sequence[Spent]) -> None:
+    for table in (tables.units(of_the_shop), tables.dollars(of_the_shop, of_the_shop)):
+        lines = list(table)
+        assert [line[:WIDTH].strip() for line in lines[2:]] == [approach.name for approach in APPROACHES]
+        assert max(map(len, lines)) <= 100
+
+
+def test_a_wrong_sum_is_no_result(engine: Engine) -> None:
+    class Forgetful(type(BY_NAME["atomic ADD"])):  # type: ignore[misc]
+        def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> object:
+            return super().add(counter, change // 2, key, at_ms, shard)
+
+    forgetful: Approach = Forgetful(name="forgetful")
+    with pytest.raises(AssertionError, match="forgetful: stock:all reads"):
+        spend(engine, on_one_counter(shop_events(count=4)), forgetful)

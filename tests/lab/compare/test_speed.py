@@ -1,0 +1,118 @@
+"""The shape of what is measured on the embedded engine, and ratios of slices that are made up."""
+
+import math
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from lab.compare import tables
+from lab.compare.speed import COUNTERS, EACH, THREADS, Pace, Slice, Trips, Writers, pace_of, paces, trips
+from lab.designs import Outcome
+from lab.designs.approach import Contended
+from lab.designs.atomic import Atomic
+from lab.designs.trial import APPROACHES, Trial
+from lab.designs.writes import Program
+from lab.engines.ministack import Engine
+from ledger.requests import Get
+
+BY_NAME = {approach.name: approach for approach in APPROACHES}
+TWO_REQUESTS = {
+    *("optimistic, entity tag", "optimistic, on the value", "optimistic with history"),
+    *("gap-free ids", "hybrid, best effort and stream"),
+}
+
+
+@pytest.mark.parametrize("approach", APPROACHES, ids=lambda approach: approach.name)
+def test_round_trips_are_those_of_the_programs(engine: Engine, approach: object) -> None:
+    name = getattr(approach, "name", "")
+    change, read = 1 + (name in TWO_REQUESTS), 1 + (name == "this library")
+    assert trips(engine, BY_NAME[name], 2) == Trips(name, change, read)
+
+
+WIDTH = max(len(approach.name) for approach in APPROACHES)
+
+
+def test_ratios_are_positive_and_every_round_is_counted(engine: Engine) -> None:
+    some = [BY_NAME["atomic ADD"], BY_NAME["item collection"]]
+    for pace in paces(engine, 2, 3, some, rounds=2, slice_s=0.05):
+        assert pace.rounds == 2
+        assert pace.changes >= 2 * 2
+        assert all(0 < ratio < math.inf for ratio in (pace.rate, pace.p50, pace.p99))
+        assert (pace.retries, pace.conflicts, pace.given_up) == (0, 0, 0)
+
+
+class Slow(Atomic):
+    """Looks forty times before it writes."""
+
+    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+        for _ in range(40):
+            yield Get(self.item_key(counter))
+        return (yield from super().add(counter, change, key, at_ms, shard))
+
+
+def test_what_takes_much_longer_than_plain_add_has_one_round_of_some_changes(engine: Engine) -> None:
+    (pace,) = paces(engine, 2, 1, [Slow()], rounds=3, slice_s=0.00001)
+    assert pace.rounds == 1
+    assert pace.changes in range(EACH * 2, EACH * 2 + 2)
+
+
+def test_every_change_of_a_slice_is_in_the_value_and_none_is_asked_for_again(engine: Engine) -> None:
+    writers = Writers(Trial(engine, BY_NAME["optimistic, on the value"]))
+    with ThreadPoolExecutor(4) as threads:
+        made = writers.slice(threads, 4, 2, 0.05)
+    value = sum(writers.trial.value(f"2-{number}") for number in range(2))
+    assert value == len(made.took_s)
+    assert made.sent["refused"] == made.sent["calls"] / 2 - value - made.given_up
+
+
+class Busy(Atomic):
+    """The item has changed at every try."""
+
+    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+        yield from ()
+        raise Contended("Nothing was written.")
+
+
+def test_a_change_that_fails_is_given_up_and_takes_no_time(engine: Engine) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        made = Writers(Trial(engine, Busy())).slice(threads, 2, 1, 0)
+    assert made.took_s == []
+    assert made.given_up in (2, 3)
+
+
+def made_up(seconds: float, *took_s: float, given_up: int = 0, **sent: int) -> Slice:
+    return Slice(seconds, list(took_s), given_up, Counter(sent))
+
+
+def test_a_pace_is_the_median_of_ratios_to_the_slices_around() -> None:
+    plain = made_up(1, *[0.1] * 10)
+    halves = [made_up(seconds, *[0.2] * 5, calls=20, attempts=25, refused=5) for seconds in (1, 1, 100)]
+    assert pace_of("x", 1, 1, [(plain, half, plain) for half in halves]) == Pace(
+        *("x", 1, 1, 15, 3, 0.5, 2.0, 2.0), retries=1_000, conflicts=1_000, given_up=0
+    )
+
+
+def test_a_machine_that_grows_faster_favours_nobody() -> None:
+    slow, own, fast = made_up(1, 0.1), made_up(1, *[0.1] * 2), made_up(1, *[0.1] * 3)
+    assert pace_of("x", 1, 1, [(slow, own, fast)]).rate == 1
+
+
+def test_what_is_given_up_is_no_change() -> None:
+    plain = made_up(1, 0.1)
+    pace = pace_of("x", 1, 1, [(plain, made_up(1, 0.1, given_up=3), plain)])
+    assert (pace.changes, pace.rate, pace.given_up) == (1, 1, 3_000)
+
+
+def test_the_tables_have_a_row_for_each_approach_within_100_columns() -> None:
+    found = [
+        Pace(approach.name, threads, counters, 10, 3, 0.05, 34.8, 135.4, 12, 15_030, 250)
+        for counters in COUNTERS
+        for threads in THREADS
+        for approach in APPROACHES
+    ]
+    one = found[: len(APPROACHES)]
+    alone = [Trips(approach.name, 1, 2) for approach in APPROACHES]
+    for lines in (list(tables.rates(found)), list(tables.contention(alone, one, one))):
+        assert [line[:WIDTH].strip() for line in lines[2:]] == [approach.name for approach in APPROACHES]
+        assert max(map(len, lines)) <= 100

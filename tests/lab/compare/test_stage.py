@@ -1,0 +1,151 @@
+"""What happens on the stage, and that an approach that is wrong is seen there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from lab.compare.accuracy import SETTINGS
+from lab.compare.events import CEILING, EVENTS, Counted, Limit, Reads, worst
+from lab.compare.on_simulator import count, limit
+from lab.compare.scenarios import EU, LAG, ONE, SCENARIOS, US
+from lab.compare.stage import A_MINUTE, CALM_MINUTES, C, Died, Stage, dying
+from lab.designs import Outcome
+from lab.designs.atomic import Atomic
+from lab.designs.item_collection import Ours
+from lab.designs.transaction_marker import TransactionMarker
+from lab.designs.writes import Program
+from ledger import items
+from ledger.errors import Unavailable
+from ledger.requests import Get, Instant, Key, run
+from ledger.values import Lane
+
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planted(Atomic):
+    """Makes changes so often, in turn; reads so much too much; tells when it adds and when its housekeeping is done."""
+
+    times: tuple[int, ...] = (1,)
+    more: int = 0
+    tell: Callable[[str], None] = lambda what: None
+
+    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
+        self.tell("add")
+        for _ in range(self.times[int(key.partition("-")[2]) % len(self.times)]):
+            yield from Atomic.add(self, counter, change, key, at_ms)
+        return "recorded"
+
+    def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
+        return self.more + (yield from Atomic.value(self, counter, consistent=consistent))
+
+    def housekeep(self, counter: str, region: str) -> Program[None]:
+        for _ in range(3):
+            yield Get(Key("a", "a"))
+        self.tell("kept")
+
+
+def test_an_approach_that_drops_or_repeats_changes_is_seen() -> None:
+    assert count(Planted(), ONE, 0) == Counted(EVENTS, reads=Reads(made=18))
+    assert count(Planted(times=(0,)), ONE, 0).lost == EVENTS
+    assert count(Planted(times=(3,)), ONE, 0).doubled == 2 * EVENTS
+
+
+def test_a_lost_event_and_a_doubled_one_do_not_hide_each_other() -> None:
+    found = count(Planted(times=(0, 2)), ONE, 0)
+    assert (found.lost, found.doubled) == (EVENTS / 2, EVENTS / 2)
+
+
+def test_a_read_of_too_much_or_too_little_is_seen() -> None:
+    assert count(Planted(more=1), ONE, 0).reads.false > 0
+    assert count(Planted(times=(0,)), ONE, 0).reads.missed > 0
+
+
+def test_a_limit_that_is_not_kept_is_seen() -> None:
+    assert limit(Planted(times=(2,)), ONE, 0) == Limit(0, EVENTS - CEILING)
+    assert limit(Planted(more=3), ONE, 0) == Limit(3, 5)
+    assert worst([Limit(0, 2), Limit(1, 0)]) == Limit(1, 2)
+
+
+def test_in_the_second_minute_regions_are_cut_off() -> None:
+    seen: list[set[str]] = []
+    stage = Stage(Planted(tell=lambda what: seen.append({*stage.world.cut})), BY_NAME["cut off"], 0, units=False)
+    stage.play(EVENTS)
+    assert seen.count({US}) == EVENTS / 2 + 2  # and two housekeepings
+    assert seen[-1] == set()
+
+
+def test_a_minute_later_everything_is_everywhere() -> None:
+    waiting: list[int] = []
+    stage = Stage(Planted(tell=lambda what: waiting.append(len(stage.world.deliverable()))), LAG, 0, units=False)
+    stage.play(EVENTS)
+    assert max(waiting[: A_MINUTE + 2]) > 0
+    assert waiting[A_MINUTE + 2] == 0  # when the second minute begins; two of the first are housekeeping
+
+
+@pytest.mark.parametrize("name", ["Regions", "cut off", "failover"])
+def test_in_the_end_everything_is_everywhere(name: str) -> None:
+    stage = Stage(TransactionMarker(), BY_NAME[name], 0, units=False)
+    stage.play(EVENTS)
+    assert stage.world.deliverable() == []
+    assert len({*stage.values()}) == 1
+
+
+def test_each_region_acknowledges_half_of_the_events_and_after_a_fail_over_all() -> None:
+    for scenario, events in ((LAG, EVENTS / 2), (BY_NAME["failover"], EVENTS)):
+        stage = Stage(Planted(), scenario, 0, units=False)
+        stage.play(EVENTS)
+        assert [len(stage.record.acknowledged[region]) for region in (EU, US)] == [events, events]
+
+
+def test_housekeeping_dies_after_one_answer_more_each_time() -> None:
+    told: list[str] = []
+    count(Planted(tell=told.append), ONE, 0)
+    assert told.count("kept") == 2 + CALM_MINUTES
+    told.clear()
+    count(Planted(tell=told.append), BY_NAME["crash"], 0)
+    assert told.count("kept") == 1 + CALM_MINUTES  # of three answers, the first two visits had one and two
+
+
+def test_what_is_measured_of_ours_was_folded_and_cleaned() -> None:
+    stage = Stage(Ours(settings=SETTINGS), BY_NAME["1 day"], 0, units=False)
+    stage.play(EVENTS)
+    cells = stage.world.replicas[EU].cells
+    lane = Lane(EU, 0, C)
+    assert sum(sk.startswith("segment#") for sk in cells[items.fold_pk(lane)]) > 10
+    assert all(cell.item is None for cell in cells[items.delta_pk(lane)].values())
+
+
+def test_ours_has_a_lane_in_each_region_that_asks() -> None:
+    stage = Stage(Ours(settings=SETTINGS), LAG, 0, units=False)
+    stage.play(EVENTS)
+    for region in (EU, US):
+        assert len(stage.world.replicas[EU].cells[items.delta_pk(Lane(region, 0, C))]) == EVENTS / 2
+
+
+def test_a_process_dies_after_an_answer_also_after_its_last() -> None:
+    def program() -> Program[str]:
+        first = yield Get(Key("a", "a"))
+        try:
+            yield Get(Key("b", "b"))
+        except Unavailable:
+            yield Get(Key(str(first), "c"))
+        return "done"
+
+    class Refusing:
+        def __init__(self) -> None:
+            self.asked: list[str] = []
+
+        def answer(self, request: Any, /) -> int:
+            self.asked.append(request.key.pk)
+            if request.key.pk == "b":
+                raise Unavailable("No answer.")
+            return 1
+
+    for answers, asked in ((0, []), (1, ["a"]), (2, ["a", "b"]), (3, ["a", "b", "1"]), (9, ["a", "b", "1"])):
+        table = Refusing()
+        with pytest.raises(Died):
+            run(dying(program(), answers), table, lambda: Instant(0, 0))
+        assert table.asked == asked

@@ -1,0 +1,46 @@
+"""The real demo, small: the command, the engine, all threads; few events, and shorter pauses than a user's run has."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from lab import events
+from lab.demo import __main__, delivery, play
+from lab.demo.outcome import Outcome
+from lab.engines.ministack import EngineMissing, find_executable
+
+WITNESSES = 8
+app = typer.Typer()
+app.command()(__main__.main)
+
+
+def small_demo(monkeypatch: pytest.MonkeyPatch) -> tuple[Result, Outcome | None]:
+    """What the command printed and its exit code, and what the run left; skips where the engine is not installed."""
+    try:
+        find_executable(os.environ, sys.prefix)
+    except EngineMissing as missing:
+        pytest.skip(str(missing))
+    left: list[Outcome] = []
+
+    class Kept(play.Play):
+        def run(self) -> Outcome:
+            left.append(super().run())
+            return left[0]
+
+    kept: dict[Any, dict[str, Any]] = {
+        events: {"WITNESSES": WITNESSES},
+        play: {"PAUSE_S": 3.0, "PARTITION_EVERY_S": 2.0, "PARTITION_S": 2.0},
+        delivery: {"PLAY_MIN_S": 9.0},
+        __main__: {"Play": Kept},
+    }
+    for module, names in kept.items():
+        for name, value in names.items():
+            monkeypatch.setattr(module, name, value)
+    result = CliRunner(env={"COLUMNS": "80"}).invoke(app, ["--limit", "120", "--seed", "3"])
+    return result, left[0] if left else None

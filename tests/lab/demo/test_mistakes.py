@@ -1,0 +1,79 @@
+"""Mistakes planted in the library while the demo runs it on the embedded engine: it must say why and exit with 1."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import compactor.commit
+import compactor.fold
+import compactor.visit
+from compactor.report import Tally
+from ledger import items
+from ledger.requests import DeleteMany, Program
+from ledger.values import Delta, Lane
+from reader import Balance, Reader
+from tests.lab.demo.small import small_demo
+
+EARLY_READS = 60
+
+
+def settle_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settle(lane: Lane, tally: Tally, watermark: str, **_: Any) -> Program[None]:
+        yield from ()
+
+    monkeypatch.setattr(compactor.visit, "settle", settle)
+
+
+def delete_at_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = compactor.commit.commit
+
+    def commit_and_delete(lane: Lane, checkpoint: Any, deltas: Sequence[Delta], **given: Any) -> Program[None]:
+        yield from commit(lane, checkpoint, deltas, **given)
+        yield DeleteMany(tuple(items.delta_item(delta) for delta in deltas))
+
+    monkeypatch.setattr(compactor.fold, "commit", commit_and_delete)
+
+
+def answer_nought(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the early reads."""
+    read, values, made = Reader.read, Reader.values, itertools.count()
+
+    def wrong() -> bool:
+        number = next(made)
+        return number < EARLY_READS and number % 2 == 1
+
+    def read_wrong(self: Reader, counter: str, max_age: float = 0) -> Balance:
+        balance = read(self, counter, max_age)
+        return replace(balance, value=0, count=0) if wrong() else balance
+
+    def values_wrong(self: Reader, counters: Iterable[str]) -> dict[str, int]:
+        found = values(self, counters)
+        return dict.fromkeys(found, 0) if wrong() else found
+
+    monkeypatch.setattr(Reader, "read", read_wrong)
+    monkeypatch.setattr(Reader, "values", values_wrong)
+
+
+@pytest.mark.parametrize(
+    ("plant", "reasons"),
+    [
+        (settle_nothing, ["- values of ours that are wrong at the end", "- no stray was settled"]),
+        (delete_at_fold, ["- reads of ours that lacked a change their Region had acknowledged"]),
+        (answer_nought, ["- reads of ours that lacked a change their Region had acknowledged"]),
+    ],
+)
+def test_a_mistake_in_the_library_ends_the_demo_with_1_and_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+    plant: Callable[[pytest.MonkeyPatch], None],
+    reasons: list[str],
+) -> None:
+    plant(monkeypatch)
+    result, _ = small_demo(monkeypatch)
+    assert [reason for reason in reasons if reason not in result.output] == [], result.output
+    assert result.exit_code == 1
+    assert "Every number of ours is right" not in result.output

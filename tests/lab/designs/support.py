@@ -1,0 +1,128 @@
+"""Where approaches are tried: a simulated table in two Regions, and a table of an engine; and answers that are lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lab.designs.approach import Approach, Outcome
+from lab.designs.simulated import Simulated, Task
+from lab.designs.table import ApproachTable, config
+from lab.designs.writes import Program, Result, Transaction, Write
+from lab.engines.ministack import Engine
+from ledger.errors import OutcomeUnknown, TableError
+from ledger.requests import Instant, Put, Transact, run
+from simulator.choices import Drawn
+from simulator.faults import NONE, Faults
+from simulator.world import World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+EU, US = "eu-west-1", "us-east-1"
+C = "stock:85123A"
+START_MS = 1_800_000_000_000
+MARKERS = "markers"
+
+
+class Place(Protocol):
+    """Where a program can be run."""
+
+    def run(self, program: Program[Result], region: str = EU) -> Result: ...
+
+
+class OnWorld:
+    """A simulated table in two Regions, and what is tried on it one after another or at once."""
+
+    def __init__(self, seed: int = 0, **given: Any) -> None:
+        self.world = World((EU, US), Drawn(seed), page_size=100, **{"lag_steps": 0, **given})
+        self.world.now_ms = START_MS
+        self.simulated = Simulated(self.world)
+
+    def run(self, program: Program[Result], region: str = EU) -> Result:
+        return self.simulated.run(program, region)
+
+    def at_once(self, *programs: Callable[[], Program[Any]], sdk_attempts: int = 1, faults: Faults = NONE) -> list[Any]:
+        """What each of some programs in the first Region came to, their steps in any order."""
+        return self.simulated.play([Task(EU, program, sdk_attempts) for program in programs], faults)
+
+    def wait(self, ms: int) -> None:
+        self.world.now_ms += ms
+
+
+@cache
+def client_of(engine: Engine) -> DynamoDBClient:
+    """One that sends nothing twice. It takes longer to make than most tests."""
+    return engine.client(EU, config(1))
+
+
+@dataclass
+class OnEngine:
+    """A new table of an engine, and beside it one for markers."""
+
+    table: ApproachTable
+    client: Any
+    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+
+    @classmethod
+    def of(cls, engine: Engine, name: str) -> OnEngine:
+        markers = f"{name}-{MARKERS}"
+        client = client_of(engine)
+        for table in (name, markers):
+            engine.create_table(table, EU, client)
+        return cls(ApproachTable(name, EU, client, others={MARKERS: markers}, pause=lambda s: None), client)
+
+    def run(self, program: Program[Result], region: str = EU) -> Result:
+        return run(program, self.table, lambda: Instant(self.clock(), 0))
+
+
+def unanswered(program: Program[Result], writes: Collection[int]) -> Program[Result]:
+    """Lose the answers to these writes of a program (from 0 on): they are applied, and it is told OutcomeUnknown."""
+    number = -1
+    try:
+        request = next(program)
+        while True:
+            try:
+                answer = yield request
+            except Exception as failure:
+                request = program.throw(failure)
+                continue
+            if isinstance(request, Write | Transaction | Put | Transact):
+                number += 1
+            if isinstance(request, Write | Transaction | Put | Transact) and number in writes:
+                request = program.throw(OutcomeUnknown("The answer was lost."))
+            else:
+                request = program.send(answer)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def until_answered(approach: Approach, change: int, key: str, tries: int = 60) -> Program[Outcome]:
+    """What an at-least-once caller does: the same again, until there is an answer."""
+    for _ in range(tries):
+        try:
+            return (yield from approach.add(C, change, key, START_MS))
+        except TableError:
+            continue
+    raise AssertionError(f"{approach.name} never answered")
+
+
+def add(place: Place, approach: Approach, key: str, change: int = 1, region: str = EU) -> Outcome:
+    return place.run(approach.add(C, change, key, START_MS), region)
+
+
+def value(place: Place, approach: Approach, region: str = EU) -> int:
+    return place.run(approach.value(C), region)
+
+
+def adds(approach: Approach, count: int, change: int = 1) -> list[Callable[[], Program[Outcome]]]:
+    return [partial(approach.add, C, change, f"key-{number}", START_MS) for number in range(count)]
+
+
+def deliveries(approach: Approach, count: int = 6) -> list[Callable[[], Program[Outcome]]]:
+    """Changes of powers of 4, each sent until it is answered: a sum says which of them it holds."""
+    return [partial(until_answered, approach, 4**number, f"key-{number}") for number in range(count)]

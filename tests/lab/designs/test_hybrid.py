@@ -1,0 +1,150 @@
+"""Approach 10: what the stream brings, twice or not at all, and what the best-effort counter is good for."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from lab.designs.approach import Contended
+from lab.designs.attributes import integer, text
+from lab.designs.hybrid import Feed, Hybrid
+from lab.designs.writes import Program
+from lab.engines.ministack import Engine
+from lab.engines.streams import StreamReader
+from ledger.errors import Throttled
+from ledger.requests import Get, Item, Key
+from simulator.faults import Faults
+from tests.lab.designs.support import EU, START_MS, US, C, OnEngine, OnWorld, Place, add, adds, value
+
+HYBRID = Hybrid()
+LIMITED = Hybrid(ceiling=3)
+
+
+def swept(place: Place, region: str = EU) -> int:
+    for _ in range(3):
+        place.run(HYBRID.housekeep(C, region), region)
+    return value(place, HYBRID, region)
+
+
+def at_most(place: Place) -> int:
+    return place.run(HYBRID.at_most(C))
+
+
+def test_the_stream_of_an_engine_feeds_the_exact_counter(engine: Engine, on_engine: OnEngine) -> None:
+    stream = StreamReader(on_engine.client, engine.stream_client(EU), on_engine.table.name)
+    feed = Feed(lambda image: on_engine.run(HYBRID.consume(image)))
+    for key, change in [("a", 1), ("b", 1), ("c", 1), ("b", -1), ("a", 1)]:
+        add(on_engine, HYBRID, key, change)
+    assert (value(on_engine, HYBRID), at_most(on_engine)) == (0, 2)
+    images: list[Item | None] = []
+    while page := stream.read():
+        images += [change.image for change in page]
+        feed.deliver(change.image for change in page)
+    assert value(on_engine, HYBRID) == 2
+    feed.deliver(images)  # all of it once more, as a stream may
+    assert value(on_engine, HYBRID) == 2
+    assert not feed.dead
+
+
+def test_what_fails_goes_to_the_first_queue_and_then_to_the_second(on_world: OnWorld) -> None:
+    bad = {"a", "b"}
+
+    def consume(image: Item) -> None:
+        if image["sk"]["S"] in bad:
+            raise Throttled("Nothing was written.")
+        on_world.run(HYBRID.consume(image))
+
+    feed = Feed(consume)
+    for key in "abc":
+        add(on_world, HYBRID, key)
+    images = list(on_world.world.replicas[EU].cells[f"thing#{C}"].values())
+    feed.deliver(cell.item for cell in images)
+    assert (len(feed.dead), value(on_world, HYBRID)) == (2, 1)
+    bad.remove("a")
+    feed.redrive()
+    assert (len(feed.dead), len(feed.for_a_hand), value(on_world, HYBRID)) == (0, 1, 2)
+    bad.clear()
+    consume(feed.for_a_hand[0])
+    assert value(on_world, HYBRID) == 3
+
+
+def test_consumers_at_once_count_and_remove_each_thing_once() -> None:
+    for seed in range(15):
+        on_world = OnWorld(seed)
+        for make in adds(HYBRID, 4):
+            on_world.run(make())
+        add(on_world, HYBRID, "key-0", -1)
+        on_world.at_once(*[partial(HYBRID.housekeep, C, EU)] * 3, sdk_attempts=4, faults=Faults(lost=200, crash=50))
+        assert swept(on_world) == 3, seed
+
+
+def test_the_larger_counter_holds_a_limit_that_is_asked_for_one_after_another(anywhere: Place) -> None:
+    assert [add(anywhere, LIMITED, key) for key in "abcda"] == [*["recorded"] * 3, "refused", "replayed"]
+    swept(anywhere)
+    assert add(anywhere, LIMITED, "d") == "refused"
+    add(anywhere, LIMITED, "a", -1)
+    assert add(anywhere, LIMITED, "d") == "refused"  # the exact counter has not heard of it
+    assert swept(anywhere) == 2
+    assert add(anywhere, LIMITED, "d") == "recorded"
+
+
+def test_what_is_asked_for_at_once_passes_the_limit() -> None:
+    on_world = OnWorld(1)
+    on_world.at_once(*adds(LIMITED, 8))
+    assert swept(on_world) > 3
+
+
+def only(program: Program[Any], requests: int) -> Program[None]:
+    """A process that ends after so many requests."""
+    request = next(program)
+    for _ in range(requests):
+        request = program.send((yield request))
+
+
+def best(place: Place) -> int:
+    return place.run(read_best())
+
+
+def read_best() -> Program[int]:
+    item = yield Get(Key(f"best#{C}", "counter"))
+    return integer(item, "value")
+
+
+def test_when_all_are_gone_the_best_effort_counter_is_set_to_0_as_well(anywhere: Place) -> None:
+    for key in "abc":
+        anywhere.run(only(HYBRID.add(C, 1, key, START_MS), 1))  # it ends before its second write
+    assert (best(anywhere), swept(anywhere)) == (0, 3)
+    for key in "abc":
+        add(anywhere, HYBRID, key, -1)
+    assert (best(anywhere), swept(anywhere)) == (-3, 0)
+    assert best(anywhere) == 0
+
+
+def test_a_consumer_that_ends_before_it_has_healed_does_so_when_its_record_comes_again(anywhere: Place) -> None:
+    anywhere.run(only(HYBRID.add(C, 1, "a", START_MS), 1))
+    add(anywhere, HYBRID, "a", -1)
+    anywhere.run(HYBRID.housekeep(C, EU))
+    record = {"pk": text(f"thing#{C}"), "sk": text("a")}
+    anywhere.run(only(HYBRID.consume(record), 2))
+    assert (best(anywhere), value(anywhere, HYBRID)) == (-1, 0)
+    anywhere.run(HYBRID.consume(record))
+    assert best(anywhere) == 0
+
+
+def test_a_thing_that_is_being_deleted_cannot_be_created_before_it_is_gone(anywhere: Place) -> None:
+    add(anywhere, HYBRID, "a")
+    add(anywhere, HYBRID, "a", -1)
+    with pytest.raises(Contended):
+        add(anywhere, HYBRID, "a")
+    assert swept(anywhere) == 0
+    assert add(anywhere, HYBRID, "a") == "recorded"
+    assert swept(anywhere) == 1
+
+
+def test_two_regions_count_the_same_thing_and_overwrite_each_others_counter(on_world: OnWorld) -> None:
+    on_world.world.cut.add(US)
+    for region in (EU, US):
+        add(on_world, HYBRID, region, region=region)
+        assert swept(on_world, region) == 1
+    on_world.world.quiesce()
+    assert swept(on_world) == 1

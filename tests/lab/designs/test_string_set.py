@@ -1,0 +1,48 @@
+"""Approach 7: full, duplicate, and the wall."""
+
+import pytest
+
+from lab.designs.attributes import keyed
+from lab.designs.string_set import IDS, StringSet
+from lab.designs.writes import ITEM_BYTES_MAX, ItemTooLarge, Program, PutItem
+from ledger.errors import InvalidChange
+from ledger.units import item_bytes
+from tests.lab.designs.support import C, OnWorld, Place, add, adds, value
+
+SET = StringSet(ceiling=3)
+
+
+def test_full_and_duplicate_are_told_apart_and_who_leaves_makes_room(anywhere: Place) -> None:
+    assert [add(anywhere, SET, key) for key in "abac"] == ["recorded", "recorded", "replayed", "recorded"]
+    assert [add(anywhere, SET, key) for key in "da"] == ["refused", "replayed"]
+    assert [add(anywhere, SET, "a", change) for change in (-1, -1)] == ["recorded", "replayed"]
+    assert add(anywhere, SET, "d") == "recorded"
+    assert value(anywhere, SET) == 3
+
+
+def test_the_maximum_holds_when_many_come_at_once(on_world: OnWorld) -> None:
+    outcomes = on_world.at_once(*adds(SET, 10))
+    assert sorted(outcomes) == ["recorded"] * 3 + ["refused"] * 7
+    assert value(on_world, SET) == 3
+
+
+def test_who_comes_again_after_leaving_counts_again(anywhere: Place) -> None:
+    assert [add(anywhere, SET, "a", change) for change in (1, -1, 1)] == ["recorded"] * 3
+    assert value(anywhere, SET) == 1
+
+
+def test_it_counts_no_amounts(anywhere: Place) -> None:
+    with pytest.raises(InvalidChange):
+        add(anywhere, SET, "a", 2)
+
+
+def filled(ids: int) -> Program[None]:
+    yield PutItem(keyed(SET.item_key(C), **{IDS: {"SS": [f"{number:036}" for number in range(ids)]}}))
+
+
+def test_at_400_kb_it_ends(anywhere: Place) -> None:
+    ids = (ITEM_BYTES_MAX - item_bytes(keyed(SET.item_key(C), **{IDS: {"SS": []}}))) // 36
+    anywhere.run(filled(ids))
+    with pytest.raises(ItemTooLarge):
+        add(anywhere, StringSet(), "x" * 36)
+    assert value(anywhere, StringSet()) == ids == 11_376

@@ -1,0 +1,117 @@
+"""The embedded DynamoDB as a process. Tests that need it are skipped where it is not installed."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.engines.ministack import Engine, EngineDied, EngineMissing, find_executable
+
+A, B = "eu-west-1", "us-east-1"
+
+
+def program(path: Path, script: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def executable() -> Path:
+    try:
+        return find_executable(os.environ, sys.prefix)
+    except EngineMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine(executable()) as running:
+        yield running
+
+
+def test_the_environment_variable_comes_first(tmp_path: Path) -> None:
+    named = program(tmp_path / "named")
+    program(tmp_path / "engine" / "bin" / "ministack")
+    assert find_executable({"LEDGER_ENGINE": str(named)}, str(tmp_path)) == named
+
+
+def test_the_engine_beside_this_python_comes_before_the_path(tmp_path: Path) -> None:
+    beside = program(tmp_path / "engine" / "bin" / "ministack")
+    program(tmp_path / "bin" / "ministack")
+    assert find_executable({"PATH": str(tmp_path / "bin")}, str(tmp_path)) == beside
+
+
+def test_the_path_comes_last(tmp_path: Path) -> None:
+    on_path = program(tmp_path / "bin" / "ministack")
+    assert find_executable({"PATH": str(tmp_path / "bin")}, str(tmp_path)) == on_path
+
+
+@pytest.mark.parametrize("environ", [{}, {"LEDGER_ENGINE": "/nowhere/ministack"}])
+def test_a_missing_engine_says_make_dev(environ: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(EngineMissing, match="make dev"):
+        find_executable(environ, str(tmp_path))
+
+
+def test_an_engine_that_ends_at_once_says_so_with_its_log(tmp_path: Path) -> None:
+    broken = program(tmp_path / "ministack", "echo the port is taken; exit 3")
+    with pytest.raises(EngineDied, match=r"exit code 3(.|\n)*the port is taken"):
+        Engine(broken).start()
+
+
+def test_each_region_has_its_own_tables(engine: Engine) -> None:
+    for region in (A, B):
+        engine.create_table("own", region)
+    engine.client(A).put_item(TableName="own", Item={"pk": {"S": "p"}, "sk": {"S": "s"}})
+    assert [engine.client(region).scan(TableName="own")["Count"] for region in (A, B)] == [1, 0]
+
+
+def test_a_table_has_a_stream_of_new_and_old_images(engine: Engine) -> None:
+    engine.create_table("streamed", A)
+    table = engine.client(A).describe_table(TableName="streamed")["Table"]
+    assert table["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+
+
+def test_leaving_the_block_ends_the_process_and_removes_its_data() -> None:
+    with Engine(executable()) as engine:
+        pid = engine.pid
+        assert pid is not None
+        directory = Path(f"/proc/{pid}/cwd").resolve()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert not directory.exists()
+    assert engine.endpoint_url == ""
+
+
+def test_ctrl_c_ends_the_process() -> None:
+    pids: list[int | None] = []
+
+    def interrupted() -> None:
+        with Engine(executable()) as engine:
+            pids.append(engine.pid)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert pids[0] is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+
+
+def test_an_engine_that_dies_in_the_block_says_so() -> None:
+    def killed() -> None:
+        with Engine(executable()) as engine:
+            assert engine.pid is not None
+            os.kill(engine.pid, signal.SIGKILL)
+            os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)  # until it is dead; the engine reaps it
+
+    with pytest.raises(EngineDied, match="not running"):
+        killed()
+
+
+def test_an_engine_that_does_not_run_makes_no_clients() -> None:
+    with pytest.raises(EngineDied, match="never started"):
+        Engine(Path("/nowhere")).client(A)

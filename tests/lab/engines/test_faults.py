@@ -1,0 +1,165 @@
+"""What the proxy does to a request: by itself, and in front of a real engine."""
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from lab.engines import proxy
+from lab.engines.crew import CONTEXT, Crew
+from lab.engines.faults import FAULTS, Mix, decide, mix
+from lab.engines.ministack import Engine
+from lab.engines.proxy import OUTSIDE
+from ledger import Change, Ledger, Settings
+from ledger.errors import OutcomeUnknown, TableError, Throttled, TransactionConflict
+from ledger.requests import Absent, Put, Transact
+from ledger.table import DynamoTable
+from reader import Reader
+
+A, B = "eu-west-1", "us-east-1"
+BY_KIND = {fault.kind: fault for fault in FAULTS}
+
+
+def test_a_mix_meets_the_share_of_requests_that_it_says() -> None:
+    rng = random.Random(1)
+    drawn = [decide(rng, FAULTS) for _ in range(20_000)]
+    for fault, share in FAULTS.items():
+        assert drawn.count(fault) == pytest.approx(share * 20_000, abs=60)
+
+
+def test_mixes_differ_and_leave_kinds_out() -> None:
+    mixes = [mix(seed) for seed in range(20)]
+    assert any(share == 0 for share in mixes[0].values()) or any(share == 0 for share in mixes[1].values())
+    assert len({tuple(each.values()) for each in mixes}) == 20
+
+
+def test_a_calm_has_no_faults_and_a_storm_has_more() -> None:
+    rng = random.Random(1)
+    assert not any(decide(rng, FAULTS, 0.0) for _ in range(1_000))
+    assert sum(decide(rng, FAULTS, 10.0) is not None for _ in range(1_000)) > 400
+
+
+def test_an_error_that_says_nothing_was_written_never_follows_a_write() -> None:
+    for fault in FAULTS:
+        assert fault.answer not in ("throttled", "conflict") or fault.times == 0
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "embedded")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@contextmanager
+def behind(engine: Engine, mixed: Mix) -> Iterator[tuple[str, Callable[[tuple[object, ...]], object]]]:
+    """The endpoint of a proxy with such a mix, and what tells it something."""
+    control, theirs = CONTEXT.Pipe()
+    with Crew() as crew, control, theirs:
+        port = int(engine.endpoint_url.rpartition(":")[2])
+        crew.start("proxy", proxy.main, port, 1, mixed, theirs, True)
+        yield f"http://127.0.0.1:{control.recv()}", control.send
+
+
+def table(endpoint: str, name: str, region: str = A, place: str = OUTSIDE) -> DynamoTable:
+    """A table whose client sends once, so that each kind is seen as it is."""
+    once = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
+    client = boto3.client("dynamodb", region_name=region, endpoint_url=f"{endpoint}/{place}", config=once)
+    return DynamoTable(name, region, lambda _: client, pause=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "raised", "written"),
+    [
+        ("500 before", OutcomeUnknown, False),
+        ("500 after it applied", OutcomeUnknown, True),
+        ("throttled", Throttled, False),
+        ("conflict", TransactionConflict, False),
+        ("reset before", OutcomeUnknown, False),
+        ("answer dropped after it applied", OutcomeUnknown, True),
+        ("repeated", None, True),
+    ],
+)
+def test_a_fault_does_to_a_put_what_its_kind_says(
+    kind: str, raised: type[TableError] | None, written: bool, engine: Engine, table_names: Iterator[str]
+) -> None:
+    name = next(table_names)
+    engine.create_table(name, A)
+    item = {"pk": {"S": "p"}, "sk": {"S": "s"}}
+    with behind(engine, {BY_KIND[kind]: 1.0}) as (endpoint, _):
+        asked = table(endpoint, name)
+        if raised is None:
+            asked.answer(Put(item))
+        else:
+            with pytest.raises(raised):
+                asked.answer(Put(item))
+    assert ("Item" in engine.client(A).get_item(TableName=name, Key=item)) == written
+
+
+def test_a_cancelled_transaction_is_seen_as_a_conflict(engine: Engine, table_names: Iterator[str]) -> None:
+    name = next(table_names)
+    engine.create_table(name, A)
+    puts = tuple(Put({"pk": {"S": "p"}, "sk": {"S": sk}}, Absent()) for sk in "ab")
+    with behind(engine, {BY_KIND["conflict"]: 1.0}) as (endpoint, _), pytest.raises(TransactionConflict):
+        table(endpoint, name).answer(Transact(puts))
+    assert engine.client(A).scan(TableName=name)["Count"] == 0
+
+
+def test_a_partition_cuts_a_region_off_from_the_other_but_nobody_outside(
+    engine: Engine, table_names: Iterator[str]
+) -> None:
+    name = next(table_names)
+    for region in (A, B):
+        engine.create_table(name, region)
+    item = {"pk": {"S": "p"}, "sk": {"S": "s"}}
+    with behind(engine, {}) as (endpoint, tell):
+        tell(("partition", True))
+        table(endpoint, name, A, place=A).answer(Put(item))
+        table(endpoint, name, B).answer(Put(item))
+        with pytest.raises(OutcomeUnknown):
+            table(endpoint, name, B, place=A).answer(Put(item))
+        tell(("partition", False))
+        table(endpoint, name, B, place=A).answer(Put(item))
+
+
+def test_the_shipped_classes_speak_through_the_proxy_batches_too(engine: Engine, table_names: Iterator[str]) -> None:
+    name = next(table_names)
+    engine.create_table(name, A)
+    with behind(engine, {}) as (endpoint, _):
+        settings = Settings(table=name, region=A, endpoint_url=f"{endpoint}/{OUTSIDE}")
+        ledger = Ledger(settings)
+        first = ledger.add("c", 1)
+        receipts = ledger.add_many([Change("c", 4), Change("c", 16)])
+        assert ledger.apply(first.delta).outcome == "replayed"
+        assert [receipt.outcome for receipt in receipts if not isinstance(receipt, Exception)] == ["recorded"] * 2
+        assert Reader(settings).read("c").value == 21
+
+
+def _sleep() -> None:
+    time.sleep(600)
+
+
+def _exit() -> None:
+    os._exit(3)
+
+
+def test_a_crew_ends_with_its_block_and_its_processes_can_be_killed_paused_and_asked() -> None:
+    with Crew() as crew:
+        crew.start("a", _sleep)
+        crew.start("b", _exit)
+        assert crew.join("b", 10)
+        assert crew.exit_code("b") == 3
+        crew.pause("a")
+        assert crew.alive("a")
+        crew.resume("a")
+        crew.kill("a")
+        assert crew.exit_code("a") == -9
+        crew.start("a", _sleep)
+        pid = crew.pid("a")
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -1,0 +1,308 @@
+"""The pure half of the replicator, against a model of the Regions."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lab.engines.replicas import Change, Image, Key, Replicas
+
+A, B, C = "eu-west-1", "us-east-1", "ap-south-1"
+ROUNDS_TO_CONVERGE = 50
+MAX_LAG_MS = 40
+
+
+def key(name: str) -> Key:
+    return (("pk", "S", name),)
+
+
+def image(value: int) -> Image:
+    return {"value": {"N": str(value)}}
+
+
+@dataclass
+class Model:
+    """Tables and streams of some Regions in memory, and the registry under test, told what a replicator tells it."""
+
+    regions: Sequence[str]
+    replicas: Replicas
+    now_ms: int = 0
+    order: int = 0
+    tables: dict[str, dict[Key, Image]] = field(default_factory=dict)
+    streams: dict[str, list[Change]] = field(default_factory=dict)
+    last: dict[Key, Image] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tables = {region: {} for region in self.regions}
+        self.streams = {region: [] for region in self.regions}
+
+    def write(self, region: str, name: str, new: Image) -> None:
+        self._store(region, key(name), new)
+        self.last[key(name)] = new
+
+    def put_unique(self, region: str, name: str) -> None:
+        self.write(region, name, image(self.order + 1))
+
+    def read(self, region: str, limit: int = 1_000) -> None:
+        page, self.streams[region] = self.streams[region][:limit], self.streams[region][limit:]
+        for change in page:
+            self.replicas.saw(region, change, self.now_ms)
+        if not self.streams[region]:
+            self.replicas.caught_up(region, self.now_ms)
+
+    def send(self, region: str, limit: int = 25) -> list[Key]:
+        sent = self.replicas.take(region, self.now_ms, limit)
+        for delivery in sent:
+            self._store(region, delivery.key, delivery.version.image)
+        return [delivery.key for delivery in sent]
+
+    def run_to_the_end(self) -> None:
+        self.replicas.join(self.now_ms)
+        for _ in range(ROUNDS_TO_CONVERGE):
+            for region in self.regions:
+                self.read(region)
+            if self.replicas.pending == 0:
+                return
+            self.now_ms += MAX_LAG_MS
+            for region in self.regions:
+                self.send(region)
+        raise AssertionError(f"{self.replicas.pending} changes pending after {ROUNDS_TO_CONVERGE} rounds")
+
+    def _store(self, region: str, where: Key, new: Image) -> None:
+        if self.tables[region].get(where) == new:
+            return  # DynamoDB makes no stream record of a write that changes nothing
+        self.tables[region][where] = new
+        self.order += 1
+        self.streams[region].append(Change(where, new, self.order))
+
+
+def model(*regions: str, lag_ms: tuple[int, int] = (0, MAX_LAG_MS), seed: int = 7) -> Model:
+    return Model(regions, Replicas(regions, random.Random(seed), *lag_ms))
+
+
+REGIONS = st.sampled_from([A, B, C])
+NAMES = st.sampled_from(["x", "y"])
+UNIQUE = st.just(None)
+REPEATED = st.sampled_from(["delete", 1, 2])
+
+
+def steps(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(
+        st.one_of(
+            st.tuples(st.just("write"), REGIONS, NAMES, values),
+            st.tuples(st.just("write"), REGIONS, NAMES, values),
+            st.tuples(st.just("read"), REGIONS, st.integers(1, 3)),
+            st.tuples(st.just("send"), REGIONS, st.integers(1, 2)),
+            st.tuples(st.just("send"), REGIONS, st.integers(1, 2)),
+            st.tuples(st.just("refuse"), REGIONS),
+            st.tuples(st.just("wait"), st.integers(1, MAX_LAG_MS)),
+            st.tuples(st.just("cut"), st.sets(REGIONS, min_size=1)),
+            st.tuples(st.just("join")),
+        ),
+        max_size=60,
+    )
+
+
+def play(world: Model, script: list[tuple[Any, ...]]) -> None:
+    for step in script:
+        match step:
+            case ("write", region, name, None):
+                world.put_unique(region, name)
+            case ("write", region, name, value):
+                world.write(region, name, None if value == "delete" else image(value))
+            case ("read", region, limit):
+                world.read(region, limit)
+            case ("send", region, limit):
+                world.send(region, limit)
+            case ("refuse", region):
+                taken = world.replicas.take(region, world.now_ms, 25)
+                world.replicas.refused(region, [each.key for each in taken], world.now_ms)
+            case ("wait", lag_ms):
+                world.now_ms += lag_ms
+            case ("cut", regions):
+                world.replicas.cut(regions)
+            case ("join",):
+                world.replicas.join(world.now_ms)
+
+
+@settings(deadline=None)
+@given(steps(UNIQUE), st.integers(0, 99))
+def test_three_regions_converge_to_the_last_writer(script: list[tuple[Any, ...]], seed: int) -> None:
+    world = model(A, B, C, seed=seed)
+    play(world, script)
+    world.run_to_the_end()
+    assert all(world.tables[region] == world.last for region in world.regions)
+
+
+@settings(deadline=None)
+@given(steps(UNIQUE), st.integers(0, 99))
+def test_two_regions_converge_to_the_last_writer(script: list[tuple[Any, ...]], seed: int) -> None:
+    world = model(A, B, seed=seed)
+    play(world, [step for step in script if C not in step and not (step[0] == "cut" and C in step[1])])
+    world.run_to_the_end()
+    assert world.tables[A] == world.tables[B] == world.last
+
+
+@settings(deadline=None)
+@given(steps(REPEATED), st.integers(0, 99))
+def test_regions_converge_also_when_writes_and_deletes_repeat_the_same_bytes(
+    script: list[tuple[Any, ...]], seed: int
+) -> None:
+    world = model(A, B, C, seed=seed)
+    play(world, script)
+    world.run_to_the_end()
+    present = [{k: v for k, v in table.items() if v is not None} for table in world.tables.values()]
+    assert present[0] == present[1] == present[2]
+
+
+def test_a_winner_that_a_delivery_overwrote_unseen_is_written_again_where_it_was_made() -> None:
+    world = model(A, B)
+    world.write(A, "x", image(1))
+    world.read(A)
+    world.now_ms += MAX_LAG_MS
+    world.write(B, "x", image(2))  # the last writer; its stream is not read yet
+    world.send(B)
+    assert world.tables[B][key("x")] == image(1)
+    world.run_to_the_end()
+    assert world.tables[A][key("x")] == world.tables[B][key("x")] == image(2)
+    assert world.replicas.overwritten == 1
+
+
+def test_a_delete_is_delivered() -> None:
+    world = model(A, B)
+    world.write(A, "x", image(1))
+    world.run_to_the_end()
+    world.write(B, "x", None)
+    world.run_to_the_end()
+    assert world.tables[A][key("x")] is None
+
+
+def test_a_delivery_is_not_echoed() -> None:
+    world = model(A, B)
+    world.write(A, "x", image(1))
+    world.run_to_the_end()
+    world.now_ms += MAX_LAG_MS
+    assert (world.send(A), world.send(B), world.replicas.applied) == ([], [], 1)
+
+
+def test_nothing_is_delivered_before_its_lag() -> None:
+    world = model(A, B, lag_ms=(30, 30))
+    world.write(A, "x", image(1))
+    world.read(A)
+    world.now_ms = 29
+    assert world.send(B) == []
+    world.now_ms = 30
+    assert world.send(B) == [key("x")]
+
+
+def test_a_change_does_not_arrive_by_the_lag_of_an_earlier_one() -> None:
+    world = model(A, B, lag_ms=(30, 30))
+    world.write(A, "x", image(1))
+    world.read(A)  # due in B at 30, but
+    world.write(B, "x", image(2))
+    world.read(B)  # B wins by itself,
+    world.now_ms = 20
+    world.write(A, "x", image(3))
+    world.read(A)  # and what A wrote next is due at 50
+    world.now_ms = 49
+    assert world.send(B) == []
+    world.now_ms = 50
+    assert world.send(B) == [key("x")]
+
+
+def test_items_written_together_arrive_apart() -> None:
+    world = model(A, B, lag_ms=(0, 1_000))
+    world.write(A, "x", image(1))
+    world.write(A, "y", image(1))
+    world.read(A)
+    world.now_ms = 500
+    assert len(world.send(B)) == 1
+
+
+def test_changes_to_one_item_may_be_merged_into_the_newest() -> None:
+    world = model(A, B)
+    for value in (1, 2, 3):
+        world.write(A, "x", image(value))
+    world.run_to_the_end()
+    assert (world.tables[B][key("x")], world.replicas.applied) == (image(3), 1)
+
+
+def test_writes_of_one_region_after_another_do_not_count_as_overwritten() -> None:
+    world = model(A, B)
+    for region in (A, A, B, A):
+        world.put_unique(region, "x")
+        world.run_to_the_end()
+    assert world.replicas.overwritten == 0
+
+
+def test_the_same_write_in_two_regions_does_not_count_as_overwritten() -> None:
+    world = model(A, B)
+    world.write(A, "x", image(1))
+    world.write(B, "x", image(1))
+    world.run_to_the_end()
+    assert (world.replicas.overwritten, world.replicas.applied) == (0, 0)
+
+
+def test_a_region_gets_nothing_more_while_a_delivery_is_unsettled() -> None:
+    world = model(A, B)
+    world.write(A, "x", image(1))
+    world.write(A, "y", image(1))
+    world.read(A)
+    world.now_ms += MAX_LAG_MS
+    assert len(world.send(B, limit=1)) == 1
+    assert world.replicas.unsettled(B)
+    assert world.send(B) == []
+    world.read(B)
+    assert len(world.send(B)) == 1
+
+
+def test_a_refused_delivery_is_sent_again_after_a_new_lag() -> None:
+    world = model(A, B, lag_ms=(10, 10))
+    world.write(A, "x", image(1))
+    world.read(A)
+    world.now_ms = 10
+    taken = world.replicas.take(B, world.now_ms, 25)
+    world.replicas.refused(B, [each.key for each in taken], world.now_ms)
+    assert world.send(B) == []
+    world.now_ms = 20
+    assert world.send(B) == [key("x")]
+
+
+def test_a_cut_region_neither_gets_nor_gives_and_the_others_go_on() -> None:
+    world = model(A, B, C)
+    world.replicas.cut([C])
+    world.write(A, "from-a", image(1))
+    world.write(C, "from-c", image(1))
+    for region in world.regions:
+        world.read(region)
+    world.now_ms += MAX_LAG_MS
+    assert [world.send(region) for region in world.regions] == [[], [key("from-a")], []]
+    world.run_to_the_end()
+    assert all(world.tables[region] == world.last for region in world.regions)
+
+
+def test_oldest_pending_names_the_oldest_write_that_is_not_everywhere() -> None:
+    world = model(A, B)
+    world.write(A, "x", image(1))
+    world.write(A, "y", image(2))
+    world.write(A, "x", image(3))
+    world.read(A)
+    assert world.replicas.oldest_pending() == 1
+    world.run_to_the_end()
+    assert world.replicas.oldest_pending() is None
+
+
+@pytest.mark.parametrize("regions", [[], [A], [A, A]])
+def test_fewer_than_two_different_regions_are_refused(regions: list[str]) -> None:
+    with pytest.raises(ValueError, match="two or more different Regions"):
+        Replicas(regions, random.Random(1), 0, 1)
+
+
+@pytest.mark.parametrize("lag_ms", [(-1, 1), (2, 1)])
+def test_lags_that_are_no_range_are_refused(lag_ms: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="lags must be"):
+        Replicas([A, B], random.Random(1), *lag_ms)

@@ -1,0 +1,91 @@
+"""Histories of the shipped code: right, repeatable, and wrong as soon as a mistake is planted."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from lab.histories import explore
+from lab.histories.history import play
+from lab.histories.mistakes import MISTAKES, catch
+from lab.histories.shrink import told
+from simulator.choices import Drawn, Replayed
+from simulator.faults import mix
+from simulator.trace import Trace
+
+
+def test_a_hundred_histories_are_right_and_happen() -> None:
+    played = [play(Drawn(seed)) for seed in range(1_000_000, 1_000_100)]
+    assert [each.violations for each in played] == [[]] * 100
+    assert sum(each.reads for each in played) > 1_000
+    assert sum(each.deltas for each in played) > 300
+
+
+def test_a_seed_is_the_same_history_every_time_and_its_picks_are_too() -> None:
+    first, second = Drawn(7), Drawn(7)
+    assert play(first) == play(second) == play(Replayed(first.picks))
+    assert first.picks == second.picks
+
+
+def test_a_history_can_be_read() -> None:
+    choices = Drawn(3)
+    play(choices)
+    lines = told(choices.picks)
+    assert any("checkpoint" in line for line in lines)
+    assert not any(line.startswith("WRONG") for line in lines)
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        explore.one_read_against_two_folds,
+        explore.a_read_elsewhere_while_a_fold_replicates,
+        explore.a_retry_against_a_clean,
+        explore.a_delta_that_is_only_just_on_time_against_a_fold,
+        explore.a_settle_that_crashes,
+        explore.a_visit_that_crashes,
+        explore.a_rebuild_that_crashes,
+    ],
+    ids=lambda cast: cast.__name__,
+)
+def test_every_order_of_a_small_cast_is_right(cast: Callable[[explore.Stage], None]) -> None:
+    explored = explore.explore(cast)
+    assert explored.trace == ()
+    assert explored.orders > 50
+    assert explored.wrong == 0
+
+
+def test_the_obvious_design_goes_wrong_and_its_shortest_trace_says_how() -> None:
+    explored = explore.explore(explore.a_retry_after_the_merge)
+    assert 0 < explored.wrong < explored.orders
+    assert explored.trace[-1] == "WRONG: at the end eu-west-1 reads 2: a delta is counted twice"
+    assert [line.split("  ")[0] for line in explored.trace[:-1]] == [
+        *["merge"] * 2,
+        *["the world"] * 2,
+        "the same add again",
+    ]
+
+
+def test_a_replica_that_is_made_again_with_half_of_a_commit_is_right_again_after_a_rebuild() -> None:
+    """Also where compactors went on before it, so that segments overlap."""
+    struck = 0
+    for seed in range(120, 160):
+        choices, trace = Drawn(seed), Trace()
+        assert play(choices, replace(mix(choices), remade=True), trace).violations == []
+        struck += any("is made again" in line for line in trace.lines)
+    assert struck > 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "deltas deleted at fold",
+        "settle moves the watermark",
+        "no rebuild after a replica was made again",
+        "rebuild keeps an orphan",
+        "a retry goes to its own Region's lane",
+    ],
+)
+def test_a_planted_mistake_is_found(name: str) -> None:
+    mistake = next(mistake for mistake in MISTAKES if mistake.name == name)
+    assert catch(mistake, histories=200).seed is not None

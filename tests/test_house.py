@@ -1,0 +1,189 @@
+"""The house, read from its source: who may import whom, and what an installation holds.
+
+A room is a top-level package; in lab/, which is never installed, it is each folder (and each file beside them).
+"""
+
+import ast
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from ledger import __version__
+from service.api import openapi
+
+ROOT = Path(__file__).parent.parent
+OURS = ("ledger", "reader", "compactor")
+KNOWS = {
+    "ledger": set(),
+    "reader": {"ledger"},
+    "compactor": {"ledger"},
+    "simulator": {"ledger"},
+    "infra": {"ledger"},
+    "service": {"ledger", "reader", "compactor"},
+    "ledgerctl": {"ledger", "reader", "compactor"},
+    "lab": {"ledger", "reader", "compactor", "simulator", "ledgerctl"},
+}
+FILES = [path for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
+NAMES = [str(path.relative_to(ROOT)) for path in FILES]
+BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/table.py"}
+ATTRIBUTES = {"change", "total", "count", "watermark", "version", "last", "committed_ms", "entries", "noted_ms"}
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+DISTRIBUTIONS = {"boto3": "boto3", "botocore": "boto3", "cachetools": "cachetools", "ulid": "ulid-py"}
+CLI = {"rich": "rich", "typer": "typer"}
+
+
+def named(requirements: list[str]) -> set[str]:
+    return {re.split(r"[\[<>=]", each)[0] for each in requirements}
+
+
+def third_party(*packages: str) -> set[str]:
+    """The distributions that the programs and modules of some packages of the wheel import."""
+    names = [str(path.relative_to(ROOT)) for package in packages for path in (ROOT / package).rglob("*.py")]
+    found = set().union(*(imported(name) for name in names))
+    return {known for name, known in (DISTRIBUTIONS | CLI).items() if name in found} | (
+        found & {"aws_lambda_powertools", "pydantic", "service", "infra"}
+    )
+
+
+def tree(name: str) -> ast.Module:
+    return ast.parse((ROOT / name).read_text())
+
+
+def at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node but those under `if TYPE_CHECKING:`."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING"):
+            yield from at_run_time(child)
+
+
+def modules(name: str, nodes: Callable[[ast.AST], Iterator[ast.AST]] = ast.walk) -> set[str]:
+    """The modules, and what is taken from them by name, that a file imports."""
+    found: set[str] = set()
+    for node in nodes(tree(name)):
+        match node:
+            case ast.Import(names=names):
+                found |= {alias.name for alias in names}
+            case ast.ImportFrom(module=module, level=level, names=names):
+                assert level == 0, f"{name}: a relative import"
+                found |= {f"{module}.{alias.name}" for alias in names}
+    return found
+
+
+def imported(name: str) -> set[str]:
+    """The top-level packages that a file imports when it runs."""
+    return {module.partition(".")[0] for module in modules(name, at_run_time)}
+
+
+def arrows(folder: str, depth: int) -> set[tuple[str, str]]:
+    """(who, whom) between the rooms of a folder, also for types alone; a room's name has `depth` parts."""
+    found = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        own = path.relative_to(ROOT).with_suffix("").parts[:depth]
+        found |= {
+            (".".join(own), ".".join(module.split(".")[:depth])) for module in modules(str(path.relative_to(ROOT)))
+        }
+    return found
+
+
+@pytest.mark.parametrize("room", KNOWS)
+def test_a_room_knows_those_below_it_alone(room: str) -> None:
+    assert {whom for _, whom in arrows(room, 1)} & {*KNOWS, "tests"} <= {room} | KNOWS[room]
+
+
+def test_arrows_inside_the_lab_lead_down() -> None:
+    known = {(who, whom) for who, whom in arrows("lab", 2) if whom.startswith("lab.") and who != whom}
+    floors = TopologicalSorter[str]()
+    for who, whom in known:
+        floors.add(who, whom)
+    floors.prepare()  # raises CycleError with the circle
+    assert len(known) > 10
+
+
+def test_the_packages_are_found() -> None:
+    assert {name.partition("/")[0] for name in NAMES} == set(OURS)
+    assert set(NAMES) >= BOTO
+
+
+def test_boto3_is_known_to_the_table_edge_alone() -> None:
+    assert {name for name in NAMES if imported(name) & {"boto3", "botocore"}} == BOTO
+
+
+def test_what_lambda_alone_needs_is_not_imported() -> None:
+    assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic"}]
+
+
+def test_ulid_is_known_to_tokens_alone() -> None:
+    assert {name for name in NAMES if "ulid" in imported(name)} == {"ledger/tokens.py"}
+
+
+def test_the_environment_is_read_by_the_settings_alone() -> None:
+    readers = set()
+    for name in NAMES:
+        for node in ast.walk(tree(name)):
+            match node:
+                case ast.Attribute(value=ast.Name(id="os"), attr="environ" | "environb" | "getenv"):
+                    readers.add(name)
+                case ast.ImportFrom(module="os", names=names) if {"environ", "getenv"} & {n.name for n in names}:
+                    readers.add(name)
+    assert readers == {"ledger/settings.py"}
+
+
+def test_attribute_names_are_known_to_items_alone() -> None:
+    """As the key of a dictionary; the `version` in the one condition of the table edge is an expression."""
+    knowing = set()
+    for name in NAMES:
+        for node in ast.walk(tree(name)):
+            match node:
+                case ast.Dict(keys=keys):
+                    texts = {key.value for key in keys if isinstance(key, ast.Constant)}
+                case ast.Subscript(slice=ast.Constant(value=text)):
+                    texts = {text}
+                case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=text), *_]):
+                    texts = {text}
+                case _:
+                    continue
+            if texts & ATTRIBUTES:
+                knowing.add(name)
+    assert knowing <= {"ledger/items.py"}
+
+
+def test_the_wheel_reaches_for_nothing_that_is_not_in_it() -> None:
+    there = {*PROJECT["tool"]["setuptools"]["packages"]}
+    assert not there & {"infra", "lab", "service", "tests"}
+    assert all(KNOWS[package] <= there for package in there)
+
+
+def test_the_wheel_needs_what_its_packages_import_and_no_more() -> None:
+    assert third_party(*OURS) == named(PROJECT["project"]["dependencies"]) == set(DISTRIBUTIONS.values())
+    extra = named(PROJECT["project"]["optional-dependencies"]["cli"])
+    assert third_party("simulator") <= {*DISTRIBUTIONS.values(), *extra}
+
+
+def test_cachetools_may_be_as_old_as_google_auth_wants_it() -> None:
+    """It holds it below 6; `make oldest` runs the cache's tests with the oldest that is allowed."""
+    assert "cachetools>=5" in PROJECT["project"]["dependencies"]
+    assert "cachetools==5.0.0 " in (ROOT / "requirements-oldest.lock").read_text()
+
+
+def test_there_is_one_version() -> None:
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "ledger.__version__"}
+    assert openapi.document()["info"]["version"] == __version__
+    assert f"git checkout v{__version__} &&" in (ROOT / "docs" / "deploying.md").read_text()
+
+
+@pytest.mark.parametrize("package", OURS)
+def test_a_package_is_typed(package: str) -> None:
+    assert (ROOT / package / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_opens_by_saying_what_it_is(name: str) -> None:
+    assert ast.get_docstring(tree(name))
