@@ -89,7 +89,7 @@ class Disaster:
             if world.choices.pick(2) if self._stays is None else not key.sk.startswith(self._stays):
                 world.deliver(region, key)
         world.remake(self.region)
-        world.now_ms += LANDING_MAX_MS
+        self._minutes_pass()
         lost = self._lost()
         for asked in record.asked:
             asked.acknowledged = asked.acknowledged and asked.number not in lost
@@ -135,13 +135,18 @@ class Disaster:
                             named |= {tokens.from_bytes(token) for token, _ in items.segment_of(lane, cell.item)}
         return {asked.number for asked in self._record.asked if asked.delta.token not in named}
 
+    def _minutes_pass(self) -> None:
+        """So long that nothing, in any Region, is still on its way or landing."""
+        for region in self._world.regions:
+            self._world.settle_late(region)
+        self._world.now_ms += LANDING_MAX_MS
+
     def _operator(self) -> Script:
         if self._noticed_after is not None:
             yield Sleep(self._noticed_after)
             yield Sleep(0)  # a script runs on to its next request at once: what follows is done when it wakes
             self._stop_compactors()
-            self._world.settle_late(self.region)
-            self._world.now_ms += LANDING_MAX_MS
+            self._minutes_pass()
             del self._record.broken[self._broken :]
             self._excuse()
         for lane in self._settings.lanes_of(COUNTER, self.region):
