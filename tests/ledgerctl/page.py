@@ -1,7 +1,7 @@
 """The sessions in PAGES, run again: `python -m tests.ledgerctl.page` writes the pages anew.
 
 Rules: a block `console` is a session, and each line that begins with `$ ledgerctl` a command of it; a block with
-`file=NAME` is a file that is there; the commands run in the order of the page, on a new engine. A page
+`title="NAME"` is a file that is there; the commands run in the order of the page, on a new engine. A page
 that does not say `ledgerctl init` finds the table there, as `make engine` leaves it.
 """
 
@@ -23,7 +23,7 @@ from tests.ledgerctl.support import ONCE, signed_in
 
 PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("ledgerctl.md", "first-hour.md")]
 SESSION = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"^```\w+ title=\"(\S+)\"\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ENVIRON = re.compile(r"^export (.*)$", re.MULTILINE)
 CHANGES = (
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z", "TIME"),
