@@ -48,6 +48,7 @@ check: docs ## lint, format and type checks, and the pages
 
 docs: $(VENV)/.made ## build/docs/index.html: all pages, and the reference from the docstrings; a dead link fails
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "build/docs/index.html: $$(find build/docs -name '*.html' | wc -l) pages"
 
 api: ARGS ?= --memory
 api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from lab.engines.ministack import Engine
 from ledgerctl.app import app
-from tests.docs.pages import run
+from tests.docs.pages import blocks, run
 from tests.ledgerctl.page import PAGES, lasting, played
 
 LEDGERCTL, FIRST_HOUR = PAGES
@@ -19,6 +21,19 @@ LEDGERCTL, FIRST_HOUR = PAGES
 def test_the_sessions_on_a_page_are_what_the_commands_print(engine: Engine, page: Path) -> None:
     text = page.read_text()
     assert lasting(played(text, engine)) == lasting(text), "`python -m tests.ledgerctl.page` writes it anew"
+
+
+@pytest.mark.usefixtures("engine")  # it is installed
+def test_the_engine_of_the_first_hour_prints_the_lines_of_the_page() -> None:
+    (shown,) = blocks(FIRST_HOUR, "text")
+    with subprocess.Popen([sys.executable, "-m", "lab.engines"], stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        lines = [started.stdout.readline() for _ in shown.splitlines()]
+        started.terminate()
+    assert [re.sub(r":\d+|'/\S+", "", line) for line in lines] == re.sub(r":\d+|'/\S+", "", shown).splitlines(
+        keepends=True
+    )
+    assert started.returncode == 128 + 15
 
 
 def test_the_python_of_the_first_hour_finds_what_the_commands_left(
