@@ -9,15 +9,17 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev demo demo-web browser picture capture test check api openapi bench compare simulate explore mistakes \
-  mutants oldest coverage model contract torture \
-  package deploy remove e2e
+.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench compare simulate explore \
+  mistakes mutants oldest coverage model contract torture package deploy remove e2e
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks (every other target does it when needed)
 	@echo "ready: source $(BIN)/activate"
+
+engine: $(VENV)/.made $(ENGINE)/.made ## a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
+	@$(BIN)/python -m lab.engines
 
 demo: $(VENV)/.made $(ENGINE)/.made ## two Regions on this computer; EVENTS=file.csv feeds it your own events
 	@$(BIN)/python -m lab.demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
@@ -39,10 +41,14 @@ capture: $(VENV)/.made $(ENGINE)/.made ## write docs/demo.txt: what a short demo
 test: $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
 
-check: $(VENV)/.made ## lint, format and type checks
+check: docs ## lint, format and type checks, and the pages
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
+
+docs: $(VENV)/.made ## build/docs/index.html: all pages, and the reference from the docstrings; a dead link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "build/docs/index.html: $$(find build/docs -name '*.html' | wc -l) pages"
 
 api: ARGS ?= --memory
 api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment

@@ -27,7 +27,7 @@ from ledgerctl.shape import Finding
 NOBODY = "ledgerctl-doctor"
 CHECKPOINTS_MAX = 100
 NEVER = "attribute_exists(pk) AND attribute_not_exists(pk)"
-ROLES = "docs/data-model.md#roles has the policies; no matter if this role is not meant to."
+ROLES = "docs/security.md#roles has the policies; no matter if this role is not meant to."
 NOT_TRIED = {
     "add": "; PartiQLInsert, which add_many does without, is not tried",
     "clean": "; PartiQLDelete, which clean does without, is not tried",

@@ -108,7 +108,7 @@ def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
     if code in EXPIRED or isinstance(cause, SIGN_IN):
         return "Sign in again, such as by `aws sso login`."
     if isinstance(failure, errors.NotAllowed):
-        return "`ledgerctl doctor` says what this role may do; docs/data-model.md#roles has the policies."
+        return "`ledgerctl doctor` says what this role may do; docs/security.md#roles has the policies."
     if isinstance(cause, UNREACHABLE):
         return f"Is the endpoint up, and the Region's name right? Asked for: {where()}. Then run it again."
     return "Run it again: nothing counts twice."

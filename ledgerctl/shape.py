@@ -21,7 +21,7 @@ KEYS = [("pk", "HASH", "S"), ("sk", "RANGE", "S")]
 IMAGES = "NEW_AND_OLD_IMAGES"
 REPLICAS = "replicas for regions"
 SHAPE = "shape"
-UNSEEN = "So its settings are not held against it: allow GetItem on the key `shape` (docs/data-model.md#roles)."
+UNSEEN = "So its settings are not held against it: allow GetItem on the key `shape` (docs/security.md#roles)."
 
 SKEW_WARN_MS = 2_000
 NAMED_MAX = 3

@@ -1,4 +1,4 @@
-"""`python -m lab.bench` (`make bench`): prints the figures that stand in the README."""
+"""`python -m lab.bench` (`make bench`): prints the figures that stand in docs/costs.md."""
 
 from __future__ import annotations
 

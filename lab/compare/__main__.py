@@ -1,7 +1,7 @@
 """`python -m lab.compare [EVENTS.csv]` (`make compare`): measures every approach, writes docs/comparison.md.
 
 Rules: one run, one engine; what the simulator plays has a core of its own meanwhile, and speed is measured when that is
-done. The README's table is part of the page, and is put into the README too.
+done.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lab.bench.compaction import speed as steps_of
 from lab.compare import accuracy
 from lab.compare.backlog import DELTAS, compaction
 from lab.compare.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spent
-from lab.compare.page import Found, for_readme, page
+from lab.compare.page import Found, page
 from lab.compare.scale import AT_ONCE, BACKLOGS, reads, set_wall
 from lab.compare.speed import COUNTERS, THREADS, paces, trips
 from lab.designs import every
@@ -34,7 +34,7 @@ from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.events import BadEvents, Event
 
 ROOT = Path(__file__).parents[2]
-BEGIN, END = "<!-- make compare -->\n", "<!-- end -->\n"
+PAGE = ROOT / "docs" / "comparison.md"
 
 
 def measure(engine: Engine, events: Sequence[Event], source: str, tell: Console) -> Found:
@@ -74,18 +74,6 @@ def measure(engine: Engine, events: Sequence[Event], source: str, tell: Console)
     )
 
 
-def write(found: Found, root: Path = ROOT) -> list[Path]:
-    """The page and the README's table; answers the files."""
-    texts = {"docs/comparison.md": page(found)}
-    readme = (root / "README.md").read_text()
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    texts["README.md"] = f"{before}{BEGIN}{for_readme(found)}\n{END}{after}"
-    for name, text in texts.items():
-        (root / name).write_text(text)
-    return [root / name for name in texts]
-
-
 def main(
     events: Annotated[Path | None, typer.Argument(help="A CSV file; without it, a shop's day is generated.")] = None,
 ) -> None:
@@ -98,9 +86,10 @@ def main(
     except (BadEvents, EngineMissing) as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
-    print(page(found), end="")
-    for path in write(found):
-        print(f"wrote {path.relative_to(ROOT)}")
+    text = page(found)
+    print(text, end="")
+    PAGE.write_text(text)
+    print(f"wrote {PAGE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -59,11 +59,6 @@ def page(found: Found) -> str:
     return "\n".join(_parts(found)).strip() + "\n"
 
 
-def for_readme(found: Found) -> str:
-    """The rows that the README shows."""
-    return "\n".join(summary.choice(row for row in found.rows if row.approach.name in summary.IN_README))
-
-
 def _parts(found: Found) -> Iterator[str]:
     yield f"""# Ways to count in DynamoDB, side by side
 

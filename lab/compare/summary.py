@@ -1,7 +1,7 @@
-"""The table that a choice is made by: a row for each approach, in Markdown, for docs/comparison.md and the README.
+"""The table that a choice is made by: a row for each approach, in Markdown, for docs/comparison.md.
 
 Rules: every cell is measured in the run at hand or is a claim that tests/lab/designs/test_claims.py holds; nothing
-here knows an approach by its name, except which of them the README shows.
+here knows an approach by its name.
 """
 
 from __future__ import annotations
@@ -16,21 +16,6 @@ from lab.compare.events import Counted
 from lab.compare.scale import Read
 from lab.compare.speed import Pace
 from lab.designs import Approach, Claims, Memory
-
-IN_README = (
-    "atomic ADD",
-    "optimistic, entity tag",
-    "optimistic with history",
-    "transaction, client token",
-    "transaction, marker",
-    "item collection, naive merge",
-    "set of ids",
-    "sharded atomic ADD",
-    "gap-free ids",
-    "hybrid, best effort and stream",
-    "this library",
-)
-"""The seven ways of AWS's guidance, those that are built of them, and ours; the page has their variants, too."""
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 GROUPS = {

@@ -273,10 +273,7 @@ def test_a_batch_in_which_all_is_broken_is_reported_by_message(function: dict[st
 # -- Step Functions ----------------------------------------------------------------------------------------------------
 
 AT = "2010-12-01T08:26:00Z"
-(WORKFLOW,) = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
-COUNT = next(
-    machine for block in blocks(ROOT / "docs" / "producers.md", "json") if "States" in (machine := json.loads(block))
-)
+COUNT, WORKFLOW = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
 
 
 class Cloud:

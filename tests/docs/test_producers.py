@@ -1,11 +1,10 @@
-"""What docs/producers.md says is held against the code: the message, the Python, the state machine and its token."""
+"""What is told to producers is held against the code: the message, the Python, the state machine and its token."""
 
 from __future__ import annotations
 
 import json
 import re
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import jsonata  # type: ignore[import-untyped]
@@ -15,10 +14,12 @@ from ledger import Change, tokens
 from ledger.message import NAMES, dumps, loads
 from ledger.values import to_ms
 from tests.docs.machine import evaluated
+from tests.docs.pages import RECIPES, ROOT, blocks
 
-PAGE = (Path(__file__).parents[2] / "docs" / "producers.md").read_text()
-JSON = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
-MESSAGE, MACHINE, MODEL, TEMPLATE = JSON
+PAGE = ROOT / "docs" / "producers.md"
+(MESSAGE,) = (json.loads(block) for block in blocks(PAGE, "json"))
+MACHINE, _ = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
+MODEL, TEMPLATE = (json.loads(block) for block in blocks(RECIPES / "api-gateway.md", "json"))
 STATES: dict[str, Any] = MACHINE["States"]
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 
@@ -39,15 +40,13 @@ def test_the_message_is_what_the_library_writes_and_reads() -> None:
     sale = Change("stock:85123A", -6, "536365/1", AT)
     assert json.loads(dumps(sale)) == MESSAGE
     assert loads(json.dumps(MESSAGE)) == sale
-    table = PAGE.partition("| field |")[2].partition("\n\n")[0]
+    table = PAGE.read_text().partition("| field |")[2].partition("\n\n")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == NAMES
 
 
 def test_the_python_compiles() -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
-    for block in blocks:
-        compile(block, "producers.md", "exec")
+    (block,) = blocks(PAGE, "python")
+    compile(block, "producers.md", "exec")
 
 
 @pytest.mark.parametrize(

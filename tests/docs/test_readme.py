@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import hashlib
-import io
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from compactor import Compactor
 from lab.histories import explore
-from ledger import items, tokens
+from ledger import Ledger, items, tokens
+from ledger.memory import MemoryTable
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import CHANGE_MAX, KEY_BYTES_MAX, Delta, Lane, Segment, Shape, to_ms
 from ledger.writer import AHEAD_MAX_MS
+from tests.docs.pages import ROOT, blocks, run
 
-ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
 README = ROOT / "README.md"
-TESTING = ROOT / "docs" / "testing.md"
-DATA_MODEL = ROOT / "docs" / "data-model.md"
-PAGES = sorted([README, ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+TESTING = DOCS / "testing.md"
+DATA_MODEL = DOCS / "data-model.md"
+SETTINGS = DOCS / "settings.md"
+PAGES = sorted([README, ROOT / "CHANGELOG.md", ROOT / "lab" / "spec" / "README.md", *DOCS.rglob("*.md")])
 LANE = Lane("eu-west-1", 0, "stock:85123A")
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-
-
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def prose(page: Path) -> str:
@@ -50,6 +48,13 @@ def rows(page: Path, heading: str) -> Iterator[list[str]]:
         yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
+def table(page: Path, head: str) -> list[list[str]]:
+    """The cells of the first table with `head` in its header: the header, then the rows."""
+    lines = page.read_text().partition(f"|  | {head}")[2].split("\n\n")[0].splitlines()
+    first, _, *others = [f"|  | {head}{lines[0]}", *lines[1:]]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in (first, *others)]
+
+
 def code(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
@@ -59,46 +64,39 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def run_readme() -> tuple[str, dict[str, Any]]:
-    """What the README's Python prints, and the names it leaves."""
-    names: dict[str, Any] = {}
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        for block in blocks(README, "python"):
-            exec(compile(block, README.name, "exec"), names)
-    return printed.getvalue(), names
-
-
 def test_the_python_in_the_readme_prints_what_its_comments_say() -> None:
-    said = re.findall(r"^print\(.*\)  # (.+)$", "".join(blocks(README, "python")), re.MULTILINE)
-    printed, _ = run_readme()
-    assert said
-    assert printed.splitlines() == said
+    run(README)
 
 
-def test_the_rows_in_the_readme_are_those_that_its_python_leaves() -> None:
-    _, names = run_readme()
-    left = {
+def left() -> MemoryTable:
+    """A table with the change of the data model's example, folded."""
+    settings, table = Settings(table="counters", region="eu-west-1", fold_min=1), MemoryTable()
+    at = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
+    Ledger(settings, table=table).add("stock:85123A", -6, idempotency_key="536365/1", at=at)
+    Compactor(settings, tables={"eu-west-1": table}).compact("stock:85123A")
+    return table
+
+
+def test_the_rows_in_the_data_model_are_those_that_its_example_leaves() -> None:
+    written = {
         (key.pk, key.sk): {name: next(iter(value.values())) for name, value in item.items() if name not in ("pk", "sk")}
-        for key, item in names["table"].items.items()
+        for key, item in left().items.items()
     }
     shown: dict[tuple[str, str], dict[str, Any]] = {}
-    for _, pk, sk, attributes in rows(README, "item"):
+    for _, pk, sk, attributes in rows(DATA_MODEL, "item | `pk` | `sk` | attributes"):
         pairs = dict(pair.split(" = ") for pair in code(attributes))
         shown[code(pk)[0], code(sk)[0]] = pairs
-    for key, item in left.items():
+    for key, item in written.items():
         for name, value in item.items():
             if name.endswith("_ms"):  # the time of the run
                 item[name] = shown.get(key, {}).get(name)
             elif isinstance(value, bytes):
                 item[name] = f"0x{value.hex()}"
-    assert shown == left
+    assert shown == written
 
 
 def test_the_python_in_the_page_on_testing_prints_what_its_comments_say() -> None:
-    (block,) = blocks(TESTING, "python")
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(block, TESTING.name, "exec"), {})
-    assert printed.getvalue().splitlines() == re.findall(r"^print\(.*\)  # (.+)$", block, re.MULTILINE)
+    run(TESTING)
 
 
 def test_the_traces_of_the_obvious_design_are_those_that_are_found() -> None:
@@ -106,6 +104,32 @@ def test_the_traces_of_the_obvious_design_are_those_that_are_found() -> None:
     for cast in explore.NAIVE_CASTS:
         trace = "\n".join(explore.explore(cast).trace)
         assert re.sub(r"delta#eu-west-1#0#c[/ ]", "", trace) in page
+
+
+def test_the_trace_in_the_readme_is_the_shortest_one_of_the_protocol() -> None:
+    traces = [block for block in blocks(DOCS / "protocol.md", "") if "WRONG" in block]
+    assert min(traces, key=len) in blocks(README, "text")
+
+
+def test_the_figures_in_the_readme_are_those_that_its_commands_printed() -> None:
+    page = TESTING.read_text()
+    for command, _, printed in rows(README, "command"):
+        _, _, below = page.partition(f"{command.rstrip('`')}")
+        assert below, command
+        assert [figure for figure in re.findall(r"\d[\d,]*", printed) if figure not in below] == [], command
+
+
+def test_the_comparison_in_the_readme_is_a_part_of_the_page() -> None:
+    head, *shown = table(README, "the same change")
+    names, *measured = table(DOCS / "comparison.md", "the same change")
+    cells = {row[0]: dict(zip(names, row, strict=True)) for row in measured}
+    assert shown[0][0] == "this library"
+    assert shown == [[cells[row[0]][name] for name in head] for row in shown]
+
+
+def test_the_bill_in_the_readme_is_that_of_the_page() -> None:
+    (dollars,) = re.findall(r"about (\d+) dollars a month for 10 million changes and 30 million", prose(README))
+    assert f"| **all** | **32** | **{dollars}** |" in (DOCS / "costs.md").read_text()
 
 
 @each_page
@@ -124,15 +148,15 @@ def test_every_file_and_folder_that_is_named_exists(page: Path) -> None:
 
 
 def test_every_make_target_that_is_named_exists() -> None:
-    named = {target for page in PAGES for target in re.findall(r"\bmake ([a-z]+)\b", " ".join(code(prose(page))))}
-    named |= set(re.findall(r"^make ([a-z]+)", "".join(blocks(README, "sh")), re.MULTILINE))
+    named = {target for page in PAGES for target in re.findall(r"\bmake ([a-z]+)\b", "; ".join(code(prose(page))))}
+    named |= set(re.findall(r"^make ([a-z]+)", "".join(text for page in PAGES for text in blocks(page, "sh")), re.M))
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {"demo", "test"} <= named <= targets
 
 
-def test_the_settings_in_the_readme_are_those_of_the_code() -> None:
+def test_the_settings_on_their_page_are_those_of_the_code() -> None:
     said: dict[str, Any] = {}
-    for name, variable, default, _ in rows(README, "setting"):
+    for name, variable, default, _ in rows(SETTINGS, "setting"):
         (setting,) = code(name)
         said[setting] = "required" if default == "required" else ast.literal_eval(default.strip("`"))
         assert f" {code(variable)[0]}" in str(Settings.from_env.__doc__).replace("\n", " ")
@@ -183,9 +207,10 @@ def test_the_limits_in_the_data_model_are_those_of_the_code() -> None:
 
 
 def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
-    _, names = run_readme()
-    names["compactor"].compact("stock:85123A")  # writes the clean note
-    written = {name for item in names["table"].items.values() for name in item}
+    table = left()
+    settings = Settings(table="counters", region="eu-west-1")
+    Compactor(settings, tables={"eu-west-1": table}).compact("stock:85123A")  # writes the clean note
+    written = {name for item in table.items.values() for name in item}
     tables = re.findall(r"^\| `(\w+)` \| [NSB] \|", DATA_MODEL.read_text(), re.MULTILINE)
     assert written == {*tables, "pk", "sk", "change", "entries"}
 

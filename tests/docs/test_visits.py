@@ -1,4 +1,4 @@
-"""What the README says that a visit of the compactor reads, against the requests that one makes."""
+"""What docs/costs.md says that a visit of the compactor reads, against the requests that one makes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ledger import Ledger, Settings
 from tests.docs.conftest import Account
 from tests.docs.pages import ROOT
 
-README = (ROOT / "README.md").read_text()
+COSTS = (ROOT / "docs" / "costs.md").read_text()
 SETTINGS = Settings(table="counters", region="eu-west-1")
 
 
@@ -32,12 +32,12 @@ def visit(account: Account, counter: str) -> float:
     return meter.total().read_units
 
 
-def test_a_visit_of_a_cold_lane_reads_what_the_readme_says(account: Account) -> None:
+def test_a_visit_of_a_cold_lane_reads_what_the_page_on_costs_says(account: Account) -> None:
     add("never-folded", 5)
     add("folded-once", 5)
     Compactor(replace(SETTINGS, fold_min=1)).compact("folded-once")
     add("folded-once", 6)
-    said = re.search(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", README)
+    said = re.search(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", COSTS)
     assert said
     never, least, most = map(int, said.groups())
     assert visit(account, "never-folded") == never

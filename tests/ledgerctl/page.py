@@ -1,7 +1,8 @@
-"""The sessions in docs/ledgerctl.md, run again: `python -m tests.ledgerctl.page` writes the page anew.
+"""The sessions in PAGES, run again: `python -m tests.ledgerctl.page` writes the pages anew.
 
 Rules: a block `console` is a session, and each line that begins with `$ ledgerctl` a command of it; a block with
-`file=NAME` is a file that is there; the commands run in the order of the page, on one embedded engine.
+`title="NAME"` is a file that is there; the commands run in the order of the page, on a new engine. A page
+that does not say `ledgerctl init` finds the table there, as `make engine` leaves it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from ledgerctl.app import app
 from ledgerctl.call import World
 from tests.ledgerctl.support import ONCE, signed_in
 
-PAGE = Path(__file__).parents[2] / "docs" / "ledgerctl.md"
+PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("ledgerctl.md", "first-hour.md")]
 SESSION = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"^```\w+ file=(\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"^```\w+ title=\"(\S+)\"\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ENVIRON = re.compile(r"^export (.*)$", re.MULTILINE)
 CHANGES = (
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z", "TIME"),
@@ -48,6 +49,8 @@ def played(page: str, engine: Engine) -> str:
             "```console\n" + "".join(f"{line}\n{_run(world, line, engine.endpoint_url)}" for line in commands) + "```"
         )
 
+    if "$ ledgerctl init" not in page:
+        _run(world, "$ ledgerctl init", engine.endpoint_url)
     with tempfile.TemporaryDirectory() as directory, contextlib.chdir(directory):
         for name, text in FILE.findall(page):
             Path(name).write_text(text)
@@ -70,6 +73,7 @@ def lasting(page: str) -> str:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(description="Writes docs/ledgerctl.md anew.").parse_args()
-    with Engine() as running:
-        PAGE.write_text(played(PAGE.read_text(), running))
+    argparse.ArgumentParser(description="Writes the pages anew.").parse_args()
+    for page in PAGES:
+        with Engine() as running:
+            page.write_text(played(page.read_text(), running))

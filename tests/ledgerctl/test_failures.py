@@ -42,7 +42,7 @@ def test_a_table_that_is_not_there_is_named_with_its_region() -> None:
 def test_a_role_that_may_not_write_is_told_so() -> None:
     world = aws(read_only)
     assert ctl(world, "get", "c").code == 0
-    told(ctl(world, "add", "c", "1"), 3, "not authorized to perform: dynamodb:PutItem", "docs/data-model.md#roles")
+    told(ctl(world, "add", "c", "1"), 3, "not authorized to perform: dynamodb:PutItem", "docs/security.md#roles")
 
 
 def test_an_import_that_may_not_write_stops_at_once(tmp_path: Any) -> None:

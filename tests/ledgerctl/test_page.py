@@ -1,19 +1,51 @@
-"""The sessions in docs/ledgerctl.md are what the commands print."""
+"""The sessions in docs/ledgerctl.md and docs/first-hour.md are what the commands print."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from lab.engines.ministack import Engine
 from ledgerctl.app import app
-from tests.ledgerctl.page import PAGE, lasting, played
+from tests.docs.pages import blocks, run
+from tests.ledgerctl.page import PAGES, lasting, played
+
+LEDGERCTL, FIRST_HOUR = PAGES
 
 
-def test_the_sessions_on_the_page_are_what_the_commands_print(engine: Engine) -> None:
-    page = PAGE.read_text()
-    assert lasting(played(page, engine)) == lasting(page), "`python -m tests.ledgerctl.page` writes it anew"
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_sessions_on_a_page_are_what_the_commands_print(engine: Engine, page: Path) -> None:
+    text = page.read_text()
+    assert lasting(played(text, engine)) == lasting(text), "`python -m tests.ledgerctl.page` writes it anew"
+
+
+@pytest.mark.usefixtures("engine")  # it is installed
+def test_the_engine_of_the_first_hour_prints_the_lines_of_the_page() -> None:
+    (shown,) = blocks(FIRST_HOUR, "text")
+    with subprocess.Popen([sys.executable, "-m", "lab.engines"], stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        lines = [started.stdout.readline() for _ in shown.splitlines()]
+        started.terminate()
+    assert [re.sub(r":\d+|'/\S+", "", line) for line in lines] == re.sub(r":\d+|'/\S+", "", shown).splitlines(
+        keepends=True
+    )
+    assert started.returncode == 128 + 15
+
+
+def test_the_python_of_the_first_hour_finds_what_the_commands_left(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FIRST_HOUR.read_text()
+    played(text, engine)
+    for name, value in re.findall(r"^export (\w+)=(\S+)$", text, re.MULTILINE):
+        monkeypatch.setenv(name, engine.endpoint_url if name == "LEDGER_ENDPOINT_URL" else value)
+    run(FIRST_HOUR)
 
 
 def test_every_command_that_ends_by_itself_has_a_session_on_the_page() -> None:
-    shown = set(re.findall(r"^\$ ledgerctl ([a-z]+)", PAGE.read_text(), re.MULTILINE))
+    shown = set(re.findall(r"^\$ ledgerctl ([a-z]+)", LEDGERCTL.read_text(), re.MULTILINE))
     assert shown == {command.name for command in app.registered_commands}

@@ -1,16 +1,14 @@
-"""The table to choose by, the page around it, and that README and page say the same."""
+"""The table to choose by, and the page around it."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from lab.bench.compaction import Speed
 from lab.compare import accuracy, summary, tables
-from lab.compare.__main__ import ROOT, write
 from lab.compare.accuracy import Accuracy
 from lab.compare.backlog import Compaction
 from lab.compare.cost import Spent
 from lab.compare.events import Counted, Limit, Reads
-from lab.compare.page import Found, for_readme, page
+from lab.compare.page import Found, page
 from lab.compare.scale import CHANGES, Read
 from lab.compare.scenarios import LIMITS, SCENARIOS
 from lab.compare.speed import COUNTERS, THREADS, Pace, Trips
@@ -76,31 +74,6 @@ def test_a_memory_is_told_in_words() -> None:
     assert told["transaction, marker with TTL"] == "7 days"
     assert told["item collection, naive merge"] == "until merged"
     assert told["this library"] == "for ever"
-
-
-def test_the_readme_shows_approaches_that_there_are() -> None:
-    assert set(summary.IN_README) <= {each.name for each in APPROACHES}
-    assert len(for_readme(FOUND).splitlines()) == 2 + len(summary.IN_README)
-
-
-def test_a_run_is_written_once_and_again(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "README.md").write_text("before\n<!-- make compare -->\nold\n<!-- end -->\nafter\n")
-    for _ in range(2):
-        written = write(FOUND, tmp_path)
-        assert (tmp_path / "README.md").read_text() == (
-            f"before\n<!-- make compare -->\n{for_readme(FOUND)}\n<!-- end -->\nafter\n"
-        )
-    assert (tmp_path / "docs" / "comparison.md").read_text() == page(FOUND)
-    assert {path.name for path in written} == {"README.md", "comparison.md"}
-
-
-def test_the_readme_shows_lines_of_the_page() -> None:
-    text = (ROOT / "docs" / "comparison.md").read_text()
-    _, _, below = (ROOT / "README.md").read_text().partition("<!-- make compare -->\n")
-    shown = below.partition("<!-- end -->")[0].splitlines()
-    assert len(shown) == 2 + len(summary.IN_README)
-    assert not [line for line in shown if f"{line}\n" not in text]
 
 
 def test_the_prose_of_the_page_is_wrapped() -> None:

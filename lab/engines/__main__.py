@@ -1,0 +1,47 @@
+"""`python -m lab.engines` (`make engine`): an embedded DynamoDB with a table in it, until Ctrl-C; then it is gone.
+
+Rule 1: the table is made by `ledgerctl init`, as on AWS, so that whatever is tried on it holds there.
+Rule 2: standard output holds only lines for a shell, so that they are pasted, or read by a program, as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+from lab.engines.ministack import Engine, EngineDied, EngineMissing, end_on_signals
+
+LOOK_S = 1.0
+
+
+def main() -> None:
+    end_on_signals()
+    try:
+        with Engine() as engine:
+            environ = {
+                "LEDGER_TABLE": "counters",
+                "LEDGER_ENDPOINT_URL": engine.endpoint_url,
+                "AWS_REGION": "eu-west-1",
+                "AWS_ACCESS_KEY_ID": "embedded",
+                "AWS_SECRET_ACCESS_KEY": "embedded",
+            }
+            init = [sys.executable, "-m", "ledgerctl", "init"]
+            subprocess.run(init, env=os.environ | environ, stdout=sys.stderr, check=True)
+            for name, value in environ.items():
+                print(f"export {name}={value}")
+            print(f"alias ledgerctl='{shlex.quote(sys.executable)} -m ledgerctl'", flush=True)
+            print("Paste these lines into other shells. Ctrl-C ends the engine and all that is in it.", file=sys.stderr)
+            while True:
+                time.sleep(LOOK_S)
+                engine.check()
+    except KeyboardInterrupt:
+        pass
+    except (EngineMissing, EngineDied, subprocess.CalledProcessError) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
