@@ -1,8 +1,8 @@
 """What a change and a read cost, in units and in dollars.
 
-Rules: units are the meter's, by AWS's published rules from the items that crossed the wire; the engine's own account is
-only held against it. All approaches get the same changes, those that count things a change of 1 for each; every sum is
-checked. Changes are made one after another, a second apart, so nothing meets a conflict. Of what is charged:
+Rules: units are the meter's, by AWS's published rules from the items that crossed the wire. All approaches get the same
+changes, those that count things a change of 1 for each; every sum is checked. Changes are made one after another, a
+second apart, so nothing meets a conflict. Of what is charged:
 
 - A time to live deletes for nothing in the Region where it runs out; each other Region pays a replicated write (TTL).
 - The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks at both. A Lambda
@@ -20,13 +20,12 @@ STREAMS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOpt
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from lab.compare.capacity import Capacity
 from lab.designs import Approach
 from lab.designs.hybrid import COUNTED, NO, THING, Hybrid
 from lab.designs.item_collection import Ours
@@ -54,8 +53,7 @@ AT_ONCE = 3
 class Spent:
     """What an approach spent on some changes, on all housekeeping, and on some strongly consistent reads.
 
-    left_bytes, left_items: what a change leaves for good. metered, told: units by operation, by the meter and by the
-    engine.
+    left_bytes, left_items: what a change leaves for good.
     """
 
     approach: Approach
@@ -66,8 +64,6 @@ class Spent:
     read: Cost
     left_bytes: float
     left_items: float
-    metered: Mapping[str, Cost]
-    told: Mapping[str, float]
 
     @property
     def grows(self) -> bool:
@@ -108,7 +104,6 @@ def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
     """One approach, in new tables: half of the events, housekeeping, the others, housekeeping, reads."""
     trial, meter = Trial(engine, approach), Meter()
     meter.attach(trial.client)
-    capacity = Capacity(trial.client)
     truth: Counter[str] = Counter()
     left = [(0, 0)]
     half = len(events) // 2
@@ -140,8 +135,6 @@ def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
         read=read,
         left_bytes=max(0.0, round(size / later, 1)),  # a total that has a digit more is nothing that a change left
         left_items=items / later,
-        metered=meter.costs(),
-        told=capacity.units,
     )
 
 

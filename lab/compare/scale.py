@@ -1,4 +1,4 @@
-"""What a read asks for after 10^2 to 10^7 changes, and how fast old changes go away.
+"""What a read asks for after 10^2 to 10^7 changes.
 
 Rules: the first hundred changes are the approach's own programs. Beyond them, what is `measured` was read from the
 engine, and the state that was read came about as follows:
@@ -19,16 +19,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab.compare.backlog import key, make_go, put_deltas
+from lab.bench.compaction import put_all
 from lab.designs import Approach
 from lab.designs.attributes import keyed
-from lab.designs.item_collection import ItemCollection
+from lab.designs.item_collection import ItemCollection, Ours
 from lab.designs.string_set import IDS, StringSet
-from lab.designs.trial import Trial
+from lab.designs.trial import REGION, SETTINGS, Trial
 from lab.designs.writes import ITEM_BYTES_MAX, ItemTooLarge
 from lab.engines.ministack import Engine
 from lab.meters.meter import Meter
+from ledger import tokens
+from ledger.items import delta_item
 from ledger.units import item_bytes, read_units
+from ledger.values import Delta, Lane
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -42,9 +45,6 @@ IDS_MAX = 10_000
 
 PAGE_BYTES_MAX = 1024 * 1024
 AT_ONCE = 3
-BACKLOGS = (100_000, 1_000_000)
-"""Of the fold whose memory is measured; `make bench` does it with a million, which takes minutes."""
-
 COUNTER = "scale"
 
 
@@ -132,7 +132,7 @@ def _first(trial: Trial, done: int, target: int) -> None:
     for change in range(done, target):
         trial.now_ms += 1
         trial.add(COUNTER, 1, key(change))
-    make_go(trial, COUNTER)
+    make_go(trial)
 
 
 def _rest(approach: Approach, target: int) -> Fill | None:
@@ -156,8 +156,26 @@ def _put_set(trial: Trial, done: int, target: int) -> None:
 
 
 def _put_deltas(trial: Trial, done: int, target: int) -> None:
-    put_deltas(trial, COUNTER, range(done, target))
-    make_go(trial, COUNTER)
+    """As items that the approach itself would have put, a millisecond apart."""
+    lane, items = Lane(REGION, 0, COUNTER), []
+    for each in range(done, target):
+        trial.now_ms += 1
+        items.append(delta_item(Delta(lane, tokens.keyed(COUNTER, key(each), trial.now_ms), 1)))
+    put_all(trial.client, trial.name, items)
+    make_go(trial)
+
+
+def make_go(trial: Trial) -> None:
+    """The approach's housekeeping until nothing is left to do: ours folds, settles, and cleans in two later visits."""
+    trial.housekeep(COUNTER)
+    if isinstance(trial.approach, Ours):
+        trial.housekeep(COUNTER)
+        trial.housekeep(COUNTER, SETTINGS.keep_ms)
+
+
+def key(number: int) -> str:
+    """A change's: 36 characters, as a UUID has."""
+    return f"{number:036}"
 
 
 def set_wall(engine: Engine) -> int:

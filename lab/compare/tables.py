@@ -5,16 +5,12 @@ Rules: nothing is measured or worked out here beyond a share or a sum; a row is 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lab.compare.capacity import DIFFERENCES, OPERATIONS
-from ledger.units import Cost
 from ledgerctl import bill
 
 if TYPE_CHECKING:
-    from lab.compare.backlog import Compaction
     from lab.compare.cost import Spent
     from lab.compare.scale import Read
     from lab.compare.speed import Pace, Trips
@@ -63,25 +59,6 @@ def dollars(shop: Sequence[Spent], one: Sequence[Spent]) -> Iterator[str]:
     return columns(heads, rows)
 
 
-def against_engine(found: Sequence[Spent]) -> Iterator[str]:
-    """The units by the meter and by the engine, operation by operation, and why they differ."""
-    metered: dict[str, Cost] = {}
-    told: Counter[str] = Counter()
-    for each in found:
-        told.update(each.told)
-        for operation, cost in each.metered.items():
-            metered[operation] = metered.get(operation, Cost()) + cost
-    rows, why = [], []
-    for name in sorted(OPERATIONS & metered.keys()):
-        cost = metered[name]
-        by_meter = cost.read_units + cost.write_units
-        rows.append((name, f"{cost.requests:,}", f"{by_meter:,.1f}", f"{told[name]:,.1f}"))
-        why.append(f"  {DIFFERENCES.get(name, 'unexplained')}" if by_meter != told[name] else "")
-    head, *lines = columns(("", "requests", "meter", "engine"), rows)
-    yield head
-    yield from (f"{line}{reason}" for line, reason in zip(lines, why, strict=True))
-
-
 def rates(found: Sequence[Pace]) -> Iterator[str]:
     """Changes a second over plain ADD's, by counters and threads."""
     settings = list(dict.fromkeys((pace.counters, pace.threads) for pace in found))
@@ -108,12 +85,10 @@ def contention(alone: Sequence[Trips], one: Sequence[Pace], many: Sequence[Pace]
 
 
 def scale(found: Sequence[Sequence[Read]]) -> Iterator[tuple[str, Iterator[str]]]:
-    """(what it is about, its lines): read units, round trips, items and bytes of a read, by changes made before."""
+    """(what it is about, its lines): read units and round trips of a read, by changes made before."""
     aspects: dict[str, Callable[[Read], float]] = {
         "read units of a read": lambda read: read.read_units,
         "round trips of a read": lambda read: read.round_trips,
-        "items of a read": lambda read: read.items,
-        "bytes of a read": lambda read: read.bytes,
     }
     heads = ("", *(f"{read.changes:,}" for read in found[0]))
     for aspect, number in aspects.items():
@@ -125,12 +100,3 @@ def _cell(read: Read, number: float) -> str:
     if not read.possible:
         return "full"
     return f"{'' if read.measured else '~'}{number:,.0f}" if number < 1e6 else f"~{number / 1e6:,.0f}M"
-
-
-def compactions(found: Sequence[Compaction]) -> Iterator[str]:
-    """Deltas a second, and the transactions that 10,000 of them take."""
-    heads = ("", "deltas a second\nof CPU", "\nof time", "transactions for\n10,000 deltas")
-    rows = [
-        (each.approach, f"{each.by_cpu:,.0f}", f"{each.by_time:,.0f}", f"{each.transactions:,.0f}") for each in found
-    ]
-    return columns(heads, rows)

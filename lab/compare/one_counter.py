@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
-from lab.compare.events import Record
+from lab.compare.events import CEILING, EVENTS, Counted, Limit, Record
 from lab.compare.scenarios import MINUTE_MS, US, Scenario
 from lab.designs.approach import Approach
 from lab.designs.simulated import Simulated, Task
@@ -52,7 +53,7 @@ class Message:
     at_ms: int
 
 
-class Stage:
+class OneCounter:
     """One counter in its table, from START_MS on. `units`: all changes are 1."""
 
     def __init__(self, approach: Approach, scenario: Scenario, seed: int, units: bool) -> None:
@@ -160,6 +161,23 @@ class Stage:
         for consistent in (True, False, True):
             must = frozenset(self.record.acknowledged.get(region, ()) if consistent else ())
             self.record.saw((yield from self._in[region].value(C, consistent=consistent)), must)
+
+
+def count(approach: Approach, scenario: Scenario, seed: int) -> Counted:
+    """What becomes of EVENTS events of one counter, and of the scenario's others."""
+    counter = OneCounter(approach, scenario, seed, units=approach.claims.units)
+    counter.play(EVENTS)
+    return counter.record.ended(counter.values())
+
+
+def limit(approach: Approach, scenario: Scenario, seed: int) -> Limit | None:
+    """EVENTS changes of 1 under a ceiling of CEILING; None: it has no limits."""
+    if approach.claims.limit == "none":
+        return None
+    limited: Any = approach
+    counter = OneCounter(replace(limited, ceiling=CEILING), scenario, seed, units=True)
+    counter.play(EVENTS)
+    return counter.record.limit(counter.values())
 
 
 def dying(program: Program[Result], answers: int) -> Program[Result]:
