@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from lab.demo.acknowledged import Acknowledged
 from lab.demo.delivery import Deliveries
-from lab.demo.designs import AtomicAdd, Design, NaiveMerge, Ours, Sight
+from lab.demo.designs import Design, Other, Ours, Sight
 from lab.demo.faults import HeldUp, LostAnswers
 from lab.demo.judge import Judge, Verdict, base4
 from lab.demo.outcome import REGIONS, Outcome, Reads
+from lab.designs.atomic import Atomic
+from lab.designs.item_collection import NaiveMerge
 from lab.engines import partiql
 from lab.engines.ministack import Engine
 from lab.engines.replicator import Replicator
@@ -152,8 +154,8 @@ class Play:
         settings = {region: replace(SETTINGS, region=region) for region in REGIONS}
         return [
             Ours(settings, writers(), clients(), bulk(), clients()),
-            AtomicAdd("naive-add", writers(), clients()),
-            NaiveMerge("naive-merge", writers(), clients()),
+            Other(Atomic(), "naive-add", writers(), clients()),
+            Other(NaiveMerge(name="naive merge", settings=SETTINGS), "naive-merge", writers(), clients()),
         ]
 
     def _replicator(self, engine: Engine, table: str) -> Replicator:
