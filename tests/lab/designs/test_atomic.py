@@ -12,15 +12,9 @@ from lab.engines.ministack import Engine
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Instant, run
 from simulator.faults import Faults
-from tests.lab.designs.support import EU, START_MS, US, C, OnWorld, Place, add, adds, value
+from tests.lab.designs.support import EU, START_MS, C, OnWorld, Place, add, adds, value
 
 FORMS = [Atomic(), Atomic(spelled_as=SetSum)]
-
-
-@pytest.mark.parametrize("approach", FORMS)
-def test_changes_made_at_once_in_one_region_all_count(on_world: OnWorld, approach: Atomic) -> None:
-    assert on_world.at_once(*adds(approach, 20)) == ["recorded"] * 20
-    assert value(on_world, approach) == 20
 
 
 @pytest.mark.parametrize("spelled_as", [Add, SetSum])
@@ -74,11 +68,3 @@ def test_without_retries_a_request_that_never_arrived_is_told_the_same(on_world:
     (told,) = on_world.at_once(*adds(Atomic(sdk_attempts=1), 1), faults=Faults(dropped=1_000))
     assert isinstance(told, OutcomeUnknown)
     assert value(on_world, Atomic()) == 0
-
-
-def test_two_regions_overwrite_each_other(on_world: OnWorld) -> None:
-    on_world.world.cut.add(US)
-    for region in (EU, US):
-        assert add(on_world, Atomic(), region, region=region) == "recorded"
-    on_world.world.quiesce()
-    assert [value(on_world, Atomic(), region) for region in (EU, US)] == [1, 1]

@@ -14,7 +14,7 @@ from lab.engines.streams import StreamReader
 from ledger.errors import Throttled
 from ledger.requests import Get, Item, Key
 from simulator.faults import Faults
-from tests.lab.designs.support import EU, START_MS, US, C, OnEngine, OnWorld, Place, add, adds, value
+from tests.lab.designs.support import EU, START_MS, C, OnEngine, OnWorld, Place, add, adds, value
 
 HYBRID = Hybrid()
 LIMITED = Hybrid(ceiling=3)
@@ -88,12 +88,6 @@ def test_the_larger_counter_holds_a_limit_that_is_asked_for_one_after_another(an
     assert add(anywhere, LIMITED, "d") == "recorded"
 
 
-def test_what_is_asked_for_at_once_passes_the_limit() -> None:
-    on_world = OnWorld(1)
-    on_world.at_once(*adds(LIMITED, 8))
-    assert swept(on_world) > 3
-
-
 def only(program: Program[Any], requests: int) -> Program[None]:
     """A process that ends after so many requests."""
     request = next(program)
@@ -139,12 +133,3 @@ def test_a_thing_that_is_being_deleted_cannot_be_created_before_it_is_gone(anywh
     assert swept(anywhere) == 0
     assert add(anywhere, HYBRID, "a") == "recorded"
     assert swept(anywhere) == 1
-
-
-def test_two_regions_count_the_same_thing_and_overwrite_each_others_counter(on_world: OnWorld) -> None:
-    on_world.world.cut.add(US)
-    for region in (EU, US):
-        add(on_world, HYBRID, region, region=region)
-        assert swept(on_world, region) == 1
-    on_world.world.quiesce()
-    assert swept(on_world) == 1

@@ -11,10 +11,9 @@ from lab.designs.table import Traffic
 from lab.designs.writes import Program, UpdateItem
 from ledger.errors import OutcomeUnknown
 from simulator.faults import Faults
-from tests.lab.designs.support import START_MS, C, OnEngine, OnWorld, Place, add, adds, deliveries, unanswered, value
+from tests.lab.designs.support import START_MS, C, OnEngine, OnWorld, Place, add, adds, unanswered, value
 
 ALL: list[SingleItem] = [EntityTag(), OnValue(), OptimisticHistory()]
-FAULTS = Faults(lost=150, dropped=50, late=50, throttled=50)
 
 
 @pytest.mark.parametrize("approach", ALL, ids=lambda approach: approach.name)
@@ -79,15 +78,6 @@ def test_only_without_the_retries_of_the_sdk_does_a_tag_not_lie(sdk_attempts: in
         unknown = sum(isinstance(each, OutcomeUnknown) for each in told)
         doubled.append(value(on_world, EntityTag()) > recorded + unknown)
     assert any(doubled) == (sdk_attempts > 1)
-
-
-def test_with_a_history_what_is_sent_until_it_is_answered_counts_once() -> None:
-    for seed in range(20):
-        on_world = OnWorld(seed)
-        told = on_world.at_once(*deliveries(OptimisticHistory()), faults=FAULTS)
-        assert {*told} <= {"recorded", "replayed"}
-        on_world.world.quiesce()
-        assert value(on_world, OptimisticHistory()) == sum(4**n for n in range(6)), seed
 
 
 def test_the_history_forgets_who_is_followed_by_as_many_as_it_keeps(anywhere: Place) -> None:

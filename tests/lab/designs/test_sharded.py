@@ -11,8 +11,7 @@ from lab.designs.sharded import Sharded
 from lab.designs.string_set import StringSet
 from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.transaction_token import TransactionToken
-from ledger.requests import Get
-from tests.lab.designs.support import EU, START_MS, C, OnWorld, Place, add, adds, value
+from tests.lab.designs.support import START_MS, C, OnWorld, Place, add, adds, value
 
 INNER = [Atomic(), EntityTag(), TransactionToken(), TransactionMarker(), StringSet()]
 by_name = pytest.mark.parametrize("inner", INNER, ids=lambda inner: inner.name)
@@ -23,13 +22,6 @@ def test_a_value_is_the_sum_of_its_shards(anywhere: Place, inner: SingleItem) ->
     approach = Sharded(name="sharded", inner=inner, shards=4)
     assert [anywhere.run(make()) for make in adds(approach, 16)] == ["recorded"] * 16
     assert value(anywhere, approach) == 16
-
-
-def test_changes_are_spread_over_the_shards(on_world: OnWorld) -> None:
-    inner = Atomic()
-    on_world.at_once(*adds(Sharded(name="sharded", inner=inner, shards=4), 40))
-    asked = [on_world.world.answer(EU, Get(inner.item_key(C, shard))) for shard in range(4)]
-    assert all(5 <= inner.amount(item) <= 15 for item in asked)
 
 
 @by_name
