@@ -5,8 +5,8 @@ Rules a change must keep:
 - A request whose cost its answer would not tell is refused before it is sent (`Uncountable`), never guessed.
 """
 
+from lab.engines.partiql import request_of
 from lab.meters import reads, writes
-from lab.meters.partiql import written
 from lab.meters.seen import Fields, Rule, Seen
 from ledger.units import Cost
 
@@ -40,8 +40,10 @@ def refuse_uncountable(operation: str, request: Fields) -> None:
     if operation in NOT_COUNTED or request.get("Select") == "COUNT":
         raise Uncountable(operation)
     for statement in request.get("Statements", ()):
-        if written(statement) is None:
-            raise Uncountable(statement["Statement"])
+        try:
+            request_of(statement)
+        except ValueError as error:
+            raise Uncountable(statement["Statement"]) from error
 
 
 def charge(operation: str, request: Fields, answer: Fields | None, seen: Seen) -> Cost:

@@ -13,7 +13,7 @@ TRANSACTIONS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/tr
 
 import re
 
-from lab.meters.partiql import written
+from lab.engines.partiql import request_of
 from lab.meters.seen import Fields, Rule, Seen, error
 from ledger.units import Cost, Item, item_bytes, read_units, value_bytes, write_units
 
@@ -86,12 +86,11 @@ def batch_execute(request: Fields, answer: Fields, seen: Seen) -> Cost:
         return cost
     statements = request["Statements"]
     for statement, response in zip(statements, answer.get("Responses") or [{}] * len(statements), strict=True):
-        kind, table, item = written(statement) or ("Put", "", {})
+        operation, action = request_of(statement)
         failed = error(response)
         if not failed or failed in FAILED:
             old = response.get("Error", {}).get("Item")
-            action = {"TableName": table, "Item" if kind == "Put" else "Key": item}
-            cost += write(kind, action, seen, applied=not failed, old=old)
+            cost += write(operation.removesuffix("Item"), action, seen, applied=not failed, old=old)
     return cost
 
 
