@@ -7,7 +7,7 @@ Rules a change must keep:
 
 from lab.engines.partiql import request_of
 from lab.meters import reads, writes
-from lab.meters.seen import Fields, Rule, Seen
+from lab.meters.item_sizes import Fields, ItemSizes, Rule
 from ledger.units import Cost
 
 NOT_COUNTED = {"ExecuteStatement", "ExecuteTransaction", "TransactGetItems"}
@@ -46,7 +46,7 @@ def refuse_uncountable(operation: str, request: Fields) -> None:
             raise Uncountable(statement["Statement"]) from error
 
 
-def charge(operation: str, request: Fields, answer: Fields | None, seen: Seen) -> Cost:
+def charge(operation: str, request: Fields, answer: Fields | None, seen: ItemSizes) -> Cost:
     """The cost of one request that reached DynamoDB; brings `seen` up to date.
 
     `request` is what the client's method was given, `answer` is botocore's parsed response, an error's too. Operations

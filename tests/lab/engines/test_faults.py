@@ -8,7 +8,7 @@ import pytest
 from botocore.config import Config
 
 from lab.engines import proxy
-from lab.engines.crew import CONTEXT, Crew
+from lab.engines.children import CONTEXT, Children
 from lab.engines.faults import FAULTS, Mix
 from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
@@ -38,9 +38,9 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 def behind(engine: Engine, mixed: Mix) -> Iterator[tuple[str, Callable[[tuple[object, ...]], object]]]:
     """The endpoint of a proxy with such a mix, and what tells it something."""
     control, theirs = CONTEXT.Pipe()
-    with Crew() as crew, control, theirs:
+    with Children() as children, control, theirs:
         port = int(engine.endpoint_url.rpartition(":")[2])
-        crew.start("proxy", proxy.main, port, 1, mixed, theirs, True)
+        children.start("proxy", proxy.main, port, 1, mixed, theirs, True)
         yield f"http://127.0.0.1:{control.recv()}", control.send
 
 

@@ -68,7 +68,7 @@ class Watcher(Protocol):
         """The link between the Regions was cut or healed."""
 
 
-class Play:
+class Run:
     """One run over `events`; the seed decides all faults."""
 
     def __init__(self, events: Sequence[Event], seed: int, watcher: Watcher) -> None:
@@ -84,7 +84,7 @@ class Play:
         """How often ours was compacted in each Region."""
 
     def run(self) -> Outcome:
-        """Play the events. Raises what a thread raised, EngineMissing, EngineDied, ReplicationError."""
+        """Run the events. Raises what a thread raised, EngineMissing, EngineDied, ReplicationError."""
         with ExitStack() as stack:
             engine = stack.enter_context(Engine())
             outcome = self._outcome(self._designs(engine))
