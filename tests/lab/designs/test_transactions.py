@@ -1,16 +1,14 @@
 """Approaches 4 and 5: what a token and a marker remember, for how long, and where they do not."""
 
-import json
 from functools import partial
-from typing import Any
 
 import pytest
 
-from lab.designs.approach import Outcome, SingleItem
+from lab.designs.approach import SingleItem
 from lab.designs.table import ApproachTable
-from lab.designs.transaction_marker import TransactionMarker, count_views
+from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.transaction_token import TransactionToken
-from ledger.errors import OutcomeUnknown, Throttled, TokenConflict
+from ledger.errors import OutcomeUnknown, TokenConflict
 from ledger.requests import Instant, run
 from tests.lab.designs.support import (
     EU,
@@ -65,33 +63,3 @@ def test_markers_of_an_engine_expire_in_a_table_of_their_own(on_engine: OnEngine
         run(approach.housekeep(C, EU), markers, now._replace)
         assert add(on_engine, approach, "k", 5) == outcome
     assert value(on_engine, approach) == 10
-
-
-def message(number: int, **view: str) -> dict[str, str]:
-    said = {"url": "/a", "time": "2026-03-28T13:17:23+00:00", "clientId": "x"} | view
-    return {"messageId": f"{number}", "body": json.dumps(said)}
-
-
-def test_a_view_counts_once_however_often_it_is_delivered_and_what_failed_comes_again(on_world: OnWorld) -> None:
-    down = [True]
-
-    def counted(counter: str, change: int, key: str, at_ms: int) -> Outcome:
-        if key.endswith("down") and down:
-            raise Throttled("Nothing was written.")
-        return on_world.run(MARKER.add(counter, change, key, at_ms))
-
-    poison = {"messageId": "9", "body": "no JSON"}
-    views = [
-        message(1),
-        message(2),
-        message(3, clientId="y"),
-        message(4, clientId="down"),
-        message(5, time="?"),
-        poison,
-    ]
-    event: dict[str, Any] = {"Records": views}
-    failed = {each["itemIdentifier"] for each in count_views(event, counted)["batchItemFailures"]}
-    assert failed == {"4", "5", "9"}
-    down.clear()
-    assert len(count_views(event, counted)["batchItemFailures"]) == 2
-    assert on_world.run(MARKER.value("views:/a")) == 3
