@@ -1,4 +1,4 @@
-"""`python -m lab.compare [EVENTS.csv]` (`make compare`): measures every approach, writes docs/comparison.md.
+"""`python -m lab.compare [EVENTS.csv]` (`make compare`): measures every design, writes docs/comparison.md.
 
 Rules: one run, one engine; what the simulator plays has a core of its own meanwhile, and speed is measured when that is
 done. The README's table is part of the page, and is put into the README too.
@@ -24,7 +24,7 @@ from lab.compare.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spent
 from lab.compare.page import Found, for_readme, page
 from lab.compare.scale import AT_ONCE, reads, set_wall
 from lab.compare.speed import COUNTERS, THREADS, paces, trips
-from lab.designs.trial import APPROACHES, name_of, new_engine
+from lab.designs.trial import DESIGNS, name_of, new_engine
 from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.events import BadEvents, Event
 
@@ -45,7 +45,7 @@ def measure(engine: Engine, events: Sequence[Event], source: str, tell: Console)
         shop, one = spent(engine, events[:SHOP]), spent(engine, on_one_counter(events[:ONE]))
         about("scale")
         with ThreadPoolExecutor(AT_ONCE) as threads:
-            grown = list(threads.map(partial(reads, engine), APPROACHES))
+            grown = list(threads.map(partial(reads, engine), DESIGNS))
         wall = set_wall(engine)
         on_simulator = exact.result()
     about("speed")
@@ -56,7 +56,7 @@ def measure(engine: Engine, events: Sequence[Event], source: str, tell: Console)
         accuracy=on_simulator,
         shop=shop,
         one=one,
-        trips=[trips(engine, approach) for approach in APPROACHES],
+        trips=[trips(engine, design) for design in DESIGNS],
         paces=[pace for counters in COUNTERS for threads in THREADS for pace in paces(engine, threads, counters)],
         reads=grown,
         wall=wall,
@@ -78,7 +78,7 @@ def write(found: Found, root: Path = ROOT) -> list[Path]:
 def main(
     events: Annotated[Path | None, typer.Argument(help="A CSV file; without it, a shop's day is generated.")] = None,
 ) -> None:
-    """Measure every approach, in ten to twenty minutes, and write docs/comparison.md."""
+    """Measure every design, in ten to twenty minutes, and write docs/comparison.md."""
     end_on_signals()
     source = f"the first of {events.name}" if events else f"the first of a generated shop day, seed {SEED}"
     try:

@@ -1,7 +1,7 @@
-"""`python -m lab.compare.accuracy`: the events that each approach loses and doubles, on the same events and faults.
+"""`python -m lab.compare.accuracy`: the events that each design loses and doubles, on the same events and faults.
 
 Rule 1: all is measured on the simulator from seeds, so every number comes out the same again.
-Rule 2: nothing here or below it knows an approach by its name.
+Rule 2: nothing here or below it knows a design by its name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from lab.compare.events import CEILING, EVENTS, Counted, Limit, worst
 from lab.compare.one_counter import count, limit
 from lab.compare.scenarios import EU, LIMITS, OTHERS, SCENARIOS
-from lab.designs import Approach, every
+from lab.designs import Design, every
 from ledger.settings import Settings
 
 SEEDS = range(20)
@@ -28,29 +28,29 @@ NET = " *"
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Of an approach, by the name of what befell it; of limits the worst of all seeds, None where it has none.
+    """Of a design, by the name of what befell it; of limits the worst of all seeds, None where it has none.
 
     net: its changes are all 1, so that in one counter a lost event and a doubled one hide each other.
     """
 
-    approach: str
+    design: str
     net: bool
     faults: Mapping[str, Counted]
     limits: Mapping[str, Limit | None]
 
 
-def measure(approach: Approach, seeds: Sequence[int] = SEEDS) -> Accuracy:
+def measure(design: Design, seeds: Sequence[int] = SEEDS) -> Accuracy:
     """On the simulator."""
     return Accuracy(
-        approach.name,
-        approach.claims.units,
-        {each.name: sum((count(approach, each, seed) for seed in seeds), Counted()) for each in SCENARIOS},
-        {each.name: worst(limit(approach, each, seed) for seed in seeds) for each in LIMITS},
+        design.name,
+        design.claims.units,
+        {each.name: sum((count(design, each, seed) for seed in seeds), Counted()) for each in SCENARIOS},
+        {each.name: worst(limit(design, each, seed) for seed in seeds) for each in LIMITS},
     )
 
 
 def measure_all(seeds: Sequence[int] = SEEDS) -> list[Accuracy]:
-    return [measure(approach, seeds) for approach in every(SETTINGS)]
+    return [measure(design, seeds) for design in every(SETTINGS)]
 
 
 def report(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:
@@ -74,7 +74,7 @@ def report(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:
 def table(
     title: str, results: Iterable[Accuracy], columns: Sequence[str], cell: Callable[[Counted], str]
 ) -> Iterator[str]:
-    """A row for each approach, a column for each of what befell it."""
+    """A row for each design, a column for each of what befell it."""
     yield f"{title:{NAME_WIDTH}}" + "".join(f"{column:>{WIDTH}}" for column in columns)
     for result in results:
         cells = (cell(result.faults[column]) for column in columns)
@@ -101,7 +101,7 @@ def limits_table(results: Iterable[Accuracy]) -> Iterator[str]:
 
 
 def _name(result: Accuracy) -> str:
-    return result.approach + NET * result.net
+    return result.design + NET * result.net
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from ledgerctl.lane import CHANGES_MAX, PARTITION_WRITE_UNITS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A whole run. events: where the changes of the bill came from. Sequences are in the order of the approaches."""
+    """A whole run. events: where the changes of the bill came from. Sequences are in the order of the designs."""
 
     date: str
     engine: str
@@ -36,9 +36,9 @@ class Found:
 
     @property
     def rows(self) -> list[Row]:
-        """The approaches as the first table has them."""
+        """The designs as the first table has them."""
         found = zip(self.accuracy, self.one, self.reads, self.hot(32), strict=True)
-        return [Row(one.approach, exact, one, reads, pace) for exact, one, reads, pace in found]
+        return [Row(one.design, exact, one, reads, pace) for exact, one, reads, pace in found]
 
     def hot(self, threads: int) -> list[Pace]:
         """So many writers on one counter."""
@@ -52,7 +52,7 @@ def page(found: Found) -> str:
 
 def for_readme(found: Found) -> str:
     """The rows that the README shows."""
-    return "\n".join(summary.choice(row for row in found.rows if row.approach.name in summary.IN_README))
+    return "\n".join(summary.choice(row for row in found.rows if row.design.name in summary.IN_README))
 
 
 def _parts(found: Found) -> Iterator[str]:
@@ -94,7 +94,7 @@ What follows from it:
 
 Each cell is held by a test, also each "no" (`tests/lab/designs/test_claims.py`).
 """
-    yield from summary.abilities(row.approach for row in found.rows)
+    yield from summary.abilities(row.design for row in found.rows)
     yield """
 AWS's seven are atomic ADD, optimistic with an entity tag and with history, the transactions with a client token and
 with a marker, the item collection that is merged, and the set; the others vary them or are built of them. A limit in
@@ -135,7 +135,7 @@ after a year of a million changes a month, at the on-demand prices of {PRICES.re
 
 Changes a second over those of plain `ADD` with as many writers on as many counters, in turns; medians of three rounds,
 one for what takes more than four times as long. 32 writers on one counter made {min(made):,} to {max(made):,} changes
-an approach, so the slow ones' figures say how slow, not more:
+a design, so the slow ones' figures say how slow, not more:
 """
     yield from code(tables.rates(found.paces))
     yield f"""

@@ -1,6 +1,6 @@
 """What cost.py, speed.py and scale.py found, as lines of plain text of at most 100 columns.
 
-Rules: nothing is measured or worked out here beyond a share or a sum; a row is an approach, in the order given.
+Rules: nothing is measured or worked out here beyond a share or a sum; a row is a design, in the order given.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def units(found: Sequence[Spent]) -> Iterator[str]:
         of_both = (*of_change, each.housekeeping.write_units, each.housekeeping.read_units)
         of_reads = (each.read.requests / each.reads, each.read.read_units / each.reads)
         cells = (*(f"{n / each.changes:.2f}" for n in of_both), *(f"{n:.1f}" for n in of_reads))
-        rows.append((each.approach.name, *cells))
+        rows.append((each.design.name, *cells))
     return columns(("", *heads), rows)
 
 
@@ -55,17 +55,17 @@ def dollars(shop: Sequence[Spent], one: Sequence[Spent]) -> Iterator[str]:
         cells = [f"{amount + 1e-9:.2f}" for amount in (*changes, *others)]
         if on_one.grows:
             cells[len(REGIONS) :] = ["full"] * len(cells[len(REGIONS) :])
-        rows.append((on_shop.approach.name, *cells))
+        rows.append((on_shop.design.name, *cells))
     return columns(heads, rows)
 
 
 def rates(found: Sequence[Pace]) -> Iterator[str]:
     """Changes a second over plain ADD's, by counters and threads."""
     settings = list(dict.fromkeys((pace.counters, pace.threads) for pace in found))
-    of = {(pace.approach, pace.counters, pace.threads): f"{pace.rate:.2f}" for pace in found}
+    of = {(pace.design, pace.counters, pace.threads): f"{pace.rate:.2f}" for pace in found}
     fewest = min(threads for _, threads in settings)
     heads = (f"{counters:,}:\n{each}" if each == fewest else f"\n{each}" for counters, each in settings)
-    names = dict.fromkeys(pace.approach for pace in found)
+    names = dict.fromkeys(pace.design for pace in found)
     return columns(("", *heads), [(name, *(of[name, *setting] for setting in settings)) for name in names])
 
 
@@ -80,7 +80,7 @@ def contention(alone: Sequence[Trips], one: Sequence[Pace], many: Sequence[Pace]
             *(f"{n:.1f}" if n < 100 else f"{n:.0f}" for n in ratios),
             *(f"{n:,.0f}" for n in (last.retries, last.conflicts, last.given_up)),
         )
-        rows.append((trip.approach, *cells))
+        rows.append((trip.design, *cells))
     return columns(("", *heads), rows)
 
 
@@ -92,7 +92,7 @@ def scale(found: Sequence[Sequence[Read]]) -> Iterator[tuple[str, Iterator[str]]
     }
     heads = ("", *(f"{read.changes:,}" for read in found[0]))
     for aspect, number in aspects.items():
-        rows = [(reads[0].approach, *(_cell(read, number(read)) for read in reads)) for reads in found]
+        rows = [(reads[0].design, *(_cell(read, number(read)) for read in reads)) for reads in found]
         yield f"{aspect}, after so many changes", columns(heads, rows)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from compactor import Compactor, Report
-from lab.designs import Approach
+from lab.designs import Design
 from lab.designs.table import ApproachTable
 from lab.designs.writes import Program, Result
 from lab.events import Event
@@ -44,7 +44,7 @@ class Sight:
     count: int | None = None
 
 
-class Design(Protocol):
+class Runner(Protocol):
     name: str
     table: str
     writes: Meter
@@ -103,17 +103,17 @@ class Ours:
 class Other:
     """A design of lab/designs; its scheduled job works in each Region on the counters that were added to."""
 
-    def __init__(self, approach: Approach, table: str, writers: Clients, readers: Clients) -> None:
-        self.name, self.table = approach.name, table
+    def __init__(self, design: Design, table: str, writers: Clients, readers: Clients) -> None:
+        self.name, self.table = design.name, table
         self.writes, self.reads = _metered(writers), _metered(readers)
-        self._approach = approach
+        self._design = design
         self._writers = {region: ApproachTable(table, region, client) for region, client in writers.items()}
         self._readers = {region: ApproachTable(table, region, client) for region, client in readers.items()}
         self._touched: dict[str, set[str]] = {region: set() for region in writers}
 
     def add(self, event: Event, home: str, region: str) -> None:
         try:
-            _run(self._approach.add(event.counter, event.change, event.key, to_ms(event.at)), self._writers[region])
+            _run(self._design.add(event.counter, event.change, event.key, to_ms(event.at)), self._writers[region])
         except OutcomeUnknown as error:
             raise Unanswered from error
         for touched in self._touched.values():  # as the stream would tell each Region's job
@@ -123,11 +123,11 @@ class Other:
         touched, self._touched[region] = self._touched[region], set()
         for counter in list(touched):  # writers may still be adding to it
             with contextlib.suppress(TableError):  # the next run does what this one could not
-                _run(self._approach.housekeep(counter, region), self._writers[region])
+                _run(self._design.housekeep(counter, region), self._writers[region])
         return True
 
     def read(self, counter: str, region: str) -> Sight:
-        return Sight(_run(self._approach.value(counter), self._readers[region]))
+        return Sight(_run(self._design.value(counter), self._readers[region]))
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
         return {counter: self.read(counter, region).value for counter in counters}

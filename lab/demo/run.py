@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lab.demo.acknowledged import Acknowledged
 from lab.demo.delivery import Deliveries
-from lab.demo.designs import Design, Other, Ours, Sight
+from lab.demo.designs import Other, Ours, Runner, Sight
 from lab.demo.faults import HeldUp, LostAnswers
 from lab.demo.judge import Judge, Verdict, base4
 from lab.demo.outcome import REGIONS, Outcome, Reads
@@ -121,14 +121,14 @@ class Run:
             outcome.answers_lost = self._lost.lost
             return outcome
 
-    def _outcome(self, designs: Sequence[Design]) -> Outcome:
+    def _outcome(self, designs: Sequence[Runner]) -> Outcome:
         distinct = {(event.counter, event.key, event.at) for event in self._events}
         sizes = Counter(counter for counter, _, _ in distinct)
         outcome = Outcome(truth_of(self._events), len(distinct), designs, sizes)
         outcome.reads = {design.name: Reads() for design in designs}
         return outcome
 
-    def _designs(self, engine: Engine) -> list[Design]:
+    def _designs(self, engine: Engine) -> list[Runner]:
         for table in ("counters", "naive-add", "naive-merge"):
             for region in REGIONS:
                 engine.create_table(table, region)
@@ -173,7 +173,7 @@ class Run:
             self._over.set()
             raise
 
-    def _housekeeping(self, design: Design, region: str) -> None:
+    def _housekeeping(self, design: Runner, region: str) -> None:
         while not self._over.wait(PAUSE_S):
             began = time.monotonic()
             if design.housekeep(region):
@@ -205,7 +205,7 @@ class Run:
 
     @contextmanager
     def _judged(
-        self, outcome: Outcome, design: Design, region: str, counters: Sequence[str]
+        self, outcome: Outcome, design: Runner, region: str, counters: Sequence[str]
     ) -> Iterator[dict[str, Sight]]:
         """Holds what is read of `counters` inside against what it could and what it had to be."""
         acknowledged = self._acknowledged[design.name]
@@ -243,7 +243,7 @@ class Run:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _come_to_rest(self, designs: Sequence[Design], replicators: Sequence[Replicator]) -> None:
+    def _come_to_rest(self, designs: Sequence[Runner], replicators: Sequence[Replicator]) -> None:
         """Deliver what is on its way, settle every stray, and clean what was folded and settled before."""
         self._watcher.say("coming to rest")
         for replicator in replicators:
@@ -259,7 +259,7 @@ class Run:
         for replicator in replicators:
             replicator.drain(DRAIN_TIMEOUT_MS)
 
-    def _housekeep_all(self, designs: Sequence[Design]) -> None:
+    def _housekeep_all(self, designs: Sequence[Runner]) -> None:
         for design in designs:
             for region in REGIONS:
                 design.housekeep(region)

@@ -1,4 +1,4 @@
-"""Approach 10: a best-effort counter at once, and an exact one that the table's stream feeds.
+"""Design 10: a best-effort counter at once, and an exact one that the table's stream feeds.
 
 Promises: who creates or deletes a thing writes the thing alone, so nothing contends there; the stream's consumer counts
 it in one transaction with a flag on the thing, so it counts once, however often a record comes. What is deleted is
@@ -18,9 +18,9 @@ import contextlib
 from dataclasses import dataclass
 
 from lab.designs.actions import Add, Set
-from lab.designs.approach import FOR_EVER, VALUE, Approach, Claims, Contended, Outcome, check_unit
 from lab.designs.attributes import Value, integer, keyed, number
 from lab.designs.conditions import Both, Compare, Missing, Not
+from lab.designs.design import FOR_EVER, VALUE, Claims, Contended, Design, Outcome, check_unit
 from lab.designs.writes import DeleteItem, Program, PutItem, Transaction, UpdateItem
 from ledger.errors import TableError
 from ledger.paging import every_item
@@ -33,7 +33,7 @@ _IS_DELETED = Not(Missing(DELETED))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hybrid(Approach):
+class Hybrid(Design):
     """The key of a change names the thing: 1 creates it, -1 deletes it."""
 
     name: str = "hybrid, best effort and stream"

@@ -1,4 +1,4 @@
-"""Approach 6: an item for each change, and a value that is their sum.
+"""Design 6: an item for each change, and a value that is their sum.
 
 Plain. Promises: a change is one conditional put and counts once for ever; nothing is lost, whatever Regions write; all
 of it can be listed. Limits: a read costs a unit for every 4 KB of all changes ever made, and nothing holds a limit.
@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.designs import naive
-from lab.designs.approach import FOR_EVER, Approach, Claims, Memory, Outcome
 from lab.designs.attributes import integer
+from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
 from lab.designs.writes import Program
 from ledger import items, tokens
 from ledger.add import add
@@ -34,7 +34,7 @@ MERGE_MAX = 99
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemCollection(Approach):
+class ItemCollection(Design):
     """`settings`: ours. The lane is the one of its Region, from wherever a change is sent."""
 
     name: str = "item collection"

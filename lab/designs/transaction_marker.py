@@ -1,4 +1,4 @@
-"""Approach 5: a transaction of the update and of a marker, an item named by the change and put only if it is absent.
+"""Design 5: a transaction of the update and of a marker, an item named by the change and put only if it is absent.
 
 Promises: a change counts once for as long as its marker stands, whoever sends it again; another change under the key is
 refused; limits hold. The markers may have a table of their own, with a time to live; without one they stay for ever.
@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.designs.actions import Add
-from lab.designs.approach import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem
 from lab.designs.attributes import integer, keyed, number
 from lab.designs.conditions import Compare, Missing
+from lab.designs.design import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem
 from lab.designs.writes import Answer, DeleteItem, Program, PutItem, Transaction, UpdateItem
 from ledger.errors import TokenConflict
 from ledger.requests import Instant, Key, KeyPage, Now, Scan
@@ -26,7 +26,7 @@ CHANGE, EXPIRES = "change", "expires"
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionMarker(SingleItem):
-    """`markers`: the approach's name of their table, "" for the counter's own. `keep_ms`: None, they stay for ever."""
+    """`markers`: the design's name of their table, "" for the counter's own. `keep_ms`: None, they stay for ever."""
 
     name: str = "transaction, marker"
     markers: str = ""

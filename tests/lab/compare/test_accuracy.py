@@ -1,4 +1,4 @@
-"""What is counted of each approach is what it claims, comes out the same again, and would be seen if it were wrong."""
+"""What is counted of each design is what it claims, comes out the same again, and would be seen if it were wrong."""
 
 from dataclasses import replace
 from functools import cache
@@ -13,7 +13,7 @@ from lab.designs import Claims, every
 from lab.designs.item_collection import Ours
 
 SEEDS = range(2)
-ALL = {approach.name: approach for approach in every(SETTINGS)}
+ALL = {design.name: design for design in every(SETTINGS)}
 OURS = Ours(settings=SETTINGS)
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 each = pytest.mark.parametrize("name", ALL)
@@ -59,7 +59,7 @@ def test_what_is_sent_until_it_is_answered_is_doubled_where_it_is_forgotten(name
 def test_a_reply_that_is_lost_doubles_where_nothing_remembers() -> None:
     doubled = {name for name in ALL if measured(name, "no reply").doubled}
     assert doubled >= {"atomic ADD", "atomic ADD, no retries", "sharded atomic ADD", "optimistic, on the value"}
-    assert not doubled & {name for name, approach in ALL.items() if remembers(approach.claims, MINUTE_MS, 1)}
+    assert not doubled & {name for name, design in ALL.items() if remembers(design.claims, MINUTE_MS, 1)}
 
 
 def test_a_token_is_exact_for_ten_minutes_and_then_doubles_all() -> None:
@@ -94,8 +94,8 @@ def test_every_read_of_ours_is_true_and_holds_what_its_region_acknowledged_on_ti
 
 def test_a_change_that_comes_later_than_is_allowed_is_read_after_the_next_settle() -> None:
     patient = Ours(settings=replace(SETTINGS, allowed_lateness_ms=2 * MINUTE_MS))
-    for approach, is_missed in ((OURS, True), (patient, False)):
-        found = sum((count(approach, BY_NAME["late"], seed) for seed in SEEDS), Counted())
+    for design, is_missed in ((OURS, True), (patient, False)):
+        found = sum((count(design, BY_NAME["late"], seed) for seed in SEEDS), Counted())
         assert (found.lost, found.doubled, found.reads.missed > 0) == (0, 0, is_missed)
 
 
@@ -116,5 +116,5 @@ def test_what_is_sent_in_both_regions_is_lost_less_by_a_set() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_a_seed_measures_the_same_again(scenario: Scenario) -> None:
-    approach = ALL["item collection, naive merge"]
-    assert count(approach, scenario, 3) == count(approach, scenario, 3)
+    design = ALL["item collection, naive merge"]
+    assert count(design, scenario, 3) == count(design, scenario, 3)

@@ -1,4 +1,4 @@
-"""What befalls one counter, minute by minute, and that an approach that is wrong is seen there."""
+"""What befalls one counter, minute by minute, and that a design that is wrong is seen there."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Planted(Atomic):
         self.tell("kept")
 
 
-def test_an_approach_that_drops_or_repeats_changes_is_seen() -> None:
+def test_an_design_that_drops_or_repeats_changes_is_seen() -> None:
     assert count(Planted(), ONE, 0) == Counted(EVENTS, reads=Reads(made=18))
     assert count(Planted(times=(0,)), ONE, 0).lost == EVENTS
     assert count(Planted(times=(3,)), ONE, 0).doubled == 2 * EVENTS

@@ -15,7 +15,7 @@ OURS = every(SETTINGS)[-1]
 FAULTS = {each.name: Counted(400, 1, 2, 0, Reads(100, 3, 4)) for each in SCENARIOS}
 
 
-def test_a_row_sums_what_befell_an_approach() -> None:
+def test_a_row_sums_what_befell_an_design() -> None:
     row = Row(
         OURS,
         Accuracy(OURS.name, False, FAULTS, {}),

@@ -3,11 +3,11 @@
 import pytest
 
 from lab.compare.scale import CHANGES, Read, reads, set_wall, worked_out
-from lab.designs.trial import APPROACHES
+from lab.designs.trial import DESIGNS
 from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.engines.ministack import Engine
 
-BY_NAME = {approach.name: approach for approach in APPROACHES}
+BY_NAME = {design.name: design for design in DESIGNS}
 MB = 1024 * 1024
 
 

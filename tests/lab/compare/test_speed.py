@@ -8,23 +8,23 @@ import pytest
 
 from lab.compare.speed import EACH, Pace, Slice, Trips, Writers, pace_of, paces, trips
 from lab.designs import Outcome
-from lab.designs.approach import Contended
 from lab.designs.atomic import Atomic
-from lab.designs.trial import APPROACHES, Trial
+from lab.designs.design import Contended
+from lab.designs.trial import DESIGNS, Trial
 from lab.designs.writes import Program
 from lab.engines.ministack import Engine
 from ledger.requests import Get
 
-BY_NAME = {approach.name: approach for approach in APPROACHES}
+BY_NAME = {design.name: design for design in DESIGNS}
 TWO_REQUESTS = {
     *("optimistic, entity tag", "optimistic, on the value", "optimistic with history"),
     *("gap-free ids", "hybrid, best effort and stream"),
 }
 
 
-@pytest.mark.parametrize("approach", APPROACHES, ids=lambda approach: approach.name)
-def test_round_trips_are_those_of_the_programs(engine: Engine, approach: object) -> None:
-    name = getattr(approach, "name", "")
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
+def test_round_trips_are_those_of_the_programs(engine: Engine, design: object) -> None:
+    name = getattr(design, "name", "")
     change, read = 1 + (name in TWO_REQUESTS), 1 + (name == "this library")
     assert trips(engine, BY_NAME[name], 2) == Trips(name, change, read)
 

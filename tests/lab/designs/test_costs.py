@@ -1,8 +1,8 @@
-"""The meter knows every request that an approach makes, and the write units in their docstrings are the meter's."""
+"""The meter knows every request that a design makes, and the write units in their docstrings are the meter's."""
 
 import pytest
 
-from lab.designs import Approach, every
+from lab.designs import Design, every
 from lab.designs.trial import Trial
 from lab.engines.ministack import Engine
 from lab.histories.history import SETTINGS
@@ -23,13 +23,13 @@ UNITS = {
 """Write units of a change, and of the housekeeping after four of them for each; without a name here: 1 and 0."""
 
 
-@pytest.mark.parametrize("approach", every(SETTINGS), ids=lambda approach: approach.name)
-def test_a_change_costs_what_is_said_of_it(engine: Engine, approach: Approach) -> None:
-    trial, meter = Trial(engine, approach), Meter()
+@pytest.mark.parametrize("design", every(SETTINGS), ids=lambda design: design.name)
+def test_a_change_costs_what_is_said_of_it(engine: Engine, design: Design) -> None:
+    trial, meter = Trial(engine, design), Meter()
     meter.attach(trial.client)
     for number in range(CHANGES):
         trial.add(C, 1, f"key-{number}")
     changes = meter.total().write_units / CHANGES
     trial.housekeep(C, after_ms=60_000)
     trial.value(C)
-    assert (changes, meter.total().write_units / CHANGES - changes) == UNITS.get(approach.name, (1, 0))
+    assert (changes, meter.total().write_units / CHANGES - changes) == UNITS.get(design.name, (1, 0))

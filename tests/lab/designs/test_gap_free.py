@@ -1,4 +1,4 @@
-"""Approach 9: no gap and no number twice, also when many insert at once and some inserts fail."""
+"""Design 9: no gap and no number twice, also when many insert at once and some inserts fail."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -37,5 +37,5 @@ def test_no_order_of_steps_and_no_fault_leaves_a_gap() -> None:
 
 
 def test_at_the_ceiling_an_insert_that_is_sent_again_is_still_told_from_a_new_one(anywhere: Place) -> None:
-    approach = GapFree(ceiling=1)
-    assert [add(anywhere, approach, key) for key in "aba"] == ["recorded", "refused", "replayed"]
+    design = GapFree(ceiling=1)
+    assert [add(anywhere, design, key) for key in "aba"] == ["recorded", "refused", "replayed"]

@@ -1,12 +1,12 @@
-"""Approach 10: what the stream brings, twice or not at all, and what the best-effort counter is good for."""
+"""Design 10: what the stream brings, twice or not at all, and what the best-effort counter is good for."""
 
 from functools import partial
 from typing import Any
 
 import pytest
 
-from lab.designs.approach import Contended
 from lab.designs.attributes import integer, text
+from lab.designs.design import Contended
 from lab.designs.hybrid import THING, Hybrid
 from lab.designs.writes import Program
 from lab.engines.ministack import Engine

@@ -1,4 +1,4 @@
-"""Approach 7: full, duplicate, and the wall."""
+"""Design 7: full, duplicate, and the wall."""
 
 import pytest
 

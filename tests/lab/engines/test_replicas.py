@@ -171,8 +171,6 @@ def test_a_winner_that_a_delivery_overwrote_unseen_is_written_again_where_it_was
     assert world.replicas.overwritten == 1
 
 
-
-
 def test_a_delivery_is_not_echoed() -> None:
     world = model(A, B)
     world.write(A, "x", image(1))
@@ -286,7 +284,3 @@ def test_oldest_pending_names_the_oldest_write_that_is_not_everywhere() -> None:
     assert world.replicas.oldest_pending() == 1
     world.run_to_the_end()
     assert world.replicas.oldest_pending() is None
-
-
-
-
