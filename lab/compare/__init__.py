@@ -1,1 +1,1 @@
-"""The approaches compared: accuracy, cost, speed and scale, measured; the forecast, worked out; the page."""
+"""The designs compared: accuracy, cost, speed and scale, measured; the page."""

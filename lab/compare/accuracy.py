@@ -1,28 +1,22 @@
-"""`python -m lab.compare.accuracy`: the events that each approach loses and doubles, on the same events and faults.
+"""`python -m lab.compare.accuracy`: the events that each design loses and doubles, on the same events and faults.
 
-Rules: measured on the simulator from seeds, so every number comes out the same again; nothing here or below it knows an
-approach by its name. `--engine` measures on an engine too (on_engine.py), where threads decide the order.
+Rule 1: all is measured on the simulator from seeds, so every number comes out the same again.
+Rule 2: nothing here or below it knows a design by its name.
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
-import typer
-
-from lab.compare import on_engine
 from lab.compare.events import CEILING, EVENTS, Counted, Limit, worst
-from lab.compare.on_simulator import count, limit
+from lab.compare.one_counter import count, limit
 from lab.compare.scenarios import EU, LIMITS, OTHERS, SCENARIOS
-from lab.designs import Approach, every
-from lab.engines.dynamodb_local import DynamoDBLocal
-from lab.engines.ministack import Engine
+from lab.designs import Design, every
 from ledger.settings import Settings
 
 SEEDS = range(20)
-ENGINE_SEEDS = range(3)
 SETTINGS = Settings(table="counters", region=EU, fold_min=1, fold_max=8)
 """Our defaults for every time; folded at once and in several commits, so that few events do meet all of it."""
 
@@ -34,36 +28,29 @@ NET = " *"
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Of an approach, by the name of what befell it; of limits the worst of all seeds, None where it has none.
+    """Of a design, by the name of what befell it; of limits the worst of all seeds, None where it has none.
 
     net: its changes are all 1, so that in one counter a lost event and a doubled one hide each other.
     """
 
-    approach: str
+    design: str
     net: bool
     faults: Mapping[str, Counted]
     limits: Mapping[str, Limit | None]
 
 
-def measure(approach: Approach, seeds: Sequence[int] = SEEDS) -> Accuracy:
+def measure(design: Design, seeds: Sequence[int] = SEEDS) -> Accuracy:
     """On the simulator."""
     return Accuracy(
-        approach.name,
-        approach.claims.units,
-        {each.name: sum((count(approach, each, seed) for seed in seeds), Counted()) for each in SCENARIOS},
-        {each.name: worst(limit(approach, each, seed) for seed in seeds) for each in LIMITS},
+        design.name,
+        design.claims.units,
+        {each.name: sum((count(design, each, seed) for seed in seeds), Counted()) for each in SCENARIOS},
+        {each.name: worst(limit(design, each, seed) for seed in seeds) for each in LIMITS},
     )
 
 
-def measure_on(engine: Engine, approach: Approach, seeds: Sequence[int] = ENGINE_SEEDS) -> Accuracy:
-    """In one Region of an engine."""
-    no_reply = sum((on_engine.answers_lost(engine, approach, seed) for seed in seeds), Counted())
-    faults = {"at once": on_engine.at_once(engine, approach), "no reply": no_reply}
-    return Accuracy(approach.name, approach.claims.units, faults, {"at once": on_engine.limit(engine, approach)})
-
-
 def measure_all(seeds: Sequence[int] = SEEDS) -> list[Accuracy]:
-    return [measure(approach, seeds) for approach in every(SETTINGS)]
+    return [measure(design, seeds) for design in every(SETTINGS)]
 
 
 def report(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:
@@ -84,19 +71,10 @@ def report(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:
     yield f"in all {total.events:,} events, {total.gave_up} whose caller gave up; {total.reads.made:,} reads"
 
 
-def report_of_engine(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:
-    yield f"one Region of an engine: {EVENTS} events at once; no reply: {EVENTS} of each seed {seeds[0]} to {seeds[-1]}"
-    for title, cell in (("events lost / doubled", wrong), ("reads false / missing an event", wrong_reads)):
-        yield ""
-        yield from table(title, results, ("at once", "no reply"), cell)
-    yield ""
-    yield from limits_table(results)
-
-
 def table(
     title: str, results: Iterable[Accuracy], columns: Sequence[str], cell: Callable[[Counted], str]
 ) -> Iterator[str]:
-    """A row for each approach, a column for each of what befell it."""
+    """A row for each design, a column for each of what befell it."""
     yield f"{title:{NAME_WIDTH}}" + "".join(f"{column:>{WIDTH}}" for column in columns)
     for result in results:
         cells = (cell(result.faults[column]) for column in columns)
@@ -123,20 +101,9 @@ def limits_table(results: Iterable[Accuracy]) -> Iterator[str]:
 
 
 def _name(result: Accuracy) -> str:
-    return result.approach + NET * result.net
-
-
-def main(on_engine: Annotated[bool, typer.Option("--engine", help="On DynamoDB Local, too.")] = False) -> None:
-    """Print the events that each approach loses and doubles, on the same events and faults."""
-    for line in report(measure_all(), SEEDS):
-        print(line)
-    if on_engine:
-        print()
-        with DynamoDBLocal() as engine:
-            results = [measure_on(engine, approach) for approach in every(SETTINGS)]
-        for line in report_of_engine(results, ENGINE_SEEDS):
-            print(line)
+    return result.design + NET * result.net
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    argparse.ArgumentParser(prog="python -m lab.compare.accuracy", description=__doc__.splitlines()[0]).parse_args()
+    print("\n".join(report(measure_all(), SEEDS)))

@@ -1,8 +1,8 @@
 """What a change and a read cost, in units and in dollars.
 
-Rules: units are the meter's, by AWS's published rules from the items that crossed the wire; the engine's own account is
-only held against it. All approaches get the same changes, those that count things a change of 1 for each; every sum is
-checked. Changes are made one after another, a second apart, so nothing meets a conflict. Of what is charged:
+Rules: units are the meter's, by AWS's published rules from the items that crossed the wire. All designs get the same
+changes, those that count things a change of 1 for each; every sum is checked. Changes are made one after another, a
+second apart, so nothing meets a conflict. Of what is charged:
 
 - A time to live deletes for nothing in the Region where it runs out; each other Region pays a replicated write (TTL).
 - The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks at both. A Lambda
@@ -20,18 +20,17 @@ STREAMS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOpt
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from lab.compare.capacity import Capacity
-from lab.designs import Approach
+from lab.designs import Design
 from lab.designs.hybrid import COUNTED, NO, THING, Hybrid
 from lab.designs.item_collection import Ours
 from lab.designs.transaction_marker import TransactionMarker
-from lab.designs.trial import APPROACHES, SETTINGS, Trial
+from lab.designs.trial import DESIGNS, SETTINGS, Trial
 from lab.engines.ministack import Engine
 from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
@@ -42,7 +41,7 @@ from ledgerctl.bill import Usage
 
 SEED = 1
 SHOP, ONE = 100, 220
-"""Changes of many counters and of one; half of the latter are more than approach 3 keeps in its item."""
+"""Changes of many counters and of one; half of the latter are more than design 3 keeps in its item."""
 
 STEP_MS = 1_000
 READS_MAX = 30
@@ -52,13 +51,12 @@ AT_ONCE = 3
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What an approach spent on some changes, on all housekeeping, and on some strongly consistent reads.
+    """What a design spent on some changes, on all housekeeping, and on some strongly consistent reads.
 
-    left_bytes, left_items: what a change leaves for good. metered, told: units by operation, by the meter and by the
-    engine.
+    left_bytes, left_items: what a change leaves for good.
     """
 
-    approach: Approach
+    design: Design
     changes: int
     reads: int
     change: Cost
@@ -66,8 +64,6 @@ class Spent:
     read: Cost
     left_bytes: float
     left_items: float
-    metered: Mapping[str, Cost]
-    told: Mapping[str, float]
 
     @property
     def grows(self) -> bool:
@@ -98,17 +94,16 @@ def on_one_counter(events: Sequence[Event]) -> list[Event]:
     return [Event("stock:all", event.change, event.key, event.at) for event in events]
 
 
-def spent(engine: Engine, events: Sequence[Event], approaches: Sequence[Approach] = APPROACHES) -> list[Spent]:
-    """What each approach spends on these changes. They have tables of their own, so some run at once."""
+def spent(engine: Engine, events: Sequence[Event], designs: Sequence[Design] = DESIGNS) -> list[Spent]:
+    """What each design spends on these changes. They have tables of their own, so some run at once."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        return list(threads.map(partial(spend, engine, events), approaches))
+        return list(threads.map(partial(spend, engine, events), designs))
 
 
-def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
-    """One approach, in new tables: half of the events, housekeeping, the others, housekeeping, reads."""
-    trial, meter = Trial(engine, approach), Meter()
+def spend(engine: Engine, events: Sequence[Event], design: Design) -> Spent:
+    """One design, in new tables: half of the events, housekeeping, the others, housekeeping, reads."""
+    trial, meter = Trial(engine, design), Meter()
     meter.attach(trial.client)
-    capacity = Capacity(trial.client)
     truth: Counter[str] = Counter()
     left = [(0, 0)]
     half = len(events) // 2
@@ -116,7 +111,7 @@ def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
     for some in (events[:half], events[half:]):
         before = meter.total()
         for event in some:
-            amount = 1 if approach.claims.units else event.change
+            amount = 1 if design.claims.units else event.change
             truth[event.counter] += amount
             trial.now_ms += STEP_MS
             trial.add(event.counter, amount, event.key)
@@ -128,11 +123,11 @@ def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
     counters = sorted(truth)[:READS_MAX]
     for counter in counters:
         if trial.value(counter) != truth[counter]:
-            raise AssertionError(f"{approach.name}: {counter} reads {trial.value(counter)}, not {truth[counter]}")
+            raise AssertionError(f"{design.name}: {counter} reads {trial.value(counter)}, not {truth[counter]}")
     read = meter.total() - before
     items, size = (after - at_half for at_half, after in zip(*left[-2:], strict=True))
     return Spent(
-        approach=approach,
+        design=design,
         changes=later,
         reads=len(counters),
         change=change,
@@ -140,29 +135,27 @@ def spend(engine: Engine, events: Sequence[Event], approach: Approach) -> Spent:
         read=read,
         left_bytes=max(0.0, round(size / later, 1)),  # a total that has a digit more is nothing that a change left
         left_items=items / later,
-        metered=meter.costs(),
-        told=capacity.units,
     )
 
 
 def _housekept(trial: Trial, meter: Meter, counters: set[str]) -> Cost:
-    """What the approach's housekeeping of these counters is charged."""
+    """What the design's housekeeping of these counters is charged."""
     before = meter.total()
-    match trial.approach:
+    match trial.design:
         case TransactionMarker(keep_ms=int()):
-            trial.expire(trial.approach)
+            trial.expire(trial.design)
             return Cost(replicated_units=(meter.total() - before).replicated_units)
         case Hybrid():
             found = [trial.run(every_item(f"{THING}{each}", None, None, consistent=True)) for each in sorted(counters)]
             before = meter.total()
             for thing in (thing for things in found for thing in things if thing[COUNTED] == NO):
                 for _ in ("its put", "its flag"):
-                    trial.run(trial.approach.consume(thing))
+                    trial.run(trial.design.consume(thing))
         case _:
             for counter in sorted(counters):
                 units = meter.total().write_units
                 trial.housekeep(counter)
-                if isinstance(trial.approach, Ours) and meter.total().write_units > units:
+                if isinstance(trial.design, Ours) and meter.total().write_units > units:
                     trial.housekeep(counter)
                     trial.housekeep(counter, SETTINGS.keep_ms)
     return meter.total() - before

@@ -2,7 +2,7 @@
 
 Rules: pure, and knowing nothing of how a counter works. Event k changes its counter by 8^k, so that a sum says of each
 event how often it is in it, up to seven times. A change has at most 10^18, so from event 19 on all change it by 8^19
-and are counted together; so are all events where an approach takes changes of 1 alone. Of events that are counted
+and are counted together; so are all events where a design takes changes of 1 alone. Of events that are counted
 together a lost one and a doubled one hide each other: what is found of them is the least that there can be.
 """
 

@@ -1,7 +1,7 @@
 """docs/comparison.md: what `make compare` found, for someone who has to choose.
 
 Rules: every figure is from the run that is given; a sentence says nothing that a table below it does not show; tables
-are the lines that the parts print by themselves (accuracy.py, tables.py, forecast.py), so that there is one of each.
+are the lines of accuracy.py and tables.py, so that there is one of each.
 """
 
 from __future__ import annotations
@@ -9,45 +9,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.bench.compaction import Speed
-from lab.compare import accuracy, forecast, summary, tables
+from lab.compare import accuracy, summary, tables
 from lab.compare.accuracy import Accuracy
-from lab.compare.backlog import DELTAS, Compaction
 from lab.compare.cost import ONE, SHOP, Spent
-from lab.compare.forecast import ADD, OURS
 from lab.compare.scale import Read
 from lab.compare.speed import Pace, Trips
 from lab.compare.summary import Row
 from ledgerctl.bill import PRICES
-from ledgerctl.lane import PARTITION_WRITE_UNITS
-
-HOT_RATE = 100
+from ledgerctl.lane import CHANGES_MAX, PARTITION_WRITE_UNITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A whole run. events: where the changes of the bill came from. Sequences are in the order of the approaches."""
+    """A whole run. events: where the changes of the bill came from. Sequences are in the order of the designs."""
 
     date: str
     engine: str
     events: str
     accuracy: Sequence[Accuracy]
-    accuracy_on_engine: Sequence[Accuracy]
     shop: Sequence[Spent]
     one: Sequence[Spent]
     trips: Sequence[Trips]
     paces: Sequence[Pace]
     reads: Sequence[Sequence[Read]]
     wall: int
-    compactions: Sequence[Compaction]
-    steps: Speed
-    peaks_mb: dict[int, float]
 
     @property
     def rows(self) -> list[Row]:
-        """The approaches as the first table has them."""
+        """The designs as the first table has them."""
         found = zip(self.accuracy, self.one, self.reads, self.hot(32), strict=True)
-        return [Row(one.approach, exact, one, reads, pace) for exact, one, reads, pace in found]
+        return [Row(one.design, exact, one, reads, pace) for exact, one, reads, pace in found]
 
     def hot(self, threads: int) -> list[Pace]:
         """So many writers on one counter."""
@@ -71,19 +62,17 @@ is only a ratio to plain `ADD` in the same run.
 ## The table to choose by
 """
     yield from summary.choice(found.rows)
-    hot = forecast.at(HOT_RATE)
-    add, ours = (PARTITION_WRITE_UNITS / design.hot_units for design in (ADD, OURS))
     yield f"""
 - Lost and doubled: of events whose callers send them again until they are answered, with the faults of
   [Accuracy](#accuracy): in *crashes* every first delivery dies, in *repeats* every message comes twice. `*`: a way that
   counts things, where a lost event and a doubled one hide each other, so the least that it can be.
 - A limit: a ceiling, with writers at once. Write units: of a change of one busy counter in one Region, with all its
   housekeeping; *grows*: with every change that is in the item.
-- Read units: at rest, when housekeeping is done (`~`: worked out). While {HOT_RATE} changes a second come, a read of
-  ours takes about {hot.a_read:,.0f}, by the [forecast](#from-10-to-1000000-changes-a-second), because it sums a tail.
+- Read units: at rest, when housekeeping is done (`~`: worked out). While changes come, a read of ours sums a tail, too:
+  [`ledgerctl cost`](ledgerctl.md) works out a read, a change and a month at your own rate.
 - Changes a second: without housekeeping; plain `ADD` is measured against itself, too, so what its row differs from 1 by
-  is the noise of this run. For good, by the forecast, an item takes {add:,.0f} `ADD`s a second and a lane of ours
-  {ours:,.0f} changes, because each is deleted again.
+  is the noise of this run. For good, on AWS, an item takes {PARTITION_WRITE_UNITS:,} `ADD`s a second or half as many
+  transactions, in all Regions together; a lane of ours takes {CHANGES_MAX:,} changes, because each is deleted again.
 
 What follows from it:
 
@@ -100,7 +89,7 @@ What follows from it:
 
 Each cell is held by a test, also each "no" (`tests/lab/designs/test_claims.py`).
 """
-    yield from summary.abilities(row.approach for row in found.rows)
+    yield from summary.abilities(row.design for row in found.rows)
     yield """
 AWS's seven are atomic ADD, optimistic with an entity tag and with history, the transactions with a client token and
 with a marker, the item collection that is merged, and the set; the others vary them or are built of them. A limit in
@@ -122,10 +111,6 @@ than `allowed_lateness_ms` after their `at`, safe at once, in the value from the
 """
     yield from code(accuracy.report(found.accuracy, accuracy.SEEDS))
     yield f"""
-And on {found.engine}, in one Region:
-"""
-    yield from code(accuracy.report_of_engine(found.accuracy_on_engine, accuracy.ENGINE_SEEDS))
-    yield f"""
 ## Cost
 
 Units by AWS's published rules from the items that crossed the wire, for the same changes, {found.events}.
@@ -137,17 +122,15 @@ Dollars for a million changes in 1, 2 and 3 Regions and for a million strongly c
 after a year of a million changes a month, at the on-demand prices of {PRICES.region} since {PRICES.since}:
 """
     yield from code(tables.dollars(found.shop, found.one))
-    yield """
-*full*: no item holds so many ids. The meter against what the engine itself says that it consumed:
-"""
-    yield from code(tables.against_engine([*found.shop, *found.one]))
     made = [pace.changes for pace in found.hot(32)]
     yield f"""
+*full*: no item holds so many ids.
+
 ## Speed
 
 Changes a second over those of plain `ADD` with as many writers on as many counters, in turns; medians of three rounds,
 one for what takes more than four times as long. 32 writers on one counter made {min(made):,} to {max(made):,} changes
-an approach, so the slow ones' figures say how slow, not more:
+a design, so the slow ones' figures say how slow, not more:
 """
     yield from code(tables.rates(found.paces))
     yield f"""
@@ -165,28 +148,14 @@ After so many changes, a strongly consistent read (`~`: worked out by the meter'
     for title, table in tables.scale(found.reads):
         yield from code([title, "", *table])
         yield ""
-    yield f"""A set of ids of 36 characters is full with {found.wall:,}. A backlog of {DELTAS:,} deltas goes away
-(times are the engine's, not AWS's):
-"""
-    yield from code(tables.compactions(found.compactions))
-    peaks = ", ".join(f"{mb:.1f} MB for {deltas:,} deltas" for deltas, mb in found.peaks_mb.items())
-    yield f"""
-Of ours, by the compactor's CPU, {found.steps.fold:,.0f} deltas a second are folded, {found.steps.merge:,.0f} folded and
-settled, {found.steps.whole:,.0f} with clean, which deletes 25 a request: more CPU than the naive merge takes, for fewer
-transactions. The most memory that a fold takes: {peaks}.
+    yield f"""A set of ids of 36 characters is full with {found.wall:,}. How fast deltas are folded and deleted, and in
+how much memory, is in `make bench`.
 
-## From 10 to 1,000,000 changes a second
-
-No engine here has partitions that throttle, so this part is a forecast, of one counter under a steady rate. What AWS
-promises and what is assumed:
-"""
-    yield from code(forecast.report())
-    yield """
 ## How to repeat it
 
 `make compare` takes ten to twenty minutes on two cores; `make compare EVENTS=file.csv` takes the changes of the bill
-from your own events. `python -m lab.compare.accuracy` and `.forecast` run alone, too, and need no engine. What each
-part does and leaves out is at the head of its file, in [lab/compare/](../lab/compare/__init__.py)."""
+from your own events. `python -m lab.compare.accuracy` runs alone, too, and needs no engine. What each part does and
+leaves out is at the head of its file, in [lab/compare/](../lab/compare/__init__.py)."""
 
 
 def code(lines: Iterable[str]) -> Iterator[str]:

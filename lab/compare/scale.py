@@ -1,6 +1,6 @@
-"""What a read asks for after 10^2 to 10^7 changes, and how fast old changes go away.
+"""What a read asks for after 10^2 to 10^7 changes.
 
-Rules: the first hundred changes are the approach's own programs. Beyond them, what is `measured` was read from the
+Rules: the first hundred changes are the design's own programs. Beyond them, what is `measured` was read from the
 engine, and the state that was read came about as follows:
 
 - A single item that remembers no more than a few changes: one change of all the rest leaves the same item.
@@ -19,16 +19,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab.compare.backlog import key, make_go, put_deltas
-from lab.designs import Approach
+from lab.bench.compaction import put_all
+from lab.designs import Design
 from lab.designs.attributes import keyed
-from lab.designs.item_collection import ItemCollection
+from lab.designs.item_collection import ItemCollection, Ours
 from lab.designs.string_set import IDS, StringSet
-from lab.designs.trial import Trial
+from lab.designs.trial import REGION, SETTINGS, Trial
 from lab.designs.writes import ITEM_BYTES_MAX, ItemTooLarge
 from lab.engines.ministack import Engine
 from lab.meters.meter import Meter
+from ledger import tokens
+from ledger.items import delta_item
 from ledger.units import item_bytes, read_units
+from ledger.values import Delta, Lane
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -42,9 +45,6 @@ IDS_MAX = 10_000
 
 PAGE_BYTES_MAX = 1024 * 1024
 AT_ONCE = 3
-BACKLOGS = (100_000, 1_000_000)
-"""Of the fold whose memory is measured; `make bench` does it with a million, which takes minutes."""
-
 COUNTER = "scale"
 
 
@@ -55,7 +55,7 @@ class Read:
     possible: whether so many changes can be made at all.
     """
 
-    approach: str
+    design: str
     changes: int
     items: int
     bytes: int
@@ -79,15 +79,15 @@ class Looked:
         self.items += (item for items in (read.values() if isinstance(read, dict) else ()) for item in items)
 
 
-def reads(engine: Engine, approach: Approach, changes: Sequence[int] = CHANGES) -> list[Read]:
-    """The reads of an approach after each of these numbers of changes, the first of them by its programs."""
-    trial, meter = Trial(engine, approach), Meter()
+def reads(engine: Engine, design: Design, changes: Sequence[int] = CHANGES) -> list[Read]:
+    """The reads of a design after each of these numbers of changes, the first of them by its programs."""
+    trial, meter = Trial(engine, design), Meter()
     meter.attach(trial.client)
     looked = Looked(trial.client)
     found: list[Read] = []
     done = 0
     for target in changes:
-        fill = _first if not found else _rest(approach, target)
+        fill = _first if not found else _rest(design, target)
         if fill is None:
             found.append(worked_out(found[-2:], target))
             continue
@@ -98,10 +98,10 @@ def reads(engine: Engine, approach: Approach, changes: Sequence[int] = CHANGES) 
         value = trial.value(COUNTER)
         spent = meter.total() - before
         if value != target:
-            raise AssertionError(f"{approach.name} reads {value} after {target} changes of 1")
+            raise AssertionError(f"{design.name} reads {value} after {target} changes of 1")
         size = sum(map(item_bytes, looked.items))
         found.append(
-            Read(approach.name, target, len(looked.items), size, spent.read_units, spent.requests, measured=True)
+            Read(design.name, target, len(looked.items), size, spent.read_units, spent.requests, measured=True)
         )
     return found
 
@@ -122,7 +122,7 @@ def worked_out(last: Sequence[Read], changes: int) -> Read:
     else:
         units, trips = two.read_units, two.round_trips
     possible = items > 1 or size <= ITEM_BYTES_MAX
-    return Read(two.approach, changes, items, size, units, trips, measured=False, possible=possible)
+    return Read(two.design, changes, items, size, units, trips, measured=False, possible=possible)
 
 
 Fill = Callable[[Trial, int, int], None]
@@ -132,18 +132,18 @@ def _first(trial: Trial, done: int, target: int) -> None:
     for change in range(done, target):
         trial.now_ms += 1
         trial.add(COUNTER, 1, key(change))
-    make_go(trial, COUNTER)
+    make_go(trial)
 
 
-def _rest(approach: Approach, target: int) -> Fill | None:
+def _rest(design: Design, target: int) -> Fill | None:
     """How the rest of the changes is made, quickly; None: it is worked out."""
-    match approach:
+    match design:
         case StringSet():
             return _put_set if target <= IDS_MAX else None
         case ItemCollection():
             return _put_deltas if target <= ITEMS_MAX else None
         case _:
-            return None if approach.claims.units else _at_once
+            return None if design.claims.units else _at_once
 
 
 def _at_once(trial: Trial, done: int, target: int) -> None:
@@ -156,8 +156,26 @@ def _put_set(trial: Trial, done: int, target: int) -> None:
 
 
 def _put_deltas(trial: Trial, done: int, target: int) -> None:
-    put_deltas(trial, COUNTER, range(done, target))
-    make_go(trial, COUNTER)
+    """As items that the design itself would have put, a millisecond apart."""
+    lane, items = Lane(REGION, 0, COUNTER), []
+    for each in range(done, target):
+        trial.now_ms += 1
+        items.append(delta_item(Delta(lane, tokens.keyed(COUNTER, key(each), trial.now_ms), 1)))
+    put_all(trial.client, trial.name, items)
+    make_go(trial)
+
+
+def make_go(trial: Trial) -> None:
+    """The design's housekeeping until nothing is left to do: ours folds, settles, and cleans in two later visits."""
+    trial.housekeep(COUNTER)
+    if isinstance(trial.design, Ours):
+        trial.housekeep(COUNTER)
+        trial.housekeep(COUNTER, SETTINGS.keep_ms)
+
+
+def key(number: int) -> str:
+    """A change's: 36 characters, as a UUID has."""
+    return f"{number:036}"
 
 
 def set_wall(engine: Engine) -> int:

@@ -1,6 +1,6 @@
-"""What befalls the events of one counter, the same for every approach.
+"""What befalls the events of one counter, the same for every design.
 
-Rules: a scenario is data; what its callers, the housekeeping and a reader do stands in stage.py.
+Rules: a scenario is data; what its callers, the housekeeping and a reader do stands in one_counter.py.
 """
 
 from __future__ import annotations

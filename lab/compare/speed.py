@@ -4,7 +4,7 @@ Rules: DynamoDB Local does more one after another than AWS does, and its times a
 mean anything, and no time is told. Every slice of changes stands between two slices of plain ADD by as many threads on
 as many counters, so that a machine that grows slower or faster favours nobody; what counts is the median of the rounds.
 A slice ends after its time, once its writers have made a change each on average, with those that are under way then; an
-approach that takes much longer than plain ADD for it, because its writers wait for each other, has one round.
+design that takes much longer than plain ADD for it, because its writers wait for each other, has one round.
 The hybrid's consumer, merges and compactions are left out.
 A change that is given up is asked for again by nobody and counts as none.
 """
@@ -19,9 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
 
-from lab.designs import Approach
+from lab.designs import Design
 from lab.designs.table import Traffic
-from lab.designs.trial import APPROACHES, Trial
+from lab.designs.trial import DESIGNS, Trial
 from lab.engines.ministack import Engine
 from ledger.errors import LedgerError
 
@@ -38,7 +38,7 @@ SLOW = 4
 class Trips:
     """HTTP requests of a change and of a strongly consistent read, when nobody else writes."""
 
-    approach: str
+    design: str
     change: float
     read: float
 
@@ -51,7 +51,7 @@ class Pace:
     and had to be done again; given_up: changes that failed; each for 1,000 changes.
     """
 
-    approach: str
+    design: str
     threads: int
     counters: int
     changes: int
@@ -80,7 +80,7 @@ class Slice:
 
 @dataclass(slots=True)
 class Writers:
-    """The writers of one approach, in tables of their own."""
+    """The writers of one design, in tables of their own."""
 
     trial: Trial
     traffic: Traffic = field(init=False)
@@ -110,29 +110,29 @@ class Writers:
         return Slice(time.perf_counter() - began, took_s, len(given_up), self.traffic.counts - before)
 
 
-def trips(engine: Engine, approach: Approach, changes: int = 5) -> Trips:
+def trips(engine: Engine, design: Design, changes: int = 5) -> Trips:
     """Counted on changes made one after another, once the counter is there."""
-    writers = Writers(Trial(engine, approach))
+    writers = Writers(Trial(engine, design))
     sent = []
     for number in range(changes + 1):
         writers.trial.add("trips", 1, f"key-{number}")
         sent.append(writers.traffic.counts["attempts"])
     writers.trial.value("trips")
-    return Trips(approach.name, (sent[-1] - sent[0]) / changes, writers.traffic.counts["attempts"] - sent[-1])
+    return Trips(design.name, (sent[-1] - sent[0]) / changes, writers.traffic.counts["attempts"] - sent[-1])
 
 
 def paces(
     engine: Engine,
     threads: int,
     counters: int,
-    approaches: Sequence[Approach] = APPROACHES,
+    designs: Sequence[Design] = DESIGNS,
     rounds: int = ROUNDS,
     slice_s: float = SLICE_S,
 ) -> list[Pace]:
-    """Every approach by so many threads on so many counters, in turns with the first one, which is plain ADD."""
-    plain = Writers(Trial(engine, APPROACHES[0]))
-    others = [Writers(Trial(engine, approach)) for approach in approaches]
-    found: list[list[tuple[Slice, Slice, Slice]]] = [[] for _ in approaches]
+    """Every design by so many threads on so many counters, in turns with the first one, which is plain ADD."""
+    plain = Writers(Trial(engine, DESIGNS[0]))
+    others = [Writers(Trial(engine, design)) for design in designs]
+    found: list[list[tuple[Slice, Slice, Slice]]] = [[] for _ in designs]
     slow: set[int] = set()
     with ThreadPoolExecutor(threads) as pool:
 
@@ -150,7 +150,7 @@ def paces(
                     before = after
                     if own.seconds > SLOW * max(turn[0].seconds, turn[2].seconds):
                         slow.add(index)
-    return [pace_of(approach.name, threads, counters, turns) for approach, turns in zip(approaches, found, strict=True)]
+    return [pace_of(design.name, threads, counters, turns) for design, turns in zip(designs, found, strict=True)]
 
 
 def pace_of(name: str, threads: int, counters: int, turns: Sequence[tuple[Slice, Slice, Slice]]) -> Pace:
@@ -159,7 +159,7 @@ def pace_of(name: str, threads: int, counters: int, turns: Sequence[tuple[Slice,
     sent = sum((each.sent for _, each, _ in turns), start=Counter[str]())
     thousands = max(1, len(own)) / 1_000
     return Pace(
-        approach=name,
+        design=name,
         threads=threads,
         counters=counters,
         changes=len(own),

@@ -1,7 +1,7 @@
-"""The table that a choice is made by: a row for each approach, in Markdown, for docs/comparison.md.
+"""The table that a choice is made by: a row for each design, in Markdown, for docs/comparison.md.
 
 Rules: every cell is measured in the run at hand or is a claim that tests/lab/designs/test_claims.py holds; nothing
-here knows an approach by its name.
+here knows a design by its name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lab.compare.cost import Spent
 from lab.compare.events import Counted
 from lab.compare.scale import Read
 from lab.compare.speed import Pace
-from lab.designs import Approach, Claims, Memory
+from lab.designs import Claims, Design, Memory
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 GROUPS = {
@@ -29,9 +29,9 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was found of one approach. one: on one counter; pace: 32 writers on one counter."""
+    """What was found of one design. one: on one counter; pace: 32 writers on one counter."""
 
-    approach: Approach
+    design: Design
     accuracy: Accuracy
     one: Spent
     reads: Sequence[Read]
@@ -50,17 +50,17 @@ def choice(rows: Iterable[Row]) -> Iterator[str]:
     return markdown(heads, (_choice(row) for row in found))
 
 
-def abilities(approaches: Iterable[Approach]) -> Iterator[str]:
+def abilities(designs: Iterable[Design]) -> Iterator[str]:
     """What each can do at all."""
     heads = (
         *("", "the same change again counts once", "another change under a used key is refused", "a limit holds"),
         *("several Regions write", "every change can be listed", "one write resets it", "changes"),
     )
-    return markdown(heads, ((each.name, *_abilities(each.claims)) for each in approaches))
+    return markdown(heads, ((each.name, *_abilities(each.claims)) for each in designs))
 
 
 def events(rows: Iterable[Row], group: str) -> int:
-    """How many events each approach got in these scenarios; all get the same."""
+    """How many events each design got in these scenarios; all get the same."""
     return max((_sum(row, GROUPS[group]).events for row in rows), default=0)
 
 
@@ -68,10 +68,10 @@ def _choice(row: Row) -> tuple[str, ...]:
     wrong = (_sum(row, names) for names in GROUPS.values())
     at_million = next(read for read in row.reads if read.changes == 1_000_000)
     return (
-        row.approach.name,
-        memory(row.approach.claims.memory),
+        row.design.name,
+        memory(row.design.claims.memory),
         *(f"{some.lost:,} / {some.doubled:,}{NET * row.accuracy.net}" for some in wrong),
-        LIMITS[row.approach.claims.limit],
+        LIMITS[row.design.claims.limit],
         f"{row.one.usage.write_units:.2f}{', grows' if row.one.grows else ''}",
         f"{'' if at_million.measured else '~'}{at_million.read_units:,.0f}" if at_million.possible else "full",
         f"{row.pace.rate:.2f}",

@@ -1,20 +1,16 @@
 """What cost.py, speed.py and scale.py found, as lines of plain text of at most 100 columns.
 
-Rules: nothing is measured or worked out here beyond a share or a sum; a row is an approach, in the order given.
+Rules: nothing is measured or worked out here beyond a share or a sum; a row is a design, in the order given.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lab.compare.capacity import DIFFERENCES, OPERATIONS
-from ledger.units import Cost
 from ledgerctl import bill
 
 if TYPE_CHECKING:
-    from lab.compare.backlog import Compaction
     from lab.compare.cost import Spent
     from lab.compare.scale import Read
     from lab.compare.speed import Pace, Trips
@@ -45,7 +41,7 @@ def units(found: Sequence[Spent]) -> Iterator[str]:
         of_both = (*of_change, each.housekeeping.write_units, each.housekeeping.read_units)
         of_reads = (each.read.requests / each.reads, each.read.read_units / each.reads)
         cells = (*(f"{n / each.changes:.2f}" for n in of_both), *(f"{n:.1f}" for n in of_reads))
-        rows.append((each.approach.name, *cells))
+        rows.append((each.design.name, *cells))
     return columns(("", *heads), rows)
 
 
@@ -59,36 +55,17 @@ def dollars(shop: Sequence[Spent], one: Sequence[Spent]) -> Iterator[str]:
         cells = [f"{amount + 1e-9:.2f}" for amount in (*changes, *others)]
         if on_one.grows:
             cells[len(REGIONS) :] = ["full"] * len(cells[len(REGIONS) :])
-        rows.append((on_shop.approach.name, *cells))
+        rows.append((on_shop.design.name, *cells))
     return columns(heads, rows)
-
-
-def against_engine(found: Sequence[Spent]) -> Iterator[str]:
-    """The units by the meter and by the engine, operation by operation, and why they differ."""
-    metered: dict[str, Cost] = {}
-    told: Counter[str] = Counter()
-    for each in found:
-        told.update(each.told)
-        for operation, cost in each.metered.items():
-            metered[operation] = metered.get(operation, Cost()) + cost
-    rows, why = [], []
-    for name in sorted(OPERATIONS & metered.keys()):
-        cost = metered[name]
-        by_meter = cost.read_units + cost.write_units
-        rows.append((name, f"{cost.requests:,}", f"{by_meter:,.1f}", f"{told[name]:,.1f}"))
-        why.append(f"  {DIFFERENCES.get(name, 'unexplained')}" if by_meter != told[name] else "")
-    head, *lines = columns(("", "requests", "meter", "engine"), rows)
-    yield head
-    yield from (f"{line}{reason}" for line, reason in zip(lines, why, strict=True))
 
 
 def rates(found: Sequence[Pace]) -> Iterator[str]:
     """Changes a second over plain ADD's, by counters and threads."""
     settings = list(dict.fromkeys((pace.counters, pace.threads) for pace in found))
-    of = {(pace.approach, pace.counters, pace.threads): f"{pace.rate:.2f}" for pace in found}
+    of = {(pace.design, pace.counters, pace.threads): f"{pace.rate:.2f}" for pace in found}
     fewest = min(threads for _, threads in settings)
     heads = (f"{counters:,}:\n{each}" if each == fewest else f"\n{each}" for counters, each in settings)
-    names = dict.fromkeys(pace.approach for pace in found)
+    names = dict.fromkeys(pace.design for pace in found)
     return columns(("", *heads), [(name, *(of[name, *setting] for setting in settings)) for name in names])
 
 
@@ -103,21 +80,19 @@ def contention(alone: Sequence[Trips], one: Sequence[Pace], many: Sequence[Pace]
             *(f"{n:.1f}" if n < 100 else f"{n:.0f}" for n in ratios),
             *(f"{n:,.0f}" for n in (last.retries, last.conflicts, last.given_up)),
         )
-        rows.append((trip.approach, *cells))
+        rows.append((trip.design, *cells))
     return columns(("", *heads), rows)
 
 
 def scale(found: Sequence[Sequence[Read]]) -> Iterator[tuple[str, Iterator[str]]]:
-    """(what it is about, its lines): read units, round trips, items and bytes of a read, by changes made before."""
+    """(what it is about, its lines): read units and round trips of a read, by changes made before."""
     aspects: dict[str, Callable[[Read], float]] = {
         "read units of a read": lambda read: read.read_units,
         "round trips of a read": lambda read: read.round_trips,
-        "items of a read": lambda read: read.items,
-        "bytes of a read": lambda read: read.bytes,
     }
     heads = ("", *(f"{read.changes:,}" for read in found[0]))
     for aspect, number in aspects.items():
-        rows = [(reads[0].approach, *(_cell(read, number(read)) for read in reads)) for reads in found]
+        rows = [(reads[0].design, *(_cell(read, number(read)) for read in reads)) for reads in found]
         yield f"{aspect}, after so many changes", columns(heads, rows)
 
 
@@ -125,12 +100,3 @@ def _cell(read: Read, number: float) -> str:
     if not read.possible:
         return "full"
     return f"{'' if read.measured else '~'}{number:,.0f}" if number < 1e6 else f"~{number / 1e6:,.0f}M"
-
-
-def compactions(found: Sequence[Compaction]) -> Iterator[str]:
-    """Deltas a second, and the transactions that 10,000 of them take."""
-    heads = ("", "deltas a second\nof CPU", "\nof time", "transactions for\n10,000 deltas")
-    rows = [
-        (each.approach, f"{each.by_cpu:,.0f}", f"{each.by_time:,.0f}", f"{each.transactions:,.0f}") for each in found
-    ]
-    return columns(heads, rows)

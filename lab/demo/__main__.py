@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from lab.demo.play import Play
+from lab.demo.run import Run
 from lab.demo.screen import Screen, closing, opening
 from lab.engines.ministack import EngineMissing, end_on_signals
 from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, witness_events
@@ -44,7 +44,7 @@ def main(
         )
         began = time.monotonic()
         with Screen(console, len(played)) as screen:
-            outcome = Play(played, seed, screen).run()
+            outcome = Run(played, seed, screen).run()
     except (BadEvents, EngineMissing) as error:
         console.print(f"[bold red]The demo cannot run:[/] {escape(str(error))}")
         raise typer.Exit(2) from None

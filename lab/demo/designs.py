@@ -1,23 +1,28 @@
 """The designs that the demo runs side by side: ours, and the two that everybody writes first.
 
-Rules: each is called with the same events, Regions and faults; each is written as its author would, with the SDK's
-retries; `Unanswered` means that the caller does not know whether the change was applied.
+Rule 1: each is called with the same events, Regions and faults.
+Rule 2: ours is the shipped classes; the others are those of lab/designs, with the SDK's retries.
+Rule 3: `Unanswered` means that the caller does not know whether the change was applied.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
-
-from botocore.exceptions import ClientError, HTTPClientError
+from typing import TYPE_CHECKING, Protocol
 
 from compactor import Compactor, Report
+from lab.designs import Design
+from lab.designs.table import ApproachTable
+from lab.designs.writes import Program, Result
 from lab.events import Event
 from lab.meters.meter import Meter
-from ledger import Ledger, Settings, tokens
-from ledger.errors import OutcomeUnknown
+from ledger import Ledger, Settings
+from ledger.clocks import wall_clock
+from ledger.errors import OutcomeUnknown, TableError
+from ledger.requests import Instant, run
 from ledger.values import to_ms
 from reader import Reader
 
@@ -25,7 +30,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 Clients = Mapping[str, "DynamoDBClient"]
-MERGE_MAX = 99
 
 
 class Unanswered(Exception):
@@ -40,7 +44,7 @@ class Sight:
     count: int | None = None
 
 
-class Design(Protocol):
+class Runner(Protocol):
     name: str
     table: str
     writes: Meter
@@ -96,108 +100,41 @@ class Ours:
         return {c: v for part in _parts(counters, 50) for c, v in self._bulk[region].values(part).items()}
 
 
-class AtomicAdd:
-    """One item a counter: UpdateItem ADD. A lost answer is retried by the SDK, and the change counts again."""
+class Other:
+    """A design of lab/designs; its scheduled job works in each Region on the counters that were added to."""
 
-    name = "atomic ADD"
-
-    def __init__(self, table: str, writers: Clients, readers: Clients) -> None:
-        self.table = table
+    def __init__(self, design: Design, table: str, writers: Clients, readers: Clients) -> None:
+        self.name, self.table = design.name, table
         self.writes, self.reads = _metered(writers), _metered(readers)
-        self._writers, self._readers = writers, readers
-
-    def add(self, event: Event, home: str, region: str) -> None:
-        try:
-            self._writers[region].update_item(
-                TableName=self.table,
-                Key=_key(event.counter, "total"),
-                UpdateExpression="ADD amount :change",
-                ExpressionAttributeValues={":change": {"N": str(event.change)}},
-                ReturnValues="ALL_NEW",
-            )
-        except HTTPClientError as error:
-            raise Unanswered from error
-
-    def housekeep(self, region: str) -> bool:
-        """Nothing to do."""
-        return True
-
-    def read(self, counter: str, region: str) -> Sight:
-        answer = self._readers[region].get_item(TableName=self.table, Key=_key(counter, "total"), ConsistentRead=True)
-        return Sight(int(answer.get("Item", {}).get("amount", {}).get("N", "0")))
-
-    def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for part in _parts(counters, 100):
-            keys: Any = {"Keys": [_key(counter, "total") for counter in part], "ConsistentRead": True}
-            answer = self._readers[region].batch_get_item(RequestItems={self.table: keys})
-            found |= {i["pk"]["S"]: int(i["amount"]["N"]) for i in answer["Responses"][self.table]}
-        return found
-
-
-class NaiveMerge:
-    """Deltas under the same tokens as ours; a job deletes up to 99 of them and adds their sum in one transaction."""
-
-    name = "naive merge"
-
-    def __init__(self, table: str, writers: Clients, readers: Clients) -> None:
-        self.table = table
-        self.writes, self.reads = _metered(writers), _metered(readers)
-        self._writers, self._readers = writers, readers
+        self._design = design
+        self._writers = {region: ApproachTable(table, region, client) for region, client in writers.items()}
+        self._readers = {region: ApproachTable(table, region, client) for region, client in readers.items()}
         self._touched: dict[str, set[str]] = {region: set() for region in writers}
 
     def add(self, event: Event, home: str, region: str) -> None:
-        token = tokens.keyed(event.counter, event.key, to_ms(event.at))
         try:
-            self._writers[region].put_item(
-                TableName=self.table,
-                Item={**_key(event.counter, token), "amount": {"N": str(event.change)}},
-                ConditionExpression="attribute_not_exists(pk)",
-            )
-        except HTTPClientError as error:
+            _run(self._design.add(event.counter, event.change, event.key, to_ms(event.at)), self._writers[region])
+        except OutcomeUnknown as error:
             raise Unanswered from error
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
         for touched in self._touched.values():  # as the stream would tell each Region's job
             touched.add(event.counter)
 
     def housekeep(self, region: str) -> bool:
         touched, self._touched[region] = self._touched[region], set()
         for counter in list(touched):  # writers may still be adding to it
-            items = self._query(self._writers[region], counter)
-            deltas = [item for item in items if item["sk"]["S"] != "total"][:MERGE_MAX]
-            if len(deltas) < 2:
-                continue
-            name = {"TableName": self.table}
-            actions: list[Any] = [
-                {"Delete": {**name, "Key": _key(counter, d["sk"]["S"]), "ConditionExpression": "attribute_exists(pk)"}}
-                for d in deltas
-            ]
-            total = {":sum": {"N": str(sum(int(d["amount"]["N"]) for d in deltas))}}
-            update = {"UpdateExpression": "ADD amount :sum", "ExpressionAttributeValues": total}
-            actions.append({"Update": {**name, "Key": _key(counter, "total"), **update}})
-            try:
-                self._writers[region].transact_write_items(TransactItems=actions)
-            except ClientError as error:  # a delta went meanwhile: the next run merges the others
-                if error.response["Error"]["Code"] != "TransactionCanceledException":
-                    raise
+            with contextlib.suppress(TableError):  # the next run does what this one could not
+                _run(self._design.housekeep(counter, region), self._writers[region])
         return True
 
     def read(self, counter: str, region: str) -> Sight:
-        return Sight(sum(int(item["amount"]["N"]) for item in self._query(self._readers[region], counter)))
+        return Sight(_run(self._design.value(counter), self._readers[region]))
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
         return {counter: self.read(counter, region).value for counter in counters}
 
-    def _query(self, client: DynamoDBClient, counter: str) -> list[Any]:
-        pages = client.get_paginator("query").paginate(
-            TableName=self.table,
-            KeyConditionExpression="pk = :pk",
-            ExpressionAttributeValues={":pk": {"S": counter}},
-            ConsistentRead=True,
-        )
-        return [item for page in pages for item in page["Items"]]
+
+def _run(program: Program[Result], table: ApproachTable) -> Result:
+    return run(program, table, lambda: Instant(wall_clock(), 0))
 
 
 def _metered(*groups: Clients) -> Meter:
@@ -206,10 +143,6 @@ def _metered(*groups: Clients) -> Meter:
         for client in clients.values():
             meter.attach(client)
     return meter
-
-
-def _key(pk: str, sk: str) -> dict[str, Any]:
-    return {"pk": {"S": pk}, "sk": {"S": sk}}
 
 
 def _parts(counters: Sequence[str], size: int) -> list[Sequence[str]]:

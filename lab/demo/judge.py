@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from lab.demo.designs import Sight
 from lab.events import WITNESS_CHANGES, Event, is_witness
+from lab.histories.checker import deltas_in
 
 SUMS_MAX = 200
 """Counters with more changes than this are judged by their number of changes alone."""
@@ -43,7 +44,7 @@ class Judge:
         """What to make of a read that had to hold at least the changes `held`."""
         changes = self._changes[counter]
         if is_witness(counter):
-            if not _is_set_of_powers(sight.value):
+            if sight.value >= 4**WITNESS_CHANGES or deltas_in(sight.value) is None:
                 return Verdict.UNTRUE
             return Verdict.TRUE if all(sight.value & changes[name] for name in held) else Verdict.SHORT
         if sight.count is None:
@@ -65,10 +66,6 @@ def base4(value: int) -> str:
         rest, digit = divmod(rest, 4)
         digits.append(str(digit))
     return ("-" if value < 0 else "") + "".join(reversed(digits))
-
-
-def _is_set_of_powers(value: int) -> bool:
-    return 0 <= value < 4**WITNESS_CHANGES and not set(base4(value)) & {"2", "3"}
 
 
 def _is_sum(changes: dict[Name, int], count: int, value: int, held: Collection[Name]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lab.demo.designs import Design, Ours
+from lab.demo.designs import Ours, Runner
 
 REGIONS = ("eu-west-1", "us-east-1")
 
@@ -31,7 +31,7 @@ class Outcome:
 
     truth: dict[str, int]
     changes: int
-    designs: Sequence[Design]
+    designs: Sequence[Runner]
     sizes: Mapping[str, int] = field(default_factory=dict)
     """How many changes each counter has."""
     values: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Outcome:
     def ours(self) -> Ours:
         return next(design for design in self.designs if isinstance(design, Ours))
 
-    def wrong(self, design: Design, region: str, counters: Iterable[str]) -> int:
+    def wrong(self, design: Runner, region: str, counters: Iterable[str]) -> int:
         """How many of `counters` are not their true value."""
         values = self.values[design.name][region]
         return sum(values.get(counter, 0) != self.truth[counter] for counter in counters)

@@ -50,7 +50,7 @@ def about(seconds: float) -> str:
 
 
 class Screen:
-    """How far the demo is; use it in a `with`, as Play's watcher. `now`: seconds."""
+    """How far the demo is; use it in a `with`, as Run's watcher. `now`: seconds."""
 
     def __init__(self, console: Console, events: int, now: Callable[[], float] = time.monotonic) -> None:
         self._console, self._events, self._now = console, events, now

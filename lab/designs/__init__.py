@@ -1,13 +1,13 @@
 """Every published way of counting in DynamoDB, behind one interface; `every` lists them as they are compared.
 
-Rules: a file is one approach, written as its author would defend it, with its promises, its limits and its source; on
-the simulator `simulated.py` runs its programs, on an engine `table.py`. To read: `approach.py`, `atomic.py`,
+Rules: a file is one design, written as its author would defend it, with its promises, its limits and its source; on
+the simulator `simulated.py` runs its programs, on an engine `table.py`. To read: `design.py`, `atomic.py`,
 `transaction_marker.py`, then any.
 """
 
 from lab.designs.actions import SetSum
-from lab.designs.approach import Approach, Claims, Memory, Outcome
 from lab.designs.atomic import Atomic
+from lab.designs.design import Claims, Design, Memory, Outcome
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
 from lab.designs.item_collection import ItemCollection, NaiveMerge, Ours
@@ -19,12 +19,12 @@ from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.transaction_token import TransactionToken
 from ledger.settings import Settings
 
-__all__ = ["Approach", "Claims", "Memory", "Outcome", "every"]
+__all__ = ["Claims", "Design", "Memory", "Outcome", "every"]
 
 DAY_MS = 86_400_000
 
 
-def every(settings: Settings) -> tuple[Approach, ...]:
+def every(settings: Settings) -> tuple[Design, ...]:
     """All of them. `settings`: those of this library, whose Region is where its lane is."""
     return (
         Atomic(name="atomic ADD"),

@@ -1,4 +1,4 @@
-"""Approach 1: an atomic counter, one UpdateItem that adds to a number.
+"""Design 1: an atomic counter, one UpdateItem that adds to a number.
 
 Promises: one request, no read; changes in one Region never overwrite each other; a floor or a ceiling by a condition.
 Limits: it knows nothing of a change once it is made. A request that got no answer is a guess: sent again it may count
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.designs.actions import Add, SetSum
-from lab.designs.approach import VALUE, Claims, Outcome, SingleItem
+from lab.designs.design import VALUE, Claims, Outcome, SingleItem
 from lab.designs.writes import Answer, Program, UpdateItem
 
 

@@ -1,4 +1,4 @@
-"""Approach 9: ids 1, 2, 3, … without a gap: the last one is read, then a transaction takes the next and puts the item.
+"""Design 9: ids 1, 2, 3, … without a gap: the last one is read, then a transaction takes the next and puts the item.
 
 Promises: every item has a number, no two the same, none is left out; an insert that fails (the item is there already)
 uses no number up; an insert that is sent again finds its item. The count of items is the last number.
@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.designs.actions import Set
-from lab.designs.approach import FOR_EVER, TRIES_MAX, Approach, Claims, Contended, Outcome, check_unit
 from lab.designs.attributes import integer, keyed, number
 from lab.designs.conditions import Compare, Missing
+from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, Outcome, check_unit
 from lab.designs.writes import Pause, Program, PutItem, Transaction, UpdateItem
 from ledger.paging import every_item
 from ledger.requests import Get, Item, Key
@@ -24,7 +24,7 @@ LAST, NUMBER = "last", "number"
 
 
 @dataclass(frozen=True, kw_only=True)
-class GapFree(Approach):
+class GapFree(Design):
     """The key of a change names the item that gets the next number."""
 
     name: str = "gap-free ids"

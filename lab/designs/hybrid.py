@@ -1,4 +1,4 @@
-"""Approach 10: a best-effort counter at once, and an exact one that the table's stream feeds.
+"""Design 10: a best-effort counter at once, and an exact one that the table's stream feeds.
 
 Promises: who creates or deletes a thing writes the thing alone, so nothing contends there; the stream's consumer counts
 it in one transaction with a flag on the thing, so it counts once, however often a record comes. What is deleted is
@@ -15,16 +15,14 @@ Source: https://www.jawaadahmar.com/projects/distributed-counter
 from __future__ import annotations
 
 import contextlib
-from collections import deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lab.designs.actions import Add, Set
-from lab.designs.approach import FOR_EVER, VALUE, Approach, Claims, Contended, Outcome, check_unit
 from lab.designs.attributes import Value, integer, keyed, number
 from lab.designs.conditions import Both, Compare, Missing, Not
+from lab.designs.design import FOR_EVER, VALUE, Claims, Contended, Design, Outcome, check_unit
 from lab.designs.writes import DeleteItem, Program, PutItem, Transaction, UpdateItem
-from ledger.errors import LedgerError, TableError
+from ledger.errors import TableError
 from ledger.paging import every_item
 from ledger.requests import Get, GetMany, Item, Key
 
@@ -35,7 +33,7 @@ _IS_DELETED = Not(Missing(DELETED))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hybrid(Approach):
+class Hybrid(Design):
     """The key of a change names the thing: 1 creates it, -1 deletes it."""
 
     name: str = "hybrid, best effort and stream"
@@ -109,32 +107,3 @@ def _best(counter: str) -> Key:
 
 def _exact(counter: str) -> Key:
     return Key(f"exact#{counter}", "counter")
-
-
-@dataclass
-class Feed:
-    """What stands between the stream and the consumer. `consume` runs Hybrid.consume; `tries` of each record."""
-
-    consume: Callable[[Item], None]
-    tries: int = 3
-    dead: deque[Item] = field(default_factory=deque)
-    for_a_hand: deque[Item] = field(default_factory=deque)
-
-    def deliver(self, images: Iterable[Item | None]) -> None:
-        """The new images of a stream's records. Those of other items are left out, as a filter would."""
-        things = (image for image in images if image and image["pk"]["S"].startswith(THING))
-        self.dead += [image for image in things if not self._tried(image)]
-
-    def redrive(self) -> None:
-        """What is in the first dead-letter queue again; what fails once more goes to the second."""
-        again, self.dead = self.dead, deque()
-        self.for_a_hand += [image for image in again if not self._tried(image)]
-
-    def _tried(self, image: Item) -> bool:
-        for _ in range(self.tries):
-            try:
-                self.consume(image)
-            except LedgerError:
-                continue
-            return True
-        return False

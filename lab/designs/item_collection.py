@@ -1,4 +1,4 @@
-"""Approach 6: an item for each change, and a value that is their sum.
+"""Design 6: an item for each change, and a value that is their sum.
 
 Plain. Promises: a change is one conditional put and counts once for ever; nothing is lost, whatever Regions write; all
 of it can be listed. Limits: a read costs a unit for every 4 KB of all changes ever made, and nothing holds a limit.
@@ -18,15 +18,12 @@ from dataclasses import dataclass, replace
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.designs import naive
-from lab.designs.actions import Add
-from lab.designs.approach import FOR_EVER, Approach, Claims, Memory, Outcome
 from lab.designs.attributes import integer
-from lab.designs.conditions import Missing, Not
-from lab.designs.writes import DeleteItem, Program, Transaction, UpdateItem
+from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
+from lab.designs.writes import Program
 from ledger import items, tokens
 from ledger.add import add
 from ledger.paging import every_item
-from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader.history import history
@@ -37,7 +34,7 @@ MERGE_MAX = 99
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemCollection(Approach):
+class ItemCollection(Design):
     """`settings`: ours. The lane is the one of its Region, from wherever a change is sent."""
 
     name: str = "item collection"
@@ -76,13 +73,9 @@ class NaiveMerge(ItemCollection):
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
         lane = self._lane(counter)
-        found = yield from every_item(items.delta_pk(lane), None, None, consistent=True)
-        deltas = [item for item in found if "change" in item]
+        deltas = yield from naive.deltas_of(lane)
         for start in range(0, len(deltas), MERGE_MAX):
-            some = deltas[start : start + MERGE_MAX]
-            total = Add("total", sum(integer(item, "change") for item in some))
-            deletes = (DeleteItem(items.key_of(item), condition=Not(Missing())) for item in some)
-            yield Transaction((UpdateItem(Key(items.delta_pk(lane), "total"), (total,)), *deletes))
+            yield naive.merging(lane, deltas[start : start + MERGE_MAX])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,12 @@ is used by the shipped code.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 
+from lab.designs.actions import Add
+from lab.designs.attributes import integer
+from lab.designs.conditions import Missing, Not
+from lab.designs.writes import DeleteItem, Transaction, UpdateItem
 from ledger import items
 from ledger.paging import every_item
 from ledger.requests import Item, Key, Program
@@ -15,14 +19,23 @@ from ledger.values import Lane
 from simulator.world import Write, Writes
 
 
-def merge(lane: Lane) -> Program[None]:
-    """Delete every delta and add their sum to the total, in one transaction."""
+def merging(lane: Lane, deltas: Sequence[Item]) -> Transaction:
+    """Delete these deltas and add their sum to the total."""
+    total = UpdateItem(Key(items.delta_pk(lane), "total"), (Add("total", sum(map(_amount, deltas))),))
+    return Transaction((total, *(DeleteItem(items.key_of(delta), condition=Not(Missing())) for delta in deltas)))
+
+
+def deltas_of(lane: Lane) -> Program[list[Item]]:
     found = yield from every_item(items.delta_pk(lane), None, None, consistent=True)
-    deltas = [item for item in found if "change" in item]
+    return [item for item in found if "change" in item]
+
+
+def merge(lane: Lane) -> Program[None]:
+    """Every delta in one transaction, as a program on the simulator."""
+    deltas = yield from deltas_of(lane)
     if deltas:
-        total = Write(_total_key(lane), partial(_added, lane, sum(map(_amount, deltas))))
-        deletes = (Write(items.key_of(delta), lambda there: None, lambda there: there is not None) for delta in deltas)
-        yield Writes((total, *deletes))  # type: ignore[misc]
+        writes = merging(lane, deltas).writes
+        yield Writes(tuple(Write(each.key, each.becomes, each.holds) for each in writes))  # type: ignore[misc]
 
 
 def read(lane: Lane, *, consistent: bool = True) -> Program[tuple[int, int]]:
@@ -31,15 +44,5 @@ def read(lane: Lane, *, consistent: bool = True) -> Program[tuple[int, int]]:
     return sum(map(_amount, found)), len(found)
 
 
-def _total_key(lane: Lane) -> Key:
-    return Key(items.delta_pk(lane), "total")
-
-
-def _added(lane: Lane, amount: int, there: Item | None) -> Item:
-    key = _total_key(lane)
-    total = amount + (_amount(there) if there else 0)
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, "total": {"N": str(total)}}
-
-
 def _amount(item: Item) -> int:
-    return int(item.get("change", item.get("total", {"N": "0"}))["N"])
+    return integer(item, "change" if "change" in item else "total")

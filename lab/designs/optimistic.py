@@ -1,4 +1,4 @@
-"""Approach 2: optimistic concurrency control, a read and then a write on the condition that nothing has changed.
+"""Design 2: optimistic concurrency control, a read and then a write on the condition that nothing has changed.
 
 Promises: no change overwrites another in one Region; limits hold, because the value is known before it is written. With
 an entity tag (every writer leaves its own) a writer that got no answer looks again, and knows its write by its tag.
@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.designs.actions import Add, Set
-from lab.designs.approach import NONE, TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem
 from lab.designs.attributes import integer, number, said, text
 from lab.designs.conditions import Compare, Missing
+from lab.designs.design import NONE, TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem
 from lab.designs.writes import Answer, Pause, Program, UpdateItem
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Get, Item

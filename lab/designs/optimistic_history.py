@@ -1,8 +1,8 @@
-"""Approach 3: optimistic concurrency control with the keys of the last writers in the item.
+"""Design 3: optimistic concurrency control with the keys of the last writers in the item.
 
-Promises: what approach 2 promises, and that a writer without an answer, or a change that is delivered again, finds its
+Promises: what design 2 promises, and that a writer without an answer, or a change that is delivered again, finds its
 own key in the item and counts once, as long as no more than `keep` others have written since.
-Limits: two requests a change, contention as in approach 2, and an item that is larger by `keep` keys at every write and
+Limits: two requests a change, contention as in design 2, and an item that is larger by `keep` keys at every write and
 read. A change that comes back after `keep` others counts twice. What the key stood for is not kept. Regions overwrite
 each other, their lists too.
 Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.designs.actions import Add, Set
-from lab.designs.approach import TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem
 from lab.designs.attributes import integer, number, text
 from lab.designs.conditions import Compare, Missing
+from lab.designs.design import TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem
 from lab.designs.writes import Answer, Pause, Program, UpdateItem
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Get, Item

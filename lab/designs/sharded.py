@@ -1,10 +1,10 @@
-"""Approach 8: write sharding, the same counter in several items, and a value that is their sum.
+"""Design 8: write sharding, the same counter in several items, and a value that is their sum.
 
 Promises: as many times the throughput of one item as there are shards; a change finds its shard by its key, so a retry
 finds it again; a limit is dealt out among the shards and is never passed.
 Limits: a read asks for every shard, and is no snapshot of them. With a limit a change that its shard refuses tries the
 others; one that is larger than what any single shard has left is refused, though all together had room. What an inner
-approach remembers in its item is then remembered in another shard than a retry looks in first: of them only the marker
+design remembers in its item is then remembered in another shard than a retry looks in first: of them only the marker
 stays exact. No single write sets all to 0.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-sharding.html
 """
@@ -14,14 +14,14 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass, replace
 
-from lab.designs.approach import Approach, Claims, Outcome, SingleItem
+from lab.designs.design import Claims, Design, Outcome, SingleItem
 from lab.designs.writes import Program
 from ledger.requests import GetMany, Item
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sharded(Approach):
-    """`floor`, `ceiling`: of all shards together; each shard of the inner approach is given its part."""
+class Sharded(Design):
+    """`floor`, `ceiling`: of all shards together; each shard of the inner design is given its part."""
 
     inner: SingleItem
     shards: int = 8

@@ -1,7 +1,7 @@
-"""The approaches on `simulator.world`: their programs as scripts of processes, with lag, lost answers and two Regions.
+"""The designs on `simulator.world`: their programs as scripts of processes, with lag, lost answers and two Regions.
 
 Rules: nothing is decided here that DynamoDB or its SDK would not decide: the SDK sends again what got no answer, up to
-the approach's number of attempts; conflicts and throttling are tried again as in `table.py`; a ClientRequestToken is
+the design's number of attempts; conflicts and throttling are tried again as in `table.py`; a ClientRequestToken is
 remembered for ten minutes, in its own Region, by the clock of the world. Another table is a prefix of its keys.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
@@ -38,7 +38,7 @@ class Task:
 
 
 class Simulated:
-    """A world that answers the approaches' requests, and remembers ClientRequestTokens."""
+    """A world that answers the designs' requests, and remembers ClientRequestTokens."""
 
     def __init__(self, world: World) -> None:
         self.world = world

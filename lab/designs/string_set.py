@@ -1,4 +1,4 @@
-"""Approach 7: counting with a set, one item that holds the id of everything that is counted.
+"""Design 7: counting with a set, one item that holds the id of everything that is counted.
 
 Promises: an id counts once while it is in the set, and can be taken out again; the set has at most `ceiling` ids, and
 "full" and "duplicate" are told apart, because the failed condition shows the item; one read lists who is in.
@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.designs.actions import Exclude, Include
-from lab.designs.approach import FOR_EVER, Claims, Outcome, SingleItem, check_unit
 from lab.designs.conditions import Both, Condition, Contains, Either, Missing, Not, SizeBelow
+from lab.designs.design import FOR_EVER, Claims, Outcome, SingleItem, check_unit
 from lab.designs.writes import Answer, DeleteItem, Program, UpdateItem
 from ledger.requests import Item
 

@@ -1,4 +1,4 @@
-"""Approach 5: a transaction of the update and of a marker, an item named by the change and put only if it is absent.
+"""Design 5: a transaction of the update and of a marker, an item named by the change and put only if it is absent.
 
 Promises: a change counts once for as long as its marker stands, whoever sends it again; another change under the key is
 refused; limits hold. The markers may have a table of their own, with a time to live; without one they stay for ever.
@@ -6,33 +6,27 @@ Limits: four write units, and an item kept for every change. Some time after its
 the change would count again. Transactions on one item conflict with each other. Two Regions can both put the marker of
 one change, and overwrite each other's counter. A marker has no shard in its name, so a sharded counter finds it too.
 Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/,
-https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html, and for the views of pages
-https://www.tecracer.com/blog/2022/04/implementing-accurate-counters-in-dynamodb-using-python.html
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 from lab.designs.actions import Add
-from lab.designs.approach import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem
 from lab.designs.attributes import integer, keyed, number
 from lab.designs.conditions import Compare, Missing
+from lab.designs.design import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem
 from lab.designs.writes import Answer, DeleteItem, Program, PutItem, Transaction, UpdateItem
-from ledger.errors import LedgerError, TokenConflict
+from ledger.errors import TokenConflict
 from ledger.requests import Instant, Key, KeyPage, Now, Scan
-from ledger.values import to_ms
 
 CHANGE, EXPIRES = "change", "expires"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionMarker(SingleItem):
-    """`markers`: the approach's name of their table, "" for the counter's own. `keep_ms`: None, they stay for ever."""
+    """`markers`: the design's name of their table, "" for the counter's own. `keep_ms`: None, they stay for ever."""
 
     name: str = "transaction, marker"
     markers: str = ""
@@ -76,20 +70,3 @@ class TransactionMarker(SingleItem):
             after = page.last
             if after is None:
                 return
-
-
-def count_views(event: Mapping[str, Any], add: Callable[[str, int, str, int], Outcome]) -> dict[str, Any]:
-    """A Lambda function's answer to SQS: each message is a view, {url, time, clientId}, and these three are its key.
-
-    A MessageId would not do: a redriven message has another. What failed is delivered again, and a poison message goes
-    to the queue's dead letters in the end. `add(counter, change, key, at_ms)` counts.
-    """
-    failed = []
-    for record in event["Records"]:
-        try:
-            view = json.loads(record["body"])
-            url, time, client = (str(view[name]) for name in ("url", "time", "clientId"))
-            add(f"views:{url}", 1, f"{time}/{client}", to_ms(datetime.fromisoformat(time)))
-        except (LedgerError, ValueError, KeyError, TypeError):
-            failed.append({"itemIdentifier": record["messageId"]})
-    return {"batchItemFailures": failed}

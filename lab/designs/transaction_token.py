@@ -1,4 +1,4 @@
-"""Approach 4: a transaction of one update, named by a client request token.
+"""Design 4: a transaction of one update, named by a client request token.
 
 Promises: sent again within ten minutes it is answered as the first time and counts once, by the SDK, by the caller,
 after a lost answer and after a time-out; another change under the token is refused; limits hold.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.designs.actions import Add
-from lab.designs.approach import VALUE, Claims, Memory, Outcome, SingleItem
+from lab.designs.design import VALUE, Claims, Memory, Outcome, SingleItem
 from lab.designs.writes import Program, Transaction, UpdateItem
 
 

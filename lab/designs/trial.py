@@ -1,6 +1,6 @@
-"""An approach at work in new tables of a real engine, by a clock that its caller sets.
+"""A design at work in new tables of a real engine, by a clock that its caller sets.
 
-Rules: what an approach asks goes through `lab.designs.table`, as everywhere; nothing is counted here: meters and
+Rules: what a design asks goes through `lab.designs.table`, as everywhere; nothing is counted here: meters and
 counters are attached to `client`; the engine is the caller's, who starts one and gives it to all that is measured.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.config import Config
 
-from lab.designs import Approach, Outcome, every
+from lab.designs import Design, Outcome, every
 from lab.designs.table import ApproachTable, config
 from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.writes import Program, Result
@@ -28,7 +28,7 @@ READ_TIMEOUT_S = 60
 REGION, MARKERS = "eu-west-1", "markers"
 START_MS = 1_800_000_000_000
 SETTINGS = Settings(table="compared", region=REGION, clean_units_per_s=10**9)  # deletes at the engine's own pace
-APPROACHES = every(SETTINGS)
+DESIGNS = every(SETTINGS)
 _numbers = count()
 
 
@@ -42,12 +42,12 @@ def name_of(engine: Engine) -> str:
 
 
 class Trial:
-    """One approach in tables of its own."""
+    """One design in tables of its own."""
 
-    def __init__(self, engine: Engine, approach: Approach) -> None:
-        self.approach = approach
+    def __init__(self, engine: Engine, design: Design) -> None:
+        self.design = design
         self.now_ms = START_MS
-        self.client = engine.client(REGION, config(approach.sdk_attempts).merge(Config(read_timeout=READ_TIMEOUT_S)))
+        self.client = engine.client(REGION, config(design.sdk_attempts).merge(Config(read_timeout=READ_TIMEOUT_S)))
         self.name = f"compared-{next(_numbers)}"
         self._markers = f"{self.name}-{MARKERS}"
         for table in (self.name, self._markers):
@@ -59,15 +59,15 @@ class Trial:
 
     def add(self, counter: str, change: int, key: str) -> Outcome:
         """A change that is asked for now."""
-        return self.run(self.approach.add(counter, change, key, self.now_ms))
+        return self.run(self.design.add(counter, change, key, self.now_ms))
 
     def value(self, counter: str) -> int:
-        return self.run(self.approach.value(counter))
+        return self.run(self.design.value(counter))
 
     def housekeep(self, counter: str, after_ms: int = SETTINGS.allowed_lateness_ms) -> None:
-        """One visit of the approach's scheduled work, so much later."""
+        """One visit of the design's scheduled work, so much later."""
         self.now_ms += after_ms + 1
-        self.run(self.approach.housekeep(counter, REGION))
+        self.run(self.design.housekeep(counter, REGION))
 
     def expire(self, marker: TransactionMarker) -> None:
         """The markers' time to live passes."""

@@ -20,9 +20,9 @@ from rich.markup import escape
 
 from lab.e2e import deployed, traffic
 from lab.e2e.deployed import PARAMS, REGIONS, TABLE, NotDeployed
-from lab.e2e.play import Play, described
+from lab.e2e.user import User, described
 from lab.engines import proxy
-from lab.engines.crew import CONTEXT, Crew
+from lab.engines.children import CONTEXT, Children
 from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.engines.proxy import OUTSIDE
 from lab.events import SHOP, BadEvents, Event, read_events, shop_day, witness_events
@@ -62,10 +62,10 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
     def say(text: str) -> None:
         console.print(f"{time.monotonic() - began:5.0f} s  {text}", markup=False)
 
-    with Engine() as engine, Crew() as crew:
+    with Engine() as engine, Children() as children:
         os.environ.update(deployed.environment(engine.endpoint_url))
         control, theirs = CONTEXT.Pipe()
-        crew.start("proxy", proxy.main, int(engine.endpoint_url.rpartition(":")[2]), seed, {}, theirs, True)
+        children.start("proxy", proxy.main, int(engine.endpoint_url.rpartition(":")[2]), seed, {}, theirs, True)
         say("deploying to two Regions")
         table_endpoint = _table_endpoint(control)
         deployed.run("deploy", engine.endpoint_url, table_endpoint)
@@ -74,23 +74,23 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         def clients(name: str) -> dict[str, Any]:
             return {region: deployed.client(name, region, engine.endpoint_url) for region in REGIONS}
 
-        play = Play(services, clients("sqs"), say)
+        user = User(services, clients("sqs"), say)
         say(f"sending {len(events):,} changes, some of them again, and poison")
-        sent = play.send(list(traffic.sendings(events, random.Random(seed))))
+        sent = user.send(list(traffic.sendings(events, random.Random(seed))))
         say(f"sent {described(sent)}")
         truth = traffic.truth(events)
-        wrong = [*sent.wrong, *play.wait_until_recorded()]
+        wrong = [*sent.wrong, *user.wait_until_recorded()]
         say("recorded; the schedule folds")
-        wrong += play.wait_until_folded(sorted(truth), int(PARAMS["foldMin"]))
+        wrong += user.wait_until_folded(sorted(truth), int(PARAMS["foldMin"]))
         say("folded; the schedule cleans")
-        wrong += play.wait_until_cleaned(sorted(truth), clients("dynamodb"), TABLE)
+        wrong += user.wait_until_cleaned(sorted(truth), clients("dynamodb"), TABLE)
         say("cleaned; reading every counter in both Regions")
-        wrong += play.wrong_balances(truth)
+        wrong += user.wrong_balances(truth)
         busiest = sorted(truth, key=lambda counter: -truth[counter][1])[:HISTORIES]
         changes = {name: Counter(event.change for event in events if event.counter == name) for name in busiest}
-        wrong += play.wrong_histories(changes)
-        wrong += play.wrong_dead_letters(sent.poison)
-        wrong += play.wrong_logs(clients("logs"))
+        wrong += user.wrong_histories(changes)
+        wrong += user.wrong_dead_letters(sent.poison)
+        wrong += user.wrong_logs(clients("logs"))
         say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, dead letters, logs")
         deployed.run("remove", engine.endpoint_url, table_endpoint)
     return wrong

@@ -2,5 +2,5 @@
 
 ministack       MiniStack, which has every Region        dynamodb_local  Amazon's, a process a Region; from maven
 replicator      joins replicas (which write wins) and streams, so that Regions behave as those of a global table
-proxy           does to requests what faults decides     crew            the processes of a run, killed and stopped
+proxy           does to requests what faults decides     children        the processes of a run, killed and stopped
 """

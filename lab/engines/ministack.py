@@ -99,6 +99,9 @@ class Engine:
     one Region only. `executable`: the ministack program; by default what find_executable finds.
     """
 
+    _probed, _up = "/_ministack/health", 200
+    """What it is asked until it answers, and with which status it is up."""
+
     def __init__(self, executable: Path | None = None) -> None:
         self._executable = executable
         self._session = boto3.session.Session()
@@ -215,10 +218,20 @@ class Engine:
     def _wait_until_up(self, port: int) -> None:
         for _ in range(START_TIMEOUT_MS // PROBE_EVERY_MS):
             self.check()
-            if _answers(port):
+            if self._answers(port):
                 return
             time.sleep(PROBE_EVERY_MS / 1_000)
         raise EngineDied(f"the embedded DynamoDB did not answer within {START_TIMEOUT_MS} ms{self._log_tail()}")
+
+    def _answers(self, port: int) -> bool:
+        connection = HTTPConnection(HOST, port, timeout=2)
+        try:
+            connection.request("GET", self._probed)
+            return connection.getresponse().status == self._up
+        except (OSError, HTTPException):
+            return False
+        finally:
+            connection.close()
 
     def _log_tail(self) -> str:
         if self._directory is None:
@@ -245,17 +258,6 @@ def _free_port() -> int:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _answers(port: int) -> bool:
-    connection = HTTPConnection(HOST, port, timeout=2)
-    try:
-        connection.request("GET", "/_ministack/health")
-        return connection.getresponse().status == 200
-    except (OSError, HTTPException):
-        return False
-    finally:
-        connection.close()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

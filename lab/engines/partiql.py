@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from botocore.awsrequest import AWSResponse
@@ -34,7 +34,7 @@ Answer = tuple[int, bytes]
 
 def requests_of(body: bytes) -> list[tuple[str, bytes]]:
     """Operation and body of the requests that do what a batch asks for. Raises ValueError for any other statement."""
-    asked = [_request_of(statement) for statement in json.loads(body)["Statements"]]
+    asked = [request_of(statement) for statement in json.loads(body)["Statements"]]
     return [(operation, json.dumps(request).encode()) for operation, request in asked]
 
 
@@ -70,8 +70,9 @@ def _answer(client: DynamoDBClient, operation: str, request: dict[str, Any]) -> 
     return 200, b"{}"
 
 
-def _request_of(statement: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    text, values = statement["Statement"], statement["Parameters"]
+def request_of(statement: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Operation and request of one statement, all of whose values are parameters. Raises ValueError for any other."""
+    text, values = statement["Statement"], statement.get("Parameters", [])
     returned = {"ReturnValuesOnConditionCheckFailure": statement.get("ReturnValuesOnConditionCheckFailure", "NONE")}
     if insert := _INSERT.fullmatch(text):
         item = dict(zip(_MEMBER.findall(insert[2]), values, strict=True))

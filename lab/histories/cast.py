@@ -156,7 +156,7 @@ def _rest(choices: Choices, steps: Sequence[int]) -> Sleep:
     return Sleep(steps[choices.pick(len(steps))])
 
 
-def _through(
+def through(
     program: Program[Result], step: Callable[[Request], Generator[Any, Any, Any]]
 ) -> Generator[Any, Any, Result]:
     """The program with `step(request)` in the place of each request: it asks what is really asked, and answers."""
@@ -182,7 +182,7 @@ def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request |
         yield _rest(choices, SHORT)
         return (yield request)
 
-    return _through(program, step)
+    return through(program, step)
 
 
 def _noting_ahead(program: Program[Result]) -> Program[Result]:
@@ -194,7 +194,7 @@ def _noting_ahead(program: Program[Result]) -> Program[Result]:
             request = Put({**request.item, "noted_ms": {"N": str(noted_ms)}})
         return (yield request)
 
-    return _through(program, step)
+    return through(program, step)
 
 
 def compactor(

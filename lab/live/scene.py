@@ -12,11 +12,11 @@ from dataclasses import replace
 from functools import partial
 
 from lab.designs.simulated import Simulated
-from lab.live import cast
-from lab.live.cast import Sight
+from lab.live import scripts
 from lab.live.controls import BadControl, Controls
 from lab.live.customers import Customers
 from lab.live.requests import Requests
+from lab.live.scripts import Sight
 from ledger.requests import DeleteMany, Key, Put, Transact
 from ledger.settings import Settings
 from ledger.values import Delta
@@ -175,7 +175,7 @@ class Scene:
         asked = self.controls.writes_per_s > 0 or self.truth.waiting or bool(self._writers)
         return asked or on_its_way or bool(self.world.landings) or not up
 
-    # -- the cast ------------------------------------------------------------------------------------------------------
+    # -- who acts ------------------------------------------------------------------------------------------------------
 
     def _enter(self, kind: str, who: str, region: str, script: Callable[[], Script]) -> Process:
         return Process(who, region, script, self.world, NONE, partial(self._heard, kind, region))
@@ -187,29 +187,29 @@ class Scene:
 
     def _enter_housekeepers(self, region: str) -> tuple[Process, Process]:
         own = replace(SETTINGS, region=region)
-        compacts = partial(cast.compacts, own, self.done[region], self.problems.append)
+        compacts = partial(scripts.compacts, own, self.done[region], self.problems.append)
         return (
             self._enter("compactor", "compactor", region, compacts),
-            self._enter("naive", "naive merge", region, cast.merges),
+            self._enter("naive", "naive merge", region, scripts.merges),
         )
 
     def _enter_readers(self, region: str) -> tuple[Process, ...]:
         own, report, sights = replace(SETTINGS, region=region), self.problems.append, self.sights[region]
         once = {
-            "ours": ("reader", "reader", cast.reading(own)),
-            "atomic": ("naive", "reader of ADD", cast.reading_atomic(region, self._simulated)),
-            "merge": ("naive", "reader of the merge", cast.reading_merged),
+            "ours": ("reader", "reader", scripts.reading(own)),
+            "atomic": ("naive", "reader of ADD", scripts.reading_atomic(region, self._simulated)),
+            "merge": ("naive", "reader of the merge", scripts.reading_merged),
         }
         return tuple(
-            self._enter(kind, who, region, partial(cast.reads, read, partial(sights.__setitem__, design), report))
+            self._enter(kind, who, region, partial(scripts.reads, read, partial(sights.__setitem__, design), report))
             for design, (kind, who, read) in once.items()
         )
 
     def _deliver(self, delta: Delta, region: str) -> None:
         """One delivery of a change through a Region: the same to each design."""
-        atomically = partial(cast.adds_atomically, delta, region, self._simulated)
+        atomically = partial(scripts.adds_atomically, delta, region, self._simulated)
         self._writers += [
-            self._enter("writer", "writer", region, partial(cast.adds, delta)),
+            self._enter("writer", "writer", region, partial(scripts.adds, delta)),
             self._enter("naive", "writer of ADD", region, atomically),
-            self._enter("naive", "writer of the merge", region, partial(cast.adds_to_be_merged, delta)),
+            self._enter("naive", "writer of the merge", region, partial(scripts.adds_to_be_merged, delta)),
         ]

@@ -5,9 +5,9 @@ Rules a change must keep:
 - A request whose cost its answer would not tell is refused before it is sent (`Uncountable`), never guessed.
 """
 
+from lab.engines.partiql import request_of
 from lab.meters import reads, writes
-from lab.meters.partiql import written
-from lab.meters.seen import Fields, Rule, Seen
+from lab.meters.item_sizes import Fields, ItemSizes, Rule
 from ledger.units import Cost
 
 NOT_COUNTED = {"ExecuteStatement", "ExecuteTransaction", "TransactGetItems"}
@@ -40,11 +40,13 @@ def refuse_uncountable(operation: str, request: Fields) -> None:
     if operation in NOT_COUNTED or request.get("Select") == "COUNT":
         raise Uncountable(operation)
     for statement in request.get("Statements", ()):
-        if written(statement) is None:
-            raise Uncountable(statement["Statement"])
+        try:
+            request_of(statement)
+        except ValueError as error:
+            raise Uncountable(statement["Statement"]) from error
 
 
-def charge(operation: str, request: Fields, answer: Fields | None, seen: Seen) -> Cost:
+def charge(operation: str, request: Fields, answer: Fields | None, seen: ItemSizes) -> Cost:
     """The cost of one request that reached DynamoDB; brings `seen` up to date.
 
     `request` is what the client's method was given, `answer` is botocore's parsed response, an error's too. Operations

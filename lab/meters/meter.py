@@ -15,7 +15,7 @@ from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, Pr
 from mypy_boto3_dynamodb import DynamoDBClient
 
 from lab.meters.charges import Uncountable, charge, refuse_uncountable
-from lab.meters.seen import Seen
+from lab.meters.item_sizes import ItemSizes
 from ledger.units import Cost, Item
 
 __all__ = ["Cost", "Meter", "Uncountable"]
@@ -33,7 +33,7 @@ class Meter:
 
     def __init__(self, key: tuple[str, ...] = ("pk", "sk")) -> None:
         self._lock = threading.Lock()
-        self._seen = Seen(key)
+        self._seen = ItemSizes(key)
         self._costs: dict[str, Cost] = {}
         self._mark = f"meter-{id(self)}"  # where this meter keeps the request in botocore's context of it
 

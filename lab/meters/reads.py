@@ -8,11 +8,11 @@ Rules a change must keep:
 UNITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 """
 
-from lab.meters.seen import Fields, Seen, error
+from lab.meters.item_sizes import Fields, ItemSizes, error
 from ledger.units import Cost, Item, item_bytes, read_units
 
 
-def read_bytes(table: str, item: Item, request: Fields, seen: Seen) -> int:
+def read_bytes(table: str, item: Item, request: Fields, seen: ItemSizes) -> int:
     """The whole item's bytes: a projection costs no less (UNITS)."""
     size = item_bytes(item)
     if "ProjectionExpression" in request or "AttributesToGet" in request:
@@ -21,7 +21,7 @@ def read_bytes(table: str, item: Item, request: Fields, seen: Seen) -> int:
     return size
 
 
-def get_item(request: Fields, answer: Fields, seen: Seen) -> Cost:
+def get_item(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
     if error(answer):
         return Cost()
     table, item = request["TableName"], answer.get("Item")
@@ -29,7 +29,7 @@ def get_item(request: Fields, answer: Fields, seen: Seen) -> Cost:
     return Cost(read_units=read_units(size, consistent=request.get("ConsistentRead", False)))
 
 
-def batch_get_item(request: Fields, answer: Fields, seen: Seen) -> Cost:
+def batch_get_item(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
     units = 0.0
     if error(answer):
         return Cost()
@@ -42,7 +42,7 @@ def batch_get_item(request: Fields, answer: Fields, seen: Seen) -> Cost:
     return Cost(read_units=units)
 
 
-def page(request: Fields, answer: Fields, seen: Seen) -> Cost:
+def page(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
     if error(answer):
         return Cost()
     size = sum(read_bytes(request["TableName"], item, request, seen) for item in answer.get("Items", ()))

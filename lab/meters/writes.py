@@ -13,8 +13,8 @@ TRANSACTIONS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/tr
 
 import re
 
-from lab.meters.partiql import written
-from lab.meters.seen import Fields, Rule, Seen, error
+from lab.engines.partiql import request_of
+from lab.meters.item_sizes import Fields, ItemSizes, Rule, error
 from ledger.units import Cost, Item, item_bytes, read_units, value_bytes, write_units
 
 FAILED = {"ConditionalCheckFailedException", "ConditionalCheckFailed", "DuplicateItem", "DuplicateItemException"}
@@ -27,7 +27,7 @@ NUMBER_BYTES_MAX = 21
 def write(
     kind: str,
     action: Fields,
-    seen: Seen,
+    seen: ItemSizes,
     *,
     applied: bool,
     old: Item | None = None,
@@ -68,7 +68,7 @@ def updated_bytes(action: Fields, before: int) -> int:
 
 
 def single_write(kind: str) -> Rule:
-    def rule(request: Fields, answer: Fields, seen: Seen) -> Cost:
+    def rule(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
         failed = error(answer)
         if failed and failed not in FAILED:
             return Cost()
@@ -80,22 +80,21 @@ def single_write(kind: str) -> Rule:
     return rule
 
 
-def batch_execute(request: Fields, answer: Fields, seen: Seen) -> Cost:
+def batch_execute(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
     cost = Cost()
     if error(answer):
         return cost
     statements = request["Statements"]
     for statement, response in zip(statements, answer.get("Responses") or [{}] * len(statements), strict=True):
-        kind, table, item = written(statement) or ("Put", "", {})
+        operation, action = request_of(statement)
         failed = error(response)
         if not failed or failed in FAILED:
             old = response.get("Error", {}).get("Item")
-            action = {"TableName": table, "Item" if kind == "Put" else "Key": item}
-            cost += write(kind, action, seen, applied=not failed, old=old)
+            cost += write(operation.removesuffix("Item"), action, seen, applied=not failed, old=old)
     return cost
 
 
-def batch_write(request: Fields, answer: Fields, seen: Seen) -> Cost:
+def batch_write(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
     cost = Cost()
     if error(answer):
         return cost
@@ -108,7 +107,7 @@ def batch_write(request: Fields, answer: Fields, seen: Seen) -> Cost:
     return cost
 
 
-def transact_write(request: Fields, answer: Fields, seen: Seen) -> Cost:
+def transact_write(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
     """Twice the units for every item, also when cancelled; a token's repeat only reads the items (TRANSACTIONS)."""
     failed, token = error(answer), request.get("ClientRequestToken", "")
     if failed and failed != "TransactionCanceledException":

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from lab.histories import checker
 from lab.histories.cast import Asked, Record, Seen
+from lab.torture.counter_history import Change, CounterHistory, Read
 from lab.torture.plan import name_of
 from lab.torture.record import Line
-from lab.torture.story import Change, Read, Story
 from ledger import tokens
 from ledger.values import Delta, Lane
 
@@ -34,21 +34,21 @@ class Violation:
         return self.why if self.counter is None else f"{name_of(self.counter)}: {self.why}"
 
 
-def check(lines: Sequence[Line], told: Mapping[int, Story]) -> Iterator[Violation]:
+def check(lines: Sequence[Line], told: Mapping[int, CounterHistory]) -> Iterator[Violation]:
     """Everything wrong with a history before its end."""
     for line in lines:
         if line["type"] == "broken":
             yield Violation(None, f"{line['process']}, {line['f']} {line['value']}: {line['error']}")
-    for story in told.values():
-        for why in (*_sets(story), *_bounds(story)):
-            yield Violation(story.counter, why)
+    for history in told.values():
+        for why in (*_sets(history), *_bounds(history)):
+            yield Violation(history.counter, why)
 
 
-def _sets(story: Story) -> Iterator[str]:
-    asked = sorted((c for c in story.changes.values() if c.may_count), key=lambda change: change.invoked_ns)
+def _sets(history: CounterHistory) -> Iterator[str]:
+    asked = sorted((c for c in history.changes.values() if c.may_count), key=lambda change: change.invoked_ns)
     invoked_ns = [change.invoked_ns for change in asked]
-    record = _record(story.counter, asked)
-    for read in story.reads:
+    record = _record(history.counter, asked)
+    for read in history.reads:
         owed = frozenset(change.number for change in asked if read.strong and _owed(change, read))
         held = checker.deltas_in(read.value) or frozenset()
         count = len(held) if read.count is None else read.count
@@ -63,10 +63,10 @@ def _owed(change: Change, read: Read) -> bool:
     return change.home == read.region and owed_from_ns is not None and owed_from_ns < read.began_ns
 
 
-def _bounds(story: Story) -> Iterator[str]:
+def _bounds(history: CounterHistory) -> Iterator[str]:
     """A strong read's part of its own Region lies between what was acknowledged there and what was attempted there."""
-    lower, upper = _sums(story)
-    for read in story.reads:
+    lower, upper = _sums(history)
+    for read in history.reads:
         if read.strong and read.at_home is not None:
             least = _sum_before(lower[read.region], bisect_left, read.began_ns)
             most = _sum_before(upper[read.region], bisect_right, read.ended_ns)
@@ -81,11 +81,11 @@ def _bounds(story: Story) -> Iterator[str]:
 Sums = dict[str, tuple[list[int], list[int]]]
 
 
-def _sums(story: Story) -> tuple[Sums, Sums]:
+def _sums(history: CounterHistory) -> tuple[Sums, Sums]:
     """By Region: the times, and the running sums, of what is owed and of what was attempted."""
     lower: dict[str, list[tuple[int, int]]] = defaultdict(list)
     upper: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for change in story.changes.values():
+    for change in history.changes.values():
         if change.owed_from_ns is not None:
             lower[change.home].append((change.owed_from_ns, 4**change.number))
         if change.may_count:
@@ -107,15 +107,17 @@ def _sum_before(sums: tuple[list[int], list[int]], bisect: object, time_ns: int)
     return totals[bisect(times, time_ns)]  # type: ignore[operator]
 
 
-def check_end(story: Story, values: Mapping[str, int], histories: Mapping[str, Sequence[int]]) -> Iterator[Violation]:
+def check_end(
+    history: CounterHistory, values: Mapping[str, int], histories: Mapping[str, Sequence[int]]
+) -> Iterator[Violation]:
     """What is wrong with a counter after everything was delivered and compacted.
 
     values: what each Region reads; histories: the changes that each Region lists, where that was asked for.
     """
-    asked = [change for change in story.changes.values() if change.may_count]
+    asked = [change for change in history.changes.values() if change.may_count]
     listed = {region: histories.get(region, _changes_in(value)) for region, value in values.items()}
-    for why in checker.check_end(_record(story.counter, asked), dict(values), listed):
-        yield Violation(story.counter, why)
+    for why in checker.check_end(_record(history.counter, asked), dict(values), listed):
+        yield Violation(history.counter, why)
 
 
 def _changes_in(value: int) -> list[int]:

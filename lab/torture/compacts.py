@@ -41,9 +41,7 @@ def main(plan: Plan, region: str, twin: int, generation: int) -> None:
 
 def record(recorder: Recorder, name: str, report: Report) -> None:
     """One line for a run, and one for everything that must not be."""
-    told = {
-        figure: getattr(report, figure) for figure in ("lanes", "folded", "settled", "cleaned", "commits", "gave_up")
-    }
+    told = {figure: getattr(report, figure) for figure in FIGURES}
     recorder.write(name, "ok", "compact", [], **told)
     for token in report.conflicts:
         recorder.write(name, "broken", "compact", [], error=f"the delta {token} differs from its segment")

@@ -20,8 +20,8 @@ from lab.engines.proxy import OUTSIDE
 from lab.engines.replicator import Replicator
 from lab.torture import checker, writes
 from lab.torture.checker import Violation
+from lab.torture.counter_history import CounterHistory
 from lab.torture.plan import KEEP_MS, LATENESS_MS, REGIONS, TABLE, Plan, name_of
-from lab.torture.story import Story
 from ledger import Ledger, Settings
 from reader import Reader
 
@@ -33,7 +33,7 @@ REPLAYED, HISTORIES = 0.15, 0.3
 REPLAYED_AT_ONCE, VALUES_AT_ONCE = 25, 20
 
 
-def end(plan: Plan, engine: Engine, replicator: Replicator, told: Mapping[int, Story]) -> Iterator[Violation]:
+def end(plan: Plan, engine: Engine, replicator: Replicator, told: Mapping[int, CounterHistory]) -> Iterator[Violation]:
     """Brings the table to rest, and everything that is wrong then."""
     rng = random.Random(f"{plan.seed} end")
     settings = {region: replace(plan.settings(region, "", engine.endpoint_url), fold_min=1) for region in REGIONS}
@@ -50,12 +50,12 @@ def end(plan: Plan, engine: Engine, replicator: Replicator, told: Mapping[int, S
     yield from _count(rng, told, settings, plan)
 
 
-def _replay(plan: Plan, told: Mapping[int, Story], rng: random.Random) -> None:
+def _replay(plan: Plan, told: Mapping[int, CounterHistory], rng: random.Random) -> None:
     """Sends some of what was acknowledged once more, through any Region."""
     again = [
-        writes.Asked(story.counter, change.number, change.home, change.at_ms).change
-        for story in told.values()
-        for change in story.changes.values()
+        writes.Asked(history.counter, change.number, change.home, change.at_ms).change
+        for history in told.values()
+        for change in history.changes.values()
         if change.acknowledged and rng.random() < REPLAYED
     ]
     for some in range(0, len(again), REPLAYED_AT_ONCE):
@@ -64,7 +64,7 @@ def _replay(plan: Plan, told: Mapping[int, Story], rng: random.Random) -> None:
 
 
 def _count(
-    rng: random.Random, told: Mapping[int, Story], settings: Mapping[str, Settings], plan: Plan
+    rng: random.Random, told: Mapping[int, CounterHistory], settings: Mapping[str, Settings], plan: Plan
 ) -> Iterator[Violation]:
     readers = {region: Reader(settings[region], clock=plan.clock()) for region in REGIONS}
     values: dict[str, dict[str, int]] = {region: {} for region in REGIONS}
@@ -72,13 +72,13 @@ def _count(
     for region, reader in readers.items():
         for some in range(0, len(names), VALUES_AT_ONCE):
             values[region] |= reader.values(names[some : some + VALUES_AT_ONCE])
-    for story in told.values():
-        name = name_of(story.counter)
+    for history in told.values():
+        name = name_of(history.counter)
         ends = {region: values[region][name] for region in REGIONS}
         listed: dict[str, list[int]] = {}
         if rng.random() < HISTORIES:
             listed = {region: [entry.change for entry in readers[region].history(name)] for region in REGIONS}
-        yield from checker.check_end(story, ends, listed)
+        yield from checker.check_end(history, ends, listed)
 
 
 def left(engine: Engine) -> Counter[str]:

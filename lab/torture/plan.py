@@ -84,9 +84,3 @@ class Plan:
 
 def name_of(counter: int) -> str:
     return f"counter-{counter}"
-
-
-def place_of(change: int) -> tuple[str, int]:
-    """The counter's name and the delta's number of change `change` of the run."""
-    counter, number = divmod(change, DELTAS_OF_COUNTER)
-    return name_of(counter), number

@@ -1,4 +1,4 @@
-"""One round: an engine, a proxy, a replicator and a cast; judged on the way and, after a calm, at its end.
+"""One round: an engine, a proxy, a replicator and processes; judged on the way and, after a calm, at its end.
 
 The rules a change must keep:
 
@@ -20,19 +20,19 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from lab.engines import proxy
-from lab.engines.crew import CONTEXT, Crew
+from lab.engines.children import CONTEXT, Children
 from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.engines.faults import mix
 from lab.engines.ministack import Engine
 from lab.engines.numbered import Renumbered
 from lab.engines.replicator import Replicator
 from lab.torture import checker, ending, record
-from lab.torture.cast import Cast
 from lab.torture.checker import Violation
+from lab.torture.counter_history import CounterHistory, histories_of
+from lab.torture.disturb import Disturber
 from lab.torture.plan import ON_TIME_MS, REGIONS, TABLE, Plan
+from lab.torture.processes import Processes
 from lab.torture.record import Line
-from lab.torture.story import Story, stories
-from lab.torture.weather import Weather
 
 LAG_MS = (20, 900)
 TURN_S, JUDGE_EVERY_S = 0.05, 15.0
@@ -59,20 +59,20 @@ def play(plan: Plan, local: bool, deadline: float, say: Callable[[str], None]) -
         engine = stack.enter_context(DynamoDBLocal() if local else Engine())
         for region in REGIONS:
             engine.create_table(TABLE, region)
-        crew = stack.enter_context(Crew("lab.torture.warm"))
+        children = stack.enter_context(Children("lab.torture.preload"))
         control, theirs = CONTEXT.Pipe()
         port = int(engine.endpoint_url.rpartition(":")[2])
-        crew.start("proxy", proxy.main, port, plan.seed, mix(plan.seed), theirs, not local)
+        children.start("proxy", proxy.main, port, plan.seed, mix(plan.seed), theirs, not local)
         plan = plan.with_proxy(control.recv())
         replicator = stack.enter_context(_replicator(engine, plan, local))
-        cast = Cast(plan, crew)
-        weather = Weather(plan.seed, crew, cast, replicator, control)
-        _write(plan, cast, weather, deadline, say)
+        processes = Processes(plan, children)
+        disturber = Disturber(plan.seed, children, processes, replicator, control)
+        _write(plan, processes, disturber, deadline, say)
         say("calm: what is under way arrives, the Regions replicate")
         outcome.faults = _calm(control)
         replicator.drain(ending.DRAIN_TIMEOUT_MS)
         lines, told = _history(plan)
-        outcome.operations, outcome.events = _operations(lines), weather.counts + _events(lines, told)
+        outcome.operations, outcome.events = _operations(lines), disturber.counts + _events(lines, told)
         outcome.violations += itertools.islice(checker.check(lines, told), VIOLATIONS_MAX)
         if outcome.violations:
             return outcome
@@ -91,31 +91,31 @@ def _replicator(engine: Engine, plan: Plan, local: bool) -> Replicator:
     return Replicator(clients, streams, TABLE, REGIONS, random.Random(plan.seed), *LAG_MS)
 
 
-def _write(plan: Plan, cast: Cast, weather: Weather, deadline: float, say: Callable[[str], None]) -> None:
-    """Lets the weather act until the writers have done their share, or a violation is seen."""
+def _write(plan: Plan, processes: Processes, disturber: Disturber, deadline: float, say: Callable[[str], None]) -> None:
+    """Lets the disturber act until the writers have done their share, or a violation is seen."""
     deadline = min(deadline, time.monotonic() + ROUND_TIMEOUT_S)
     asked_for: float | None = None
     judge_at = time.monotonic() + JUDGE_EVERY_S
-    while cast.writing() and time.monotonic() < deadline:
-        if cast.mostly_asked():  # a while is left for what is sent again
+    while processes.writing() and time.monotonic() < deadline:
+        if processes.mostly_asked():  # a while is left for what is sent again
             asked_for = asked_for or time.monotonic()
             deadline = min(deadline, asked_for + RESENDING_S)
         if judge_at <= time.monotonic():
             if any(checker.check(*_history(plan))):
                 break
             judge_at = time.monotonic() + JUDGE_EVERY_S
-        weather.turn()
-        cast.check()
-        say(f"change {cast.reached:,} of {plan.changes:,}; {weather.counts.total():,} kills, pauses and so on")
+        disturber.turn()
+        processes.check()
+        say(f"change {processes.reached:,} of {plan.changes:,}; {disturber.counts.total():,} kills, pauses and so on")
         time.sleep(TURN_S)
-    weather.clear()
-    cast.dismiss()
+    disturber.clear()
+    processes.dismiss()
 
 
-def _history(plan: Plan) -> tuple[list[Line], dict[int, Story]]:
+def _history(plan: Plan) -> tuple[list[Line], dict[int, CounterHistory]]:
     # In this order: what a reader has seen, its writer's file already has.
     lines = record.merged(sorted(Path(plan.folder).glob("*.jsonl")))
-    return lines, stories(lines, on_time_ns=ON_TIME_MS * 1_000_000, wall_ns=plan.wall_ns)
+    return lines, histories_of(lines, on_time_ns=ON_TIME_MS * 1_000_000, wall_ns=plan.wall_ns)
 
 
 def _calm(control: Connection) -> Counter[str]:
@@ -140,8 +140,8 @@ def _operations(lines: list[Line]) -> Counter[str]:
     return counts
 
 
-def _events(lines: list[Line], told: dict[int, Story]) -> Counter[str]:
-    changes = [change for story in told.values() for change in story.changes.values()]
+def _events(lines: list[Line], told: dict[int, CounterHistory]) -> Counter[str]:
+    changes = [change for history in told.values() for change in history.changes.values()]
     return Counter(
         {
             "changes acknowledged": sum(change.acknowledged for change in changes),

@@ -13,23 +13,18 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 WAIT_S = 90
-DESKTOP, PHONE = (1280, 1500), (360, 780)
+DESKTOP = (1280, 1500)
 
 
 class Page:
-    """`look` loads it in a size and a scheme; the rest is what is on it."""
+    """`look` loads it in a size; the rest is what is on it."""
 
     def __init__(self, driver: Chrome, url: str, screenshots: Path) -> None:
         self.driver, self._url, self._screenshots = driver, url, screenshots
 
-    def look(self, size: tuple[int, int] = DESKTOP, scheme: str = "light", motion: str = "no-preference") -> None:
-        """Load the page in a window of this size, for a visitor with these preferences."""
-        features = [
-            {"name": "prefers-color-scheme", "value": scheme},
-            {"name": "prefers-reduced-motion", "value": motion},
-        ]
+    def look(self, size: tuple[int, int] = DESKTOP) -> None:
+        """Load the page in a window of this size."""
         width, height = size
-        self._cdp("Emulation.setEmulatedMedia", features=features)
         self._cdp(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )

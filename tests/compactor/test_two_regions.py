@@ -5,96 +5,22 @@ from collections.abc import Callable
 import pytest
 
 from ledger import Ledger, items
-from ledger.requests import Item
-from reader.read import read
 from tests.support import (
     COUNTER,
     KEEP_MS,
     LANE,
     LATENESS_MS,
-    READ_MS,
     A,
     B,
-    Process,
     Region,
-    Scene,
     compact_for_long,
     compactor,
     delta,
-    every_order,
     settings,
-    steps,
-    summed,
     token,
     two_regions,
     value,
 )
-
-
-def arriving(away: Region, item: Item) -> Process[None]:
-    """An item arrives in the other Region, unless a newer one did."""
-    there = away.items.get(items.key_of(item))
-    if (items.version_of(there) or 0) <= (items.version_of(item) or 0):
-        away.store([item])
-    yield "arrived"
-
-
-def reading_in(away: Region) -> Process[None]:
-    _, [lane_sum] = yield from steps(read([LANE], consistent=True, read_time_max_ms=READ_MS), away)
-    assert lane_sum.count == len(summed(lane_sum.value))
-
-
-def test_whatever_arrives_first_a_read_in_the_other_region_is_a_true_sum() -> None:
-    """The checkpoints of two commits, a segment and three deltas, one of them settled, on their way to Region B."""
-    home, _ = two_regions()
-    checkpoint = items.checkpoint_key(LANE)
-    home.put(delta(2))
-    compactor(home, Region()).compact(COUNTER)
-    first = home.items[checkpoint]
-    home.put(delta(1), delta(3))
-    compactor(home, Region()).compact(COUNTER)
-    sent = (first, *(home.items[key] for key in (checkpoint, *(items.delta_key(delta(n)) for n in (1, 2, 3)))))
-
-    def make() -> Scene:
-        _, away = two_regions()
-
-        def check() -> None:
-            version = items.version_of(away.items.get(checkpoint)) or 0
-            arrived = {n for n in (1, 2, 3) if items.delta_key(delta(n)) in away.items}
-            counted = {0: set(), 1: {2}, 3: {1, 2, 3}}[version]
-            late = {1} if version == 1 else set()  # a stray until the other checkpoint arrives
-            assert value(away, B) == counted | (arrived - late)
-
-        return [away], [reading_in(away), *(arriving(away, item) for item in sent)], check
-
-    assert every_order(make) > 300
-
-
-def test_a_read_in_the_other_region_that_lasts_through_everything_is_a_true_sum() -> None:
-    """Home folds, notes and, `keep` later, deletes; checkpoint and delete reach Region B some time after."""
-
-    def make() -> Scene:
-        home, away = two_regions()
-        home.put(delta(1))
-        home.copy_to(away)
-
-        def compacting() -> Process[None]:
-            for _ in range(3):
-                compactor(home, away).compact(COUNTER)
-                yield "compacted"
-                for key in (items.checkpoint_key(LANE), items.delta_key(delta(1))):
-                    home.copy_to(away, key)
-                    yield "arrived"
-                for region in (home, away):
-                    region.now_ms += KEEP_MS
-                    region.steady_ms += KEEP_MS
-
-        def check() -> None:
-            assert value(away, B) == value(home) == {1}
-
-        return [home, away], [compacting(), reading_in(away)], check
-
-    assert every_order(make) > 100
 
 
 def test_a_fail_over_retry_counts_once_whichever_region_had_it_first() -> None:

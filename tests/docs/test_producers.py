@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from datetime import UTC, datetime
@@ -13,14 +14,14 @@ import pytest
 from ledger import Change, tokens
 from ledger.message import NAMES, dumps, loads
 from ledger.values import to_ms
-from tests.docs.machine import evaluated
 from tests.docs.pages import RECIPES, ROOT, blocks
 
 PAGE = ROOT / "docs" / "producers.md"
 (MESSAGE,) = (json.loads(block) for block in blocks(PAGE, "json"))
-MACHINE, _ = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
+MACHINE, WORKFLOW_MACHINE = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
 MODEL, TEMPLATE = (json.loads(block) for block in blocks(RECIPES / "api-gateway.md", "json"))
 STATES: dict[str, Any] = MACHINE["States"]
+WORKFLOW: dict[str, Any] = WORKFLOW_MACHINE["States"]
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 
 
@@ -34,6 +35,17 @@ def expressions(value: object) -> list[str]:
         case list():
             return [found for each in value for found in expressions(each)]
     return []
+
+
+def evaluated(expression: str, **names: object) -> Any:
+    """As Step Functions evaluates it, with its $hash."""
+    program = jsonata.Jsonata(expression.removeprefix("{%").removesuffix("%}"))
+    for name, value in names.items():
+        program.assign(name, value)
+    program.register_lambda(
+        "hash", lambda text, algorithm: hashlib.new(algorithm.replace("-", ""), text.encode()).hexdigest()
+    )
+    return program.evaluate(None)
 
 
 def test_the_message_is_what_the_library_writes_and_reads() -> None:
@@ -72,14 +84,18 @@ def test_the_state_machine_makes_the_librarys_own_token(stock_code: str, order_l
     }
 
 
-def test_the_state_machine_leads_from_state_to_state_and_puts_with_the_condition() -> None:
-    for state in STATES.values():
+@pytest.mark.parametrize("states", [STATES, WORKFLOW], ids=["producers", "recipe"])
+def test_a_state_machine_leads_from_state_to_state(states: dict[str, Any]) -> None:
+    for state in states.values():
         following = [state.get("Next"), state.get("Default"), *(c["Next"] for c in state.get("Choices", []))]
         following += [catch["Next"] for catch in state.get("Catch", [])]
-        assert {name for name in following if name} <= set(STATES)
+        assert {name for name in following if name} <= set(states)
         assert state["Type"] in ("Succeed", "Fail") or any(following)
         for expression in expressions(state):
             jsonata.Jsonata(expression)
+
+
+def test_the_state_machine_puts_with_the_condition() -> None:
     put = STATES["Put the delta"]["Arguments"]
     assert put["ConditionExpression"] == TEMPLATE["ConditionExpression"] == "attribute_not_exists(pk)"
     assert set(put["Item"]) == set(TEMPLATE["Item"]) == {"pk", "sk", "change"}

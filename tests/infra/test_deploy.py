@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from infra import deploy, framework, table_shape
+from infra import deploy
 from infra.table_stack import DeploymentRefused, TableStack
-from ledger.memory import MemoryTable
-from tests.infra import template
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
 
@@ -171,60 +165,6 @@ def test_each_region_is_told_of_the_others_and_of_its_own_stream() -> None:
         "keepMs": "90000",
         "findSchedule": "rate(5 minutes)",
     }
-
-
-@pytest.fixture
-def account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Account:
-    """An account, and a framework that renders the functions' environment from serverless.yml and deploys into it."""
-    account, said = Account(), template.framework()
-
-    def package(stage: str, region: str, params: Mapping[str, str]) -> Path:
-        known = {**said["params"]["default"], **said["params"].get(stage, {}), **params}
-        variables = {
-            name: re.sub(r"\$\{param:(\w+)\}", lambda param: str(known[param[1]]), text)
-            for name, text in said["provider"]["environment"].items()
-        }
-        properties = {"Environment": {"Variables": variables | {"LEDGER_TABLE": "ledger-dev"}}}
-        functions: Any = {"Plan": {"Type": "AWS::Lambda::Function", "Properties": properties}}
-        path = tmp_path / f"{region}.json"
-        path.write_text(json.dumps({"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}, **functions}}))
-        return path
-
-    monkeypatch.setattr(deploy, "client", account.client)
-    table = MemoryTable()
-    monkeypatch.setattr(table_shape, "table_of", lambda *_: table)
-    monkeypatch.setattr(deploy, "build", lambda _: template.ROOT / "a.zip")
-    monkeypatch.setattr(deploy, "sizes", str)
-    monkeypatch.setattr(deploy, "_account", lambda _: "an account")
-    monkeypatch.setattr(deploy, "subprocess", SimpleNamespace(run=lambda *_, **__: SimpleNamespace(returncode=0)))
-    monkeypatch.setattr(framework, "check_tools", lambda: None)
-    monkeypatch.setattr(framework, "package", package)
-    monkeypatch.setattr(framework, "lint", lambda template, region: None)
-    monkeypatch.setattr(framework, "deploy", lambda stage, region, params: account.writes.append(f"in {region}"))
-    return account
-
-
-@pytest.mark.parametrize("command", [deploy.package, deploy.deploy])
-@pytest.mark.parametrize(
-    ("params", "says"),
-    [
-        ("foldMin=9000", "fold_min=9000 is above fold_max=8000"),
-        ("keepMs=1000", "keep_ms=1000 must be above read_time_max_ms=60000"),
-        ("shards=four", "LEDGER_SHARDS='four' cannot be read as shards"),
-        ("clean=perhaps", "LEDGER_CLEAN='perhaps' cannot be read as clean"),
-    ],
-)
-def test_settings_with_which_no_function_would_start_are_refused_before_anything_is_deployed(
-    command: Callable[..., None], params: str, says: str, account: Account
-) -> None:
-    with pytest.raises(DeploymentRefused, match=says):
-        command("dev", f"{HOME} {OTHER}", "ledger", params)
-    assert account.writes == []
-
-
-def test_settings_that_the_functions_take_are_deployed(account: Account) -> None:
-    deploy.deploy("dev", f"{HOME} {OTHER}", "ledger", 'foldMin=8000 shards={"stock:":4}')
-    assert account.writes == [f"create in {HOME}", f"in {HOME}", f"in {OTHER}"]
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,6 @@ def test_a_sale_is_minus_its_quantity_and_a_return_is_plus(write: WriteFile) -> 
     assert taken_back.change == 24
 
 
-def test_a_limit_takes_the_first_rows(write: WriteFile) -> None:
-    path = write("1,5,A,1,2010-12-01T09:32:00Z\n2,5,A,1,2010-12-01T09:32:00Z\n3,5,A,1,2010-12-01T09:32:00Z\n")
-    assert [event.key for event in read_events(path, SHOP, limit=2)] == ["5/1", "5/2"]
-
-
 @pytest.mark.parametrize(
     ("rows", "columns", "says"),
     [
@@ -53,11 +48,6 @@ def test_a_limit_takes_the_first_rows(write: WriteFile) -> None:
 def test_a_row_that_is_no_event_stops_with_its_line(write: WriteFile, rows: str, columns: Columns, says: str) -> None:
     with pytest.raises(BadEvents, match=says):
         read_events(write(rows), columns)
-
-
-def test_a_file_that_is_not_there_is_said_plainly(tmp_path: Path) -> None:
-    with pytest.raises(BadEvents, match="cannot be read"):
-        read_events(tmp_path / "none.csv", SHOP)
 
 
 def test_the_truth_counts_a_repeated_row_once_and_refuses_one_key_for_two_changes() -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from lab.meters.charges import charge
-from lab.meters.seen import Seen
+from lab.meters.item_sizes import ItemSizes
 from ledger import Ledger
 from ledger.memory import MemoryTable
 from ledger.requests import Get, GetMany, Item, Key, Page, Put, Query, Request, Scan, Transact
@@ -48,7 +48,7 @@ class Metered(MemoryTable):
         self.now_ms = START_MS
         self.costs: dict[str, Cost] = {}
         self.payer = "nobody"
-        self.seen = Seen()
+        self.seen = ItemSizes()
         self.deltas: list[Item] = []  # put, and not yet told by the stream
 
     @contextmanager

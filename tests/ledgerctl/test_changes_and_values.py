@@ -28,20 +28,6 @@ def tables() -> Tables:
     return Tables()
 
 
-def test_an_add_says_recorded_then_replayed_and_counts_once(tables: Tables) -> None:
-    first, second = (tables.ctl("add", "stock:1", "-6", *KEYED) for _ in range(2))
-    assert (first.code, first.out.split(":")[0]) == (0, "recorded")
-    assert (second.code, second.out.split(":")[0]) == (0, "replayed")
-    assert tables.ctl("get", "stock:1", "--json").documents[0]["value"] == -6
-
-
-def test_another_change_under_a_used_key_is_a_conflict(tables: Tables) -> None:
-    tables.ctl("add", "stock:1", "-6", *KEYED)
-    said = tables.ctl("add", "stock:1", "-7", *KEYED)
-    assert said.code == 1
-    assert "already stands for a change of -6" in said.err
-
-
 def test_a_change_without_a_key_is_given_one_that_replays_it(tables: Tables) -> None:
     (made,) = tables.ctl("add", "a b'c".replace(" ", "_"), "5", "--json").documents
     again = ("--key", made["key"], "--at", made["at"])
@@ -163,22 +149,10 @@ def test_get_shows_the_parts_by_region_and_what_is_pending(tables: Tables) -> No
     ]
 
 
-def test_a_counter_that_nobody_wrote_is_said_to_be_one(tables: Tables) -> None:
-    said = tables.ctl("get", "stcok:1")
-    assert said.code == 0
-    assert "nobody has added to it; `ledgerctl list`" in said.out
-
-
 def test_a_counter_is_shown_as_it_is_called_whatever_rich_makes_of_brackets(tables: Tables) -> None:
     tables.ctl("add", "[red]:smile:", "1")
     assert tables.ctl("get", "[red]:smile:").out.startswith("[red]:smile:  1\n")
     assert "[red]:smile:" in tables.ctl("list").out
-
-
-def test_watch_prints_a_line_a_read_where_there_is_no_terminal(tables: Tables) -> None:
-    tables.ctl("add", "c", "5")
-    said = tables.ctl("watch", "c", "--count", "2")
-    assert said.out == "2027-01-15 08:00:00Z  c  5\n2027-01-15 08:00:00Z  c  5  +0\n"
 
 
 class Stumbling(MemoryTable):

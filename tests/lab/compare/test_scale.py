@@ -1,17 +1,13 @@
-"""Reads after many changes: measured on engines, and worked out by hand; backlogs that go away."""
+"""Reads after many changes: measured on engines, and worked out by hand."""
 
 import pytest
 
-from lab.compare import tables
-from lab.compare.backlog import compaction
 from lab.compare.scale import CHANGES, Read, reads, set_wall, worked_out
-from lab.designs.item_collection import NaiveMerge, Ours
-from lab.designs.string_set import StringSet
-from lab.designs.trial import APPROACHES, SETTINGS
+from lab.designs.trial import DESIGNS
 from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.engines.ministack import Engine
 
-BY_NAME = {approach.name: approach for approach in APPROACHES}
+BY_NAME = {design.name: design for design in DESIGNS}
 MB = 1024 * 1024
 
 
@@ -64,22 +60,3 @@ def test_what_counts_things_is_not_measured_by_one_large_change(engine: Engine) 
 def test_a_set_ends_where_it_was_worked_out(dynamodb_local: DynamoDBLocal) -> None:
     key = "count#0#scale" + "count" + "pk" + "sk" + "ids"
     assert set_wall(dynamodb_local) == (400 * 1024 - len(key)) // 36
-
-
-def test_a_backlog_goes_away_in_these_transactions(engine: Engine) -> None:
-    naive = compaction(engine, NaiveMerge(settings=SETTINGS), 150)
-    ours = compaction(engine, Ours(settings=SETTINGS), 150)
-    assert (naive.transactions, ours.transactions) == (2 / 150 * 10_000, 1 / 150 * 10_000)
-    assert all(each.by_time > 0 and each.by_cpu > 0 for each in (naive, ours))
-    assert len(list(tables.compactions([naive, ours]))) == 4
-
-
-def test_the_tables_mark_what_was_worked_out_within_100_columns() -> None:
-    last = [read(100, 100, 10_000), read(1_000, 1_000, 100_000, 25)]
-    row = [*last, *(worked_out(last, changes) for changes in CHANGES[2:])]
-    full = [Read(StringSet().name, changes, 1, 1, 1, 1, measured=False, possible=False) for changes in CHANGES]
-    shown = {title.split()[0]: list(lines) for title, lines in tables.scale([row, full])}
-    assert shown["read"][1].split() == ["x", "1", "25", "~245", "~2,442", "~24,415", "~244,141"]
-    assert shown["bytes"][1].split()[-1] == "~1,000M"
-    assert shown["items"][2].split()[3:] == ["full"] * len(CHANGES)
-    assert all(len(line) <= 100 for lines in shown.values() for line in lines)

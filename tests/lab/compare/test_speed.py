@@ -6,31 +6,27 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lab.compare import tables
-from lab.compare.speed import COUNTERS, EACH, THREADS, Pace, Slice, Trips, Writers, pace_of, paces, trips
+from lab.compare.speed import EACH, Pace, Slice, Trips, Writers, pace_of, paces, trips
 from lab.designs import Outcome
-from lab.designs.approach import Contended
 from lab.designs.atomic import Atomic
-from lab.designs.trial import APPROACHES, Trial
+from lab.designs.design import Contended
+from lab.designs.trial import DESIGNS, Trial
 from lab.designs.writes import Program
 from lab.engines.ministack import Engine
 from ledger.requests import Get
 
-BY_NAME = {approach.name: approach for approach in APPROACHES}
+BY_NAME = {design.name: design for design in DESIGNS}
 TWO_REQUESTS = {
     *("optimistic, entity tag", "optimistic, on the value", "optimistic with history"),
     *("gap-free ids", "hybrid, best effort and stream"),
 }
 
 
-@pytest.mark.parametrize("approach", APPROACHES, ids=lambda approach: approach.name)
-def test_round_trips_are_those_of_the_programs(engine: Engine, approach: object) -> None:
-    name = getattr(approach, "name", "")
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
+def test_round_trips_are_those_of_the_programs(engine: Engine, design: object) -> None:
+    name = getattr(design, "name", "")
     change, read = 1 + (name in TWO_REQUESTS), 1 + (name == "this library")
     assert trips(engine, BY_NAME[name], 2) == Trips(name, change, read)
-
-
-WIDTH = max(len(approach.name) for approach in APPROACHES)
 
 
 def test_ratios_are_positive_and_every_round_is_counted(engine: Engine) -> None:
@@ -102,17 +98,3 @@ def test_what_is_given_up_is_no_change() -> None:
     plain = made_up(1, 0.1)
     pace = pace_of("x", 1, 1, [(plain, made_up(1, 0.1, given_up=3), plain)])
     assert (pace.changes, pace.rate, pace.given_up) == (1, 1, 3_000)
-
-
-def test_the_tables_have_a_row_for_each_approach_within_100_columns() -> None:
-    found = [
-        Pace(approach.name, threads, counters, 10, 3, 0.05, 34.8, 135.4, 12, 15_030, 250)
-        for counters in COUNTERS
-        for threads in THREADS
-        for approach in APPROACHES
-    ]
-    one = found[: len(APPROACHES)]
-    alone = [Trips(approach.name, 1, 2) for approach in APPROACHES]
-    for lines in (list(tables.rates(found)), list(tables.contention(alone, one, one))):
-        assert [line[:WIDTH].strip() for line in lines[2:]] == [approach.name for approach in APPROACHES]
-        assert max(map(len, lines)) <= 100

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from lab import events
-from lab.demo import __main__, delivery, play
+from lab.demo import __main__, delivery, run
 from lab.demo.outcome import Outcome
 from lab.engines.ministack import EngineMissing, find_executable
 
@@ -28,16 +28,16 @@ def small_demo(monkeypatch: pytest.MonkeyPatch) -> tuple[Result, Outcome | None]
         pytest.skip(str(missing))
     left: list[Outcome] = []
 
-    class Kept(play.Play):
+    class Kept(run.Run):
         def run(self) -> Outcome:
             left.append(super().run())
             return left[0]
 
     kept: dict[Any, dict[str, Any]] = {
         events: {"WITNESSES": WITNESSES},
-        play: {"PAUSE_S": 3.0, "PARTITION_EVERY_S": 2.0, "PARTITION_S": 2.0},
+        run: {"PAUSE_S": 3.0, "PARTITION_EVERY_S": 2.0, "PARTITION_S": 2.0},
         delivery: {"PLAY_MIN_S": 9.0},
-        __main__: {"Play": Kept},
+        __main__: {"Run": Kept},
     }
     for module, names in kept.items():
         for name, value in names.items():

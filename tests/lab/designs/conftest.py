@@ -1,4 +1,4 @@
-"""Where the approaches are tried: a simulated table, tables of the embedded engine, and one of DynamoDB Local."""
+"""Where the designs are tried: a simulated table, tables of the embedded engine, and one of DynamoDB Local."""
 
 from collections.abc import Iterator
 

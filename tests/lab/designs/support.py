@@ -1,4 +1,4 @@
-"""Where approaches are tried: a simulated table in two Regions, and a table of an engine; and answers that are lost."""
+"""Where designs are tried: a simulated table in two Regions, and a table of an engine; and answers that are lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lab.designs.approach import Approach, Outcome
+from lab.designs.design import Design, Outcome
 from lab.designs.simulated import Simulated, Task
 from lab.designs.table import ApproachTable, config
 from lab.designs.writes import Program, Result, Transaction, Write
@@ -101,28 +101,28 @@ def unanswered(program: Program[Result], writes: Collection[int]) -> Program[Res
         return result
 
 
-def until_answered(approach: Approach, change: int, key: str, tries: int = 60) -> Program[Outcome]:
+def until_answered(design: Design, change: int, key: str, tries: int = 60) -> Program[Outcome]:
     """What an at-least-once caller does: the same again, until there is an answer."""
     for _ in range(tries):
         try:
-            return (yield from approach.add(C, change, key, START_MS))
+            return (yield from design.add(C, change, key, START_MS))
         except TableError:
             continue
-    raise AssertionError(f"{approach.name} never answered")
+    raise AssertionError(f"{design.name} never answered")
 
 
-def add(place: Place, approach: Approach, key: str, change: int = 1, region: str = EU) -> Outcome:
-    return place.run(approach.add(C, change, key, START_MS), region)
+def add(place: Place, design: Design, key: str, change: int = 1, region: str = EU) -> Outcome:
+    return place.run(design.add(C, change, key, START_MS), region)
 
 
-def value(place: Place, approach: Approach, region: str = EU) -> int:
-    return place.run(approach.value(C), region)
+def value(place: Place, design: Design, region: str = EU) -> int:
+    return place.run(design.value(C), region)
 
 
-def adds(approach: Approach, count: int, change: int = 1) -> list[Callable[[], Program[Outcome]]]:
-    return [partial(approach.add, C, change, f"key-{number}", START_MS) for number in range(count)]
+def adds(design: Design, count: int, change: int = 1) -> list[Callable[[], Program[Outcome]]]:
+    return [partial(design.add, C, change, f"key-{number}", START_MS) for number in range(count)]
 
 
-def deliveries(approach: Approach, count: int = 6) -> list[Callable[[], Program[Outcome]]]:
+def deliveries(design: Design, count: int = 6) -> list[Callable[[], Program[Outcome]]]:
     """Changes of powers of 4, each sent until it is answered: a sum says which of them it holds."""
-    return [partial(until_answered, approach, 4**number, f"key-{number}") for number in range(count)]
+    return [partial(until_answered, design, 4**number, f"key-{number}") for number in range(count)]

@@ -1,16 +1,13 @@
-"""The meter knows every request that an approach makes, and the write units in their docstrings are the meter's."""
-
-from collections.abc import Iterator
+"""The meter knows every request that a design makes, and the write units in their docstrings are the meter's."""
 
 import pytest
 
-from lab.designs import Approach, every
-from lab.designs.table import ApproachTable, config
+from lab.designs import Design, every
+from lab.designs.trial import Trial
 from lab.engines.ministack import Engine
 from lab.histories.history import SETTINGS
 from lab.meters.meter import Meter
-from ledger.requests import Instant, run
-from tests.lab.designs.support import EU, MARKERS, START_MS, C
+from tests.lab.designs.support import C
 
 CHANGES = 4
 UNITS = {
@@ -26,17 +23,13 @@ UNITS = {
 """Write units of a change, and of the housekeeping after four of them for each; without a name here: 1 and 0."""
 
 
-@pytest.mark.parametrize("approach", every(SETTINGS), ids=lambda approach: approach.name)
-def test_a_change_costs_what_is_said_of_it(engine: Engine, table_names: Iterator[str], approach: Approach) -> None:
-    name, meter = next(table_names), Meter()
-    client = engine.client(EU, config(approach.sdk_attempts))
-    for each in (name, f"{name}-{MARKERS}"):
-        engine.create_table(each, EU, client)
-    meter.attach(client)
-    table = ApproachTable(name, EU, client, others={MARKERS: f"{name}-{MARKERS}"})
+@pytest.mark.parametrize("design", every(SETTINGS), ids=lambda design: design.name)
+def test_a_change_costs_what_is_said_of_it(engine: Engine, design: Design) -> None:
+    trial, meter = Trial(engine, design), Meter()
+    meter.attach(trial.client)
     for number in range(CHANGES):
-        run(approach.add(C, 1, f"key-{number}", START_MS), table, lambda: Instant(START_MS, 0))
+        trial.add(C, 1, f"key-{number}")
     changes = meter.total().write_units / CHANGES
-    run(approach.housekeep(C, EU), table, lambda: Instant(START_MS + 60_000, 0))
-    run(approach.value(C), table, lambda: Instant(START_MS + 60_000, 0))
-    assert (changes, meter.total().write_units / CHANGES - changes) == UNITS.get(approach.name, (1, 0))
+    trial.housekeep(C, after_ms=60_000)
+    trial.value(C)
+    assert (changes, meter.total().write_units / CHANGES - changes) == UNITS.get(design.name, (1, 0))

@@ -1,54 +1,53 @@
-"""Approaches 2 and 3: what a look at the item can tell a writer, and what it cannot."""
+"""Designs 2 and 3: what a look at the item can tell a writer, and what it cannot."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lab.designs.approach import TRIES_MAX, Contended, Outcome, SingleItem
+from lab.designs.design import TRIES_MAX, Contended, Outcome, SingleItem
 from lab.designs.optimistic import EntityTag, OnValue
 from lab.designs.optimistic_history import OptimisticHistory
 from lab.designs.table import Traffic
 from lab.designs.writes import Program, UpdateItem
 from ledger.errors import OutcomeUnknown
 from simulator.faults import Faults
-from tests.lab.designs.support import START_MS, C, OnEngine, OnWorld, Place, add, adds, deliveries, unanswered, value
+from tests.lab.designs.support import START_MS, C, OnEngine, OnWorld, Place, add, adds, unanswered, value
 
 ALL: list[SingleItem] = [EntityTag(), OnValue(), OptimisticHistory()]
-FAULTS = Faults(lost=150, dropped=50, late=50, throttled=50)
 
 
-@pytest.mark.parametrize("approach", ALL, ids=lambda approach: approach.name)
-def test_changes_made_at_once_all_count_and_some_are_tried_again(on_engine: OnEngine, approach: SingleItem) -> None:
+@pytest.mark.parametrize("design", ALL, ids=lambda design: design.name)
+def test_changes_made_at_once_all_count_and_some_are_tried_again(on_engine: OnEngine, design: SingleItem) -> None:
     traffic = Traffic(on_engine.client)
     with ThreadPoolExecutor(4) as threads:
-        outcomes = list(threads.map(lambda make: on_engine.run(make()), adds(approach, 12)))
+        outcomes = list(threads.map(lambda make: on_engine.run(make()), adds(design, 12)))
     assert outcomes == ["recorded"] * 12
-    assert value(on_engine, approach) == 12
+    assert value(on_engine, design) == 12
     assert traffic.counts["calls"] == 12 * 2 + traffic.counts["refused"] * 2 + 1
 
 
-def beaten(approach: SingleItem, loser: Program[Outcome]) -> Program[Outcome]:
+def beaten(design: SingleItem, loser: Program[Outcome]) -> Program[Outcome]:
     """A writer before whose every write another one comes."""
     request = next(loser)
     for number in range(100):
         if isinstance(request, UpdateItem):
-            yield from approach.add(C, 1, str(number), START_MS)
+            yield from design.add(C, 1, str(number), START_MS)
         request = loser.send((yield request))
     raise AssertionError("it never gave up")
 
 
-@pytest.mark.parametrize("approach", ALL, ids=lambda approach: approach.name)
-def test_who_loses_every_race_gives_up_and_has_written_nothing(on_world: OnWorld, approach: SingleItem) -> None:
+@pytest.mark.parametrize("design", ALL, ids=lambda design: design.name)
+def test_who_loses_every_race_gives_up_and_has_written_nothing(on_world: OnWorld, design: SingleItem) -> None:
     with pytest.raises(Contended):
-        on_world.run(beaten(approach, approach.add(C, 1_000, "loser", START_MS)))
-    assert value(on_world, approach) == TRIES_MAX
+        on_world.run(beaten(design, design.add(C, 1_000, "loser", START_MS)))
+    assert value(on_world, design) == TRIES_MAX
 
 
-@pytest.mark.parametrize("approach", [EntityTag(), OptimisticHistory()], ids=lambda approach: approach.name)
-def test_a_writer_without_an_answer_finds_its_own_write(anywhere: Place, approach: SingleItem) -> None:
-    assert anywhere.run(unanswered(approach.add(C, 5, "k", START_MS), {0})) == "recorded"
-    assert add(anywhere, approach, "k", 5) == "replayed"
-    assert value(anywhere, approach) == 5
+@pytest.mark.parametrize("design", [EntityTag(), OptimisticHistory()], ids=lambda design: design.name)
+def test_a_writer_without_an_answer_finds_its_own_write(anywhere: Place, design: SingleItem) -> None:
+    assert anywhere.run(unanswered(design.add(C, 5, "k", START_MS), {0})) == "recorded"
+    assert add(anywhere, design, "k", 5) == "replayed"
+    assert value(anywhere, design) == 5
 
 
 def test_on_the_value_a_lost_answer_counts_twice_when_the_change_is_sent_again(anywhere: Place) -> None:
@@ -61,11 +60,11 @@ def test_on_the_value_a_lost_answer_counts_twice_when_the_change_is_sent_again(a
 def test_a_tag_that_was_replaced_tells_nothing_and_the_change_counts_twice_when_it_is_sent_again(
     anywhere: Place,
 ) -> None:
-    approach = EntityTag()
-    assert add(anywhere, approach, "k", 5) == "recorded"
-    assert add(anywhere, approach, "other", 1) == "recorded"
-    assert add(anywhere, approach, "k", 5) == "recorded"
-    assert value(anywhere, approach) == 11
+    design = EntityTag()
+    assert add(anywhere, design, "k", 5) == "recorded"
+    assert add(anywhere, design, "other", 1) == "recorded"
+    assert add(anywhere, design, "k", 5) == "recorded"
+    assert value(anywhere, design) == 11
 
 
 @pytest.mark.parametrize("sdk_attempts", [1, 4])
@@ -81,17 +80,8 @@ def test_only_without_the_retries_of_the_sdk_does_a_tag_not_lie(sdk_attempts: in
     assert any(doubled) == (sdk_attempts > 1)
 
 
-def test_with_a_history_what_is_sent_until_it_is_answered_counts_once() -> None:
-    for seed in range(20):
-        on_world = OnWorld(seed)
-        told = on_world.at_once(*deliveries(OptimisticHistory()), faults=FAULTS)
-        assert {*told} <= {"recorded", "replayed"}
-        on_world.world.quiesce()
-        assert value(on_world, OptimisticHistory()) == sum(4**n for n in range(6)), seed
-
-
 def test_the_history_forgets_who_is_followed_by_as_many_as_it_keeps(anywhere: Place) -> None:
-    approach = OptimisticHistory(keep=3)
-    assert [add(anywhere, approach, key) for key in ("k", "a", "b", "k")] == [*["recorded"] * 3, "replayed"]
-    assert [add(anywhere, approach, key) for key in ("c", "k")] == ["recorded", "recorded"]
-    assert value(anywhere, approach) == 5
+    design = OptimisticHistory(keep=3)
+    assert [add(anywhere, design, key) for key in ("k", "a", "b", "k")] == [*["recorded"] * 3, "replayed"]
+    assert [add(anywhere, design, key) for key in ("c", "k")] == ["recorded", "recorded"]
+    assert value(anywhere, design) == 5

@@ -1,4 +1,4 @@
-"""Approach 7: full, duplicate, and the wall."""
+"""Design 7: full, duplicate, and the wall."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from lab.designs.string_set import IDS, StringSet
 from lab.designs.writes import ITEM_BYTES_MAX, ItemTooLarge, Program, PutItem
 from ledger.errors import InvalidChange
 from ledger.units import item_bytes
-from tests.lab.designs.support import C, OnWorld, Place, add, adds, value
+from tests.lab.designs.support import C, Place, add, value
 
 SET = StringSet(ceiling=3)
 
@@ -18,12 +18,6 @@ def test_full_and_duplicate_are_told_apart_and_who_leaves_makes_room(anywhere: P
     assert [add(anywhere, SET, "a", change) for change in (-1, -1)] == ["recorded", "replayed"]
     assert add(anywhere, SET, "d") == "recorded"
     assert value(anywhere, SET) == 3
-
-
-def test_the_maximum_holds_when_many_come_at_once(on_world: OnWorld) -> None:
-    outcomes = on_world.at_once(*adds(SET, 10))
-    assert sorted(outcomes) == ["recorded"] * 3 + ["refused"] * 7
-    assert value(on_world, SET) == 3
 
 
 def test_who_comes_again_after_leaving_counts_again(anywhere: Place) -> None:

@@ -33,21 +33,13 @@ def engine() -> Iterator[Engine]:
         yield running
 
 
-def test_the_environment_variable_comes_first(tmp_path: Path) -> None:
-    named = program(tmp_path / "named")
-    program(tmp_path / "engine" / "bin" / "ministack")
-    assert find_executable({"LEDGER_ENGINE": str(named)}, str(tmp_path)) == named
-
-
-def test_the_engine_beside_this_python_comes_before_the_path(tmp_path: Path) -> None:
+def test_the_environment_comes_first_then_what_is_beside_this_python_then_the_path(tmp_path: Path) -> None:
+    named, on_path = program(tmp_path / "named"), program(tmp_path / "bin" / "ministack")
+    path = {"PATH": str(tmp_path / "bin")}
+    assert find_executable(path, str(tmp_path)) == on_path
     beside = program(tmp_path / "engine" / "bin" / "ministack")
-    program(tmp_path / "bin" / "ministack")
-    assert find_executable({"PATH": str(tmp_path / "bin")}, str(tmp_path)) == beside
-
-
-def test_the_path_comes_last(tmp_path: Path) -> None:
-    on_path = program(tmp_path / "bin" / "ministack")
-    assert find_executable({"PATH": str(tmp_path / "bin")}, str(tmp_path)) == on_path
+    assert find_executable(path, str(tmp_path)) == beside
+    assert find_executable({"LEDGER_ENGINE": str(named)}, str(tmp_path)) == named
 
 
 @pytest.mark.parametrize("environ", [{}, {"LEDGER_ENGINE": "/nowhere/ministack"}])

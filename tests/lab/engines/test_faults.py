@@ -1,8 +1,5 @@
 """What the proxy does to a request: by itself, and in front of a real engine."""
 
-import os
-import random
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -11,8 +8,8 @@ import pytest
 from botocore.config import Config
 
 from lab.engines import proxy
-from lab.engines.crew import CONTEXT, Crew
-from lab.engines.faults import FAULTS, Mix, decide, mix
+from lab.engines.children import CONTEXT, Children
+from lab.engines.faults import FAULTS, Mix
 from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
 from ledger import Change, Ledger, Settings
@@ -23,25 +20,6 @@ from reader import Reader
 
 A, B = "eu-west-1", "us-east-1"
 BY_KIND = {fault.kind: fault for fault in FAULTS}
-
-
-def test_a_mix_meets_the_share_of_requests_that_it_says() -> None:
-    rng = random.Random(1)
-    drawn = [decide(rng, FAULTS) for _ in range(20_000)]
-    for fault, share in FAULTS.items():
-        assert drawn.count(fault) == pytest.approx(share * 20_000, abs=60)
-
-
-def test_mixes_differ_and_leave_kinds_out() -> None:
-    mixes = [mix(seed) for seed in range(20)]
-    assert any(share == 0 for share in mixes[0].values()) or any(share == 0 for share in mixes[1].values())
-    assert len({tuple(each.values()) for each in mixes}) == 20
-
-
-def test_a_calm_has_no_faults_and_a_storm_has_more() -> None:
-    rng = random.Random(1)
-    assert not any(decide(rng, FAULTS, 0.0) for _ in range(1_000))
-    assert sum(decide(rng, FAULTS, 10.0) is not None for _ in range(1_000)) > 400
 
 
 def test_an_error_that_says_nothing_was_written_never_follows_a_write() -> None:
@@ -60,9 +38,9 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 def behind(engine: Engine, mixed: Mix) -> Iterator[tuple[str, Callable[[tuple[object, ...]], object]]]:
     """The endpoint of a proxy with such a mix, and what tells it something."""
     control, theirs = CONTEXT.Pipe()
-    with Crew() as crew, control, theirs:
+    with Children() as children, control, theirs:
         port = int(engine.endpoint_url.rpartition(":")[2])
-        crew.start("proxy", proxy.main, port, 1, mixed, theirs, True)
+        children.start("proxy", proxy.main, port, 1, mixed, theirs, True)
         yield f"http://127.0.0.1:{control.recv()}", control.send
 
 
@@ -138,28 +116,3 @@ def test_the_shipped_classes_speak_through_the_proxy_batches_too(engine: Engine,
         assert ledger.apply(first.delta).outcome == "replayed"
         assert [receipt.outcome for receipt in receipts if not isinstance(receipt, Exception)] == ["recorded"] * 2
         assert Reader(settings).read("c").value == 21
-
-
-def _sleep() -> None:
-    time.sleep(600)
-
-
-def _exit() -> None:
-    os._exit(3)
-
-
-def test_a_crew_ends_with_its_block_and_its_processes_can_be_killed_paused_and_asked() -> None:
-    with Crew() as crew:
-        crew.start("a", _sleep)
-        crew.start("b", _exit)
-        assert crew.join("b", 10)
-        assert crew.exit_code("b") == 3
-        crew.pause("a")
-        assert crew.alive("a")
-        crew.resume("a")
-        crew.kill("a")
-        assert crew.exit_code("a") == -9
-        crew.start("a", _sleep)
-        pid = crew.pid("a")
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)

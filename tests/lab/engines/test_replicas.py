@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -172,15 +171,6 @@ def test_a_winner_that_a_delivery_overwrote_unseen_is_written_again_where_it_was
     assert world.replicas.overwritten == 1
 
 
-def test_a_delete_is_delivered() -> None:
-    world = model(A, B)
-    world.write(A, "x", image(1))
-    world.run_to_the_end()
-    world.write(B, "x", None)
-    world.run_to_the_end()
-    assert world.tables[A][key("x")] is None
-
-
 def test_a_delivery_is_not_echoed() -> None:
     world = model(A, B)
     world.write(A, "x", image(1))
@@ -294,15 +284,3 @@ def test_oldest_pending_names_the_oldest_write_that_is_not_everywhere() -> None:
     assert world.replicas.oldest_pending() == 1
     world.run_to_the_end()
     assert world.replicas.oldest_pending() is None
-
-
-@pytest.mark.parametrize("regions", [[], [A], [A, A]])
-def test_fewer_than_two_different_regions_are_refused(regions: list[str]) -> None:
-    with pytest.raises(ValueError, match="two or more different Regions"):
-        Replicas(regions, random.Random(1), 0, 1)
-
-
-@pytest.mark.parametrize("lag_ms", [(-1, 1), (2, 1)])
-def test_lags_that_are_no_range_are_refused(lag_ms: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="lags must be"):
-        Replicas([A, B], random.Random(1), *lag_ms)

@@ -1,31 +1,18 @@
 """Replication between Regions of the embedded DynamoDB; skipped where that is not installed."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import pytest
 
-from lab.engines.ministack import Engine, EngineMissing
+from lab.engines.ministack import Engine
 from lab.engines.replicator import ReplicationError, Replicator
 
 A, B, C = "eu-west-1", "us-east-1", "ap-south-1"
 TABLE_NUMBERS = count(1)
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    running = Engine()
-    try:
-        running.start()
-    except EngineMissing as missing:
-        pytest.skip(str(missing))
-    try:
-        yield running
-    finally:
-        running.stop()
 
 
 @dataclass
@@ -150,11 +137,6 @@ def test_nothing_crosses_a_partition_and_everything_crosses_after_it(engine: Eng
         assert two.values(B) == {"x": 1}
 
 
-def test_a_partition_of_an_unknown_region_is_refused(engine: Engine) -> None:
-    with pytest.raises(ValueError, match="not Regions of this table"):
-        world(engine, A, B).replicator.partition(C)
-
-
 class Refusing:
     """A client that refuses all but the first item of each of its first three batches."""
 
@@ -192,21 +174,3 @@ def test_an_error_of_the_thread_is_raised_by_drain_and_stop(engine: Engine) -> N
         two.replicator.drain()
     with pytest.raises(ReplicationError, match="was closed"):
         two.replicator.stop()
-
-
-def test_a_drain_that_takes_too_long_says_what_is_pending(engine: Engine) -> None:
-    two = world(engine, A, B)
-    with two.replicator:
-        two.put(A, "x", 1)
-        with pytest.raises(ReplicationError, match="not done after 0 ms"):
-            two.replicator.drain(timeout_ms=0)
-
-
-def test_a_replicator_that_does_not_run_does_not_drain(engine: Engine) -> None:
-    two = world(engine, A, B)
-    with pytest.raises(ReplicationError, match="not running"):
-        two.replicator.drain()
-    with two.replicator:
-        pass
-    with pytest.raises(ReplicationError, match="not running"):
-        two.replicator.drain()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lab.meters.charges import Uncountable, charge, refuse_uncountable
-from lab.meters.seen import Seen
+from lab.meters.item_sizes import ItemSizes
 from ledger.units import Cost
 
 KEY = {"pk": {"S": "p"}, "sk": {"S": "s"}}  # 6 bytes
@@ -22,8 +22,8 @@ def put(size: int, **extra: Any) -> dict[str, Any]:
     return {"TableName": "t", "Item": item(size), **extra}
 
 
-def seen(*items: dict[str, Any]) -> Seen:
-    memory = Seen()
+def seen(*items: dict[str, Any]) -> ItemSizes:
+    memory = ItemSizes()
     for each in items:
         memory.put("t", each)
     return memory
@@ -43,7 +43,7 @@ def test_a_put_costs_the_larger_of_old_and_new() -> None:
 
 
 def test_a_put_is_remembered() -> None:
-    memory = Seen()
+    memory = ItemSizes()
     charge("PutItem", put(3000), {}, memory)
     assert memory.size("t", KEY) == 3000
 
@@ -55,23 +55,23 @@ def test_a_failed_condition_costs_the_larger_item_and_is_not_replicated() -> Non
 
 def test_a_failed_condition_says_how_large_the_item_is() -> None:
     answer = {**CONDITION_FAILED, "Item": item(3000)}
-    assert charge("PutItem", put(100), answer, Seen()) == writes(3, replicated=0)
+    assert charge("PutItem", put(100), answer, ItemSizes()) == writes(3, replicated=0)
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "InternalServerError", "ValidationException"])
 def test_a_refused_request_costs_no_units(code: str) -> None:
-    assert charge("PutItem", put(100), {"Error": {"Code": code}}, Seen()) == writes(0)
+    assert charge("PutItem", put(100), {"Error": {"Code": code}}, ItemSizes()) == writes(0)
 
 
 @pytest.mark.parametrize("operation", ["GetItem", "BatchGetItem", "Query", "BatchWriteItem", "BatchExecuteStatement"])
 def test_a_throttled_request_costs_no_units(operation: str) -> None:
     throttled = {"Error": {"Code": "ThrottlingException"}}
-    assert charge(operation, {}, throttled, Seen()) == Cost(requests=1)
-    assert charge("TransactWriteItems", transaction(), throttled, Seen()) == Cost(requests=1)
+    assert charge(operation, {}, throttled, ItemSizes()) == Cost(requests=1)
+    assert charge("TransactWriteItems", transaction(), throttled, ItemSizes()) == Cost(requests=1)
 
 
 def test_a_put_whose_answer_was_lost_is_charged_and_remembered() -> None:
-    memory = Seen()
+    memory = ItemSizes()
     assert charge("PutItem", put(3000), None, memory) == writes(3)
     assert memory.size("t", KEY) == 3000
 
@@ -95,7 +95,7 @@ def test_an_add_to_a_large_item_costs_the_whole_item() -> None:
 
 
 def test_an_updated_item_is_as_large_as_what_was_set() -> None:
-    memory = Seen()
+    memory = ItemSizes()
     request = {
         "TableName": "t",
         "Key": KEY,
@@ -126,7 +126,7 @@ def test_a_set_grows_by_the_elements_that_are_added_to_it() -> None:
 
 
 def test_an_update_that_returns_the_new_item_is_exact() -> None:
-    memory = Seen()
+    memory = ItemSizes()
     request = {"TableName": "t", "Key": KEY, "UpdateExpression": "REMOVE b", "ReturnValues": "ALL_NEW"}
     charge("UpdateItem", request, {"Attributes": item(2000)}, memory)
     assert memory.size("t", KEY) == 2000
@@ -139,7 +139,7 @@ def test_a_batch_of_inserts_is_charged_statement_by_statement() -> None:
     again = {"Error": {"Code": "DuplicateItem"}}
     throttled = {"Error": {"Code": "ThrottlingError"}}
     answer = {"Responses": [{"TableName": "t"}, again, throttled]}
-    assert charge("BatchExecuteStatement", {"Statements": [INSERT] * 3}, answer, Seen()) == writes(4, replicated=2)
+    assert charge("BatchExecuteStatement", {"Statements": [INSERT] * 3}, answer, ItemSizes()) == writes(4, replicated=2)
 
 
 def test_a_batch_of_deletes_rounds_up_item_by_item() -> None:
@@ -160,17 +160,17 @@ def transaction(token: str = "token") -> dict[str, Any]:
 
 
 def test_a_transaction_costs_twice_and_a_check_is_not_replicated() -> None:
-    assert charge("TransactWriteItems", transaction(), {}, Seen()) == writes(2 * 2 + 2, replicated=4)
+    assert charge("TransactWriteItems", transaction(), {}, ItemSizes()) == writes(2 * 2 + 2, replicated=4)
 
 
 def test_a_cancelled_transaction_costs_as_much_and_writes_nothing() -> None:
-    memory = Seen()
+    memory = ItemSizes()
     assert charge("TransactWriteItems", transaction(), CANCELLED, memory) == writes(6, replicated=0)
     assert memory.size("t", KEY) == 0
 
 
 def test_a_transaction_repeated_with_its_token_only_reads() -> None:
-    memory = Seen()
+    memory = ItemSizes()
     charge("TransactWriteItems", transaction(), {}, memory)
     assert charge("TransactWriteItems", transaction(), {}, memory) == reads(2 + 2)
     assert charge("TransactWriteItems", transaction("another"), {}, memory) == writes(6, replicated=4)
@@ -179,7 +179,7 @@ def test_a_transaction_repeated_with_its_token_only_reads() -> None:
 def test_a_get_of_an_absent_item_costs_the_least_there_is() -> None:
     request = {"TableName": "t", "Key": KEY}
     assert charge("GetItem", request, {}, seen(item(9000))) == reads(0.5)
-    assert charge("GetItem", {**request, "ConsistentRead": True}, {}, Seen()) == reads(1)
+    assert charge("GetItem", {**request, "ConsistentRead": True}, {}, ItemSizes()) == reads(1)
 
 
 def test_a_projected_get_costs_the_whole_item() -> None:
@@ -191,18 +191,18 @@ def test_a_batch_get_rounds_up_item_by_item() -> None:
     third = {"pk": {"S": "p"}, "sk": {"S": "absent"}}
     wanted = {"Keys": [KEY, OTHER, third], "ConsistentRead": True}
     answer = {"Responses": {"t": [item(1536), item(6656, OTHER)]}}
-    assert charge("BatchGetItem", {"RequestItems": {"t": wanted}}, answer, Seen()) == reads(1 + 2 + 1)
+    assert charge("BatchGetItem", {"RequestItems": {"t": wanted}}, answer, ItemSizes()) == reads(1 + 2 + 1)
 
 
 def test_an_unprocessed_key_costs_nothing() -> None:
     answer = {"Responses": {"t": [item(100)]}, "UnprocessedKeys": {"t": {"Keys": [OTHER]}}}
-    assert charge("BatchGetItem", {"RequestItems": {"t": {"Keys": [KEY, OTHER]}}}, answer, Seen()) == reads(0.5)
+    assert charge("BatchGetItem", {"RequestItems": {"t": {"Keys": [KEY, OTHER]}}}, answer, ItemSizes()) == reads(0.5)
 
 
 def test_a_query_rounds_up_once_for_the_page() -> None:
     answer = {"Items": [item(1500), item(1500, OTHER)]}
-    assert charge("Query", {"TableName": "t", "ConsistentRead": True}, answer, Seen()) == reads(1)
-    assert charge("Query", {"TableName": "t"}, {"Items": []}, Seen()) == reads(0.5)
+    assert charge("Query", {"TableName": "t", "ConsistentRead": True}, answer, ItemSizes()) == reads(1)
+    assert charge("Query", {"TableName": "t"}, {"Items": []}, ItemSizes()) == reads(0.5)
 
 
 def test_a_projected_scan_costs_the_whole_items() -> None:
@@ -211,7 +211,7 @@ def test_a_projected_scan_costs_the_whole_items() -> None:
 
 
 def test_an_operation_on_a_table_costs_no_units() -> None:
-    assert charge("DescribeTable", {"TableName": "t"}, {}, Seen()) == Cost(requests=1)
+    assert charge("DescribeTable", {"TableName": "t"}, {}, ItemSizes()) == Cost(requests=1)
 
 
 @pytest.mark.parametrize(

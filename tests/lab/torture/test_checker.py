@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from lab.torture import checker
+from lab.torture.counter_history import histories_of
 from lab.torture.record import Line
-from lab.torture.story import stories
 
 A, B = "eu-west-1", "us-east-1"
 LATE_NS = 1_000
@@ -31,13 +31,13 @@ def read(began: int, ended: int, *numbers: int, region: str = A, strong: bool = 
 
 def judged(*lines: Line) -> list[str]:
     ordered = sorted(lines, key=lambda line: int(line["time"]))
-    return [str(wrong) for wrong in checker.check(ordered, stories(ordered, on_time_ns=LATE_NS, wall_ns=0))]
+    return [str(wrong) for wrong in checker.check(ordered, histories_of(ordered, on_time_ns=LATE_NS, wall_ns=0))]
 
 
 def at_the_end(values: dict[str, Sequence[int]], *lines: Line) -> list[str]:
-    [story] = stories(lines, on_time_ns=LATE_NS, wall_ns=0).values()
+    [history] = histories_of(lines, on_time_ns=LATE_NS, wall_ns=0).values()
     sums = {region: sum(4**number for number in numbers) for region, numbers in values.items()}
-    return [str(wrong) for wrong in checker.check_end(story, sums, {})]
+    return [str(wrong) for wrong in checker.check_end(history, sums, {})]
 
 
 ADDED = (invoke(10, 0, 1), end(20, 0, 1))

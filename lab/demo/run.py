@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from lab.demo.acknowledged import Acknowledged
 from lab.demo.delivery import Deliveries
-from lab.demo.designs import AtomicAdd, Design, NaiveMerge, Ours, Sight
+from lab.demo.designs import Other, Ours, Runner, Sight
 from lab.demo.faults import HeldUp, LostAnswers
 from lab.demo.judge import Judge, Verdict, base4
 from lab.demo.outcome import REGIONS, Outcome, Reads
+from lab.designs.atomic import Atomic
+from lab.designs.item_collection import NaiveMerge
 from lab.engines import partiql
 from lab.engines.ministack import Engine
 from lab.engines.replicator import Replicator
@@ -66,7 +68,7 @@ class Watcher(Protocol):
         """The link between the Regions was cut or healed."""
 
 
-class Play:
+class Run:
     """One run over `events`; the seed decides all faults."""
 
     def __init__(self, events: Sequence[Event], seed: int, watcher: Watcher) -> None:
@@ -82,7 +84,7 @@ class Play:
         """How often ours was compacted in each Region."""
 
     def run(self) -> Outcome:
-        """Play the events. Raises what a thread raised, EngineMissing, EngineDied, ReplicationError."""
+        """Run the events. Raises what a thread raised, EngineMissing, EngineDied, ReplicationError."""
         with ExitStack() as stack:
             engine = stack.enter_context(Engine())
             outcome = self._outcome(self._designs(engine))
@@ -119,14 +121,14 @@ class Play:
             outcome.answers_lost = self._lost.lost
             return outcome
 
-    def _outcome(self, designs: Sequence[Design]) -> Outcome:
+    def _outcome(self, designs: Sequence[Runner]) -> Outcome:
         distinct = {(event.counter, event.key, event.at) for event in self._events}
         sizes = Counter(counter for counter, _, _ in distinct)
         outcome = Outcome(truth_of(self._events), len(distinct), designs, sizes)
         outcome.reads = {design.name: Reads() for design in designs}
         return outcome
 
-    def _designs(self, engine: Engine) -> list[Design]:
+    def _designs(self, engine: Engine) -> list[Runner]:
         for table in ("counters", "naive-add", "naive-merge"):
             for region in REGIONS:
                 engine.create_table(table, region)
@@ -152,8 +154,8 @@ class Play:
         settings = {region: replace(SETTINGS, region=region) for region in REGIONS}
         return [
             Ours(settings, writers(), clients(), bulk(), clients()),
-            AtomicAdd("naive-add", writers(), clients()),
-            NaiveMerge("naive-merge", writers(), clients()),
+            Other(Atomic(), "naive-add", writers(), clients()),
+            Other(NaiveMerge(name="naive merge", settings=SETTINGS), "naive-merge", writers(), clients()),
         ]
 
     def _replicator(self, engine: Engine, table: str) -> Replicator:
@@ -171,7 +173,7 @@ class Play:
             self._over.set()
             raise
 
-    def _housekeeping(self, design: Design, region: str) -> None:
+    def _housekeeping(self, design: Runner, region: str) -> None:
         while not self._over.wait(PAUSE_S):
             began = time.monotonic()
             if design.housekeep(region):
@@ -203,7 +205,7 @@ class Play:
 
     @contextmanager
     def _judged(
-        self, outcome: Outcome, design: Design, region: str, counters: Sequence[str]
+        self, outcome: Outcome, design: Runner, region: str, counters: Sequence[str]
     ) -> Iterator[dict[str, Sight]]:
         """Holds what is read of `counters` inside against what it could and what it had to be."""
         acknowledged = self._acknowledged[design.name]
@@ -241,7 +243,7 @@ class Play:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _come_to_rest(self, designs: Sequence[Design], replicators: Sequence[Replicator]) -> None:
+    def _come_to_rest(self, designs: Sequence[Runner], replicators: Sequence[Replicator]) -> None:
         """Deliver what is on its way, settle every stray, and clean what was folded and settled before."""
         self._watcher.say("coming to rest")
         for replicator in replicators:
@@ -257,7 +259,7 @@ class Play:
         for replicator in replicators:
             replicator.drain(DRAIN_TIMEOUT_MS)
 
-    def _housekeep_all(self, designs: Sequence[Design]) -> None:
+    def _housekeep_all(self, designs: Sequence[Runner]) -> None:
         for design in designs:
             for region in REGIONS:
                 design.housekeep(region)

@@ -1,4 +1,4 @@
-"""What happens on the stage, and that an approach that is wrong is seen there."""
+"""What befalls one counter, minute by minute, and that a design that is wrong is seen there."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,9 +8,8 @@ import pytest
 
 from lab.compare.accuracy import SETTINGS
 from lab.compare.events import CEILING, EVENTS, Counted, Limit, Reads, worst
-from lab.compare.on_simulator import count, limit
-from lab.compare.scenarios import EU, LAG, ONE, SCENARIOS, US
-from lab.compare.stage import A_MINUTE, CALM_MINUTES, C, Died, Stage, dying
+from lab.compare.one_counter import CALM_MINUTES, C, Died, OneCounter, count, dying, limit
+from lab.compare.scenarios import EU, ONE, SCENARIOS, US
 from lab.designs import Outcome
 from lab.designs.atomic import Atomic
 from lab.designs.item_collection import Ours
@@ -47,7 +46,7 @@ class Planted(Atomic):
         self.tell("kept")
 
 
-def test_an_approach_that_drops_or_repeats_changes_is_seen() -> None:
+def test_an_design_that_drops_or_repeats_changes_is_seen() -> None:
     assert count(Planted(), ONE, 0) == Counted(EVENTS, reads=Reads(made=18))
     assert count(Planted(times=(0,)), ONE, 0).lost == EVENTS
     assert count(Planted(times=(3,)), ONE, 0).doubled == 2 * EVENTS
@@ -71,33 +70,18 @@ def test_a_limit_that_is_not_kept_is_seen() -> None:
 
 def test_in_the_second_minute_regions_are_cut_off() -> None:
     seen: list[set[str]] = []
-    stage = Stage(Planted(tell=lambda what: seen.append({*stage.world.cut})), BY_NAME["cut off"], 0, units=False)
-    stage.play(EVENTS)
+    one = OneCounter(Planted(tell=lambda what: seen.append({*one.world.cut})), BY_NAME["cut off"], 0, units=False)
+    one.play(EVENTS)
     assert seen.count({US}) == EVENTS / 2 + 2  # and two housekeepings
     assert seen[-1] == set()
 
 
-def test_a_minute_later_everything_is_everywhere() -> None:
-    waiting: list[int] = []
-    stage = Stage(Planted(tell=lambda what: waiting.append(len(stage.world.deliverable()))), LAG, 0, units=False)
-    stage.play(EVENTS)
-    assert max(waiting[: A_MINUTE + 2]) > 0
-    assert waiting[A_MINUTE + 2] == 0  # when the second minute begins; two of the first are housekeeping
-
-
 @pytest.mark.parametrize("name", ["Regions", "cut off", "failover"])
 def test_in_the_end_everything_is_everywhere(name: str) -> None:
-    stage = Stage(TransactionMarker(), BY_NAME[name], 0, units=False)
-    stage.play(EVENTS)
-    assert stage.world.deliverable() == []
-    assert len({*stage.values()}) == 1
-
-
-def test_each_region_acknowledges_half_of_the_events_and_after_a_fail_over_all() -> None:
-    for scenario, events in ((LAG, EVENTS / 2), (BY_NAME["failover"], EVENTS)):
-        stage = Stage(Planted(), scenario, 0, units=False)
-        stage.play(EVENTS)
-        assert [len(stage.record.acknowledged[region]) for region in (EU, US)] == [events, events]
+    one = OneCounter(TransactionMarker(), BY_NAME[name], 0, units=False)
+    one.play(EVENTS)
+    assert one.world.deliverable() == []
+    assert len({*one.values()}) == 1
 
 
 def test_housekeeping_dies_after_one_answer_more_each_time() -> None:
@@ -110,19 +94,12 @@ def test_housekeeping_dies_after_one_answer_more_each_time() -> None:
 
 
 def test_what_is_measured_of_ours_was_folded_and_cleaned() -> None:
-    stage = Stage(Ours(settings=SETTINGS), BY_NAME["1 day"], 0, units=False)
-    stage.play(EVENTS)
-    cells = stage.world.replicas[EU].cells
+    one = OneCounter(Ours(settings=SETTINGS), BY_NAME["1 day"], 0, units=False)
+    one.play(EVENTS)
+    cells = one.world.replicas[EU].cells
     lane = Lane(EU, 0, C)
     assert sum(sk.startswith("segment#") for sk in cells[items.fold_pk(lane)]) > 10
     assert all(cell.item is None for cell in cells[items.delta_pk(lane)].values())
-
-
-def test_ours_has_a_lane_in_each_region_that_asks() -> None:
-    stage = Stage(Ours(settings=SETTINGS), LAG, 0, units=False)
-    stage.play(EVENTS)
-    for region in (EU, US):
-        assert len(stage.world.replicas[EU].cells[items.delta_pk(Lane(region, 0, C))]) == EVENTS / 2
 
 
 def test_a_process_dies_after_an_answer_also_after_its_last() -> None:

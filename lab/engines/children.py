@@ -37,7 +37,7 @@ def _watch(lifeline: Connection) -> None:
     os._exit(1)
 
 
-class Crew:
+class Children:
     """Processes by name; all of them end with the `with` block."""
 
     def __init__(self, preload: str = "lab.engines.proxy") -> None:

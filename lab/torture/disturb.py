@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from multiprocessing.connection import Connection
 
-from lab.engines.crew import Crew
+from lab.engines.children import Children
 from lab.engines.replicator import Replicator
-from lab.torture.cast import Cast
 from lab.torture.plan import REGIONS
+from lab.torture.processes import Processes
 
 KILL_EVERY_S, PAUSE_EVERY_S = (1.0, 5.0), (1.0, 5.0)
 PAUSED_S = (0.3, 5.0)
@@ -23,12 +23,14 @@ CALM_S, STORM_S, STORM_TIMES = (3.0, 12.0), (0.3, 2.5), 12.0
 MOSTLY_COMPACTORS = 0.8
 
 
-class Weather:
-    """What acts on the processes of `cast`, on the replicator and, through `proxy`, on every request."""
+class Disturber:
+    """What acts on the processes, on the replicator and, through `proxy`, on every request."""
 
-    def __init__(self, seed: int, crew: Crew, cast: Cast, replicator: Replicator, proxy: Connection) -> None:
-        self._rng = random.Random(f"{seed} weather")
-        self._crew, self._cast, self._replicator, self._proxy = crew, cast, replicator, proxy
+    def __init__(
+        self, seed: int, children: Children, processes: Processes, replicator: Replicator, proxy: Connection
+    ) -> None:
+        self._rng = random.Random(f"{seed} disturber")
+        self._children, self._processes, self._replicator, self._proxy = children, processes, replicator, proxy
         self._paused: dict[str, float] = {}
         self._partitioned = self._stormy = False
         self._next_kill, self._next_pause = self._in(KILL_EVERY_S), self._in(PAUSE_EVERY_S)
@@ -63,23 +65,23 @@ class Weather:
 
     def _kill(self) -> None:
         name = self._someone()
-        if not self._crew.alive(name):
+        if not self._children.alive(name):
             return  # a writer that has done its share
         self._paused.pop(name, None)
-        self._crew.kill(name)
+        self._children.kill(name)
         self.counts[f"kills of {name.split()[0]}s"] += 1
-        self._cast.restart(name)
+        self._processes.restart(name)
 
     def _pause(self) -> None:
         name = self._someone()
-        if name not in self._paused and self._crew.alive(name):
-            self._crew.pause(name)
+        if name not in self._paused and self._children.alive(name):
+            self._children.pause(name)
             self._paused[name] = self._in(PAUSED_S)
             self.counts["pauses"] += 1
 
     def _resume(self, name: str) -> None:
         del self._paused[name]
-        self._crew.resume(name)
+        self._children.resume(name)
 
     def _cut(self, partitioned: bool) -> None:
         self._partitioned = partitioned
@@ -96,7 +98,9 @@ class Weather:
         self.counts["storms"] += stormy
 
     def _someone(self) -> str:
-        return self._rng.choice(self._cast.compactors if self._rng.random() < MOSTLY_COMPACTORS else self._cast.others)
+        return self._rng.choice(
+            self._processes.compactors if self._rng.random() < MOSTLY_COMPACTORS else self._processes.others
+        )
 
     def _in(self, between_s: tuple[float, float]) -> float:
         return time.monotonic() + self._rng.uniform(*between_s)

@@ -1,8 +1,8 @@
 """What every way of counting looks like from outside, and what those have in common that keep a counter in one item.
 
-Rules: an approach is programs and nothing else, so that one text runs on the simulator and on an engine; what it claims
+Rules: a design is programs and nothing else, so that one text runs on the simulator and on an engine; what it claims
 is data, and tests/lab/designs/test_claims.py holds each claim, also each that it does not make.
-Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/ (the seven approaches)
+Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/ (the seven designs)
 and the page that each module names.
 """
 
@@ -49,7 +49,7 @@ FOR_EVER = Memory()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What an approach can do.
+    """What a design can do.
 
     mismatch: another change under a used key is refused (TokenConflict). limit: no change takes the value past its
     floor or ceiling, in one Region; "soft": only changes made one after another. regions: nothing is lost or doubled
@@ -67,7 +67,7 @@ class Claims:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Approach:
+class Design:
     """One way of counting. `sdk_attempts`: how often its authors let the SDK send a request that gets no answer."""
 
     name: str
@@ -77,7 +77,7 @@ class Approach:
     def claims(self) -> Claims:
         raise NotImplementedError
 
-    def of(self, region: str, regions: tuple[str, ...]) -> Approach:
+    def of(self, region: str, regions: tuple[str, ...]) -> Design:
         """As it is set up in one of the Regions of its table; wherever a change is sent, by that where it was made."""
         return self
 
@@ -104,7 +104,7 @@ class Approach:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SingleItem(Approach):
+class SingleItem(Design):
     """A counter is the attribute `value` of one item, or of one item a shard."""
 
     floor: int | None = None
@@ -147,6 +147,6 @@ class SingleItem(Approach):
 
 
 def check_unit(change: int, *allowed: int) -> None:
-    """Raises InvalidChange where an approach counts things, and the change is no such number of them."""
+    """Raises InvalidChange where a design counts things, and the change is no such number of them."""
     if change not in allowed:
         raise InvalidChange(f"This way of counting takes changes of {' or '.join(map(str, allowed))}, not {change}.")

@@ -53,7 +53,7 @@ class Read:
 
 
 @dataclass(slots=True)
-class Story:
+class CounterHistory:
     """The history of one counter."""
 
     counter: int
@@ -61,15 +61,15 @@ class Story:
     reads: list[Read] = field(default_factory=list)
 
 
-def stories(lines: Iterable[Line], *, on_time_ns: int, wall_ns: int) -> dict[int, Story]:
+def histories_of(lines: Iterable[Line], *, on_time_ns: int, wall_ns: int) -> dict[int, CounterHistory]:
     """The history by counter. A delta is on time until `on_time_ns` after its instant; wall = monotonic + `wall_ns`."""
-    told: dict[int, Story] = {}
+    told: dict[int, CounterHistory] = {}
     for line in lines:
         match line["f"], line["type"]:
             case "add", "invoke":
                 for counter, number, home, at_ms in line["value"]:
-                    story = told.setdefault(counter, Story(counter))
-                    change = story.changes.setdefault(number, Change(number, home, at_ms, line["time"]))
+                    history = told.setdefault(counter, CounterHistory(counter))
+                    change = history.changes.setdefault(number, Change(number, home, at_ms, line["time"]))
                     change.sends += 1
             case "add", "ok" | "info" | "fail":
                 for counter, number, how in line["value"]:
@@ -82,5 +82,5 @@ def stories(lines: Iterable[Line], *, on_time_ns: int, wall_ns: int) -> dict[int
                 for counter, value, count, parts in line["value"]:
                     about = line["process"], line["region"], line["strong"], line["began"], line["time"]
                     at_home = None if parts is None else parts.get(line["region"], 0)
-                    told.setdefault(counter, Story(counter)).reads.append(Read(*about, value, count, at_home))
+                    told.setdefault(counter, CounterHistory(counter)).reads.append(Read(*about, value, count, at_home))
     return told

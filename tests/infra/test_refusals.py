@@ -1,8 +1,10 @@
-"""A deployment under other shards or Regions than the table's is refused before anything is changed."""
+"""A deployment with other shards or Regions than the table's, or with bad settings, is refused before any change."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from ledger.errors import Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, Request
 from ledger.values import Shape
+from tests.infra import template
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
 
@@ -29,6 +32,7 @@ class World:
         self.path = path
         monkeypatch.setattr(framework, "check_tools", lambda: None)
         monkeypatch.setattr(framework, "package", self.package)
+        monkeypatch.setattr(framework, "lint", lambda template, region: None)
         monkeypatch.setattr(
             framework, "deploy", lambda stage, region, params: self.steps.append(f"service in {region}")
         )
@@ -41,14 +45,19 @@ class World:
         monkeypatch.setattr(TableStack, "stream_arn", lambda stack, region: "stream")
         monkeypatch.setattr(table_shape, "table_of", lambda name, region, client: self)
 
-    def package(self, stage: str, region: str, params: dict[str, str]) -> Path:
-        given = {"LEDGER_TABLE": "ledger-dev", "LEDGER_REGIONS": params["regions"]}
-        given |= {"LEDGER_SHARDS": params.get("shards", "{}"), "LEDGER_FOLD_MIN": params.get("foldMin", "32")}
-        variables: dict[str, Any] = {**given, "LEDGER_WORK_QUEUE_URL": {"Ref": "WorkQueue"}}
-        function = {"Type": "AWS::Lambda::Function", "Properties": {"Environment": {"Variables": variables}}}
-        template = self.path / "template.json"
-        template.write_text(json.dumps({"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}, "ApiFunction": function}}))
-        return template
+    def package(self, stage: str, region: str, params: Mapping[str, str]) -> Path:
+        """The functions' environment, rendered from serverless.yml."""
+        said = template.framework()
+        known = {**said["params"]["default"], **said["params"].get(stage, {}), **params}
+        variables = {
+            name: re.sub(r"\$\{param:(\w+)\}", lambda param: str(known[param[1]]), text)
+            for name, text in said["provider"]["environment"].items()
+        }
+        properties = {"Environment": {"Variables": variables | {"LEDGER_TABLE": "ledger-dev"}}}
+        function = {"Type": "AWS::Lambda::Function", "Properties": properties}
+        packaged = self.path / "template.json"
+        packaged.write_text(json.dumps({"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}, "ApiFunction": function}}))
+        return packaged
 
     def answer(self, request: Request, /) -> Any:
         if isinstance(request, Put):
@@ -111,4 +120,22 @@ def test_a_table_that_does_not_answer_is_not_changed(world: World) -> None:
     world.table = Silent()
     with pytest.raises(DeploymentRefused, match="cannot be read"):
         world.deploy(HOME)
+    assert world.steps == []
+
+
+@pytest.mark.parametrize("command", [deploy.package, deploy.deploy])
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ("foldMin=9000", "fold_min=9000 is above fold_max=8000"),
+        ("keepMs=1000", "keep_ms=1000 must be above read_time_max_ms=60000"),
+        ("shards=four", "LEDGER_SHARDS='four' cannot be read as shards"),
+        ("clean=perhaps", "LEDGER_CLEAN='perhaps' cannot be read as clean"),
+    ],
+)
+def test_settings_with_which_no_function_would_start_are_refused_before_anything_is_deployed(
+    command: Callable[..., None], params: str, says: str, world: World
+) -> None:
+    with pytest.raises(DeploymentRefused, match=says):
+        command("dev", f"{HOME} {OTHER}", "ledger", params)
     assert world.steps == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from lab.engines.crew import CONTEXT, Crew
+from lab.engines.children import CONTEXT, Children
 from lab.torture import compacts, reads, writes
 from lab.torture.plan import REGIONS, Plan
 
@@ -17,11 +17,11 @@ TWINS = 2
 STOP_TIMEOUT_S = 2.0
 
 
-class Cast:
+class Processes:
     """Enters everyone. `compactors` and `others` are the names of the processes."""
 
-    def __init__(self, plan: Plan, crew: Crew) -> None:
-        self._plan, self._crew = plan, crew
+    def __init__(self, plan: Plan, children: Children) -> None:
+        self._plan, self._children = plan, children
         self._reached, self._stop = CONTEXT.RawArray("q", plan.slots), CONTEXT.RawValue("b", 0)
         self._generations: Counter[str] = Counter()
         self._mains: dict[str, Callable[[int], None]] = {}
@@ -48,7 +48,7 @@ class Cast:
 
     def writing(self) -> bool:
         """Whether any writer has something left to send."""
-        return any(self._crew.alive(name) for name in self._writers)
+        return any(self._children.alive(name) for name in self._writers)
 
     def mostly_asked(self) -> bool:
         """Whether half of the writing threads have asked for all of their share."""
@@ -58,7 +58,7 @@ class Cast:
     def check(self) -> None:
         """Raises RuntimeError if a process has failed."""
         for name in (*self.others, *self.compactors):
-            code = self._crew.exit_code(name)
+            code = self._children.exit_code(name)
             if code not in (None, 0):
                 raise RuntimeError(f"{name} ended by itself, with exit code {code}")
 
@@ -66,11 +66,13 @@ class Cast:
         """Lets writers and readers finish what they are at, for a moment, and ends everyone."""
         self._stop.value = 1
         for name in self.others:
-            self._crew.join(name, STOP_TIMEOUT_S)
+            self._children.join(name, STOP_TIMEOUT_S)
         for name in (*self.others, *self.compactors):
-            self._crew.kill(name)
+            self._children.kill(name)
 
     def _enter(self, name: str, main: Callable[..., None], *arguments: object, after: tuple[object, ...] = ()) -> str:
-        self._mains[name] = lambda generation: self._crew.start(name, main, self._plan, *arguments, generation, *after)
+        self._mains[name] = lambda generation: self._children.start(
+            name, main, self._plan, *arguments, generation, *after
+        )
         self.restart(name)
         return name

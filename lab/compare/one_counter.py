@@ -14,10 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
-from lab.compare.events import Record
+from lab.compare.events import CEILING, EVENTS, Counted, Limit, Record
 from lab.compare.scenarios import MINUTE_MS, US, Scenario
-from lab.designs.approach import Approach
+from lab.designs.design import Design
 from lab.designs.simulated import Simulated, Task
 from lab.designs.writes import Program, Result
 from ledger.errors import GaveUp, LedgerError, TableError
@@ -52,17 +53,17 @@ class Message:
     at_ms: int
 
 
-class Stage:
+class OneCounter:
     """One counter in its table, from START_MS on. `units`: all changes are 1."""
 
-    def __init__(self, approach: Approach, scenario: Scenario, seed: int, units: bool) -> None:
+    def __init__(self, design: Design, scenario: Scenario, seed: int, units: bool) -> None:
         self.world = World(scenario.regions, Drawn(seed), page_size=100, lag_steps=LAG_STEPS)
         self.world.now_ms = START_MS
         self.record = Record(units)
         self._simulated = Simulated(self.world)
         self._scenario, self._faults, self._dies = scenario, scenario.faults, scenario.dies
         self._visits = 0
-        self._in = {region: approach.of(region, scenario.regions) for region in scenario.regions}
+        self._in = {region: design.of(region, scenario.regions) for region in scenario.regions}
         self._deliveries: Counter[int] = Counter()
         self._unanswered: list[Message] = []
 
@@ -83,7 +84,7 @@ class Stage:
 
     def values(self) -> list[int]:
         """What each Region reads."""
-        return [self._simulated.run(approach.value(C), region) for region, approach in self._in.items()]
+        return [self._simulated.run(design.value(C), region) for region, design in self._in.items()]
 
     def _produce(self, numbers: Sequence[int], twice: bool = False) -> list[list[Message]]:
         """Make messages, A_MINUTE of them a minute, and deliver them, at the same time `twice`."""
@@ -160,6 +161,23 @@ class Stage:
         for consistent in (True, False, True):
             must = frozenset(self.record.acknowledged.get(region, ()) if consistent else ())
             self.record.saw((yield from self._in[region].value(C, consistent=consistent)), must)
+
+
+def count(design: Design, scenario: Scenario, seed: int) -> Counted:
+    """What becomes of EVENTS events of one counter, and of the scenario's others."""
+    counter = OneCounter(design, scenario, seed, units=design.claims.units)
+    counter.play(EVENTS)
+    return counter.record.ended(counter.values())
+
+
+def limit(design: Design, scenario: Scenario, seed: int) -> Limit | None:
+    """EVENTS changes of 1 under a ceiling of CEILING; None: it has no limits."""
+    if design.claims.limit == "none":
+        return None
+    limited: Any = design
+    counter = OneCounter(replace(limited, ceiling=CEILING), scenario, seed, units=True)
+    counter.play(EVENTS)
+    return counter.record.limit(counter.values())
 
 
 def dying(program: Program[Result], answers: int) -> Program[Result]:

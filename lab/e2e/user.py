@@ -37,7 +37,7 @@ class Sent:
     wrong: list[str] = field(default_factory=list)
 
 
-class Play:
+class User:
     """One run against the deployed service; `sqs` and `services` by Region."""
 
     def __init__(self, services: Mapping[str, Service], sqs: Mapping[str, Any], say: Callable[[str], None]) -> None:

@@ -13,7 +13,7 @@ from ledger.units import Cost, Item, item_bytes
 Fields = Mapping[str, Any]
 
 
-class Seen:
+class ItemSizes:
     """What the meter remembers; `key` names the key attributes (a table may have only the first)."""
 
     def __init__(self, key: tuple[str, ...] = ("pk", "sk")) -> None:
@@ -40,7 +40,7 @@ class Seen:
         return (table, *(value for name in self._key if name in item for value in item[name].values()))
 
 
-Rule = Callable[[Fields, Fields, Seen], Cost]  # the request, its answer, and what was seen before
+Rule = Callable[[Fields, Fields, ItemSizes], Cost]  # the request, its answer, and what was seen before
 
 
 def error(answer: Fields) -> str:
