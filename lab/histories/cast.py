@@ -17,6 +17,7 @@ from ledger.add import add
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.requests import Now, Program, Put, Request, Result
 from ledger.settings import Settings
+from ledger.through import through
 from ledger.values import Delta, Lane
 from reader.read import read
 from simulator.choices import Choices
@@ -156,25 +157,6 @@ def _rest(choices: Choices, steps: Sequence[int]) -> Sleep:
     return Sleep(steps[choices.pick(len(steps))])
 
 
-def _through(
-    program: Program[Result], step: Callable[[Request], Generator[Any, Any, Any]]
-) -> Generator[Any, Any, Result]:
-    """The program with `step(request)` in the place of each request: it asks what is really asked, and answers."""
-    answer: Any = None
-    error: LedgerError | None = None
-    try:
-        while True:
-            request = program.send(answer) if error is None else program.throw(error)
-            error = None
-            try:
-                answer = yield from step(request)
-            except LedgerError as raised:
-                error = raised
-    except StopIteration as end:
-        result: Result = end.value
-        return result
-
-
 def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:
     """The program with pauses between its requests, most of them within the time a read may take."""
 
@@ -182,7 +164,7 @@ def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request |
         yield _rest(choices, SHORT)
         return (yield request)
 
-    return _through(program, step)
+    return through(program, step)
 
 
 def _noting_ahead(program: Program[Result]) -> Program[Result]:
@@ -194,7 +176,7 @@ def _noting_ahead(program: Program[Result]) -> Program[Result]:
             request = Put({**request.item, "noted_ms": {"N": str(noted_ms)}})
         return (yield request)
 
-    return _through(program, step)
+    return through(program, step)
 
 
 def compactor(
