@@ -1,23 +1,26 @@
-"""The program `left`: what a visit leaves to do in a lane, and when, so that its next visit can be planned.
+"""What there is to do in a lane, and when: so that its next visit can be planned.
 
-Rules: at most four reads, each of a few items, whatever the lane holds; read strongly it misses no delta that was there
-when it began; a tail too short to fold is nothing to do.
+Rule 1: the program `outlook` makes at most four reads, each of a few items, whatever the lane holds; read strongly it
+misses no delta that was there when it began.
+Rule 2: a tail too short to fold is nothing to do.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ledger import items, tokens
+from ledger.errors import DamagedItem
 from ledger.paging import every_item
-from ledger.requests import Get, Item, Page, Program, Query
+from ledger.requests import Get, Item, Program
 from ledger.settings import Settings
 from ledger.values import Lane
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """tail: deltas above the watermark, counted up to `fold_min`. fold_ms: when they may be folded; None: too few.
+class Outlook:
+    """tail: deltas above the watermark; `outlook` counts `fold_min` at most. fold_ms: when they may be folded, or None.
 
     below: there are deltas at or below the watermark (folded ones that wait for clean, or strays).
     noted_ms: the time of the clean note, if there is one and it matters.
@@ -28,20 +31,33 @@ class Left:
     below: bool = False
     noted_ms: int | None = None
 
+    @classmethod
+    def of(cls, lane: Lane, item: Item | None, sks: Sequence[str], settings: Settings) -> Outlook:
+        """From the checkpoint, and the sort keys of all deltas or of so many that it makes no difference.
 
-def left(lane: Lane, settings: Settings, *, consistent: bool = True) -> Program[Left]:
+        Raises DamagedItem.
+        """
+        watermark = items.checkpoint_of(lane, item).watermark if item is not None else ""
+        tail = [sk for sk in sks if sk > watermark]
+        below = len(tail) < len(sks)
+        if len(tail) < settings.fold_min:
+            return cls(len(tail), None, below)
+        last = tail[settings.fold_min - 1]
+        if not tokens.is_token(last):
+            raise DamagedItem(items.delta_pk(lane), last, "the sort key is not a ULID")
+        return cls(len(tail), tokens.time_ms(last) + settings.allowed_lateness_ms, below)
+
+
+def outlook(lane: Lane, settings: Settings, *, consistent: bool = True) -> Program[Outlook]:
     """Look at one lane. Raises DamagedItem and the TableErrors."""
-    pk = items.delta_pk(lane)
+    pk, below = items.delta_pk(lane), list[Item]()
     item: Item | None = yield Get(items.checkpoint_key(lane), consistent)
     watermark = items.checkpoint_of(lane, item).watermark if item is not None else None
     tail = yield from every_item(pk, watermark, None, most=settings.fold_min, consistent=consistent)
-    fold_ms = None
-    if len(tail) == settings.fold_min:
-        fold_ms = tokens.time_ms(items.delta_of(lane, tail[-1]).token) + settings.allowed_lateness_ms
-    if watermark is None:
-        return Left(len(tail), fold_ms)
-    page: Page = yield Query(pk, None, watermark, limit=1, consistent=consistent)
-    if not page.items:
-        return Left(len(tail), fold_ms)
+    if watermark is not None:
+        below = yield from every_item(pk, None, watermark, most=1, consistent=consistent)
+    found = Outlook.of(lane, item, [items.key_of(each).sk for each in (*below, *tail)], settings)
+    if not found.below:
+        return found
     noted: Item | None = yield Get(items.note_key(lane), consistent)
-    return Left(len(tail), fold_ms, True, items.note_of(lane, noted).noted_ms if noted is not None else None)
+    return replace(found, noted_ms=items.note_of(lane, noted).noted_ms) if noted is not None else found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from compactor.left import Left, left
+from compactor.outlook import Outlook, outlook
 from compactor.report import Tally
 from compactor.verify import LaneCheck, verify
 from compactor.visit import visit
@@ -54,7 +54,7 @@ class Done:
     check: LaneCheck | None = None
 
 
-def next_visit(found: Left, tally: Tally, settings: Settings, now_ms: int) -> int | None:
+def next_visit(found: Outlook, tally: Tally, settings: Settings, now_ms: int) -> int | None:
     """When the lane has something to do again, as far as can be seen now; None: when the next delta comes."""
     times = []
     if tally.unsettled:
@@ -97,7 +97,7 @@ def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool],
     try:
         program = visit(lane, done.tally, settings, commits_max=commits_max)
         yield from until(program, stop)
-        found: Left = yield from until(left(lane, settings), stop)
+        found = yield from until(outlook(lane, settings), stop)
     except OutOfTime:
         done.outcome = "stopped"
     except GaveUp:

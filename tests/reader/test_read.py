@@ -9,7 +9,8 @@ from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
 from ledger.requests import GetMany, Instant, Now, Program, Query, Request, Together, in_time
 from ledger.through import through
 from ledger.values import Checkpoint, Lane
-from reader.read import STARTS_MAX, LaneSum, read
+from reader.read import LaneSum, read
+from reader.restart import STARTS_MAX
 from tests.support import COUNTER, LANE, NOW_MS, READ_MS, B, Region, compactor, delta, summed, token, two_regions
 
 OTHER = Lane(B, 0, COUNTER)
