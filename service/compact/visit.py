@@ -8,7 +8,7 @@ the table leaves the mark held, so the message is retried by the queue, and the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from compactor.outlook import Outlook, outlook
 from compactor.report import Tally
@@ -38,7 +38,7 @@ NOTE_AFTER_MS = 60_000
 
 
 @dataclass(slots=True)
-class Done:
+class Done(Tally):
     """What became of one message; written as it happens, so that a failure has told of what came before it.
 
     outcome: visited, gave up, stopped, damaged, served (by an earlier message), verified; failed until it is known.
@@ -47,7 +47,6 @@ class Done:
     """
 
     outcome: str = "failed"
-    tally: Tally = field(default_factory=Tally)
     lag_ms: int | None = None
     tail: int | None = None
     next_ms: int | None = None
@@ -77,10 +76,7 @@ def handle(
     work: Work, done: Done, settings: Settings, stop: Callable[[], bool], *, commits_max: int = COMMITS_OF_VISIT
 ) -> Steps:
     """Raises LaneDamaged, DamagedItem (the lane is held for a while) and the TableErrors: retry the message."""
-    if work.verify:
-        yield from _verify(work, done, settings, stop)
-    else:
-        yield from _visit(work, done, settings, stop, commits_max)
+    return _verify(work, done, settings, stop) if work.verify else _visit(work, done, settings, stop, commits_max)
 
 
 def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool], commits_max: int) -> Steps:
@@ -95,8 +91,7 @@ def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool],
         done.lag_ms = max(0, began.wall_ms - mark.wake_ms)
     done.next_ms = began.wall_ms  # unless the visit comes to its end
     try:
-        program = visit(lane, done.tally, settings, commits_max=commits_max)
-        yield from until(program, stop)
+        yield from until(visit(lane, done, settings, commits_max=commits_max), stop)
         found = yield from until(outlook(lane, settings), stop)
     except OutOfTime:
         done.outcome = "stopped"
@@ -108,8 +103,8 @@ def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool],
         raise
     else:
         now: Instant = yield Now()
-        done.outcome, done.tail = "visited", done.tally.folded + found.tail
-        done.next_ms = next_visit(found, done.tally, settings, now.wall_ms)
+        done.outcome, done.tail = "visited", done.folded + found.tail
+        done.next_ms = next_visit(found, done, settings, now.wall_ms)
     again_ms = began.wall_ms + max(QUIET_MS, settings.allowed_lateness_ms)
     yield from after_visit(lane, mark, began_ms=began.wall_ms, again_ms=again_ms, next_ms=done.next_ms)
 

@@ -50,13 +50,3 @@ def test_what_the_program_does_not_catch_ends_both() -> None:
     next(program)
     with pytest.raises(Unavailable):
         program.throw(Unavailable("gone"))
-    with pytest.raises(StopIteration):
-        next(program)
-
-
-def test_a_program_that_is_closed_asks_nothing_more() -> None:
-    program = through(asks("a", "b"), twice)
-    next(program)
-    program.close()
-    with pytest.raises(StopIteration):
-        next(program)

@@ -181,7 +181,7 @@ class History:
         try:
             yield from handle(work, done, self.settings, lambda: self.random.random() < 0.02, commits_max=2)
         finally:
-            self.commits += done.tally.commits
+            self.commits += done.commits
         self.messages = [each for each in self.messages if each[1] is not work]
 
     def find(self) -> None:

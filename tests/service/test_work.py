@@ -93,41 +93,6 @@ def test_a_queue_that_does_not_answer_is_one_of_our_errors() -> None:
 # -- what answers requests ---------------------------------------------------------------------------------------------
 
 
-def asks(*times: int) -> Any:
-    """A program that asks so often, and takes a failure for an answer."""
-    answers = []
-    for n in times:
-        try:
-            answers.append((yield n))
-        except Throttled:
-            answers.append("throttled")
-    return answers
-
-
-def test_a_program_goes_on_until_its_time_is_up() -> None:
-    asked = 0
-
-    def stop() -> bool:
-        return asked >= 2
-
-    program = until(asks(1, 2, 3), stop)
-    assert next(program) == 1
-    asked = 1
-    assert program.send("a") == 2
-    asked = 2
-    with pytest.raises(OutOfTime):
-        program.send("b")
-
-
-def test_a_program_whose_time_is_not_up_is_as_it_was() -> None:
-    program = until(asks(1, 2), lambda: False)
-    next(program)
-    program.throw(Throttled("too fast"))
-    with pytest.raises(StopIteration) as ended:
-        program.send("b")
-    assert ended.value.value == ["throttled", "b"]
-
-
 def test_a_visit_is_stopped_before_any_of_its_requests_and_asks_nothing_more() -> None:
     def visited(requests_max: int = 10**6) -> Region:
         """A lane with deltas to delete, to fold and to settle is visited, for so many requests."""
