@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any
 
 from compactor import Compactor, Report
+from lab.histories.checker import deltas_in
 from ledger import items, tokens
 from ledger.errors import LedgerError, Unavailable
 from ledger.memory import MemoryTable
@@ -55,13 +56,9 @@ def delta(n: int, lane: Lane = LANE, at_ms: int | None = None) -> Delta:
 
 def summed(value: int) -> set[int]:
     """The deltas that a sum holds; fails unless it is the sum of a real set."""
-    held, n, rest = set(), 0, value
-    while rest:
-        rest, times = divmod(rest, 4)
-        assert times <= 1, f"{value} is no sum of a set: delta {n} is doubled, or one above it is missing"
-        held |= {n} if times else set()
-        n += 1
-    return held
+    held = deltas_in(value)
+    assert held is not None, f"{value} is no sum of a set: a delta is doubled, or one above it is missing"
+    return {*held}
 
 
 class Region(MemoryTable):
