@@ -1,7 +1,7 @@
 """The program `lag`: what waits for the compactor in a lane.
 
-Rule 1: nothing is written; strays come first, because they are not in the value yet; then tails that are long enough to
-fold, the longest first; a short tail of a cold counter is no lag.
+Rule 1: nothing is written, and reads are eventually consistent where that is enough to say how far behind.
+Rule 2: a damaged lane is told as damaged; it hides no other.
 """
 
 from __future__ import annotations
@@ -27,18 +27,6 @@ class LaneLag:
     strays: int = 0
     to_clean: int = 0
     damage: str | None = None
-
-    def does(self, fold_min: int) -> str:
-        """What the compactor has to do there."""
-        if self.damage:
-            return "damaged"
-        todo = ((self.strays, "settle"), (self.tail >= fold_min, "fold"), (self.to_clean, "clean"))
-        return " ".join(name for there_is, name in todo if there_is) or "-"
-
-    def badness(self, fold_min: int) -> tuple[bool, int, int, int, int]:
-        """The worst lane has the highest."""
-        due = self.tail if self.tail >= fold_min else 0
-        return self.damage is not None, self.strays, due, self.to_clean, self.tail
 
 
 def lag(lane: Lane) -> Program[LaneLag]:

@@ -1,6 +1,8 @@
 """`lag`: how far the compactor is behind, lane by lane, the worst first.
 
 Rule 1: a lane is looked at in its home Region; one that cannot be seen hides no other, and is named.
+Rule 2: strays come first, because they are not in the value yet; then tails that are long enough to fold, the longest
+first; a short tail of a cold counter is no lag.
 """
 
 from __future__ import annotations
@@ -17,6 +19,20 @@ from ledgerctl.command import command
 from ledgerctl.compaction import each_of, exit_code_of
 from ledgerctl.counters import Prefix
 from ledgerctl.scan import lanes
+
+
+def to_do(each: LaneLag, fold_min: int) -> str:
+    """What the compactor has to do there."""
+    if each.damage:
+        return "damaged"
+    todo = ((each.strays, "settle"), (each.tail >= fold_min, "fold"), (each.to_clean, "clean"))
+    return " ".join(name for there_is, name in todo if there_is) or "-"
+
+
+def badness(each: LaneLag, fold_min: int) -> tuple[bool, int, int, int, int]:
+    """The worst lane has the highest."""
+    due = each.tail if each.tail >= fold_min else 0
+    return each.damage is not None, each.strays, due, each.to_clean, each.tail
 
 
 @command("lag")
@@ -36,7 +52,7 @@ def lag_(
     seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
     missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
     fold_min = call.settings.fold_min
-    seen.sort(key=lambda each: each.badness(fold_min), reverse=True)
+    seen.sort(key=lambda each: badness(each, fold_min), reverse=True)
     if call.json:
         for each in seen[:limit]:
             call.document(_fields(each, now_ms, fold_min))
@@ -60,13 +76,13 @@ def _show(call: Call, seen: list[LaneLag], limit: int, now_ms: int) -> None:
             show.age(_age(each.watermark_ms, now_ms)),
             f"{each.strays:,}",
             f"{each.to_clean:,}",
-            each.does(fold_min),
+            to_do(each, fold_min),
         )
         for each in seen[:limit]
     ]
     if rows:
         call.out.print(show.table(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows))
-    waiting = sum(1 for each in seen if each.does(fold_min) != "-")
+    waiting = sum(1 for each in seen if to_do(each, fold_min) != "-")
     call.say(f"lanes that wait for the compactor: {waiting:,} of {len(seen):,}", style="dim")
     for each in (each for each in seen[:limit] if each.damage):
         call.note(str(each.damage), "red")
@@ -88,6 +104,6 @@ def _fields(each: LaneLag, now_ms: int, fold_min: int) -> dict[str, object]:
         "watermark_age_ms": _age(each.watermark_ms, now_ms),
         "strays": each.strays,
         "to_clean": each.to_clean,
-        "to_do": each.does(fold_min).split() if each.does(fold_min) != "-" else [],
+        "to_do": to_do(each, fold_min).split() if to_do(each, fold_min) != "-" else [],
         "damage": each.damage,
     }
