@@ -38,9 +38,7 @@ class Pages(Generic[Asked]):
         self.more = last is not None
         if self.more and self._read == PAGES_MAX:
             what = getattr(self.next, "pk", "The table")
-            raise Unavailable(
-                f"{what} has more than {PAGES_MAX:,} pages, and no more are read: nothing is known of it."
-            )
+            raise Unavailable(f"{what} has more than {PAGES_MAX:,} pages, and no more are read: a part is no answer.")
         self.next = self.next._replace(after=last)
 
 
