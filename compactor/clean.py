@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compactor.listing import Found, look_up
+from compactor.listing import Below
 from compactor.report import Tally
 from ledger import items
 from ledger.errors import LedgerError
-from ledger.paging import PAGES_MAX
-from ledger.requests import AlreadyThere, DeleteMany, Get, Instant, Item, Now, Page, Pause, Program, Put, Query
+from ledger.requests import AlreadyThere, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put
 from ledger.values import Checkpoint, CleanNote, Delta, Lane
 
 DELETES_MAX = 100
@@ -76,12 +75,10 @@ def _delete_listed(
 
     Whether it came to its end.
     """
-    after: str | None = None
     deleted, at_once = 0, min(DELETES_MAX, units_per_s)
-    for _ in range(PAGES_MAX):
-        page: Page = yield Query(items.delta_pk(lane), after, watermark, consistent=False)
-        deltas = [items.delta_of(lane, item) for item in page.items]
-        found: list[Found] = yield from look_up(lane, deltas, consistent=False)
+    below = Below(lane, watermark, consistent=False)
+    while below.more:
+        found = yield from below.read()
         listed = [f for f in found if f.version is not None and f.version <= version]
         same = [f.delta for f in listed if f.change == f.delta.change]
         tally.conflicts += [f.delta.token for f in listed if f.change != f.delta.change]
@@ -91,10 +88,7 @@ def _delete_listed(
             chunk = same[start : start + at_once]
             yield from _delete(tally, chunk)
             deleted += len(chunk)
-        if page.last is None:
-            return True
-        after = page.last
-    return False
+    return True
 
 
 def _delete(tally: Tally, deltas: Sequence[Delta]) -> Program[None]:

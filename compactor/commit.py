@@ -55,14 +55,22 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
         segment: Item | None = yield Get(items.segment_key(lane, checkpoint.last, checkpoint.version))
         if segment is not None:
             return checkpoint
-    now: Instant = yield Now()
-    if now.wall_ms - checkpoint.committed_ms < LANDING_MAX_MS:
-        raise GaveUp(f"{lane}: the commit of version {checkpoint.version} is still landing.")
+    yield from give_up_while_landing(checkpoint)
     missing = items.segment_key(lane, checkpoint.last, checkpoint.version)
     raise LaneDamaged(
         f"{lane}: the checkpoint's version {checkpoint.version} has no segment {missing.sk!r} "
         "minutes after its commit. Nothing was written. Look at the lane, then rebuild it."
     )
+
+
+def give_up_while_landing(checkpoint: Checkpoint) -> Program[None]:
+    """Raises GaveUp while a checkpoint without its segment is so young that the rest of its commit may still come."""
+    now: Instant = yield Now()
+    if now.wall_ms - checkpoint.committed_ms < LANDING_MAX_MS:
+        raise GaveUp(
+            f"{checkpoint.lane}: the commit of version {checkpoint.version} may still be landing. Ask again; before a "
+            "rebuild, stop the compactor and wait five minutes."
+        )
 
 
 def _had_a_checkpoint(lane: Lane, segments: Sequence[Item]) -> Program[bool]:

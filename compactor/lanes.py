@@ -1,20 +1,31 @@
-"""Which lanes of a Region need the compactor, and which lanes nobody reads, by a scan of the whole table's keys.
+"""Which lanes there are, and which of them need the compactor, by a scan of the whole table's keys.
 
-Rules: a lane needs it when its tail may be long enough to fold, or when it was ever folded and holds deltas (strays, or
-listed ones to be cleaned), or lacks its checkpoint (the visit tells); the scan is eventually consistent, so what it
-misses is found by the next one.
+Rule 1: a lane needs the compactor when its tail may be long enough to fold, or when it was ever folded and holds deltas
+(strays, or listed ones to be cleaned), or lacks its checkpoint (the visit tells).
+Rule 2: a scan is eventually consistent, so what it misses is found by the next one; it is charged for the whole table,
+whatever is taken of it; what is no item of ours is passed by.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ledger import items
-from ledger.paging import PAGES_MAX
+from ledger.paging import Pages
 from ledger.requests import Key, KeyPage, Program, Scan
 from ledger.settings import Settings
 from ledger.values import Lane
+
+
+@dataclass(slots=True)
+class Holding:
+    """What a lane holds, by its keys. deltas: how many. folded: something of the compactor; whole: its checkpoint."""
+
+    deltas: int = 0
+    folded: bool = False
+    whole: bool = False
 
 
 class Lanes(NamedTuple):
@@ -24,28 +35,39 @@ class Lanes(NamedTuple):
     unread: list[Lane]
 
 
+def by_lane(keys: Iterable[Key]) -> Iterable[tuple[Lane, str, Key]]:
+    """(lane, "delta" or "fold", key) of those keys that are of a lane."""
+    for key in keys:
+        found = items.lane_of(key.pk)
+        if found is not None:
+            yield found[1], found[0], key
+
+
+def every_lane(
+    wanted: Callable[[Lane], bool], page_seen: Callable[[], None] = lambda: None
+) -> Program[dict[Lane, Holding]]:
+    """The lanes that are wanted, in order. Raises the TableErrors."""
+    found: dict[Lane, Holding] = {}
+    pages = Pages(Scan())
+    while pages.more:
+        page: KeyPage = yield from pages.read()
+        page_seen()
+        for lane, kind, key in by_lane(page.keys):
+            if wanted(lane):
+                holding = found.setdefault(lane, Holding())
+                holding.deltas += kind == "delta"
+                holding.folded |= kind == "fold"
+                holding.whole |= key == items.checkpoint_key(lane)
+    return dict(sorted(found.items()))
+
+
 def find_lanes(settings: Settings) -> Program[Lanes]:
     """Both in order. Raises the TableErrors."""
-    deltas: Counter[Lane] = Counter()
-    folded: set[Lane] = set()
-    unread: set[Lane] = set()
-    whole: set[Lane] = set()
-    after: Key | None = None
-    for _ in range(PAGES_MAX):
-        page: KeyPage = yield Scan(after)
-        for key in page.keys:
-            found = items.lane_of(key.pk)
-            if found is not None and not settings.reads(found[1]):
-                unread.add(found[1])
-            match found:
-                case ("delta", lane) if lane.region == settings.region:
-                    deltas[lane] += 1
-                case ("fold", lane) if lane.region == settings.region:
-                    folded.add(lane)
-                    if key == items.checkpoint_key(lane):
-                        whole.add(lane)
-        if page.last is None:
-            break
-        after = page.last
-    needy = {lane for lane, count in deltas.items() if count >= settings.fold_min or lane in folded}
-    return Lanes(sorted(needy | (folded - whole)), sorted(unread))
+    found = yield from every_lane(lambda lane: lane.region == settings.region or not settings.reads(lane))
+    needy = [
+        lane
+        for lane, held in found.items()
+        if lane.region == settings.region
+        and (held.deltas >= settings.fold_min or (held.folded and (held.deltas or not held.whole)))
+    ]
+    return Lanes(needy, [lane for lane in found if not settings.reads(lane)])

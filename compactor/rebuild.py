@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compactor.commit import LANDING_MAX_MS, past_the_limits, write
+from compactor.commit import give_up_while_landing, past_the_limits, write
 from compactor.recount import Overlap, Recount, recount
 from ledger import items, tokens
 from ledger.add import add_many
@@ -48,7 +48,9 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     item: Item | None = yield Get(items.checkpoint_key(lane))
     before = _readable(lane, item)
     if before is not None:
-        yield from _give_up_on_a_landing_commit(before)
+        segment: Item | None = yield Get(items.segment_key(lane, before.last, before.version))
+        if segment is None:
+            yield from give_up_while_landing(before)
     noted: Item | None = yield Get(items.note_key(lane))
     resolved = yield from _resolve(lane, before)
     sums, seen = resolved.sums, items.version_of(item)
@@ -135,16 +137,3 @@ def _readable(lane: Lane, item: Item | None) -> Checkpoint | None:
         return items.checkpoint_of(lane, item) if item is not None else None
     except DamagedItem:
         return None
-
-
-def _give_up_on_a_landing_commit(checkpoint: Checkpoint) -> Program[None]:
-    """A young checkpoint whose segment is not there may be half of a commit that is still landing, not damage."""
-    lane = checkpoint.lane
-    segment: Item | None = yield Get(items.segment_key(lane, checkpoint.last, checkpoint.version))
-    if segment is not None:
-        return
-    now: Instant = yield Now()
-    if now.wall_ms - checkpoint.committed_ms < LANDING_MAX_MS:
-        raise GaveUp(
-            f"{lane}: version {checkpoint.version} may still be landing. Stop the compactor, wait five minutes."
-        )

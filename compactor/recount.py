@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ledger import items, tokens
 from ledger.errors import LaneDamaged
-from ledger.paging import PAGES_MAX
+from ledger.paging import Pages
 from ledger.requests import Page, Program, Query
 from ledger.values import Lane, Segment
 
@@ -47,9 +47,9 @@ def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection
     last: Segment | None = None  # the segment before the current one
     below: Segment | None = None  # one of the hi before the current one
     listed: dict[bytes, Segment] = {}  # the tokens under the current hi
-    after = items.SEGMENTS_FROM
-    for _ in range(PAGES_MAX):
-        page: Page = yield Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO)
+    pages = Pages(Query(items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO))
+    while pages.more:
+        page: Page = yield from pages.read()
         for item in page.items:
             segment = items.segment_of(lane, item)
             if segment in without or (versions_upto is not None and segment.version > versions_upto):
@@ -67,10 +67,7 @@ def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection
             sums.total += segment.total
             sums.count += len(segment)
             sums.version = max(sums.version, segment.version)
-        if page.last is None:
-            return sums
-        after = page.last
-    raise LaneDamaged(f"{lane}: more than {PAGES_MAX} pages of segments.")
+    return sums
 
 
 def _overlap(first: Segment, second: Segment) -> LaneDamaged:

@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compactor.commit import begin, commit
-from compactor.listing import cover, look_up
+from compactor.listing import Below, cover
 from compactor.report import Tally
-from ledger import items
 from ledger.errors import GaveUp, LaneDamaged
-from ledger.paging import PAGES_MAX
-from ledger.requests import Instant, Now, Page, Program, Query
+from ledger.requests import Instant, Now, Program
 from ledger.values import Delta, Lane
 
 COMMITS_MAX = 1_000_000
-"""A bound, not a promise: every range with strays takes a commit of its own."""
+"""Stops a loop that would never end: every range with strays takes a commit of its own."""
 
 
 def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int, commits_max: int = COMMITS_MAX) -> Program[None]:
@@ -27,21 +25,15 @@ def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int, commits_m
 
     Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; what was committed stays.
     """
-    after: str | None = None
     first = tally.commits
-    for _ in range(PAGES_MAX):
-        page: Page = yield Query(items.delta_pk(lane), after, watermark, consistent=False)
-        deltas = [items.delta_of(lane, item) for item in page.items]
-        found = yield from look_up(lane, deltas, consistent=False)
-        strays = [f.delta for f in found if not f.listed]
+    below = Below(lane, watermark, consistent=False)
+    while below.more:
+        strays = [f.delta for f in (yield from below.read()) if not f.listed]
         while strays:
             if tally.commits - first >= commits_max:
                 tally.unsettled = True
                 return
             strays = yield from _settle_range(lane, tally, strays, fold_max)
-        if page.last is None:
-            break
-        after = page.last
 
 
 def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[Delta], fold_max: int) -> Program[list[Delta]]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compactor.commit import begin
-from compactor.listing import look_up
+from compactor.listing import Below
 from compactor.recount import Recount, recount
 from compactor.unread import error_of
 from ledger import items
 from ledger.errors import LaneDamaged, ReadTooSlow
-from ledger.paging import PAGES_MAX
+from ledger.paging import Pages
 from ledger.requests import Instant, Now, Page, Program, Query, in_time
 from ledger.values import Checkpoint, Lane
 
@@ -84,14 +84,11 @@ def verify(lane: Lane, *, read_time_max_ms: int = 60_000) -> Program[LaneCheck]:
 
 def _tail(lane: Lane, checkpoint: Checkpoint | None) -> Program[tuple[int, int]]:
     total = pending = 0
-    after = checkpoint.watermark if checkpoint else None
-    for _ in range(PAGES_MAX):
-        page: Page = yield Query(items.delta_pk(lane), after)
+    pages = Pages(Query(items.delta_pk(lane), checkpoint.watermark if checkpoint else None))
+    while pages.more:
+        page: Page = yield from pages.read()
         total += sum(items.delta_of(lane, item).change for item in page.items)
         pending += len(page.items)
-        if page.last is None:
-            break
-        after = page.last
     return total, pending
 
 
@@ -112,18 +109,13 @@ def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[s
     """The deltas at or below the watermark: (strays, their sum, those listed with another change)."""
     strays = stray_sum = 0
     conflicts: list[str] = []
-    after: str | None = None
-    for _ in range(PAGES_MAX):
-        page: Page = yield Query(items.delta_pk(lane), after, checkpoint.watermark)
-        deltas = [items.delta_of(lane, item) for item in page.items]
-        for found in (yield from look_up(lane, deltas, consistent=True)):
+    below = Below(lane, checkpoint.watermark)
+    while below.more:
+        for found in (yield from below.read()):
             delta = found.delta
             if found.version is None or found.version > checkpoint.version:
                 strays += 1
                 stray_sum += delta.change
             elif found.change != delta.change:
                 conflicts.append(f"{lane}: delta {delta.token} says {delta.change}, its segment says {found.change}.")
-        if page.last is None:
-            break
-        after = page.last
     return strays, stray_sum, conflicts

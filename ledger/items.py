@@ -23,11 +23,11 @@ Value = TypeVar("Value")
 
 
 def delta_pk(lane: Lane) -> str:
-    return f"delta#{lane.region}#{lane.shard}#{lane.counter}"
+    return f"delta#{lane}"
 
 
 def fold_pk(lane: Lane) -> str:
-    return f"fold#{lane.region}#{lane.shard}#{lane.counter}"
+    return f"fold#{lane}"
 
 
 def delta_key(delta: Delta) -> Key:
@@ -58,11 +58,9 @@ def segments_of_hi(hi: str) -> str:
 
 def lane_of(pk: str) -> tuple[str, Lane] | None:
     """("delta" or "fold", the lane) of a partition key; None when it is not one of ours."""
-    kind, *parts = pk.split("#", 3)
-    if kind not in ("delta", "fold") or len(parts) != 3 or not re.fullmatch(r"0|[1-9][0-9]{0,5}", parts[1]):
-        return None
+    kind, _, lane = pk.partition("#")
     try:
-        return kind, Lane(parts[0], int(parts[1]), parts[2])
+        return (kind, Lane.parse(lane)) if kind in ("delta", "fold") else None
     except InvalidInput:
         return None
 

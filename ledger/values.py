@@ -38,6 +38,7 @@ ENTRY = struct.Struct(">16sq")
 
 _COUNTER = re.compile(r"[!-~]{1,256}")
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
+_SHARD = re.compile(r"0|[1-9][0-9]{0,5}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -151,6 +152,14 @@ class Lane:
 
     def __str__(self) -> str:
         return f"{self.region}#{self.shard}#{self.counter}"
+
+    @classmethod
+    def parse(cls, text: object) -> Lane:
+        """The lane of such a text. Raises InvalidInput."""
+        parts = text.split("#", 2) if isinstance(text, str) else []
+        if len(parts) != 3 or not _SHARD.fullmatch(parts[1]):
+            raise InvalidInput(f"A lane is <Region>#<shard>#<counter>, such as eu-west-1#0#stock, not {shown(text)}.")
+        return cls(parts[0], int(parts[1]), parts[2])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
+from compactor.lanes import by_lane
 from ledger import items, tokens
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
 from ledger.requests import Get, GetMany, Item, KeyPage, Scan
@@ -112,7 +113,7 @@ def _lanes(call: Call) -> list[Finding]:
     """One page of a scan: 1 MB, at most 128 read units; and the checkpoints of at most a hundred of its lanes."""
     try:
         page: KeyPage = call.table.answer(Scan())
-        found = sorted({known[1] for key in page.keys if (known := items.lane_of(key.pk))})
+        found = sorted({lane for lane, _, _ in by_lane(page.keys)})
         looked_at = found[:CHECKPOINTS_MAX]
         held = call.table.answer(GetMany(tuple(map(items.checkpoint_key, looked_at)), consistent=False))
     except LedgerError as error:

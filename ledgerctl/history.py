@@ -18,13 +18,14 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from compactor.listing import strays
 from ledger.message import time_text
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import USAGE, Wrong
 from ledgerctl.scan import counters_of, lanes
-from ledgerctl.strays import strays, with_strays
+from ledgerctl.strays import with_strays
 from ledgerctl.values import Counter
 from reader import Entry
 from reader.reader import PAGE_ENTRIES_MAX

@@ -1,6 +1,6 @@
-"""The program `strays`: the deltas of a lane that no segment lists, though they are at or below the watermark.
+"""A history with its strays: the deltas that a read does not count yet.
 
-Rules: `history` has them only after the next settle, so what must lose nothing asks for them first and reads the
+Rule 1: `history` has strays only after the next settle, so what must lose nothing asks for them first and reads the
 history then: whoever is settled in between is in both, and is taken once.
 """
 
@@ -9,31 +9,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
-from compactor.listing import look_up
-from ledger import items
-from ledger.errors import Unavailable
-from ledger.paging import PAGES_MAX
-from ledger.requests import Get, Item, Page, Program, Query
-from ledger.values import Delta, Lane
+from ledger.values import Delta
 from reader import Entry
-
-
-def strays(lane: Lane) -> Program[list[Delta]]:
-    """In the order of their tokens. Raises DamagedItem and the TableErrors."""
-    item: Item | None = yield Get(items.checkpoint_key(lane))
-    if item is None:
-        return []
-    watermark = items.checkpoint_of(lane, item).watermark
-    found: list[Delta] = []
-    after: str | None = None
-    for _ in range(PAGES_MAX):
-        page: Page = yield Query(items.delta_pk(lane), after, watermark)
-        looked = yield from look_up(lane, [items.delta_of(lane, each) for each in page.items], consistent=True)
-        found += [each.delta for each in looked if not each.listed]
-        if page.last is None:
-            return found
-        after = page.last
-    raise Unavailable(f"{lane}: more than {PAGES_MAX} pages of deltas below the watermark. Nothing was written.")
 
 
 def entry_of(delta: Delta) -> Entry:

@@ -1,8 +1,8 @@
 """The program `history`: every change of a lane, from its segments and its tail.
 
 Rules: the checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark; the
-entries must be as many as the checkpoint counts, else a replica does not hold them all yet and it is read again; the
-read's time is bounded as in `read`.
+entries must be as many as the checkpoint counts, else a replica does not hold them all yet; the read's time is bounded
+as in `read` (restart.py).
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 
 from ledger import items, tokens
-from ledger.errors import NotYetReplicated, ReadTooSlow
 from ledger.paging import every_item
-from ledger.requests import Get, Now, Program, in_time
+from ledger.requests import Get, Program
 from ledger.values import Delta, Lane, Segment
 from reader.balance import Entry
+from reader.restart import restart
 
-STARTS_MAX = 5
+Found = tuple[list[Segment], list[Delta]]
 
 
-def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[tuple[list[Segment], list[Delta]]]:
+def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[Found]:
     """The segments (in the order of hi) and the tail of one lane.
 
     Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
-    for _ in range(STARTS_MAX):
-        began = yield Now()
+
+    def attempt() -> Program[tuple[Found | None, bool]]:
         item = yield Get(items.checkpoint_key(lane), consistent)
         checkpoint = items.checkpoint_of(lane, item) if item is not None else None
         segments: list[Segment] = []
@@ -39,15 +39,12 @@ def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[t
         tail = yield from every_item(
             items.delta_pk(lane), checkpoint.watermark if checkpoint else None, None, consistent=consistent
         )
-        ended = yield Now()
-        late = not in_time(began, ended, read_time_max_ms)
-        if not late and sum(map(len, segments)) == (checkpoint.count if checkpoint else 0):
-            return segments, [items.delta_of(lane, i) for i in tail]
-    if late:
-        raise ReadTooSlow(f"{lane}: {STARTS_MAX} reads of the history took longer than {read_time_max_ms} ms.")
-    raise NotYetReplicated(
-        f"{lane}: this Region does not hold every segment that its checkpoint counts. Ask again later."
-    )
+        if sum(map(len, segments)) != (checkpoint.count if checkpoint else 0):
+            return None, True
+        return (segments, [items.delta_of(lane, i) for i in tail]), True
+
+    _, found = yield from restart(lane, attempt, read_time_max_ms)
+    return found
 
 
 def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[Delta]) -> Iterator[Entry]:

@@ -14,13 +14,12 @@ from heapq import merge
 from itertools import islice
 
 from ledger import items, tokens
-from ledger.errors import NotYetReplicated, ReadTooSlow, Unavailable
-from ledger.paging import PAGES_MAX, every_item
-from ledger.requests import Get, Instant, Now, Page, Program, Query, in_time
+from ledger.paging import Pages, every_item
+from ledger.requests import Get, Page, Program, Query
 from ledger.values import Checkpoint, Delta, Lane, Segment
 from reader.balance import Entry
+from reader.restart import restart
 
-STARTS_MAX = 5
 SEGMENTS_AT_ONCE = 4
 """Segments that the first Query asks for, and each further one for twice as many: they are small, or of one hi."""
 
@@ -39,8 +38,8 @@ def page(
 
     Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
-    for _ in range(STARTS_MAX):
-        began: Instant = yield Now()
+
+    def attempt() -> Program[tuple[Found | None, bool]]:
         item = yield Get(items.checkpoint_key(lane), consistent)
         checkpoint = items.checkpoint_of(lane, item) if item is not None else None
         found: Found | None = []
@@ -49,13 +48,10 @@ def page(
         is_full = found is not None and len(found) == most
         if found is not None and not is_full:
             found += yield from _tail(lane, checkpoint, above, upto, most - len(found), consistent)
-        ended: Instant = yield Now()
-        late = not is_full and not in_time(began, ended, read_time_max_ms)
-        if found is not None and not late:
-            return [Entry(token, Delta(lane, token, change).at, change, lane.region) for token, change in found]
-    if late:
-        raise ReadTooSlow(f"{lane}: {STARTS_MAX} reads of a page of history took longer than {read_time_max_ms} ms.")
-    raise NotYetReplicated(f"{lane}: this Region does not hold every segment of the checkpoint. Ask again later.")
+        return found, not is_full
+
+    _, entries = yield from restart(lane, attempt, read_time_max_ms)
+    return [Entry(token, Delta(lane, token, change).at, change, lane.region) for token, change in entries]
 
 
 def _tail(
@@ -73,16 +69,14 @@ def _folded(
     lowest = Lowest(tokens.to_bytes(above) if above else b"", tokens.to_bytes(upto) if upto else TOKENS_UPTO, most)
     after = items.segments_of_hi(above) if above else items.SEGMENTS_FROM
     size = SEGMENTS_AT_ONCE
-    for _ in range(PAGES_MAX):
-        answer: Page = yield Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, size, consistent)
+    pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, size, consistent))
+    while pages.more and not lowest.is_final():
+        answer: Page = yield from pages.read()
         segments = (items.segment_of(lane, item) for item in answer.items)
         lowest.take([segment for segment in segments if segment.version <= checkpoint.version])
-        if answer.last is None or lowest.is_final():
-            break
-        after, size = answer.last, min(2 * size, SEGMENTS_MAX)
-    else:
-        raise Unavailable(f"{lane} has more than {PAGES_MAX} pages of segments. Nothing was written.")
-    if above is None and answer.last is None:
+        size = min(2 * size, SEGMENTS_MAX)
+        pages.next = pages.next._replace(limit=size)
+    if above is None and not pages.more:
         is_whole = lowest.count == checkpoint.count
     else:
         newest = items.segment_key(lane, checkpoint.last, checkpoint.version)

@@ -12,8 +12,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ledger import failures, items
-from ledger.errors import InvalidInput, LedgerError
+from ledger import failures
+from ledger.errors import LedgerError
 from ledger.values import Lane
 
 MESSAGES_MAX = 10
@@ -40,15 +40,14 @@ class Work:
         """Raises InvalidWork."""
         try:
             given: Any = json.loads(body)
-            lane, verify, planned = given["lane"], given.get("verify", False), given.get("planned", False)
-            found = items.lane_of(f"delta#{lane}") if isinstance(lane, str) else None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidInput):
+            lane, verify, planned = Lane.parse(given["lane"]), given.get("verify", False), given.get("planned", False)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise InvalidWork(f"A work message is JSON with a lane, not {ascii(body)[:200]}.") from None
-        if found is None or type(verify) is not bool or type(planned) is not bool:
-            raise InvalidWork(f"A work message names a lane, not {ascii(body)[:200]}.")
-        if found[1].region != region:
-            raise InvalidWork(f"{found[1]} is not a lane of {region}. Its own Region's compactor visits it.")
-        return cls(found[1], verify, planned)
+        if type(verify) is not bool or type(planned) is not bool:
+            raise InvalidWork(f"verify and planned are true or false, not {ascii(body)[:200]}.")
+        if lane.region != region:
+            raise InvalidWork(f"{lane} is not a lane of {region}. Its own Region's compactor visits it.")
+        return cls(lane, verify, planned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from ledger.errors import LedgerError
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
+from ledger.through import through
 from service.marks import Again, Claim, Hold, Rest, Touch
 from service.marks_table import Marks
 from service.work import Send, WorkQueue
@@ -80,22 +81,13 @@ class World:
 
 def until(program: Generator[Any, Any, Result], stop: Callable[[], bool]) -> Generator[Any, Any, Result]:
     """The program, or OutOfTime instead of its next request once `stop()` is true."""
-    answer: Any = None
-    failure: Exception | None = None
-    try:
-        while True:
-            request = program.send(answer) if failure is None else program.throw(failure)
-            if stop():
-                program.close()
-                raise OutOfTime
-            answer, failure = None, None
-            try:
-                answer = yield request
-            except Exception as raised:  # GeneratorExit is none, and ends the program too
-                failure = raised
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+
+    def step(request: Any) -> Generator[Any, Any, Any]:
+        if stop():
+            raise OutOfTime
+        return (yield request)
+
+    return through(program, step)
 
 
 def chunks(parts: Sequence[Part], size: int) -> list[Sequence[Part]]:

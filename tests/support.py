@@ -31,6 +31,7 @@ from ledger.requests import (
     run,
 )
 from ledger.settings import Settings
+from ledger.through import through
 from ledger.values import Delta, Lane
 from reader import Reader
 
@@ -57,7 +58,7 @@ def summed(value: int) -> set[int]:
     """The deltas that a sum holds; fails unless it is the sum of a real set."""
     held = deltas_in(value)
     assert held is not None, f"{value} is no sum of a set: a delta is doubled, or one above it is missing"
-    return set(held)
+    return {*held}
 
 
 class Region(MemoryTable):
@@ -165,23 +166,19 @@ def steps(
     It yields what it was told since its last stop: a program that was told the same is in the same state.
     """
     told: list[object] = []
-    try:
-        request = next(program)
-        while True:
-            try:
-                if time_goes or not isinstance(request, Now):
-                    yield hash(repr(told))
-                    told.clear()
-                answer = yield from _item_by_item(request, table, checkpoint_first)
-            except LedgerError as failure:
-                told.append(failure)
-                request = program.throw(failure)
-            else:
-                told.append(answer)
-                request = program.send(answer)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+
+    def step(request: Request) -> Process[Any]:
+        if time_goes or not isinstance(request, Now):
+            yield hash(repr(told))
+            told.clear()
+        try:
+            told.append((yield from _item_by_item(request, table, checkpoint_first)))
+        except LedgerError as failure:
+            told.append(failure)
+            raise
+        return told[-1]
+
+    return through(program, step)
 
 
 def _item_by_item(request: Request, table: Region, checkpoint_first: bool) -> Process[Any]:

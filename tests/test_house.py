@@ -154,6 +154,13 @@ def test_attribute_names_are_known_to_items_alone() -> None:
     assert knowing <= {"ledger/items.py"}
 
 
+def test_a_loop_over_pages_stands_in_one_file_alone() -> None:
+    """So that none forgets to go on, or stops in silence; and one place starts a slow read again."""
+    paths = [path for room in KNOWS for path in (ROOT / room).rglob("*.py")]
+    for bound, file in (("PAGES_MAX", "ledger/paging.py"), ("STARTS_MAX", "reader/restart.py")):
+        assert [str(path.relative_to(ROOT)) for path in paths if re.search(rf"\b{bound}\b", path.read_text())] == [file]
+
+
 def test_the_wheel_reaches_for_nothing_that_is_not_in_it() -> None:
     there = {*PROJECT["tool"]["setuptools"]["packages"]}
     assert not there & {"infra", "lab", "service", "tests"}

@@ -20,8 +20,9 @@ from lab.compare.events import CEILING, EVENTS, Counted, Limit, Record
 from lab.compare.scenarios import MINUTE_MS, US, Scenario
 from lab.designs.design import Design
 from lab.designs.simulated import Simulated, Task
-from lab.designs.writes import Program, Result
+from lab.designs.writes import Ask, Program, Result
 from ledger.errors import GaveUp, LedgerError, TableError
+from ledger.through import through
 from simulator.choices import Drawn
 from simulator.faults import NONE
 from simulator.world import World
@@ -39,7 +40,7 @@ DEATHS = (1, 2, 10**6)
 """In turn: after how many answers a process dies. The last is at its end, before the message is acknowledged."""
 
 
-class Died(LedgerError):
+class Died(Exception):
     """The process of a delivery is no more."""
 
 
@@ -143,7 +144,7 @@ class OneCounter:
             program = dying(program, DEATHS[number % len(DEATHS)])
         try:
             outcome = yield from program
-        except LedgerError:
+        except (LedgerError, Died):
             if self._deliveries[number] < DELIVERIES_MAX:
                 self._unanswered.append(message)
         else:
@@ -182,13 +183,14 @@ def limit(design: Design, scenario: Scenario, seed: int) -> Limit | None:
 
 def dying(program: Program[Result], answers: int) -> Program[Result]:
     """Run a program until it was given so many answers or is at its end; then it raises Died."""
-    with contextlib.suppress(StopIteration):
-        request = next(program)
-        for _ in range(answers):
-            try:
-                answer = yield request
-            except LedgerError as failure:
-                request = program.throw(failure)
-            else:
-                request = program.send(answer)
+    given = 0
+
+    def step(request: Ask) -> Program[Any]:
+        nonlocal given
+        if given == answers:
+            raise Died
+        given += 1
+        return (yield request)
+
+    yield from through(program, step)
     raise Died

@@ -18,6 +18,7 @@ from lab.designs.writes import Answer, Ask, DeleteItem, Pause, Program, PutItem,
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TokenConflict, TransactionConflict, Unavailable
 from ledger.requests import Item, Key, Request
 from ledger.table import TRIES_MAX
+from ledger.through import through
 from simulator.faults import NONE, Faults
 from simulator.happening import by_itself
 from simulator.process import Process, Sleep
@@ -79,18 +80,7 @@ class Simulated:
 
     def steps(self, program: Program[Result], region: str, sdk_attempts: int = 1) -> Steps[Result]:
         """A program as the script of a Process."""
-        try:
-            request = next(program)
-            while True:
-                try:
-                    answer = yield from self._persist(request, region, sdk_attempts)
-                except LedgerError as failure:
-                    request = program.throw(failure)
-                else:
-                    request = program.send(answer)
-        except StopIteration as end:
-            result: Result = end.value
-            return result
+        return through(program, lambda request: self._persist(request, region, sdk_attempts))
 
     def _persist(self, request: Ask, region: str, sdk_attempts: int) -> Steps[Any]:
         """Send it; again while the failure is one that passes, or one that the SDK sends again."""

@@ -17,6 +17,7 @@ from ledger.add import add
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.requests import Now, Program, Put, Request, Result
 from ledger.settings import Settings
+from ledger.through import through
 from ledger.values import Delta, Lane
 from reader.read import read
 from simulator.choices import Choices
@@ -154,25 +155,6 @@ def reader(
 
 def _rest(choices: Choices, steps: Sequence[int]) -> Sleep:
     return Sleep(steps[choices.pick(len(steps))])
-
-
-def through(
-    program: Program[Result], step: Callable[[Request], Generator[Any, Any, Any]]
-) -> Generator[Any, Any, Result]:
-    """The program with `step(request)` in the place of each request: it asks what is really asked, and answers."""
-    answer: Any = None
-    error: LedgerError | None = None
-    try:
-        while True:
-            request = program.send(answer) if error is None else program.throw(error)
-            error = None
-            try:
-                answer = yield from step(request)
-            except LedgerError as raised:
-                error = raised
-    except StopIteration as end:
-        result: Result = end.value
-        return result
 
 
 def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:

@@ -26,12 +26,13 @@ from compactor.settle import settle
 from compactor.visit import visit
 from lab.designs import naive
 from lab.histories import checker
-from lab.histories.cast import COUNTER, Asked, Record, Seen, through
+from lab.histories.cast import COUNTER, Asked, Record, Seen
 from lab.histories.history import REGIONS, SETTINGS, finish, judge_end
 from ledger import items, tokens
 from ledger.add import add
 from ledger.errors import GaveUp, LedgerError
 from ledger.requests import DeleteMany, Get, Key, Program, Request
+from ledger.through import through
 from ledger.values import Delta, Lane
 from reader.read import read
 from simulator.choices import Replayed

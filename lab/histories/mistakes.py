@@ -82,14 +82,14 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "tail at the watermark too",
         "reader/read.py",
-        "    todo: Sequence[tuple[LaneSum, str | None]] = [(lane_sum, lane_sum.watermark) for lane_sum in sums]",
-        "    todo: Sequence[tuple[LaneSum, str | None]] = [(s, s.watermark and s.watermark[:-1]) for s in sums]",
+        "s.watermark, consistent=consistent",
+        "s.watermark and s.watermark[:-1], consistent=consistent",
     ),
     Mistake(
         "no bound on a read's time",
-        "reader/read.py",
-        "        if in_time(began, ended, read_time_max_ms):",
-        "        if True:",
+        "reader/restart.py",
+        "bounded and not in_time(began, ended, read_time_max_ms)",
+        "False",
     ),
     Mistake(
         "no version condition",
@@ -176,7 +176,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "only the first segment of a cover is looked at",
         "compactor/listing.py",
-        "        if page.last is None or after is None:\n            break\n",
+        "        if not pages.more:\n            break\n",
         "        break\n",
     ),
     Mistake(

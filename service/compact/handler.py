@@ -54,18 +54,19 @@ class Worker:
         return done
 
     def _tell(self, work: Work, done: Done, error: Exception | None = None) -> None:
-        tally, metrics = done.tally, self._metrics
+        metrics = self._metrics
         read = self._settings.reads(work.lane)
+        visited = not work.verify and done.outcome != "served"
         counts = {
-            observe.LANES_VISITED: int(not work.verify and done.outcome != "served"),
+            observe.LANES_VISITED: int(visited),
             observe.LANES_GAVE_UP: int(done.outcome == "gave up"),
             observe.LANES_DAMAGED: int(done.outcome == "damaged"),
             observe.LANES_UNREAD: int(not read),
-            observe.DELTAS_FOLDED: tally.folded,
-            observe.STRAYS_SETTLED: tally.settled,
-            observe.DELTAS_CLEANED: tally.cleaned,
-            observe.DELTAS_CONFLICTING: len(tally.conflicts),
-            observe.CLEANS_POSTPONED: int(bool(tally.postponed_by)),
+            observe.DELTAS_FOLDED: done.folded,
+            observe.STRAYS_SETTLED: done.settled,
+            observe.DELTAS_CLEANED: done.cleaned,
+            observe.DELTAS_CONFLICTING: len(done.conflicts),
+            observe.CLEANS_POSTPONED: int(bool(done.postponed_by)),
         }
         if done.check is not None:
             counts[observe.VERIFY_DIFFERENCES] = len(done.check.differences)
@@ -73,25 +74,25 @@ class Worker:
             observe.count(metrics, name, value)
         if done.tail is not None:
             observe.count(metrics, observe.TAIL_DELTAS, done.tail)
-        if done.lag_ms is not None and done.outcome != "served":
+        if done.lag_ms is not None:
             observe.milliseconds(metrics, observe.FOLD_LAG_MS, done.lag_ms)
-        if not work.verify and done.outcome != "served":
-            observe.milliseconds(metrics, observe.WATERMARK_AHEAD_MS, tally.ahead_ms)
+        if visited:
+            observe.milliseconds(metrics, observe.WATERMARK_AHEAD_MS, done.ahead_ms)
         fields: dict[str, Any] = {
             "lane": str(work.lane),
             "outcome": done.outcome,
-            "folded": tally.folded,
-            "settled": tally.settled,
-            "cleaned": tally.cleaned,
-            "commits": tally.commits,
+            "folded": done.folded,
+            "settled": done.settled,
+            "cleaned": done.cleaned,
+            "commits": done.commits,
             "next_ms": done.next_ms,
         }
-        if tally.postponed_by:
-            fields["postponed_by"] = tally.postponed_by
-        if tally.ahead_ms:
-            fields["watermark_ahead_ms"] = tally.ahead_ms
-        if tally.conflicts:
-            fields["conflicts"] = tally.conflicts[:10]
+        if done.postponed_by:
+            fields["postponed_by"] = done.postponed_by
+        if done.ahead_ms:
+            fields["watermark_ahead_ms"] = done.ahead_ms
+        if done.conflicts:
+            fields["conflicts"] = done.conflicts[:10]
         if not read:
             self._log.error("a lane that nobody reads", extra={"lane": str(work.lane)})
         differences = done.check.differences if done.check is not None else ()

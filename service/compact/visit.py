@@ -8,9 +8,9 @@ the table leaves the mark held, so the message is retried by the queue, and the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from compactor.left import Left, left
+from compactor.outlook import Outlook, outlook
 from compactor.report import Tally
 from compactor.verify import LaneCheck, verify
 from compactor.visit import visit
@@ -38,7 +38,7 @@ NOTE_AFTER_MS = 60_000
 
 
 @dataclass(slots=True)
-class Done:
+class Done(Tally):
     """What became of one message; written as it happens, so that a failure has told of what came before it.
 
     outcome: visited, gave up, stopped, damaged, served (by an earlier message), verified; failed until it is known.
@@ -47,14 +47,13 @@ class Done:
     """
 
     outcome: str = "failed"
-    tally: Tally = field(default_factory=Tally)
     lag_ms: int | None = None
     tail: int | None = None
     next_ms: int | None = None
     check: LaneCheck | None = None
 
 
-def next_visit(found: Left, tally: Tally, settings: Settings, now_ms: int) -> int | None:
+def next_visit(found: Outlook, tally: Tally, settings: Settings, now_ms: int) -> int | None:
     """When the lane has something to do again, as far as can be seen now; None: when the next delta comes."""
     times = []
     if tally.unsettled:
@@ -77,10 +76,7 @@ def handle(
     work: Work, done: Done, settings: Settings, stop: Callable[[], bool], *, commits_max: int = COMMITS_OF_VISIT
 ) -> Steps:
     """Raises LaneDamaged, DamagedItem (the lane is held for a while) and the TableErrors: retry the message."""
-    if work.verify:
-        yield from _verify(work, done, settings, stop)
-    else:
-        yield from _visit(work, done, settings, stop, commits_max)
+    return _verify(work, done, settings, stop) if work.verify else _visit(work, done, settings, stop, commits_max)
 
 
 def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool], commits_max: int) -> Steps:
@@ -95,9 +91,8 @@ def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool],
         done.lag_ms = max(0, began.wall_ms - mark.wake_ms)
     done.next_ms = began.wall_ms  # unless the visit comes to its end
     try:
-        program = visit(lane, done.tally, settings, commits_max=commits_max)
-        yield from until(program, stop)
-        found: Left = yield from until(left(lane, settings), stop)
+        yield from until(visit(lane, done, settings, commits_max=commits_max), stop)
+        found = yield from until(outlook(lane, settings), stop)
     except OutOfTime:
         done.outcome = "stopped"
     except GaveUp:
@@ -108,8 +103,8 @@ def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool],
         raise
     else:
         now: Instant = yield Now()
-        done.outcome, done.tail = "visited", done.tally.folded + found.tail
-        done.next_ms = next_visit(found, done.tally, settings, now.wall_ms)
+        done.outcome, done.tail = "visited", done.folded + found.tail
+        done.next_ms = next_visit(found, done, settings, now.wall_ms)
     again_ms = began.wall_ms + max(QUIET_MS, settings.allowed_lateness_ms)
     yield from after_visit(lane, mark, began_ms=began.wall_ms, again_ms=again_ms, next_ms=done.next_ms)
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compactor.left import Left, left
+from compactor.lanes import by_lane
+from compactor.outlook import Outlook, outlook
 from ledger import items, tokens
 from ledger.errors import DamagedItem, LedgerError
 from ledger.requests import Get, GetMany, Instant, Item, Key, KeyPage, Now, Put, Scan
@@ -73,8 +74,7 @@ def find(
             now: Instant = yield Now()
             yield Again(lane, now.wall_ms, None)
             findings.forgotten.append(lane)
-        lanes = {known[1] for key in page.keys if (known := items.lane_of(key.pk))}
-        findings.unread.update(lane for lane in lanes if not settings.reads(lane))
+        findings.unread.update(lane for lane, _, _ in by_lane(page.keys) if not settings.reads(lane))
         yield from _pick(folded, findings, pick)
         findings.pages += 1
         after = page.last
@@ -87,10 +87,9 @@ def find(
 def _folded(keys: Sequence[Key], after: Key | None, region: str) -> dict[Lane, bool]:
     """The lanes that were ever folded, and whether the checkpoint is there; each in the page that it begins in."""
     folded: dict[Lane, bool] = {}
-    for key in keys:
-        match items.lane_of(key.pk):
-            case ("fold", lane) if lane.region == region and (after is None or key.pk != after.pk):
-                folded[lane] = folded.get(lane, False) or key == items.checkpoint_key(lane)
+    for lane, kind, key in by_lane(keys):
+        if kind == "fold" and lane.region == region and (after is None or key.pk != after.pk):
+            folded[lane] = folded.get(lane, False) or key == items.checkpoint_key(lane)
     return folded
 
 
@@ -108,10 +107,9 @@ def _pick(lanes: Iterable[Lane], findings: Findings, pick: Callable[[], bool]) -
 
 def _in_need(keys: Sequence[Key], folded: Mapping[Lane, bool], settings: Settings) -> Generator[Any, Any, list[Lane]]:
     deltas: dict[Lane, list[str]] = {}
-    for key in keys:
-        found = items.lane_of(key.pk)
-        if found is not None and found[0] == "delta" and found[1].region == settings.region:
-            deltas.setdefault(found[1], []).append(key.sk)
+    for lane, kind, key in by_lane(keys):
+        if kind == "delta" and lane.region == settings.region:
+            deltas.setdefault(lane, []).append(key.sk)
     lanes = tuple({**deltas, **{lane: [] for lane, whole in folded.items() if not whole}})
     if not lanes:
         return []
@@ -129,31 +127,19 @@ def _in_need(keys: Sequence[Key], folded: Mapping[Lane, bool], settings: Setting
             continue
         if lane not in deltas:
             continue
+        whole = items.delta_pk(lane) not in edges
         try:
-            if items.delta_pk(lane) in edges:
-                found_left: Left = yield from left(lane, settings, consistent=False)
+            if whole:
+                found = Outlook.of(lane, item, deltas[lane], settings)
             else:
-                found_left = left_of(lane, deltas[lane], item, settings)
+                found = yield from outlook(lane, settings, consistent=False)
         except DamagedItem:  # the visit will say so, with an alarm
             needy.append(lane)
             continue
-        due = found_left.fold_ms is not None and found_left.fold_ms + GRACE_MS <= now.wall_ms
-        if due or found_left.below:
+        due = found.fold_ms is not None and found.fold_ms + GRACE_MS <= now.wall_ms
+        if due or found.below or (whole and not all(map(tokens.is_token, deltas[lane]))):
             needy.append(lane)
     return needy
-
-
-def left_of(lane: Lane, sks: Sequence[str], item: Item | None, settings: Settings) -> Left:
-    """What is left, from all sort keys of the lane's deltas and its checkpoint. Raises DamagedItem."""
-    for sk in sks:
-        if not tokens.is_token(sk):
-            raise DamagedItem(items.delta_pk(lane), sk, "the sort key is not a ULID")
-    watermark = items.checkpoint_of(lane, item).watermark if item is not None else ""
-    tail = [sk for sk in sks if sk > watermark]
-    fold_ms = None
-    if len(tail) >= settings.fold_min:
-        fold_ms = tokens.time_ms(tail[settings.fold_min - 1]) + settings.allowed_lateness_ms
-    return Left(len(tail), fold_ms, below=len(tail) < len(sks))
 
 
 def _planned(item: Item | None) -> bool:

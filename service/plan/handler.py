@@ -13,7 +13,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
 from ledger.errors import LedgerError
-from ledger.paging import PAGES_MAX
+from ledger.paging import Pages
 from ledger.requests import Instant, Now, Page, Query
 from ledger.settings import Settings
 from service import observe
@@ -42,16 +42,13 @@ def due_marks(region: str, most: int = LANES_MAX) -> Generator[Any, Any, list[Ma
     now: Instant = yield Now()
     due: list[Mark] = []
     for pk in buckets_of(region):
-        after: str | None = None
-        for _ in range(PAGES_MAX):
-            page: Page = yield Query(pk, after, consistent=False)
+        pages = Pages(Query(pk, consistent=False))
+        while pages.more:
+            page: Page = yield from pages.read()
             marks = (mark_of(item) for item in page.items)
             due += (mark for mark in marks if mark is not None and mark.is_due(now.wall_ms))
             if len(due) > 2 * most:
                 due = _longest_waiting(due, most)
-            if page.last is None:
-                break
-            after = page.last
     return _longest_waiting(due, most)
 
 

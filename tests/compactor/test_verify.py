@@ -8,7 +8,8 @@ from compactor.commit import LANDING_MAX_MS
 from compactor.verify import LaneCheck, verify
 from ledger import items
 from ledger.errors import DamagedItem, GaveUp, ReadTooSlow
-from ledger.requests import DeleteMany, Get, Instant, Now, Put, Query, Request, Transact, run
+from ledger.requests import DeleteMany, Get, Instant, Now, Program, Put, Query, Request, Transact, run
+from ledger.through import through
 from ledger.values import Delta, Lane, Segment
 from tests.support import (
     COUNTER,
@@ -151,17 +152,18 @@ def test_a_delta_with_another_change_than_its_segment_is_told() -> None:
 def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> None:
     home, away = folded()
     home.put(delta(0))
-    program, began = verify(LANE), False
-    request = next(program)
-    try:
-        while True:
-            answer = home.now() if isinstance(request, Now) else home.answer(request)
-            if not began and request == Get(items.segment_key(LANE, token(2), 3)):
-                began = True
-                compactor(home, away).compact(COUNTER)  # folds 5 and settles 0, right after begin
-            request = program.send(answer)
-    except StopIteration as end:
-        check = end.value
+    began = False
+
+    def step(request: Request) -> Program[Any]:
+        nonlocal began
+        answer = yield request
+        if not began and request == Get(items.segment_key(LANE, token(2), 3)):
+            began = True
+            compactor(home, away).compact(COUNTER)  # folds 5 and settles 0, right after begin
+        return answer
+
+    check = home.run(through(verify(LANE), step))
+    assert check.value is not None
     assert began
     assert (summed(check.value), check.differences) == ({0, 1, 2, 4, 5}, ())
 

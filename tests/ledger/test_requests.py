@@ -10,7 +10,6 @@ from ledger import requests
 from ledger.clocks import instants
 from ledger.errors import LedgerError, Throttled
 from ledger.memory import MemoryTable
-from ledger.paging import every_item
 from ledger.requests import Get, Instant, Item, Key, Now, Page, Program, Put, Query, Request, Together, run
 
 
@@ -118,28 +117,3 @@ def test_what_was_answered_stays_as_it_was() -> None:
     page = table.answer(Query("p"))
     table.answer(Put({**item("a"), "change": {"N": "1"}}))
     assert page == Page((item("a"),), None)
-
-
-# -- every_item ----------------------------------------------------------------------------------------------------
-
-
-def result(program: Program[list[Item]], answer: Page) -> list[Item]:
-    with pytest.raises(StopIteration) as end:
-        program.send(answer)
-    found: list[Item] = end.value.value
-    return found
-
-
-def test_every_item_goes_on_after_each_page_until_there_is_no_more() -> None:
-    program = every_item("p", "a", "z", consistent=False)
-    assert next(program) == Query("p", "a", "z", None, False)
-    assert program.send(Page((item("b"),), "b")) == Query("p", "b", "z", None, False)
-    assert program.send(Page((), "c")) == Query("p", "c", "z", None, False)  # an empty page need not be the last
-    assert result(program, Page((item("d"),), None)) == [item("b"), item("d")]
-
-
-def test_every_item_takes_no_more_than_it_was_asked_for() -> None:
-    program = every_item("p", None, None, most=3, consistent=True)
-    assert next(program) == Query("p", None, None, 3, True)
-    assert program.send(Page((item("a"), item("b")), "b")) == Query("p", "b", None, 1, True)
-    assert result(program, Page((item("c"),), "c")) == [item("a"), item("b"), item("c")]

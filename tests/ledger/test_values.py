@@ -25,6 +25,19 @@ LANE = Lane("eu-west-1", 0, "stock:85123A")
 A, B, C = (tokens.make(1_000 + n, bytes(10)) for n in range(3))
 
 
+@pytest.mark.parametrize("lane", [LANE, Lane("eu-west-1", 0, "a#0#b"), Lane("us-east-1", 999_999, "#")])
+def test_the_text_of_a_lane_names_it(lane: Lane) -> None:
+    assert Lane.parse(str(lane)) == lane
+
+
+@pytest.mark.parametrize(
+    "text", ["", "eu-west-1", "eu-west-1#0", "eu-west-1#0#", "eu-west-1#01#a", "eu-west-1##a", "#0#a", "a b#0#c", None]
+)
+def test_another_text_is_no_lane(text: object) -> None:
+    with pytest.raises(InvalidInput):
+        Lane.parse(text)
+
+
 @pytest.mark.parametrize("name", ["a", "a" * 256, "a#b/c%d", "!~", "delta#eu-west-1#0#x", "checkpoint", "0"])
 def test_printable_ascii_without_spaces_is_a_counter_name(name: str) -> None:
     assert check_counter(name) == name

@@ -10,7 +10,8 @@ from ledger.errors import DamagedItem, InvalidCounter, InvalidTime, NotYetReplic
 from ledger.requests import Get, Now, Query, Request
 from ledger.values import Lane
 from reader import Entry, Reader
-from reader.history import STARTS_MAX, history
+from reader.history import history
+from reader.restart import STARTS_MAX
 from tests.support import (
     COUNTER,
     LANE,

@@ -6,9 +6,11 @@ import pytest
 
 from ledger import items
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Instant, Now, Query, Request, Together, in_time
+from ledger.requests import GetMany, Instant, Now, Program, Query, Request, Together, in_time
+from ledger.through import through
 from ledger.values import Checkpoint, Lane
-from reader.read import STARTS_MAX, LaneSum, read
+from reader.read import LaneSum, read
+from reader.restart import STARTS_MAX
 from tests.support import COUNTER, LANE, NOW_MS, READ_MS, B, Region, compactor, delta, summed, token, two_regions
 
 OTHER = Lane(B, 0, COUNTER)
@@ -78,17 +80,13 @@ class Sleepy(Region):
 
 
 def _reading(table: Sleepy) -> tuple[Instant, list[LaneSum]]:
-    program = read([LANE], consistent=True, read_time_max_ms=READ_MS)
-    request = next(program)
-    try:
-        while True:
-            answer = table.now() if isinstance(request, Now) else table.answer(request)
-            if isinstance(request, GetMany):
-                table.sleep()  # between the checkpoint and the tail
-            request = program.send(answer)
-    except StopIteration as end:
-        result: tuple[Instant, list[LaneSum]] = end.value
-        return result
+    def step(request: Request) -> Program[Any]:
+        answer = yield request
+        if isinstance(request, GetMany):
+            table.sleep()  # between the checkpoint and the tail
+        return answer
+
+    return table.run(through(read([LANE], consistent=True, read_time_max_ms=READ_MS), step))
 
 
 @pytest.mark.parametrize(

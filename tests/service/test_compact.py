@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compactor.left import Left
+from compactor.outlook import Outlook
 from compactor.report import Tally
 from ledger import items
 from ledger.errors import OutcomeUnknown, SettingsMismatch, Throttled, Unavailable
@@ -368,28 +368,28 @@ SOON, KEPT = NOW_MS + 1, KEEP_MS + CLEAN_AFTER_MS
 @pytest.mark.parametrize(
     ("found", "unsettled", "clean", "expected"),
     [
-        (Left(), False, True, None),
-        (Left(tail=31), False, True, None),
-        (Left(), True, True, NOW_MS),
-        (Left(32, SOON), False, True, SOON),
-        (Left(32, NOW_MS - 5), False, True, NOW_MS),
-        (Left(below=True), False, True, NOW_MS + NOTE_AFTER_MS),
-        (Left(below=True), False, False, None),
-        (Left(below=True, noted_ms=NOW_MS - 9), False, True, NOW_MS - 9 + KEPT),
-        (Left(below=True, noted_ms=NOW_MS - KEPT), False, True, NOW_MS + KEPT),
-        (Left(below=True, noted_ms=NOW_MS + 10**10), False, True, NOW_MS + KEPT),
-        (Left(32, SOON, True), False, True, SOON),
-        (Left(32, NOW_MS + 2 * KEPT, True, NOW_MS), False, True, NOW_MS + KEPT),
+        (Outlook(), False, True, None),
+        (Outlook(tail=31), False, True, None),
+        (Outlook(), True, True, NOW_MS),
+        (Outlook(32, SOON), False, True, SOON),
+        (Outlook(32, NOW_MS - 5), False, True, NOW_MS),
+        (Outlook(below=True), False, True, NOW_MS + NOTE_AFTER_MS),
+        (Outlook(below=True), False, False, None),
+        (Outlook(below=True, noted_ms=NOW_MS - 9), False, True, NOW_MS - 9 + KEPT),
+        (Outlook(below=True, noted_ms=NOW_MS - KEPT), False, True, NOW_MS + KEPT),
+        (Outlook(below=True, noted_ms=NOW_MS + 10**10), False, True, NOW_MS + KEPT),
+        (Outlook(32, SOON, True), False, True, SOON),
+        (Outlook(32, NOW_MS + 2 * KEPT, True, NOW_MS), False, True, NOW_MS + KEPT),
     ],
 )
 def test_the_next_visit_is_when_there_is_something_to_do(
-    found: Left, unsettled: bool, clean: bool, expected: int | None
+    found: Outlook, unsettled: bool, clean: bool, expected: int | None
 ) -> None:
     assert next_visit(found, Tally(unsettled=unsettled), settings(clean=clean), NOW_MS) == expected
 
 
 def test_a_clean_that_did_not_come_to_its_end_goes_on_in_a_minute() -> None:
-    found = Left(below=True, noted_ms=NOW_MS - 2 * KEPT)
+    found = Outlook(below=True, noted_ms=NOW_MS - 2 * KEPT)
     assert next_visit(found, Tally(uncleaned=True), settings(), NOW_MS) == NOW_MS + CLEAN_AGAIN_MS
 
 

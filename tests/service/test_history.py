@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from compactor.left import left
+from compactor.outlook import outlook
 from compactor.verify import verify
 from ledger import items, tokens
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled
@@ -181,7 +181,7 @@ class History:
         try:
             yield from handle(work, done, self.settings, lambda: self.random.random() < 0.02, commits_max=2)
         finally:
-            self.commits += done.tally.commits
+            self.commits += done.commits
         self.messages = [each for each in self.messages if each[1] is not work]
 
     def find(self) -> None:
@@ -268,14 +268,14 @@ class History:
             lane
             for lane in self.lanes
             if self.ready_ms(lane) is not None
-            or (self.settings.clean and self.home.run(left(lane, self.settings)).below)
+            or (self.settings.clean and self.home.run(outlook(lane, self.settings)).below)
         }
 
     def ready_ms(self, lane: Lane) -> int | None:
         """When the lane has something to fold or to settle; None: it has not."""
         if self.home.run(verify(lane)).strays:
             return self.home.now_ms
-        return self.home.run(left(lane, self.settings)).fold_ms
+        return self.home.run(outlook(lane, self.settings)).fold_ms
 
     def check_marks(self) -> None:
         """Every lane that has something to do has a mark, and a fold or a settle is due as soon as it can be."""

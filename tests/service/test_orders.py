@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compactor.left import left
+from compactor.outlook import outlook
 from ledger import items
 from service.compact.visit import Done, handle
 from service.mark.handler import Marker
@@ -67,7 +67,7 @@ def test_no_order_of_a_visit_and_a_touch_leaves_a_delta_without_a_mark(touched: 
             home.put(fresh)
             if not delivered:
                 deliver()
-            assert home.run(left(LANE, tuned)).fold_ms is not None
+            assert home.run(outlook(LANE, tuned)).fold_ms is not None
             assert home.marks.mark(LANE) is not None
 
         visit = steps(handle(Work(LANE), Done(), tuned, never), home)

@@ -1,18 +1,21 @@
 """The messages of the work queue, and what answers requests."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from compactor.report import Tally
+from compactor.visit import visit
 from ledger.errors import OutcomeUnknown, Throttled
-from ledger.requests import Get
+from ledger.requests import DeleteMany, Get, Transact
 from ledger.values import Lane
 from service.marks import key_of
 from service.work import InvalidWork, Send, Work, WorkQueue
 from service.world import OutOfTime, chunks, until
 from tests.service.support import Service
-from tests.support import LANE, A, B, Region
+from tests.support import LANE, A, B, Region, compact_for_long, delta, settings, two_regions
 
 
 @pytest.mark.parametrize("work", [Work(LANE), Work(LANE, verify=True), Work(Lane(A, 7, "a#0#b"), planned=True)])
@@ -90,39 +93,25 @@ def test_a_queue_that_does_not_answer_is_one_of_our_errors() -> None:
 # -- what answers requests ---------------------------------------------------------------------------------------------
 
 
-def asks(*times: int) -> Any:
-    """A program that asks so often, and takes a failure for an answer."""
-    answers = []
-    for n in times:
-        try:
-            answers.append((yield n))
-        except Throttled:
-            answers.append("throttled")
-    return answers
+def test_a_visit_is_stopped_before_any_of_its_requests_and_asks_nothing_more() -> None:
+    def visited(requests_max: int = 10**6) -> Region:
+        """A lane with deltas to delete, to fold and to settle is visited, for so many requests."""
+        home, away = two_regions()
+        for n in (2, 4):
+            home.put(delta(n))
+            compact_for_long(home, away, 2)
+        home.put(delta(1), delta(3), delta(5), delta(6))
+        home.asked.clear()
+        program = until(visit(LANE, Tally(), settings(fold_max=1)), lambda: len(home.asked) >= requests_max)
+        with pytest.raises(OutOfTime) if requests_max < 10**6 else nullcontext():
+            home.run(program)
+        return home
 
-
-def test_a_program_goes_on_until_its_time_is_up() -> None:
-    asked = 0
-
-    def stop() -> bool:
-        return asked >= 2
-
-    program = until(asks(1, 2, 3), stop)
-    assert next(program) == 1
-    asked = 1
-    assert program.send("a") == 2
-    asked = 2
-    with pytest.raises(OutOfTime):
-        program.send("b")
-
-
-def test_a_program_whose_time_is_not_up_is_as_it_was() -> None:
-    program = until(asks(1, 2), lambda: False)
-    next(program)
-    program.throw(Throttled("too fast"))
-    with pytest.raises(StopIteration) as ended:
-        program.send("b")
-    assert ended.value.value == ["throttled", "b"]
+    asked = visited().asked
+    assert [kind for kind in (DeleteMany, Transact) if kind not in map(type, asked)] == []
+    assert len(asked) > 30
+    for number in range(len(asked)):
+        assert visited(number).asked == asked[:number]
 
 
 def test_programs_run_at_once_give_their_results_in_order_and_an_error_in_its_place() -> None:

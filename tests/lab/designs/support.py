@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lab.designs.design import Design, Outcome
 from lab.designs.simulated import Simulated, Task
 from lab.designs.table import ApproachTable, config
-from lab.designs.writes import Program, Result, Transaction, Write
+from lab.designs.writes import Ask, Program, Result, Transaction, Write
 from lab.engines.ministack import Engine
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.requests import Instant, Put, Transact, run
+from ledger.through import through
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World
@@ -82,23 +83,16 @@ class OnEngine:
 def unanswered(program: Program[Result], writes: Collection[int]) -> Program[Result]:
     """Lose the answers to these writes of a program (from 0 on): they are applied, and it is told OutcomeUnknown."""
     number = -1
-    try:
-        request = next(program)
-        while True:
-            try:
-                answer = yield request
-            except Exception as failure:
-                request = program.throw(failure)
-                continue
-            if isinstance(request, Write | Transaction | Put | Transact):
-                number += 1
-            if isinstance(request, Write | Transaction | Put | Transact) and number in writes:
-                request = program.throw(OutcomeUnknown("The answer was lost."))
-            else:
-                request = program.send(answer)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+
+    def step(request: Ask) -> Program[Any]:
+        nonlocal number
+        answer = yield request
+        number += isinstance(request, Write | Transaction | Put | Transact)
+        if isinstance(request, Write | Transaction | Put | Transact) and number in writes:
+            raise OutcomeUnknown("The answer was lost.")
+        return answer
+
+    return through(program, step)
 
 
 def until_answered(design: Design, change: int, key: str, tries: int = 60) -> Program[Outcome]:

@@ -1,8 +1,8 @@
-"""The program `left`: what a visit leaves to do, seen with a few reads."""
+"""The program `outlook`: what a visit leaves to do, seen with a few reads."""
 
 import pytest
 
-from compactor.left import Left, left
+from compactor.outlook import Outlook, outlook
 from compactor.report import Tally
 from compactor.visit import visit
 from ledger import items
@@ -25,7 +25,7 @@ from tests.support import (
 
 def test_a_lane_without_deltas_has_nothing_left() -> None:
     home, _ = two_regions()
-    assert home.run(left(LANE, settings())) == Left()
+    assert home.run(outlook(LANE, settings())) == Outlook()
     assert home.asked == [
         Get(items.checkpoint_key(LANE)),
         Query(items.delta_pk(LANE), None, None, 1),
@@ -36,20 +36,20 @@ def test_a_lane_without_deltas_has_nothing_left() -> None:
 def test_the_next_fold_is_due_when_the_last_delta_it_needs_is_old_enough(page_size: int) -> None:
     home, _ = two_regions(page_size=page_size)
     home.put(delta(1), delta(2))
-    assert home.run(left(LANE, settings(fold_min=3))) == Left(tail=2)
+    assert home.run(outlook(LANE, settings(fold_min=3))) == Outlook(tail=2)
     home.put(delta(5), delta(9))
-    assert home.run(left(LANE, settings(fold_min=3))) == Left(tail=3, fold_ms=5_000 + LATENESS_MS)
+    assert home.run(outlook(LANE, settings(fold_min=3))) == Outlook(tail=3, fold_ms=5_000 + LATENESS_MS)
 
 
 def test_folded_deltas_wait_for_clean_and_the_note_says_how_long() -> None:
     home, away = two_regions()
     home.put(delta(1))
     compactor(home, away).compact(LANE.counter)
-    assert home.run(left(LANE, settings())) == Left(below=True)
+    assert home.run(outlook(LANE, settings())) == Outlook(below=True)
     home.copy_to(away)
     compactor(home, away).compact(LANE.counter)
     home.asked.clear()
-    assert home.run(left(LANE, settings())) == Left(below=True, noted_ms=NOW_MS)
+    assert home.run(outlook(LANE, settings())) == Outlook(below=True, noted_ms=NOW_MS)
     assert home.asked == [
         Get(items.checkpoint_key(LANE)),
         Query(items.delta_pk(LANE), token(1), None, 1),
@@ -58,7 +58,7 @@ def test_folded_deltas_wait_for_clean_and_the_note_says_how_long() -> None:
     ]
     home.now_ms += KEEP_MS
     compactor(home, away).compact(LANE.counter)
-    assert home.run(left(LANE, settings())) == Left()
+    assert home.run(outlook(LANE, settings())) == Outlook()
 
 
 def test_a_stray_is_left_too() -> None:
@@ -67,7 +67,7 @@ def test_a_stray_is_left_too() -> None:
     compactor(home, away, clean=False).compact(LANE.counter)
     home.drop(items.delta_key(delta(2)))
     home.put(delta(1))
-    assert home.run(left(LANE, settings())).below
+    assert home.run(outlook(LANE, settings())).below
 
 
 @pytest.mark.parametrize("consistent", [True, False])
@@ -76,7 +76,7 @@ def test_it_may_be_asked_cheaply(consistent: bool) -> None:
     home.put(delta(1))
     compactor(home, away).compact(LANE.counter)
     home.asked.clear()
-    home.run(left(LANE, settings(), consistent=consistent))
+    home.run(outlook(LANE, settings(), consistent=consistent))
     asked = [request.consistent for request in home.asked if isinstance(request, Get | Query)]
     assert asked == [consistent] * 4
 
@@ -86,16 +86,16 @@ def test_a_tail_that_can_be_folded_is_told_whatever_lies_below() -> None:
     home.put(delta(1))
     compactor(home, away).compact(LANE.counter)
     home.put(delta(5))
-    assert home.run(left(LANE, settings())) == Left(1, 5_000 + LATENESS_MS, below=True)
+    assert home.run(outlook(LANE, settings())) == Outlook(1, 5_000 + LATENESS_MS, below=True)
     home.drop(items.delta_key(delta(1)))
-    assert home.run(left(LANE, settings())) == Left(1, 5_000 + LATENESS_MS)
+    assert home.run(outlook(LANE, settings())) == Outlook(1, 5_000 + LATENESS_MS)
 
 
 def test_a_damaged_checkpoint_is_not_guessed_at() -> None:
     home, _ = two_regions()
     home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": "checkpoint"}}])
     with pytest.raises(DamagedItem):
-        home.run(left(LANE, settings()))
+        home.run(outlook(LANE, settings()))
 
 
 def test_a_visit_is_bounded_in_its_commits_and_strays_do_not_wait_for_the_tail() -> None:

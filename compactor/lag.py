@@ -1,0 +1,64 @@
+"""The program `lag`: what waits for the compactor in a lane.
+
+Rule 1: nothing is written, and reads are eventually consistent where that is enough to say how far behind.
+Rule 2: a damaged lane is told as damaged; it hides no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compactor.listing import Below
+from ledger import items, tokens
+from ledger.errors import DamagedItem, LaneDamaged
+from ledger.paging import Pages
+from ledger.requests import Get, Item, Page, Program, Query
+from ledger.values import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLag:
+    """A lane as it stands. tail, strays, to_clean: deltas. oldest_ms, watermark_ms: the times in tokens."""
+
+    lane: Lane
+    tail: int = 0
+    oldest_ms: int | None = None
+    watermark_ms: int | None = None
+    strays: int = 0
+    to_clean: int = 0
+    damage: str | None = None
+
+
+def lag(lane: Lane) -> Program[LaneLag]:
+    """Look at one lane: its checkpoint, its tail, and what lies at or below the watermark."""
+    try:
+        item: Item | None = yield Get(items.checkpoint_key(lane))
+        watermark = items.checkpoint_of(lane, item).watermark if item is not None else None
+        tail, oldest = yield from _tail(lane, watermark)
+        strays, to_clean = (yield from _below(lane, watermark)) if watermark else (0, 0)
+    except (DamagedItem, LaneDamaged) as damage:
+        return LaneLag(lane, damage=str(damage))
+    folded_ms = tokens.time_ms(watermark) if watermark else None
+    return LaneLag(lane, tail, oldest, folded_ms, strays, to_clean)
+
+
+def _tail(lane: Lane, after: str | None) -> Program[tuple[int, int | None]]:
+    count, oldest_ms = 0, None
+    pages = Pages(Query(items.delta_pk(lane), after, consistent=False))
+    while pages.more:
+        page: Page = yield from pages.read()
+        if page.items and oldest_ms is None:
+            oldest_ms = tokens.time_ms(items.delta_of(lane, page.items[0]).token)
+        count += len(page.items)
+    return count, oldest_ms
+
+
+def _below(lane: Lane, watermark: str) -> Program[tuple[int, int]]:
+    """(strays, listed deltas that wait for clean) at or below the watermark."""
+    strays = listed = 0
+    below = Below(lane, watermark, consistent=False)
+    while below.more:
+        found = yield from below.read()
+        listed += sum(each.listed for each in found)
+        strays += sum(not each.listed for each in found)
+    return strays, listed

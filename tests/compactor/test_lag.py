@@ -1,0 +1,75 @@
+"""What waits for the compactor in a lane, and the strays by name."""
+
+import pytest
+
+from compactor.lag import LaneLag, lag
+from compactor.lanes import Holding, every_lane
+from compactor.listing import strays
+from ledger import items
+from ledger.requests import Get, Query
+from ledger.values import CleanNote, Lane
+from tests.support import COUNTER, LANE, B, Region, compactor, delta, two_regions
+
+
+def behind(page_size: int = 1_000) -> Region:
+    """1 and 3 are strays, 0, 2 and 4 are folded and not yet cleaned, 5 and 6 are the tail."""
+    home, away = two_regions(page_size=page_size)
+    home.put(delta(0), delta(2), delta(4))
+    compactor(home, away, clean=False).compact(COUNTER)
+    home.put(*map(delta, (1, 3, 5, 6)))
+    return home
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_the_strays_are_what_no_segment_lists(page_size: int) -> None:
+    home = behind(page_size)
+    home.asked.clear()
+    assert home.run(strays(LANE)) == [delta(1), delta(3)]
+    assert all(request.consistent for request in home.asked if isinstance(request, Get | Query))
+
+
+def test_a_lane_that_was_never_folded_has_no_strays() -> None:
+    home, _ = two_regions()
+    home.put(delta(1))
+    assert home.run(strays(LANE)) == []
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_what_waits_is_counted_and_nothing_is_written(page_size: int) -> None:
+    home = behind(page_size)
+    before = dict(home.items)
+    home.asked.clear()
+    assert home.run(lag(LANE)) == LaneLag(LANE, tail=2, oldest_ms=5_000, watermark_ms=4_000, strays=2, to_clean=3)
+    assert {request.consistent for request in home.asked if isinstance(request, Query)} == {False}
+    assert home.items == before
+
+
+def test_a_lane_that_was_never_folded_has_a_tail_alone() -> None:
+    home, _ = two_regions()
+    assert home.run(lag(LANE)) == LaneLag(LANE)
+    home.put(delta(1))
+    assert home.run(lag(LANE)) == LaneLag(LANE, tail=1, oldest_ms=1_000)
+
+
+def test_a_damaged_lane_is_told_with_what_is_damaged() -> None:
+    home = behind()
+    home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": "checkpoint"}}])
+    found = home.run(lag(LANE))
+    assert found == LaneLag(LANE, damage=found.damage)
+    assert "sk='checkpoint' is damaged" in str(found.damage)
+
+
+@pytest.mark.parametrize("page_size", [1, 1_000])
+def test_every_lane_that_is_wanted_is_found_with_what_it_holds(page_size: int) -> None:
+    home = behind(page_size)
+    other, lost, unwanted = Lane(B, 0, "other"), Lane(B, 0, "lost"), Lane(B, 0, "x")
+    home.put(delta(1, other), delta(1, lost), delta(1, unwanted))
+    home.store([items.note_item(CleanNote(lost, 1, 0))])
+    pages: list[int] = []
+    found = home.run(every_lane(lambda lane: lane != unwanted, lambda: pages.append(1)))
+    assert list(found.items()) == [
+        (LANE, Holding(deltas=7, folded=True, whole=True)),
+        (lost, Holding(deltas=1, folded=True)),
+        (other, Holding(deltas=1)),
+    ]
+    assert len(pages) == (len(home.items) if page_size == 1 else 1)
