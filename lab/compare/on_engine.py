@@ -23,19 +23,17 @@ from lab.compare.events import CEILING, EVENTS, Counted, Limit, Record
 from lab.compare.scenarios import EU, MINUTE_MS
 from lab.compare.stage import A_MINUTE, CALM_MINUTES, DELIVERIES_MAX, C
 from lab.designs.approach import Approach
-from lab.designs.table import ApproachTable, config
-from lab.designs.writes import Program, Result
+from lab.designs.table import config, table_of
 from lab.engines import proxy
 from lab.engines.crew import CONTEXT, Crew
 from lab.engines.faults import Fault
 from lab.engines.ministack import Engine
 from ledger.errors import GaveUp, LedgerError, TableError
-from ledger.requests import Instant, run
+from ledger.requests import Instant, Program, Result, run
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
-MARKERS = "markers"
 LOST = {Fault("answer dropped after it applied", answer="reset"): 0.1}
 _numbers = itertools.count()
 
@@ -82,12 +80,9 @@ class _Counter:
         self._unanswered: list[_Message] = []
         name = f"accuracy-{next(_numbers)}"
         direct = _client(engine.endpoint_url, approach.sdk_attempts)
-        for table in (name, f"{name}-{MARKERS}"):
-            engine.create_table(table, EU, direct)
+        engine.create_table(name, EU, direct)
         client = _client(endpoint, approach.sdk_attempts) if endpoint else direct
-        self._direct, self._table = (
-            ApproachTable(name, EU, each, others={MARKERS: f"{name}-{MARKERS}"}) for each in (direct, client)
-        )
+        self._direct, self._table = (table_of(name, each) for each in (direct, client))
 
     def play(self, at_once: int) -> None:
         """Ask for EVENTS events, A_MINUTE of them a minute; so many requests at once."""

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from lab.compare.backlog import key, make_go, put_deltas
 from lab.designs import Approach
-from lab.designs.attributes import keyed
 from lab.designs.item_collection import ItemCollection
 from lab.designs.string_set import IDS, StringSet
 from lab.designs.trial import Trial
-from lab.designs.writes import ITEM_BYTES_MAX, ItemTooLarge
 from lab.engines.ministack import Engine
 from lab.meters.meter import Meter
+from ledger.errors import ItemTooLarge
+from ledger.requests import ITEM_BYTES_MAX, keyed
 from ledger.units import item_bytes, read_units
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from lab.compare.events import Record
 from lab.compare.scenarios import MINUTE_MS, US, Scenario
 from lab.designs.approach import Approach
 from lab.designs.simulated import Simulated, Task
-from lab.designs.writes import Program, Result
 from ledger.errors import GaveUp, LedgerError, TableError
+from ledger.requests import Program, Result
 from simulator.choices import Drawn
 from simulator.faults import NONE
 from simulator.world import World

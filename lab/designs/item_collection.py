@@ -18,15 +18,14 @@ from dataclasses import dataclass, replace
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.designs import naive
-from lab.designs.actions import Add
 from lab.designs.approach import FOR_EVER, Approach, Claims, Memory, Outcome
 from lab.designs.attributes import integer
-from lab.designs.conditions import Missing, Not
-from lab.designs.writes import DeleteItem, Program, Transaction, UpdateItem
 from ledger import items, tokens
+from ledger.actions import Add
 from ledger.add import add
+from ledger.conditions import Absent, Not
 from ledger.paging import every_item
-from ledger.requests import Key
+from ledger.requests import Delete, Key, Program, Transact, Update
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader.history import history
@@ -81,8 +80,8 @@ class NaiveMerge(ItemCollection):
         for start in range(0, len(deltas), MERGE_MAX):
             some = deltas[start : start + MERGE_MAX]
             total = Add("total", sum(integer(item, "change") for item in some))
-            deletes = (DeleteItem(items.key_of(item), condition=Not(Missing())) for item in some)
-            yield Transaction((UpdateItem(Key(items.delta_pk(lane), "total"), (total,)), *deletes))
+            deletes = (Delete(items.key_of(item), condition=Not(Absent())) for item in some)
+            yield Transact((Update(Key(items.delta_pk(lane), "total"), (total,)), *deletes))
 
 
 @dataclass(frozen=True, kw_only=True)

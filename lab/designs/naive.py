@@ -6,13 +6,12 @@ is used by the shipped code.
 
 from __future__ import annotations
 
-from functools import partial
-
 from ledger import items
+from ledger.actions import Add
+from ledger.conditions import Absent, Not
 from ledger.paging import every_item
-from ledger.requests import Item, Key, Program
+from ledger.requests import Delete, Item, Key, Program, Transact, Update, key_of
 from ledger.values import Lane
-from simulator.world import Write, Writes
 
 
 def merge(lane: Lane) -> Program[None]:
@@ -20,25 +19,14 @@ def merge(lane: Lane) -> Program[None]:
     found = yield from every_item(items.delta_pk(lane), None, None, consistent=True)
     deltas = [item for item in found if "change" in item]
     if deltas:
-        total = Write(_total_key(lane), partial(_added, lane, sum(map(_amount, deltas))))
-        deletes = (Write(items.key_of(delta), lambda there: None, lambda there: there is not None) for delta in deltas)
-        yield Writes((total, *deletes))  # type: ignore[misc]
+        total = Update(Key(items.delta_pk(lane), "total"), (Add("total", sum(map(_amount, deltas))),))
+        yield Transact((total, *(Delete(key_of(delta), Not(Absent())) for delta in deltas)))
 
 
 def read(lane: Lane, *, consistent: bool = True) -> Program[tuple[int, int]]:
     """The sum of the total and of the deltas, and how many items it is the sum of."""
     found = yield from every_item(items.delta_pk(lane), None, None, consistent=consistent)
     return sum(map(_amount, found)), len(found)
-
-
-def _total_key(lane: Lane) -> Key:
-    return Key(items.delta_pk(lane), "total")
-
-
-def _added(lane: Lane, amount: int, there: Item | None) -> Item:
-    key = _total_key(lane)
-    total = amount + (_amount(there) if there else 0)
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, "total": {"N": str(total)}}
 
 
 def _amount(item: Item) -> int:

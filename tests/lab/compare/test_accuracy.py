@@ -15,9 +15,8 @@ from lab.compare.stage import A_MINUTE, CALM_MINUTES
 from lab.designs import Claims, every
 from lab.designs.atomic import Atomic
 from lab.designs.item_collection import Ours
-from lab.designs.writes import Program
 from lab.engines.ministack import Engine
-from ledger.requests import Instant, Now
+from ledger.requests import Instant, Now, Program
 
 SEEDS = range(2)
 ALL = {approach.name: approach for approach in every(SETTINGS)}

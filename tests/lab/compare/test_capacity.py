@@ -7,11 +7,10 @@ import pytest
 from lab.compare import tables
 from lab.compare.capacity import Capacity
 from lab.compare.cost import on_one_counter, shop_events, spend
-from lab.designs.attributes import keyed
 from lab.designs.trial import APPROACHES, Trial
 from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.meters.meter import Meter
-from ledger.requests import Key
+from ledger.requests import Key, keyed
 from ledger.units import Cost
 
 BY_NAME = {approach.name: approach for approach in APPROACHES}

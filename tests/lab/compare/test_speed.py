@@ -12,9 +12,8 @@ from lab.designs import Outcome
 from lab.designs.approach import Contended
 from lab.designs.atomic import Atomic
 from lab.designs.trial import APPROACHES, Trial
-from lab.designs.writes import Program
 from lab.engines.ministack import Engine
-from ledger.requests import Get
+from ledger.requests import Get, Program
 
 BY_NAME = {approach.name: approach for approach in APPROACHES}
 TWO_REQUESTS = {

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lab.designs.approach import Approach, Outcome
 from lab.designs.simulated import Simulated, Task
-from lab.designs.table import ApproachTable, config
-from lab.designs.writes import Program, Result, Transaction, Write
+from lab.designs.table import config, table_of
 from lab.engines.ministack import Engine
 from ledger.errors import OutcomeUnknown, TableError
-from ledger.requests import Instant, Put, Transact, run
+from ledger.requests import Instant, Program, Result, Transact, Write, run
+from ledger.table import DynamoTable
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 EU, US = "eu-west-1", "us-east-1"
 C = "stock:85123A"
 START_MS = 1_800_000_000_000
-MARKERS = "markers"
 
 
 class Place(Protocol):
@@ -61,19 +60,17 @@ def client_of(engine: Engine) -> DynamoDBClient:
 
 @dataclass
 class OnEngine:
-    """A new table of an engine, and beside it one for markers."""
+    """A new table of an engine."""
 
-    table: ApproachTable
+    table: DynamoTable
     client: Any
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
 
     @classmethod
     def of(cls, engine: Engine, name: str) -> OnEngine:
-        markers = f"{name}-{MARKERS}"
         client = client_of(engine)
-        for table in (name, markers):
-            engine.create_table(table, EU, client)
-        return cls(ApproachTable(name, EU, client, others={MARKERS: markers}, pause=lambda s: None), client)
+        engine.create_table(name, EU, client)
+        return cls(table_of(name, client, pause=lambda s: None), client)
 
     def run(self, program: Program[Result], region: str = EU) -> Result:
         return run(program, self.table, lambda: Instant(self.clock(), 0))
@@ -90,9 +87,9 @@ def unanswered(program: Program[Result], writes: Collection[int]) -> Program[Res
             except Exception as failure:
                 request = program.throw(failure)
                 continue
-            if isinstance(request, Write | Transaction | Put | Transact):
+            if isinstance(request, Write | Transact):
                 number += 1
-            if isinstance(request, Write | Transaction | Put | Transact) and number in writes:
+            if isinstance(request, Write | Transact) and number in writes:
                 request = program.throw(OutcomeUnknown("The answer was lost."))
             else:
                 request = program.send(answer)

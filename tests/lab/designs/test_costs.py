@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from lab.designs import Approach, every
-from lab.designs.table import ApproachTable, config
+from lab.designs.table import config, table_of
 from lab.engines.ministack import Engine
 from lab.histories.history import SETTINGS
 from lab.meters.meter import Meter
 from ledger.requests import Instant, run
-from tests.lab.designs.support import EU, MARKERS, START_MS, C
+from tests.lab.designs.support import EU, START_MS, C
 
 CHANGES = 4
 UNITS = {
@@ -30,10 +30,9 @@ UNITS = {
 def test_a_change_costs_what_is_said_of_it(engine: Engine, table_names: Iterator[str], approach: Approach) -> None:
     name, meter = next(table_names), Meter()
     client = engine.client(EU, config(approach.sdk_attempts))
-    for each in (name, f"{name}-{MARKERS}"):
-        engine.create_table(each, EU, client)
+    engine.create_table(name, EU, client)
     meter.attach(client)
-    table = ApproachTable(name, EU, client, others={MARKERS: f"{name}-{MARKERS}"})
+    table = table_of(name, client)
     for number in range(CHANGES):
         run(approach.add(C, 1, f"key-{number}", START_MS), table, lambda: Instant(START_MS, 0))
     changes = meter.total().write_units / CHANGES

@@ -8,11 +8,10 @@ import pytest
 from lab.designs.approach import Contended
 from lab.designs.attributes import integer, text
 from lab.designs.hybrid import Feed, Hybrid
-from lab.designs.writes import Program
 from lab.engines.ministack import Engine
 from lab.engines.streams import StreamReader
 from ledger.errors import Throttled
-from ledger.requests import Get, Item, Key
+from ledger.requests import Get, Item, Key, Program
 from simulator.faults import Faults
 from tests.lab.designs.support import EU, START_MS, US, C, OnEngine, OnWorld, Place, add, adds, value
 

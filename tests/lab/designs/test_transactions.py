@@ -10,16 +10,14 @@ from typing import Any
 import pytest
 
 from lab.designs.approach import Outcome, SingleItem
-from lab.designs.table import ApproachTable
 from lab.designs.transaction_marker import TransactionMarker, count_views
 from lab.designs.transaction_token import TransactionToken
 from lab.engines.ministack import Engine, EngineMissing, find_executable
 from ledger.errors import OutcomeUnknown, Throttled, TokenConflict
-from ledger.requests import Instant, run
+from ledger.requests import Instant
 from simulator.faults import Faults
 from tests.lab.designs.support import (
     EU,
-    MARKERS,
     START_MS,
     US,
     C,
@@ -34,7 +32,7 @@ from tests.lab.designs.support import (
 )
 
 TOKEN, MARKER = TransactionToken(), TransactionMarker()
-BOTH: list[SingleItem] = [TOKEN, MARKER, TransactionMarker(markers=MARKERS)]
+BOTH: list[SingleItem] = [TOKEN, MARKER, TransactionMarker(keep_ms=60_000)]
 FAULTS = Faults(lost=150, dropped=50, late=50, throttled=50, crash=50)
 MINUTE_MS = 60_000
 LATER = """#!{python}
@@ -126,9 +124,8 @@ def test_a_marker_is_known_in_another_region_once_it_has_arrived(on_world: OnWor
     assert add(on_world, MARKER, "k", 5, US) == "replayed"
 
 
-@pytest.mark.parametrize("markers", ["", MARKERS])
-def test_a_change_that_comes_after_its_marker_was_deleted_counts_twice(on_world: OnWorld, markers: str) -> None:
-    approach = TransactionMarker(markers=markers, keep_ms=60 * MINUTE_MS)
+def test_a_change_that_comes_after_its_marker_was_deleted_counts_twice(on_world: OnWorld) -> None:
+    approach = TransactionMarker(keep_ms=60 * MINUTE_MS)
     for wait_min, outcome in ((0, "recorded"), (59, "replayed"), (2, "recorded")):
         on_world.wait(wait_min * MINUTE_MS)
         on_world.run(approach.housekeep(C, EU))
@@ -136,13 +133,12 @@ def test_a_change_that_comes_after_its_marker_was_deleted_counts_twice(on_world:
     assert value(on_world, approach) == 10
 
 
-def test_markers_of_an_engine_expire_in_a_table_of_their_own(on_engine: OnEngine) -> None:
-    approach = TransactionMarker(markers=MARKERS, keep_ms=60 * MINUTE_MS)
-    markers = ApproachTable(f"{on_engine.table.name}-{MARKERS}", EU, on_engine.client)
+def test_markers_of_an_engine_expire(on_engine: OnEngine) -> None:
+    approach = TransactionMarker(keep_ms=60 * MINUTE_MS)
     for minutes, outcome in ((0, "recorded"), (59, "replayed"), (61, "recorded")):
         now = Instant(START_MS + minutes * MINUTE_MS, 0)
         on_engine.clock = partial(int, now.wall_ms)
-        run(approach.housekeep(C, EU), markers, now._replace)
+        on_engine.run(approach.housekeep(C, EU))
         assert add(on_engine, approach, "k", 5) == outcome
     assert value(on_engine, approach) == 10
 
