@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ledger import items
+from ledger.conditions import Absent, Condition
 from ledger.errors import GaveUp, LaneDamaged
 from ledger.paging import every_item
-from ledger.requests import Absent, Get, Instant, Item, Now, Program, Put, Transact, VersionIs
+from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact
 from ledger.values import Checkpoint, Delta, Lane, Segment
 
 LOOKS_MAX = 5
@@ -102,7 +103,7 @@ def commit(
         )
     except ValueError as error:
         raise past_the_limits(lane, error) from None
-    yield from write(after, segment, VersionIs(before.version) if before else Absent())
+    yield from write(after, segment, items.version_is(before.version) if before else Absent())
     return after
 
 
@@ -114,15 +115,15 @@ def past_the_limits(lane: Lane, error: ValueError) -> LaneDamaged:
     )
 
 
-def write(checkpoint: Checkpoint, segment: Segment, unchanged: Absent | VersionIs | None) -> Program[None]:
+def write(checkpoint: Checkpoint, segment: Segment, unchanged: Condition | None) -> Program[None]:
     """The transaction of a commit. The version decides between two compactors; the other condition is a second lock.
 
     Raises GaveUp when a condition failed, and OutcomeUnknown.
     """
-    committed: bool = yield Transact(
+    refused = yield Transact(
         (Put(items.checkpoint_item(checkpoint), unchanged), Put(items.segment_item(segment), Absent()))
     )
-    if not committed:
+    if refused is not None:
         raise GaveUp(
             f"{checkpoint.lane}: another compactor committed version {checkpoint.version}; or, if this stays, half of "
             "a lost commit has its place, and the lane needs a rebuild."

@@ -17,9 +17,10 @@ from compactor.commit import give_up_while_landing, past_the_limits, write
 from compactor.recount import Overlap, Recount, recount
 from ledger import items, tokens
 from ledger.add import add_many
+from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, TokenConflict
 from ledger.paging import every_item
-from ledger.requests import Absent, DeleteMany, Get, Instant, Item, Now, Program, VersionIs
+from ledger.requests import DeleteMany, Get, Instant, Item, Now, Program
 from ledger.values import Checkpoint, Delta, Lane, Segment
 
 ORPHANS_MAX = 1_000
@@ -68,7 +69,7 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
         checkpoint = Checkpoint(lane, sums.total, sums.count, sums.watermark, version, sums.watermark, now.wall_ms)
     except ValueError as error:
         raise past_the_limits(lane, error) from None
-    unchanged = Absent() if item is None else None if seen is None else VersionIs(seen)
+    unchanged = Absent() if item is None else None if seen is None else items.version_is(seen)
     yield from _put_back(lane, resolved.unlisted)
     orphans = (items.keyed(items.segment_key(lane, orphan.hi, orphan.version)) for orphan in resolved.orphans)
     yield from _delete(lane, noted, *orphans)

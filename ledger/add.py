@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ledger import items
+from ledger.conditions import Absent
 from ledger.errors import LedgerError, TableMismatch, TokenConflict
-from ledger.requests import Absent, AlreadyThere, Item, Program, Put, PutMany
+from ledger.requests import AlreadyThere, Item, Program, Put, PutMany
 from ledger.values import Delta, Receipt
 
 

@@ -147,6 +147,10 @@ class TableMismatch(TableError):
     """The table refused the shape of a request. Nothing was written. It needs the string keys `pk` and `sk`."""
 
 
+class ItemTooLarge(TableError):
+    """The item would have more than 400 KB. Nothing was written, and no retry helps."""
+
+
 # -- what stands in the table ------------------------------------------------------------------------------------------
 
 

@@ -53,10 +53,10 @@ NEVER_SENT = "No attempt of this call found a connection: nothing was sent."
 
 
 class ConditionFailed(Exception):
-    """Not a failure to a program: the condition of a write did not hold; `item` is what was there."""
+    """Not a failure to a program. `there`: for each write what was there if its condition failed, or None."""
 
-    def __init__(self, item: Item) -> None:
-        self.item = item
+    def __init__(self, *there: Item | None) -> None:
+        self.there = there
 
 
 def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
@@ -90,11 +90,15 @@ def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool,
     answer: Any = failure.response
     message = answer["Error"].get("Message", str(failure))
     if code == "ConditionalCheckFailed":
-        return ConditionFailed(answer.get("Item") or {})
+        return ConditionFailed(*map(_what_was_there, answer.get("CancellationReasons") or [{"Code": code, **answer}]))
     sent_before = answer.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
     if writes and (sent_before or code == "TransactionInProgressException"):
         return no_answer(operation, writes, f"{code}: {message}")
     return known(code, f"{operation} on {table}: {message}") or no_answer(operation, writes, f"{code}: {message}")
+
+
+def _what_was_there(reason: Any) -> Item | None:
+    return (reason.get("Item") or {}) if reason.get("Code") == "ConditionalCheckFailed" else None
 
 
 def code_of(failure: BaseException | None) -> str:
@@ -131,6 +135,10 @@ def known(code: str, message: str) -> LedgerError | None:
         return errors.NotAllowed(f"{message} Nothing was written. Check this process's role.")
     if code in ("ResourceNotFoundException", "ResourceNotFound"):
         return errors.TableMissing(f"{message} Nothing was written. Check table, region and endpoint_url.")
+    if code == "IdempotentParameterMismatchException":
+        return errors.TokenConflict(f"{message} Nothing was written.")
+    if code in ("ValidationException", "ValidationError") and "Item size" in message:
+        return errors.ItemTooLarge(f"{message} Nothing was written.")
     if code in ("ValidationException", "ValidationError"):
         return errors.TableMismatch(f"{message} Nothing was written. The table needs the string keys pk and sk.")
     return None

@@ -10,8 +10,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ledger.conditions import Equals
 from ledger.errors import DamagedItem, InvalidInput
 from ledger.requests import Item, Key
+from ledger.requests import key_of as key_of
+from ledger.requests import keyed as keyed
 from ledger.values import VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment, Shape
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
@@ -111,6 +114,11 @@ def version_of(item: Item | None) -> int | None:
     return version if 1 <= version <= VERSION_MAX else None
 
 
+def version_is(version: int) -> Equals:
+    """The condition that the item under a key has this version."""
+    return Equals("version", {"N": str(version)})
+
+
 def segment_item(segment: Segment) -> Item:
     return keyed(segment_key(segment.lane, segment.hi, segment.version), entries={"B": segment.data})
 
@@ -163,22 +171,6 @@ def shape_of(item: Item) -> Shape:
         return Shape(regions, shards, _integer(item, "version"))
 
     return _decoded(item, SHAPE_KEY.pk, decode, sk=SHAPE_KEY.sk)
-
-
-def key_of(item: Item) -> Key:
-    """The key of an item; "?" stands for a key attribute that it lacks."""
-    pk, sk = (str(item.get(name, {}).get("S", "?")) for name in ("pk", "sk"))
-    return Key(pk, sk)
-
-
-def has_attributes(there: Item, given: Item) -> bool:
-    """Whether the item that is there has every attribute of the given one, with the same value."""
-    return all(there.get(name) == value for name, value in given.items())
-
-
-def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
-    """An item of this key with these attributes."""
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **attributes}
 
 
 def _decoded(item: Item, pk: str, decode: Callable[[], Value], sk: str | None = None) -> Value:

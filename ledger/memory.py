@@ -11,11 +11,11 @@ from bisect import bisect_right, insort
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.errors import InvalidInput, LedgerError, Unavailable, shown
-from ledger.items import has_attributes, key_of, version_of
+from ledger.conditions import Absent, has
+from ledger.errors import InvalidInput, LedgerError, TokenConflict, Unavailable, shown
 from ledger.requests import (
-    Absent,
     AlreadyThere,
+    Delete,
     DeleteMany,
     Get,
     GetMany,
@@ -31,7 +31,11 @@ from ledger.requests import (
     Scan,
     Together,
     Transact,
-    VersionIs,
+    Update,
+    Write,
+    becomes,
+    holds,
+    key_of,
 )
 
 
@@ -52,17 +56,18 @@ class MemoryTable:
         self._sort_keys: dict[str, list[str]] = {}  # of each item collection, in order
         self.page_size = page_size
         self.peers = peers or {}
+        self._tokens: dict[str, tuple[Write, ...]] = {}
         self._lock = threading.RLock()
 
     def answer(self, request: Request, /) -> Any:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
         with self._lock:
             match request:
-                case Put(item, condition):
-                    there = self.items.get(key_of(item))
-                    if not _holds(condition, there):
+                case Put() | Update() | Delete():
+                    there = self.items.get(request.key)
+                    if not holds(request, there):
                         return there or {}
-                    self._store(item)
+                    self._store(request.key, becomes(request, there))
                     return None
                 case PutMany(items):
                     answers = (self.answer(Put(item, Absent())) for item in items)
@@ -75,11 +80,8 @@ class MemoryTable:
                     return tuple(self.items.get(key) for key in keys)
                 case Query():
                     return self._page(request)
-                case Transact(puts):
-                    holds = all(_holds(put.condition, self.items.get(key_of(put.item))) for put in puts)
-                    for put in puts if holds else ():
-                        self._store(put.item)
-                    return holds
+                case Transact():
+                    return self._transact(request)
                 case DeleteMany(items):
                     return tuple(self._delete(item) for item in items)
                 case Pause():
@@ -100,21 +102,40 @@ class MemoryTable:
         except LedgerError as error:
             return error
 
-    def _store(self, item: Item) -> None:
-        key = key_of(item)
-        if key not in self.items:
-            insort(self._sort_keys.setdefault(key.pk, []), key.sk)
-        self.items[key] = item
+    def _transact(self, transaction: Transact) -> tuple[Item | None, ...] | None:
+        writes, token = transaction
+        if token is not None and token in self._tokens:
+            if self._tokens[token] != writes:
+                raise TokenConflict(f"The token {shown(token)} stands for another transaction. Nothing was written.")
+            return None
+        found = [(write, self.items.get(write.key)) for write in writes]
+        refused = tuple(None if holds(write, there) else there or {} for write, there in found)
+        if any(there is not None for there in refused):
+            return refused
+        for key, item in [(write.key, becomes(write, there)) for write, there in found]:
+            self._store(key, item)
+        if token is not None:
+            self._tokens[token] = writes
+        return None
+
+    def _store(self, key: Key, item: Item | None) -> None:
+        there = key in self.items
+        if item is None and there:
+            del self.items[key]
+            self._sort_keys[key.pk].remove(key.sk)
+        elif item is not None:
+            if not there:
+                insort(self._sort_keys.setdefault(key.pk, []), key.sk)
+            self.items[key] = item
 
     def _delete(self, item: Item) -> AlreadyThere | None:
         key = key_of(item)
         there = self.items.get(key)
         if there is None:
             return None
-        if not has_attributes(there, item):
+        if not has(item).holds(there):
             return AlreadyThere(there)
-        del self.items[key]
-        self._sort_keys[key.pk].remove(key.sk)
+        self._store(key, None)
         return None
 
     def _page(self, query: Query) -> Page:
@@ -124,13 +145,3 @@ class MemoryTable:
         found = keys[start : min(end, start + min(query.limit or self.page_size, self.page_size))]
         more = start + len(found) < end
         return Page(tuple(self.items[Key(query.pk, sk)] for sk in found), found[-1] if more else None)
-
-
-def _holds(condition: Absent | VersionIs | None, there: Item | None) -> bool:
-    match condition:
-        case Absent():
-            return there is None
-        case VersionIs(version):
-            return version_of(there) == version
-        case None:
-            return True

@@ -1,9 +1,9 @@
 """What a program asks of the table, and what it is sent back.
 
-Rules: the five protocol steps are generators that yield these values and do nothing else, so every point where the
-world can change is a visible `yield`; a request says all that its answer depends on; a table that does not know a
-request raises TypeError; a failure is a LedgerError, raised at the `yield` that asked. Named tuples, because sixteen
-data classes were 4 ms of every cold start, and `of_its_kind`, because two tuples of the same values are no one request.
+Rule 1: the protocol's steps are generators that yield these values and do nothing else, so every point where the world
+can change is a visible `yield`.
+Rule 2: a request says all that its answer depends on; a table that does not know a request raises TypeError.
+Rule 3: a failure is a LedgerError, raised at the `yield` that asked.
 """
 
 from __future__ import annotations
@@ -11,33 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-Item = Mapping[str, Mapping[str, Any]]
-"""An item in DynamoDB's own spelling: {"change": {"N": "-6"}}."""
+from ledger.actions import Action, updated
+from ledger.conditions import Condition
+from ledger.conditions import Item as Item
+from ledger.errors import ItemTooLarge
+from ledger.kinds import of_its_kind
+from ledger.units import item_bytes
+
+ITEM_BYTES_MAX = 400 * 1024
 
 Result = TypeVar("Result")
-Kind = TypeVar("Kind", bound=tuple[Any, ...])
 Program = Generator["Request", Any, Result]
 """A step of the protocol: yields requests, is sent their answers, returns its result."""
-
-
-def of_its_kind(kind: type[Kind]) -> type[Kind]:
-    """Makes a named tuple true, equal to its own kind alone, and without an order: as a data class would be."""
-
-    def equals(self: Any, other: object) -> bool:
-        return type(other) is kind and tuple.__eq__(self, other)
-
-    def has_no_order(self: object, other: object) -> bool:
-        raise TypeError(f"{kind.__name__} has no order")
-
-    operators: dict[str, Callable[..., Any]] = dict.fromkeys(("__lt__", "__le__", "__gt__", "__ge__"), has_no_order)
-    operators |= {
-        "__eq__": equals,
-        "__ne__": lambda self, other: not equals(self, other),
-        "__bool__": lambda self: True,
-    }
-    for name, operator in operators.items():
-        setattr(kind, name, operator)
-    return kind
 
 
 class Key(NamedTuple):
@@ -45,24 +30,89 @@ class Key(NamedTuple):
     sk: str
 
 
-@of_its_kind
-class Absent(NamedTuple):
-    """Write only if no item has this key."""
+def key_of(item: Item) -> Key:
+    """The key of an item; "?" stands for a key attribute that it lacks."""
+    pk, sk = (str(item.get(name, {}).get("S", "?")) for name in ("pk", "sk"))
+    return Key(pk, sk)
 
 
-@of_its_kind
-class VersionIs(NamedTuple):
-    """Write only if the item under this key has this version."""
+def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
+    """An item of this key with these attributes."""
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **attributes}
 
-    version: int
+
+# -- conditional writes: a condition speaks of the item under the key; None: whatever is there -------------------------
 
 
 @of_its_kind
 class Put(NamedTuple):
-    """PutItem. Answer: None when written; else the item that was there (the condition failed, nothing was written)."""
+    """PutItem. Answer: None when written; else the item that was there ({}: none), and nothing was written."""
 
     item: Item
-    condition: Absent | VersionIs | None = None
+    condition: Condition | None = None
+
+    @property
+    def key(self) -> Key:
+        return key_of(self.item)
+
+    def after(self, there: Item | None) -> Item:
+        return self.item
+
+
+@of_its_kind
+class Update(NamedTuple):
+    """UpdateItem, which makes the item where there is none. Answer: as that of Put.
+
+    Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. At most 4 KB and 300
+    operands: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+    """
+
+    key: Key
+    actions: tuple[Action, ...]
+    condition: Condition | None = None
+
+    def after(self, there: Item | None) -> Item:
+        return updated(there or keyed(self.key), self.actions)
+
+
+@of_its_kind
+class Delete(NamedTuple):
+    """DeleteItem. Answer: as that of Put; None also when there was nothing and no condition says that it must be."""
+
+    key: Key
+    condition: Condition | None = None
+
+    def after(self, there: Item | None) -> None:
+        return None
+
+
+Write = Put | Update | Delete
+
+
+def holds(write: Write, there: Item | None) -> bool:
+    """Whether a write's condition holds of the item that is there."""
+    return write.condition is None or write.condition.holds(there or {})
+
+
+def becomes(write: Write, there: Item | None) -> Item | None:
+    """What a write makes of the item that is there (None: none). Raises ItemTooLarge and TableMismatch."""
+    after = write.after(there)
+    if after is not None and item_bytes(after) > ITEM_BYTES_MAX:
+        raise ItemTooLarge(f"{write.key} would have {item_bytes(after):,} bytes. Nothing was written.")
+    return after
+
+
+@of_its_kind
+class Transact(NamedTuple):
+    """TransactWriteItems, of at most 100 writes of different keys.
+
+    Answer: None when all were written; else nothing was, and for each write, in order, what was there if its condition
+    failed ({}: nothing), or None if it held. `token`: any text. The table remembers it for ten minutes, in its Region:
+    the same transaction under it is answered None again and written once, another one raises TokenConflict.
+    """
+
+    writes: tuple[Write, ...]
+    token: str | None = None
 
 
 @of_its_kind
@@ -116,13 +166,6 @@ class Page(NamedTuple):
 
     items: tuple[Item, ...]
     last: str | None
-
-
-@of_its_kind
-class Transact(NamedTuple):
-    """TransactWriteItems of conditional puts. Answer: True when all were written, False when a condition failed."""
-
-    puts: tuple[Put, ...]
 
 
 @of_its_kind
@@ -181,7 +224,7 @@ def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
     return 0 <= ended.wall_ms - began.wall_ms <= most_ms and ended.steady_ms - began.steady_ms <= most_ms
 
 
-Request = Put | PutMany | Get | GetMany | Query | Transact | DeleteMany | Pause | Scan | Together | Now
+Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan | Together | Pause | Now
 
 
 class Table(Protocol):

@@ -14,8 +14,9 @@ from dataclasses import replace
 from typing import Literal
 
 from ledger import failures, items
+from ledger.conditions import Absent
 from ledger.errors import NotAllowed, SettingsMismatch, TransactionConflict, shown
-from ledger.requests import Absent, Get, Instant, Item, Program, Put, Table, VersionIs, run
+from ledger.requests import Get, Instant, Item, Program, Put, Table, run
 from ledger.settings import Settings
 from ledger.values import Shape
 
@@ -75,7 +76,7 @@ def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
         if not new:
             return "kept"
         grown = replace(shape, regions=(*shape.regions, *new), version=shape.version + 1)
-        if (yield Put(items.shape_item(grown, there), VersionIs(shape.version))) is None:
+        if (yield Put(items.shape_item(grown, there), items.version_is(shape.version))) is None:
             return "grown"
     raise TransactionConflict(f"Others kept writing the shape, {TRIES_MAX} times. Nothing was written. Call again.")
 

@@ -1,8 +1,9 @@
 """DynamoDB itself: the only file that calls boto3's operations.
 
-Rules: one arm a request; every page, every unprocessed key and item is seen to; a conflict or throttling is tried again
-a bounded number of times, with jitter and the same ClientRequestToken, because the SDK never does that for a cancelled
-transaction; a failure becomes one of ours in `failures.py` and nowhere else.
+Rule 1: what is asked, and what an answer means, is in `wire.py`; a failure becomes one of ours in `failures.py`.
+Rule 2: every page, every unprocessed key and item is seen to.
+Rule 3: a conflict or throttling is tried again a bounded number of times, with jitter and the same ClientRequestToken,
+because the SDK never does that for a cancelled transaction.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
@@ -10,26 +11,25 @@ from __future__ import annotations
 
 import random
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ledger import errors, failures
+from ledger import errors, failures, wire
 from ledger.client import POOL, make_client
+from ledger.conditions import Absent, has
 from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.forks import PerProcess
 from ledger.requests import (
-    Absent,
     AlreadyThere,
+    Delete,
     DeleteMany,
     Get,
     GetMany,
     Item,
     Key,
-    KeyPage,
     Page,
     Pause,
     Put,
@@ -40,9 +40,12 @@ from ledger.requests import (
     Table,
     Together,
     Transact,
-    VersionIs,
+    Update,
+    Write,
+    key_of,
 )
 from ledger.settings import Settings
+from ledger.wire import Operation
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -51,10 +54,6 @@ TRIES_MAX = 6
 """How often a request is sent that meets conflicts or throttling, the SDK's own retries aside."""
 
 PAUSE_BASE_S = 0.05
-GET_KEYS_MAX, STATEMENTS_MAX = 100, 25
-
-Statement = Callable[[str, Item], dict[str, Any]]
-"""A PartiQL statement for (table, item)."""
 
 
 class DynamoTable:
@@ -94,62 +93,58 @@ class DynamoTable:
     def answer(self, request: Request, /) -> Any:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
         match request:
-            case Put():
-                return self._put(request)
+            case Put() | Update() | Delete():
+                return self._write(request)
+            case Transact():
+                return self._transact(request)
             case PutMany(items):
-                return self._each(items, _insert, lambda item: self._put(Put(item, Absent())))
+                return self._each(items, wire.insert, lambda item: self._write(Put(item, Absent())))
             case DeleteMany(items):
-                return self._each(items, _delete, self._delete)
+                return self._each(items, wire.delete, lambda item: self._write(Delete(key_of(item), has(item))) or None)
+            case Query() if wire.is_empty(request):
+                return Page((), None)
+            case Get() | Query() | Scan():
+                region = request.region if isinstance(request, Get) else None
+                return wire.answer(request, self._persist(wire.operation(request, self.name), False, region))
+            case GetMany(keys, consistent):
+                chunks = _chunks(keys, wire.GET_KEYS_MAX)
+                return tuple(self._at_once(lambda chunk: self._get_batch(chunk, consistent), chunks))
+            case Together(requests):
+                return tuple(self._at_once(lambda each: [self._or_error(each)], requests))
             case Pause(ms):
                 self._pause(ms / 1_000)
                 return None
-            case Get(key, consistent, region):
-                answer = self._read("get_item", {"Key": _key(key), "ConsistentRead": consistent}, region=region)
-                return answer.get("Item")
-            case GetMany(keys, consistent):
-                chunks = _chunks(keys, GET_KEYS_MAX)
-                return tuple(self._at_once(lambda chunk: self._get_batch(chunk, consistent), chunks))
-            case Query():
-                return self._query(request)
-            case Transact(puts):
-                return self._transact(puts)
-            case Scan(after):
-                start = {"ExclusiveStartKey": _key(after)} if after else {}
-                answer = self._read("scan", {"ProjectionExpression": "pk, sk", **start})
-                last = answer.get("LastEvaluatedKey")
-                return KeyPage(tuple(_key_of(item) for item in answer["Items"]), _key_of(last) if last else None)
-            case Together(requests):
-                return tuple(self._at_once(lambda each: [self._or_error(each)], requests))
             case _:
                 raise TypeError(f"not a request that a table answers: {request!r}")
 
-    def _put(self, put: Put) -> Item | None:
-        """What was there when the condition failed; None when the item was written."""
-        return self._unless("put_item", {"Item": put.item, **_condition(put.condition)})
-
-    def _delete(self, item: Item) -> Item | None:
-        """What is there with other attributes; None when the item was deleted, or nothing was there."""
-        return self._unless("delete_item", {"Key": _key(_key_of(item)), **_unchanged(item)}) or None
-
-    def _unless(self, operation: str, arguments: dict[str, Any]) -> Item | None:
+    def _write(self, write: Write) -> Item | None:
+        """None when written; else what was there when the condition failed."""
         try:
-            self._write(operation, {**arguments, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"})
+            self._persist(wire.operation(write, self.name), True)
         except failures.ConditionFailed as failed:
-            return failed.item
+            return failed.there[0] or {}
+        return None
+
+    def _transact(self, transaction: Transact) -> tuple[Item | None, ...] | None:
+        """None when written; else for each write what was there when its condition failed."""
+        try:
+            self._persist(wire.operation(transaction, self.name), True)
+        except failures.ConditionFailed as failed:
+            return failed.there
         return None
 
     def _each(
-        self, items: Sequence[Item], statement: Statement, single: Callable[[Item], Item | None]
+        self, items: Sequence[Item], statement: wire.Statement, single: Callable[[Item], Item | None]
     ) -> tuple[AlreadyThere | LedgerError | None, ...]:
         """Conditional writes, each on its own: as statements, many a request; what PartiQL is refused goes alone."""
-        answers = self._at_once(lambda chunk: self._batch(chunk, statement), _chunks(items, STATEMENTS_MAX))
+        answers = self._at_once(lambda chunk: self._batch(chunk, statement), _chunks(items, wire.STATEMENTS_MAX))
         refused = [i for i, answer in enumerate(answers) if isinstance(answer, errors.NotAllowed)]
         singles = self._at_once(lambda i: [_outcome(single, items[i])], refused)
         for i, answer in zip(refused, singles, strict=True):
             answers[i] = answer
         return tuple(answers)
 
-    def _batch(self, items: Sequence[Item], statement: Statement) -> list[AlreadyThere | LedgerError | None]:
+    def _batch(self, items: Sequence[Item], statement: wire.Statement) -> list[AlreadyThere | LedgerError | None]:
         """Conditional writes in one request; those that met a conflict or throttling again, a few times."""
         answers: dict[int, AlreadyThere | LedgerError | None] = {}
         todo = list(range(len(items)))
@@ -163,7 +158,7 @@ class DynamoTable:
 
     def _execute(self, statements: Sequence[dict[str, Any]]) -> list[AlreadyThere | LedgerError | None]:
         try:
-            answer = self._send("batch_execute_statement", {"Statements": statements}, writes=True)
+            answer = self._send(Operation("batch_execute_statement", {"Statements": statements}), True)
         except (
             TypeError,
             AssertionError,
@@ -179,68 +174,24 @@ class DynamoTable:
 
     def _get_batch(self, keys: Sequence[Key], consistent: bool) -> list[Item | None]:
         found: dict[Key, Item] = {}
-        todo: Any = {self.name: {"Keys": [_key(key) for key in keys], "ConsistentRead": consistent}}
+        todo: Any = wire.batch_get(keys, consistent, self.name)
         for attempt in range(TRIES_MAX):
-            answer = self._read("batch_get_item", {"RequestItems": todo}, table=False)
-            found |= {_key_of(item): item for item in answer["Responses"].get(self.name, [])}
+            answer = self._persist(Operation("batch_get_item", {"RequestItems": todo}), False)
+            found |= {wire.key_of(item): item for item in answer["Responses"].get(self.name, [])}
             todo = answer.get("UnprocessedKeys")
             if not todo:
                 return [found.get(key) for key in keys]
             self._wait(attempt)
         raise errors.Throttled(f"BatchGetItem left keys unprocessed {TRIES_MAX} times. Nothing was written.")
 
-    def _query(self, query: Query) -> Page:
-        condition, values = "pk = :pk", {":pk": {"S": query.pk}}
-        low, high = query.after, query.upto
-        if low is not None and high is not None:
-            if low >= high:
-                return Page((), None)
-            # BETWEEN includes its ends; the text that follows `low` at once is `low` and a NUL.
-            condition, values = condition + " AND sk BETWEEN :low AND :high", values | _bounds(low + "\0", high)
-        elif low is not None:
-            condition, values = condition + " AND sk > :low", values | _bounds(low, None)
-        elif high is not None:
-            condition, values = condition + " AND sk <= :high", values | _bounds(None, high)
-        arguments = {
-            "KeyConditionExpression": condition,
-            "ExpressionAttributeValues": values,
-            "ConsistentRead": query.consistent,
-            **({"Limit": query.limit} if query.limit else {}),
-        }
-        answer = self._read("query", arguments)
-        last = answer.get("LastEvaluatedKey")
-        return Page(tuple(answer["Items"]), last["sk"]["S"] if last else None)
-
-    def _transact(self, puts: Sequence[Put]) -> bool:
-        actions = [{"Put": {"TableName": self.name, "Item": put.item, **_condition(put.condition)}} for put in puts]
-        try:
-            self._write(
-                "transact_write_items",
-                {"TransactItems": actions, "ClientRequestToken": str(uuid.uuid4())},
-                table=False,
-            )
-        except failures.ConditionFailed:
-            return False
-        return True
-
     # -- sending -------------------------------------------------------------------------------------------------------
 
-    def _read(self, operation: str, arguments: dict[str, Any], *, region: str | None = None, table: bool = True) -> Any:
-        return self._persist(operation, arguments, region=region, writes=False, table=table)
-
-    def _write(self, operation: str, arguments: dict[str, Any], *, table: bool = True) -> Any:
-        return self._persist(operation, arguments, region=None, writes=True, table=table)
-
-    def _persist(
-        self, operation: str, arguments: dict[str, Any], *, region: str | None, writes: bool, table: bool
-    ) -> Any:
+    def _persist(self, operation: Operation, writes: bool, region: str | None = None) -> Any:
         """Send; again, with the same arguments, while the failure is one that passes."""
-        if table:
-            arguments = {"TableName": self.name, **arguments}
         unknown: errors.OutcomeUnknown | None = None
         for attempt in range(TRIES_MAX):
             try:
-                return self._send(operation, arguments, writes=writes, region=region)
+                return self._send(operation, writes, region)
             except LedgerError as error:
                 if isinstance(error, errors.OutcomeUnknown):
                     unknown = error
@@ -249,19 +200,19 @@ class DynamoTable:
             self._wait(attempt)
         raise AssertionError("unreachable")
 
-    def _send(self, operation: str, arguments: dict[str, Any], *, writes: bool, region: str | None = None) -> Any:
+    def _send(self, operation: Operation, writes: bool, region: str | None = None) -> Any:
         try:
             client = self._clients(region or self.region)
         except BotoCoreError as failure:  # such as a profile that does not exist
             raise errors.NotAllowed(f"There is no client: {failure}. Nothing was written.") from failure
         try:
-            send = getattr(client, operation)
+            send = getattr(client, operation.name)
         except AttributeError:
-            raise InvalidInput(f"{shown(client)} is no DynamoDB client of boto3: it has no {operation}.") from None
+            raise InvalidInput(f"{shown(client)} is no DynamoDB client of boto3: it has no {operation.name}.") from None
         try:
-            return send(**arguments)
+            return send(**operation.arguments)
         except (ClientError, BotoCoreError) as failure:
-            raise failures.error_of(failure, operation, writes, self.name) from failure
+            raise failures.error_of(failure, operation.name, writes, self.name) from failure
 
     def _wait(self, attempt: int) -> None:
         self._pause(PAUSE_BASE_S * 2**attempt * self._jitter())
@@ -312,64 +263,6 @@ def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | 
         return AlreadyThere(error.get("Item"))
     refusal = None if resent else failures.known(code, f"PartiQL: {message}")
     return refusal or failures.no_answer("PartiQL", True, f"{code}: {message}")
-
-
-def _insert(table: str, item: Item) -> dict[str, Any]:
-    """A PartiQL INSERT, which fails when the key exists: a conditional put."""
-    attributes = ", ".join(f"'{name}': ?" for name in item)
-    return _parametrised(f'INSERT INTO "{table}" VALUE {{{attributes}}}', item)
-
-
-def _delete(table: str, item: Item) -> dict[str, Any]:
-    """A PartiQL DELETE, which fails when the key has other attributes, and does nothing when there is no such key.
-
-    Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.delete.html
-    """
-    attributes = " AND ".join(f'"{name}" = ?' for name in item)
-    return _parametrised(f'DELETE FROM "{table}" WHERE {attributes}', item)
-
-
-def _parametrised(text: str, item: Item) -> dict[str, Any]:
-    parameters = list(item.values())
-    return {"Statement": text, "Parameters": parameters, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
-
-
-def _unchanged(item: Item) -> dict[str, Any]:
-    """The condition that what stands in the table has these attributes; it fails, too, when nothing does."""
-    others = [(f"a{n}", name, value) for n, (name, value) in enumerate(item.items()) if name not in ("pk", "sk")]
-    named = {
-        "ExpressionAttributeNames": {f"#{a}": name for a, name, _ in others},
-        "ExpressionAttributeValues": {f":{a}": value for a, _, value in others},
-    }
-    equal = [f"#{a} = :{a}" for a, _, _ in others]
-    return {"ConditionExpression": " AND ".join(["attribute_exists(pk)", *equal]), **(named if others else {})}
-
-
-def _condition(condition: Absent | VersionIs | None) -> dict[str, Any]:
-    match condition:
-        case Absent():
-            return {"ConditionExpression": "attribute_not_exists(pk)"}
-        case VersionIs(version):
-            return {
-                "ConditionExpression": "version = :version",
-                "ExpressionAttributeValues": {":version": {"N": str(version)}},
-            }
-        case None:
-            return {}
-
-
-def _bounds(low: str | None, high: str | None) -> dict[str, dict[str, str]]:
-    return {name: {"S": text} for name, text in ((":low", low), (":high", high)) if text is not None}
-
-
-def _key(key: Key) -> dict[str, dict[str, str]]:
-    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
-
-
-def _key_of(item: Any) -> Key:
-    if "S" not in item.get("pk", {}) or "S" not in item.get("sk", {}):
-        raise errors.TableMismatch(f"An item has the keys {sorted(item)}. The table needs the string keys pk and sk.")
-    return Key(item["pk"]["S"], item["sk"]["S"])
 
 
 def _chunks(parts: Sequence[Any], size: int) -> list[Sequence[Any]]:

@@ -81,7 +81,7 @@ class Simulation:
         if isinstance(answer, Landing):
             while answer.left:
                 self.step()
-            return True
+            return None
         return answer
 
 

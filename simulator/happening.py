@@ -10,17 +10,17 @@ from collections.abc import Callable
 from typing import Any
 
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, Unavailable
-from ledger.requests import DeleteMany, Put, PutMany, Request, Transact
+from ledger.requests import Delete, DeleteMany, Put, PutMany, Request, Transact, Update
 from simulator.faults import Faults
-from simulator.world import World, Writes
+from simulator.world import World
 
-WRITES = (Put, PutMany, Transact, DeleteMany, Writes)
+WRITES = (Put, Update, Delete, PutMany, Transact, DeleteMany)
 
 Tell = Callable[[object, object], None]
 """Told (what was asked or happened, what came of it)."""
 
 
-def send(world: World, region: str, request: Request | Writes, faults: Faults, tell: Tell) -> Any:
+def send(world: World, region: str, request: Request, faults: Faults, tell: Tell) -> Any:
     """The answer to a request, or the error that its sender gets; a transaction's is a Landing until it has landed."""
     if isinstance(request, DeleteMany) and happens(world, faults.throttled):
         return _some_throttled(world, region, request, tell)
@@ -45,7 +45,7 @@ def _some_throttled(world: World, region: str, request: DeleteMany, tell: Tell) 
     return answer
 
 
-def _fault_before(world: World, region: str, request: Request | Writes, faults: Faults) -> LedgerError | None:
+def _fault_before(world: World, region: str, request: Request, faults: Faults) -> LedgerError | None:
     """What keeps an answer to this request from being given."""
     if not isinstance(request, WRITES):
         return Unavailable("No answer.") if happens(world, faults.unreadable) else None

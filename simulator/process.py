@@ -14,7 +14,7 @@ from ledger.errors import LedgerError
 from ledger.requests import Instant, Now, Pause, Request
 from simulator.faults import Faults
 from simulator.happening import happens, send
-from simulator.world import Landing, World, Writes
+from simulator.world import Landing, World
 
 PAUSES_STEPS = (20, 50, 100, 300, 1_000, 2_000)
 
@@ -33,7 +33,7 @@ class Move:
     region: str
 
 
-Script = Generator[Request | Writes | Sleep | Move, Any, None]
+Script = Generator[Request | Sleep | Move, Any, None]
 Log = Callable[[str, object, object], None]
 """Told (who, what was asked, what came of it)."""
 
@@ -56,7 +56,7 @@ class Process:
         self._faults = faults
         self._log = log
         self._running: Script | None = None
-        self._request: Request | Writes | Sleep | Move | None = None
+        self._request: Request | Sleep | Move | None = None
         self._landing: Landing | None = None
 
     @property
@@ -88,7 +88,7 @@ class Process:
             self._go(None)
         elif self._landing is not None:
             self._landing = None
-            self._go(True)
+            self._go(None)
         else:
             self._send()
         faults, choices = self._faults, self._world.choices

@@ -7,8 +7,8 @@ from typing import Any
 
 from ledger.errors import LedgerError
 from ledger.items import key_of
-from ledger.requests import DeleteMany, Get, GetMany, Key, Page, Put, Query, Together, Transact
-from simulator.world import Landing, Writes
+from ledger.requests import Delete, DeleteMany, Get, GetMany, Key, Page, Put, Query, Together, Transact, Update
+from simulator.world import Landing
 
 
 class Trace:
@@ -26,7 +26,7 @@ class Trace:
 
 def in_words(what: object, came: object) -> tuple[str, str]:
     """What was asked or happened, and what came of it."""
-    done = came is None and isinstance(what, Put | DeleteMany)
+    done = came is None and isinstance(what, Put | Update | Delete | Transact | DeleteMany)
     return _request(what), "" if came == "" else "done" if done else _answer(came)
 
 
@@ -40,9 +40,13 @@ def _request(what: object) -> str:
             return f"query {_short(pk)} ({_short(after or '-')}, {_short(upto or '-')}]{_how(consistent)}"
         case Put(item):
             return f"put {_item(item)}"
-        case Transact(puts):
-            return f"commit {' and '.join(_item(put.item) for put in puts)}"
-        case Writes(writes):
+        case Update(key):
+            return f"update {_key(key)}"
+        case Delete(key):
+            return f"delete {_key(key)}"
+        case Transact(writes) if all(isinstance(write, Put) for write in writes):
+            return f"commit {' and '.join(_item(write.item) for write in writes if isinstance(write, Put))}"
+        case Transact(writes):
             return f"one transaction over {', '.join(_key(write.key) for write in writes)}"
         case DeleteMany(items):
             return f"delete {', '.join(map(_item, items))}"

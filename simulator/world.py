@@ -11,15 +11,15 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ledger.errors import LedgerError, TransactionConflict, Unavailable
-from ledger.items import has_attributes, key_of, version_of
+from ledger.conditions import Absent, has
+from ledger.errors import LedgerError, TokenConflict, TransactionConflict, Unavailable
 from ledger.requests import (
-    Absent,
     AlreadyThere,
+    Delete,
     DeleteMany,
     Get,
     GetMany,
@@ -35,7 +35,11 @@ from ledger.requests import (
     Scan,
     Together,
     Transact,
-    VersionIs,
+    Update,
+    Write,
+    becomes,
+    holds,
+    key_of,
 )
 from simulator.choices import Choices
 
@@ -43,22 +47,8 @@ Stamp = tuple[int, int]
 """Orders the writes of an item: the Region's clock, then a running number. The largest wins everywhere."""
 
 PAST_MAX = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One write of any kind: what becomes of the item (None: there is none), and the condition on what is there."""
-
-    key: Key
-    becomes: Callable[[Item | None], Item | None]
-    holds: Callable[[Item | None], bool] = lambda item: True
-
-
-@dataclass(frozen=True, slots=True)
-class Writes:
-    """For designs other than this library's: one write, or several in a transaction. The answer is that of Transact."""
-
-    writes: tuple[Write, ...]
+TOKEN_MS = 600_000
+"""How long a Region remembers the token of a transaction."""
 
 
 @dataclass(slots=True)
@@ -116,7 +106,7 @@ class World:
         self.lag_steps = lag_steps
         self.replicas = {region: Replica() for region in regions}
         self.landings: list[Landing] = []
-        self.late: list[tuple[str, Request | Writes]] = []
+        self.late: list[tuple[str, Request]] = []
         """Writes whose senders stopped waiting, and which are still on their way."""
         self.cut: set[str] = set()
         self.step = 0
@@ -124,11 +114,12 @@ class World:
         self.now_ms = 1_000_000
         self._skew = dict(zip(regions, [*clock_skew_ms, *[0] * len(regions)], strict=False))
         self._writes = 0
+        self._tokens: dict[tuple[str, str | None], tuple[tuple[Write, ...], int]] = {}
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    def answer(self, region: str, request: Request | Writes) -> Any:
-        """What `region` answers at this moment. A Transact may return its Landing, which is True once it has landed."""
+    def answer(self, region: str, request: Request) -> Any:
+        """What `region` answers at this moment. A Transact may return its Landing: None, once it has landed."""
         replica = self.replicas[region]
         match request:
             case Get(key, consistent, asked):
@@ -141,16 +132,12 @@ class World:
                 return tuple(self._seen(replica.cell(key), consistent) for key in keys)
             case Query():
                 return self._page(replica, request)
-            case Put(item, condition):
-                return self._put(region, item, condition)
+            case Put() | Update() | Delete():
+                return self._write_one(region, request)
             case PutMany(items):
                 return tuple(self._put_answer(region, item) for item in items)
-            case Transact(puts):
-                return self._transact(region, [_as_write(put) for put in puts])
-            case Writes((write,)):
-                return self._write_one(region, write)
-            case Writes(writes):
-                return self._transact(region, writes)
+            case Transact():
+                return self._transact(region, request)
             case DeleteMany(items):
                 return tuple(self._delete(region, item) for item in items)
             case Pause():
@@ -163,7 +150,7 @@ class World:
             case _:
                 raise TypeError(f"not a request that a table answers: {request!r}")
 
-    def answer_or_error(self, region: str, request: Request | Writes) -> Any:
+    def answer_or_error(self, region: str, request: Request) -> Any:
         try:
             return self.answer(region, request)
         except LedgerError as error:
@@ -200,15 +187,6 @@ class World:
         there = self.answer_or_error(region, Put(item, Absent()))
         return there if there is None or isinstance(there, LedgerError) else AlreadyThere(there)
 
-    def _put(self, region: str, item: Item, condition: Absent | VersionIs | None) -> Item | None:
-        key, replica = key_of(item), self.replicas[region]
-        self._refuse_locked(replica, key)
-        there = replica.item(key)
-        if not _holds(condition, there):
-            return there or {}
-        self._write(region, key, item)
-        return None
-
     def _delete(self, region: str, item: Item) -> AlreadyThere | LedgerError | None:
         key, replica = key_of(item), self.replicas[region]
         if key in replica.locked:
@@ -216,29 +194,38 @@ class World:
         there = replica.item(key)
         if there is None:
             return None
-        if not has_attributes(there, item):
+        if not has(item).holds(there):
             return AlreadyThere(there)
         self._write(region, key, None)
         return None
 
-    def _write_one(self, region: str, write: Write) -> bool:
+    def _write_one(self, region: str, write: Write) -> Item | None:
         replica = self.replicas[region]
         self._refuse_locked(replica, write.key)
         there = replica.item(write.key)
-        if write.holds(there):
-            self._write(region, write.key, write.becomes(there))
-            return True
-        return False
+        if not holds(write, there):
+            return there or {}
+        self._write(region, write.key, becomes(write, there))
+        return None
 
-    def _transact(self, region: str, writes: Sequence[Write]) -> Landing | bool:
-        replica = self.replicas[region]
+    def _transact(self, region: str, transaction: Transact) -> Landing | tuple[Item | None, ...] | None:
+        replica, (writes, token) = self.replicas[region], transaction
+        known, at_ms = self._tokens.get((region, token), (writes, None))
+        if at_ms is not None and self.now_ms - at_ms <= TOKEN_MS:
+            if known != writes:
+                raise TokenConflict("The token stands for another transaction. Nothing was written.")
+            return None
         for write in writes:
             self._refuse_locked(replica, write.key)
-        if not all(write.holds(replica.item(write.key)) for write in writes):
-            return False
-        landing = Landing(region, [(write.key, write.becomes(replica.item(write.key))) for write in writes])
+        found = [(write, replica.item(write.key)) for write in writes]
+        refused = tuple(None if holds(write, there) else there or {} for write, there in found)
+        if any(there is not None for there in refused):
+            return refused
+        landing = Landing(region, [(write.key, becomes(write, there)) for write, there in found])
         replica.locked.update(write.key for write in writes)
         self.landings.append(landing)
+        if token is not None:
+            self._tokens[region, token] = writes, self.now_ms
         return landing
 
     def _refuse_locked(self, replica: Replica, key: Key) -> None:
@@ -359,17 +346,3 @@ class World:
         for landing in [each for each in self.landings if region in (None, each.region)]:
             while landing.left:
                 self.land(landing, 0)
-
-
-def _as_write(put: Put) -> Write:
-    return Write(key_of(put.item), lambda there: put.item, lambda there: _holds(put.condition, there))
-
-
-def _holds(condition: Absent | VersionIs | None, there: Item | None) -> bool:
-    match condition:
-        case Absent():
-            return there is None
-        case VersionIs(version):
-            return version_of(there) == version
-        case None:
-            return True

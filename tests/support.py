@@ -113,15 +113,16 @@ class Region(MemoryTable):
             item = self.items.get(key)
             other.drop(key) if item is None else other.store([item])
 
-    def decide(self, transaction: Transact, checkpoint_first: bool) -> bool:
-        """Whether the conditions hold; if so the items of the transaction are on their way."""
+    def decide(self, transaction: Transact, checkpoint_first: bool) -> Any:
+        """The answer to a transaction of puts; if it is None, the items are on their way."""
         ahead = MemoryTable()
         for item in (*self.items.values(), *self.landing):
             ahead.answer(Put(item))
-        decided: bool = ahead.answer(transaction)
-        puts = transaction.puts if checkpoint_first else transaction.puts[::-1]
-        self.landing += [put.item for put in puts] if decided else []
-        return decided
+        refused = ahead.answer(transaction)
+        puts = [write for write in transaction.writes if isinstance(write, Put)]
+        if refused is None:
+            self.landing += [put.item for put in (puts if checkpoint_first else puts[::-1])]
+        return refused
 
 
 def two_regions(**given: Any) -> tuple[Region, Region]:

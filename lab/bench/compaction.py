@@ -21,8 +21,8 @@ from compactor.report import Tally
 from compactor.settle import settle
 from ledger import Delta, Lane, Settings, tokens
 from ledger.client import CONFIG
-from ledger.items import delta_item, fold_pk, key_of
-from ledger.requests import Get, Instant, Item, Page, Program, Query, Request, Result, Transact, run
+from ledger.items import delta_item, fold_pk
+from ledger.requests import Get, Instant, Item, Page, Program, Put, Query, Request, Result, Transact, run
 from ledger.table import DynamoTable
 
 if TYPE_CHECKING:
@@ -131,8 +131,8 @@ class Backlog:
                 last = min(first + (limit or self._deltas), self._deltas)
                 found = tuple(delta_item(delta(number)) for number in range(first, last))
                 return Page(found, found[-1]["sk"]["S"] if last < self._deltas else None)
-            case Transact(puts):
-                self._fold = {key_of(put.item): put.item for put in puts}
-                return True
+            case Transact(writes):
+                self._fold = {write.key: write.item for write in writes if isinstance(write, Put)}
+                return None
             case _:
                 raise TypeError(f"no fold asks for {request!r}")

@@ -20,8 +20,8 @@ from lab.compare.events import CEILING, EVENTS, Counted, Limit, Record
 from lab.compare.scenarios import MINUTE_MS, US, Scenario
 from lab.designs.design import Design
 from lab.designs.simulated import Simulated, Task
-from lab.designs.writes import Ask, Program, Result
 from ledger.errors import GaveUp, LedgerError, TableError
+from ledger.requests import Program, Request, Result
 from ledger.through import through
 from simulator.choices import Drawn
 from simulator.faults import NONE
@@ -185,7 +185,7 @@ def dying(program: Program[Result], answers: int) -> Program[Result]:
     """Run a program until it was given so many answers or is at its end; then it raises Died."""
     given = 0
 
-    def step(request: Ask) -> Program[Any]:
+    def step(request: Request) -> Program[Any]:
         nonlocal given
         if given == answers:
             raise Died

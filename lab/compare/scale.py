@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from lab.bench.compaction import put_all
 from lab.designs import Design
-from lab.designs.attributes import keyed
 from lab.designs.item_collection import ItemCollection, Ours
 from lab.designs.string_set import IDS, StringSet
 from lab.designs.trial import REGION, SETTINGS, Trial
-from lab.designs.writes import ITEM_BYTES_MAX, ItemTooLarge
 from lab.engines.ministack import Engine
 from lab.meters.meter import Meter
 from ledger import tokens
+from ledger.errors import ItemTooLarge
 from ledger.items import delta_item
+from ledger.requests import ITEM_BYTES_MAX, keyed
 from ledger.units import item_bytes, read_units
 from ledger.values import Delta, Lane
 

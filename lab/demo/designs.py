@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from compactor import Compactor, Report
 from lab.designs import Design
-from lab.designs.table import ApproachTable
-from lab.designs.writes import Program, Result
+from lab.designs.table import table_of
 from lab.events import Event
 from lab.meters.meter import Meter
 from ledger import Ledger, Settings
 from ledger.clocks import wall_clock
 from ledger.errors import OutcomeUnknown, TableError
-from ledger.requests import Instant, run
+from ledger.requests import Instant, Program, Result, Table, run
 from ledger.values import to_ms
 from reader import Reader
 
@@ -107,8 +106,8 @@ class Other:
         self.name, self.table = design.name, table
         self.writes, self.reads = _metered(writers), _metered(readers)
         self._design = design
-        self._writers = {region: ApproachTable(table, region, client) for region, client in writers.items()}
-        self._readers = {region: ApproachTable(table, region, client) for region, client in readers.items()}
+        self._writers = {region: table_of(table, client) for region, client in writers.items()}
+        self._readers = {region: table_of(table, client) for region, client in readers.items()}
         self._touched: dict[str, set[str]] = {region: set() for region in writers}
 
     def add(self, event: Event, home: str, region: str) -> None:
@@ -133,7 +132,7 @@ class Other:
         return {counter: self.read(counter, region).value for counter in counters}
 
 
-def _run(program: Program[Result], table: ApproachTable) -> Result:
+def _run(program: Program[Result], table: Table) -> Result:
     return run(program, table, lambda: Instant(wall_clock(), 0))
 
 

@@ -35,7 +35,7 @@ def every(settings: Settings) -> tuple[Design, ...]:
         OptimisticHistory(),
         TransactionToken(),
         TransactionMarker(),
-        TransactionMarker(name="transaction, marker with TTL", markers="markers", keep_ms=7 * DAY_MS),
+        TransactionMarker(name="transaction, marker with TTL", keep_ms=7 * DAY_MS),
         ItemCollection(settings=settings),
         NaiveMerge(settings=settings),
         StringSet(),

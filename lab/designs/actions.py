@@ -1,85 +1,41 @@
-"""What an update of the approaches does to an attribute.
-
-Rules: each action has two meanings, side by side: DynamoDB's expression, and what becomes of the attribute; a test
-holds them against each other on real engines. It looks at the item as it was before the update.
-Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html
-"""
+"""Actions that only the other designs need: a sum spelled as a SET, and elements of sets of texts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar
 
-from lab.designs.attributes import Names, Value, number
-
-
-class Action(Protocol):
-    @property
-    def clause(self) -> Literal["SET", "ADD", "DELETE"]: ...
-
-    @property
-    def name(self) -> str: ...
-
-    def expression(self, names: Names, /) -> str: ...
-
-    def after(self, there: Value | None, /) -> Value | None:
-        """What becomes of the attribute that was so before; None: there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Add:
-    """Add to a number; one that is not there counts as 0."""
-
-    clause: ClassVar[Literal["ADD"]] = "ADD"
-    name: str
-    change: int
-
-    def expression(self, names: Names) -> str:
-        return f"{names.name(self.name)} {names.value(number(self.change))}"
-
-    def after(self, there: Value | None) -> Value:
-        return number(int((there or number(0))["N"]) + self.change)
+from lab.designs.attributes import number
+from ledger.actions import Add
+from ledger.conditions import Names, Value
 
 
 @dataclass(frozen=True, slots=True)
 class SetSum:
     """The same as Add, spelled as a SET."""
 
-    clause: ClassVar[Literal["SET"]] = "SET"
-    name: str
+    clause: ClassVar[str] = "SET"
+    path: str
     change: int
 
     def expression(self, names: Names) -> str:
-        name, zero, change = names.name(self.name), names.value(number(0)), names.value(number(self.change))
-        return f"{name} = if_not_exists({name}, {zero}) + {change}"
+        path, zero, change = names.path(self.path), names.value(number(0)), names.value(number(self.change))
+        return f"{path} = if_not_exists({path}, {zero}) + {change}"
 
     def after(self, there: Value | None) -> Value:
-        return Add(self.name, self.change).after(there)
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    clause: ClassVar[Literal["SET"]] = "SET"
-    name: str
-    value: Value
-
-    def expression(self, names: Names) -> str:
-        return f"{names.name(self.name)} = {names.value(self.value)}"
-
-    def after(self, there: Value | None) -> Value:
-        return self.value
+        return Add(self.path, self.change).after(there)
 
 
 @dataclass(frozen=True, slots=True)
 class Include:
     """Put an element into a set of texts."""
 
-    clause: ClassVar[Literal["ADD"]] = "ADD"
-    name: str
+    clause: ClassVar[str] = "ADD"
+    path: str
     element: str
 
     def expression(self, names: Names) -> str:
-        return f"{names.name(self.name)} {names.value({'SS': [self.element]})}"
+        return f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
 
     def after(self, there: Value | None) -> Value:
         return {"SS": sorted({*(there or {"SS": ()})["SS"], self.element})}
@@ -89,12 +45,12 @@ class Include:
 class Exclude:
     """Take an element out of a set of texts; an empty set is no attribute."""
 
-    clause: ClassVar[Literal["DELETE"]] = "DELETE"
-    name: str
+    clause: ClassVar[str] = "DELETE"
+    path: str
     element: str
 
     def expression(self, names: Names) -> str:
-        return f"{names.name(self.name)} {names.value({'SS': [self.element]})}"
+        return f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
 
     def after(self, there: Value | None) -> Value | None:
         left = sorted({*(there or {"SS": ()})["SS"]} - {self.element})

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.designs.actions import Add, SetSum
+from lab.designs.actions import SetSum
 from lab.designs.design import VALUE, Claims, Outcome, SingleItem
-from lab.designs.writes import Answer, Program, UpdateItem
+from ledger.actions import Add
+from ledger.conditions import Item
+from ledger.requests import Program, Update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,5 +32,5 @@ class Atomic(SingleItem):
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         action = self.spelled_as(VALUE, change)
-        refused: Answer = yield UpdateItem(self.item_key(counter, shard), (action,), condition=self.fitting(change))
+        refused: Item | None = yield Update(self.item_key(counter, shard), (action,), condition=self.fitting(change))
         return "recorded" if refused is None else "refused"

@@ -12,16 +12,17 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.designs.actions import Set
 from lab.designs.attributes import integer, number
-from lab.designs.conditions import Compare, Condition, Either, Missing
-from lab.designs.writes import Program, UpdateItem
+from ledger.actions import Set
+from ledger.conditions import Absent, AtLeast, AtMost, Condition, Either
 from ledger.errors import InvalidChange, TableError
-from ledger.requests import Get, Item, Key
+from ledger.requests import Get, Item, Key, Pause, Program, Update
 
 VALUE = "value"
 TRIES_MAX = 12
 """How often an optimistic writer looks and tries again."""
+
+PAUSE_MS, DOUBLINGS_MAX = 50, 5
 
 Outcome = Literal["recorded", "replayed", "refused"]
 """The change counts by this call; by an earlier one; not at all, because of a floor or a ceiling."""
@@ -118,7 +119,7 @@ class SingleItem(Design):
         return self.amount(item)
 
     def reset(self, counter: str) -> Program[None]:
-        yield UpdateItem(self.item_key(counter), (Set(VALUE, number(0)),))
+        yield Update(self.item_key(counter), (Set(VALUE, number(0)),))
 
     @staticmethod
     def item_key(counter: str, shard: int = 0) -> Key:
@@ -138,12 +139,17 @@ class SingleItem(Design):
         """The same as a condition on the item."""
         room: Condition
         if change > 0 and self.ceiling is not None:
-            room = Compare(VALUE, "<=", number(self.ceiling - change))
+            room = AtMost(VALUE, number(self.ceiling - change))
         elif change < 0 and self.floor is not None:
-            room = Compare(VALUE, ">=", number(self.floor - change))
+            room = AtLeast(VALUE, number(self.floor - change))
         else:
             return None
-        return Either(Missing(VALUE), room) if self.fits(0, change) else room
+        return Either((Absent(VALUE), room)) if self.fits(0, change) else room
+
+
+def pause(attempt: int) -> Pause:
+    """What a writer asks for after the failed try `attempt` (from 0 on): up to twice as long each time."""
+    return Pause(PAUSE_MS * 2 ** min(attempt, DOUBLINGS_MAX))
 
 
 def check_unit(change: int, *allowed: int) -> None:

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.designs.actions import Set
-from lab.designs.attributes import integer, keyed, number
-from lab.designs.conditions import Compare, Missing
-from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, Outcome, check_unit
-from lab.designs.writes import Pause, Program, PutItem, Transaction, UpdateItem
+from lab.designs.attributes import integer, number
+from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, Outcome, check_unit, pause
+from ledger.actions import Set
+from ledger.conditions import Absent, Equals
 from ledger.paging import every_item
-from ledger.requests import Get, Item, Key
+from ledger.requests import Get, Item, Key, Program, Put, Transact, Update, keyed
 
 LAST, NUMBER = "last", "number"
 
@@ -42,14 +41,14 @@ class GapFree(Design):
             last = integer(there, LAST)
             if self.ceiling is not None and last >= self.ceiling:
                 return "replayed" if (yield Get(item_key)) else "refused"
-            same = Missing(LAST) if there is None else Compare(LAST, "=", number(last))
-            item = PutItem(keyed(item_key, **{NUMBER: number(last + 1)}), condition=Missing())
-            refused = yield Transaction((item, UpdateItem(last_key, (Set(LAST, number(last + 1)),), condition=same)))
+            same = Absent(LAST) if there is None else Equals(LAST, number(last))
+            item = Put(keyed(item_key, **{NUMBER: number(last + 1)}), condition=Absent())
+            refused = yield Transact((item, Update(last_key, (Set(LAST, number(last + 1)),), condition=same)))
             if refused is None:
                 return "recorded"
             if refused[0] is not None:
                 return "replayed"
-            yield Pause(attempt)
+            yield pause(attempt)
         raise Contended(f"Others took the number at each of {TRIES_MAX} tries. Nothing was written.")
 
     def value(self, counter: str, *, consistent: bool = True) -> Program[int]:

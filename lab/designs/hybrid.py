@@ -17,19 +17,18 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from lab.designs.actions import Add, Set
-from lab.designs.attributes import Value, integer, keyed, number
-from lab.designs.conditions import Both, Compare, Missing, Not
+from lab.designs.attributes import integer, number
 from lab.designs.design import FOR_EVER, VALUE, Claims, Contended, Design, Outcome, check_unit
-from lab.designs.writes import DeleteItem, Program, PutItem, Transaction, UpdateItem
+from ledger.actions import Add, Set
+from ledger.conditions import Absent, All, Equals, Not, Value
 from ledger.errors import TableError
 from ledger.paging import every_item
-from ledger.requests import Get, GetMany, Item, Key
+from ledger.requests import Delete, Get, GetMany, Item, Key, Program, Put, Transact, Update, keyed
 
 YES: Value = {"BOOL": True}
 NO: Value = {"BOOL": False}
 COUNTED, DELETED, THING = "counted", "deleted", "thing#"
-_IS_DELETED = Not(Missing(DELETED))
+_IS_DELETED = Not(Absent(DELETED))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,16 +49,16 @@ class Hybrid(Design):
         if change == 1:
             if self.ceiling is not None and (yield from self.at_most(counter)) >= self.ceiling:
                 return "replayed" if (yield Get(thing)) else "refused"
-            there = yield PutItem(keyed(thing, counted=NO), condition=Missing())
+            there = yield Put(keyed(thing, counted=NO), condition=Absent())
             if there and DELETED in there:
                 raise Contended(f"{key} is being deleted. Nothing was written.")
         else:
-            standing = Both(Not(Missing()), Missing(DELETED))
-            there = yield UpdateItem(thing, (Set(DELETED, YES),), condition=standing)
+            standing = All((Not(Absent()), Absent(DELETED)))
+            there = yield Update(thing, (Set(DELETED, YES),), condition=standing)
         if there is not None:
             return "replayed"
         with contextlib.suppress(TableError):  # best effort
-            yield UpdateItem(_best(counter), (Add(VALUE, change),))
+            yield Update(_best(counter), (Add(VALUE, change),))
         return "recorded"
 
     def at_most(self, counter: str) -> Program[int]:
@@ -80,20 +79,20 @@ class Hybrid(Design):
             return (yield from self._heal(counter))
         if now[COUNTED] == YES and DELETED not in now:
             return
-        was = Compare(COUNTED, "=", now[COUNTED])
+        was = Equals(COUNTED, now[COUNTED])
         if now[COUNTED] == NO:
-            flag = UpdateItem(thing, (Set(COUNTED, YES),), condition=was)
-            refused = yield Transaction((flag, UpdateItem(_exact(counter), (Add(VALUE, 1),))))
+            flag = Update(thing, (Set(COUNTED, YES),), condition=was)
+            refused = yield Transact((flag, Update(_exact(counter), (Add(VALUE, 1),))))
         else:
-            removal = DeleteItem(thing, condition=Both(was, _IS_DELETED))
-            refused = yield Transaction((removal, UpdateItem(_exact(counter), (Add(VALUE, -1),))))
+            removal = Delete(thing, condition=All((was, _IS_DELETED)))
+            refused = yield Transact((removal, Update(_exact(counter), (Add(VALUE, -1),))))
             yield from self._heal(counter)
         if refused is not None:
             raise Contended(f"{thing} changed at the same time. Nothing was written.")
 
     def _heal(self, counter: str) -> Program[None]:
         if (yield from self.value(counter)) == 0:
-            yield UpdateItem(_best(counter), (Set(VALUE, number(0)),))
+            yield Update(_best(counter), (Set(VALUE, number(0)),))
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
         """What the stream would bring: whatever is not yet counted, or not yet removed."""

@@ -20,10 +20,10 @@ from compactor.visit import visit
 from lab.designs import naive
 from lab.designs.attributes import integer
 from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
-from lab.designs.writes import Program
 from ledger import items, tokens
 from ledger.add import add
 from ledger.paging import every_item
+from ledger.requests import Program
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader.history import history

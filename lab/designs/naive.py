@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lab.designs.actions import Add
 from lab.designs.attributes import integer
-from lab.designs.conditions import Missing, Not
-from lab.designs.writes import DeleteItem, Transaction, UpdateItem
 from ledger import items
+from ledger.actions import Add
+from ledger.conditions import Absent, Not
 from ledger.paging import every_item
-from ledger.requests import Item, Key, Program
+from ledger.requests import Delete, Item, Key, Program, Transact, Update
 from ledger.values import Lane
-from simulator.world import Write, Writes
 
 
-def merging(lane: Lane, deltas: Sequence[Item]) -> Transaction:
+def merging(lane: Lane, deltas: Sequence[Item]) -> Transact:
     """Delete these deltas and add their sum to the total."""
-    total = UpdateItem(Key(items.delta_pk(lane), "total"), (Add("total", sum(map(_amount, deltas))),))
-    return Transaction((total, *(DeleteItem(items.key_of(delta), condition=Not(Missing())) for delta in deltas)))
+    total = Update(Key(items.delta_pk(lane), "total"), (Add("total", sum(map(_amount, deltas))),))
+    return Transact((total, *(Delete(items.key_of(delta), condition=Not(Absent())) for delta in deltas)))
 
 
 def deltas_of(lane: Lane) -> Program[list[Item]]:
@@ -31,11 +29,10 @@ def deltas_of(lane: Lane) -> Program[list[Item]]:
 
 
 def merge(lane: Lane) -> Program[None]:
-    """Every delta in one transaction, as a program on the simulator."""
+    """Every delta in one transaction."""
     deltas = yield from deltas_of(lane)
     if deltas:
-        writes = merging(lane, deltas).writes
-        yield Writes(tuple(Write(each.key, each.becomes, each.holds) for each in writes))  # type: ignore[misc]
+        yield merging(lane, deltas)
 
 
 def read(lane: Lane, *, consistent: bool = True) -> Program[tuple[int, int]]:

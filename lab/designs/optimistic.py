@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.designs.actions import Add, Set
 from lab.designs.attributes import integer, number, said, text
-from lab.designs.conditions import Compare, Missing
-from lab.designs.design import NONE, TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem
-from lab.designs.writes import Answer, Pause, Program, UpdateItem
+from lab.designs.design import NONE, TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem, pause
+from ledger.actions import Add, Set
+from ledger.conditions import Absent, Equals
 from ledger.errors import OutcomeUnknown
-from ledger.requests import Get, Item
+from ledger.requests import Get, Item, Program, Update
 
 TAG = "tag"
 
@@ -49,14 +48,14 @@ class EntityTag(SingleItem):
                 return "refused"
             written_over = tag
             update = (Add(VALUE, change), Set(TAG, text(key)))
-            same = Missing(TAG) if tag is None else Compare(TAG, "=", text(tag))
+            same = Absent(TAG) if tag is None else Equals(TAG, text(tag))
             try:
-                refused: Answer = yield UpdateItem(self.item_key(counter, shard), update, condition=same)
+                refused: Item | None = yield Update(self.item_key(counter, shard), update, condition=same)
                 if refused is None:
                     return "recorded"
             except OutcomeUnknown as error:
                 unknown = error
-            yield Pause(attempt)
+            yield pause(attempt)
         raise unknown or Contended(f"{counter} had changed at each of {TRIES_MAX} tries. Nothing was written.")
 
 
@@ -76,9 +75,9 @@ class OnValue(SingleItem):
             item: Item | None = yield Get(self.item_key(counter, shard))
             if not self.fits(integer(item, VALUE), change):
                 return "refused"
-            same = Missing(VALUE) if item is None else Compare(VALUE, "=", number(integer(item, VALUE)))
-            refused: Answer = yield UpdateItem(self.item_key(counter, shard), (Add(VALUE, change),), condition=same)
+            same = Absent(VALUE) if item is None else Equals(VALUE, number(integer(item, VALUE)))
+            refused: Item | None = yield Update(self.item_key(counter, shard), (Add(VALUE, change),), condition=same)
             if refused is None:
                 return "recorded"
-            yield Pause(attempt)
+            yield pause(attempt)
         raise Contended(f"{counter} had changed at each of {TRIES_MAX} tries. Nothing was written.")

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.designs.actions import Add, Set
 from lab.designs.attributes import integer, number, text
-from lab.designs.conditions import Compare, Missing
-from lab.designs.design import TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem
-from lab.designs.writes import Answer, Pause, Program, UpdateItem
+from lab.designs.design import TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem, pause
+from ledger.actions import Add, Set
+from ledger.conditions import Absent, Equals
 from ledger.errors import OutcomeUnknown
-from ledger.requests import Get, Item
+from ledger.requests import Get, Item, Program, Update
 
 RECENT, VERSION = "recent", "version"
 
@@ -47,12 +46,12 @@ class OptimisticHistory(SingleItem):
                 Set(RECENT, {"L": [*recent, text(key)][-self.keep :]}),
                 Set(VERSION, number(version + 1)),
             )
-            same = Compare(VERSION, "=", number(version)) if version else Missing(VERSION)
+            same = Equals(VERSION, number(version)) if version else Absent(VERSION)
             try:
-                refused: Answer = yield UpdateItem(self.item_key(counter, shard), update, condition=same)
+                refused: Item | None = yield Update(self.item_key(counter, shard), update, condition=same)
                 if refused is None:
                     return "recorded"
             except OutcomeUnknown as error:
                 unknown = error  # the next look finds the key, or the same version and then one of the two writes fails
-            yield Pause(attempt)
+            yield pause(attempt)
         raise unknown or Contended(f"{counter} had changed at each of {TRIES_MAX} tries. Nothing was written.")

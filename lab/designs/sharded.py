@@ -15,8 +15,7 @@ import zlib
 from dataclasses import dataclass, replace
 
 from lab.designs.design import Claims, Design, Outcome, SingleItem
-from lab.designs.writes import Program
-from ledger.requests import GetMany, Item
+from ledger.requests import GetMany, Item, Program
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.designs.actions import Exclude, Include
-from lab.designs.conditions import Both, Condition, Contains, Either, Missing, Not, SizeBelow
+from lab.designs.attributes import text
+from lab.designs.conditions import SizeBelow
 from lab.designs.design import FOR_EVER, Claims, Outcome, SingleItem, check_unit
-from lab.designs.writes import Answer, DeleteItem, Program, UpdateItem
-from ledger.requests import Item
+from ledger.conditions import Absent, All, Condition, Contains, Either, Not
+from ledger.requests import Delete, Item, Program, Update
 
 IDS = "ids"
 
@@ -33,23 +34,23 @@ class StringSet(SingleItem):
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         check_unit(change, 1, -1)
-        room: Condition = Not(Contains(IDS, key))
+        room: Condition = Not(Contains(IDS, text(key)))
         if self.ceiling is not None:
-            room = Both(room, Either(Missing(IDS), SizeBelow(IDS, self.ceiling)))
+            room = All((room, Either((Absent(IDS), SizeBelow(IDS, self.ceiling)))))
         if change == 1:
-            update = UpdateItem(self.item_key(counter, shard), (Include(IDS, key),), condition=room)
+            update = Update(self.item_key(counter, shard), (Include(IDS, key),), condition=room)
         else:
-            update = UpdateItem(self.item_key(counter, shard), (Exclude(IDS, key),), condition=Contains(IDS, key))
-        there: Answer = yield update
+            update = Update(self.item_key(counter, shard), (Exclude(IDS, key),), condition=Contains(IDS, text(key)))
+        there: Item | None = yield update
         if there is None:
             return "recorded"
-        return "replayed" if change == -1 or Contains(IDS, key).holds(there) else "refused"
+        return "replayed" if change == -1 or Contains(IDS, text(key)).holds(there) else "refused"
 
     def history(self, counter: str) -> Program[list[int]]:
         return [1] * (yield from self.value(counter))  # the ids that are in; who was taken out is forgotten
 
     def reset(self, counter: str) -> Program[None]:
-        yield DeleteItem(self.item_key(counter))
+        yield Delete(self.item_key(counter))
 
     @staticmethod
     def amount(item: Item | None) -> int:

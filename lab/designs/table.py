@@ -1,31 +1,27 @@
-"""DynamoDB for the approaches: `ledger.table` and, on top of it, their updates, deletes and transactions.
+"""DynamoDB for the designs: `ledger.table` with their pauses, their clients, and a count of what was sent.
 
-Rules: arguments come from `writes.py`, failures from `ledger.failures`; a conflict or throttling is tried again
-a bounded number of times, as there, with the same token; whether the SDK sends again what got no answer is a matter of
-the client (`config`), because approaches differ in it; what was sent is counted below the SDK, once for each attempt.
+Rules: whether the SDK sends again what got no answer is a matter of the client (`config`), because designs differ in
+it; what was sent is counted below the SDK, once for each attempt.
 """
 
 from __future__ import annotations
 
+import random
 import threading
-import uuid
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from lab.designs.writes import Answer, Ask, DeleteItem, ItemTooLarge, Pause, PutItem, Transaction, UpdateItem, Write
 from ledger import failures
 from ledger.client import CONFIG
-from ledger.errors import LedgerError, TokenConflict
 from ledger.table import DynamoTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
-
-SHOW: Mapping[str, Any] = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 
 
 def config(attempts: int) -> Config:
@@ -33,62 +29,13 @@ def config(attempts: int) -> Config:
     return CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": attempts}))
 
 
-class ApproachTable(DynamoTable):
-    """Answers what `writes.py` and `ledger.requests` describe. `others`: the approach's names for more tables."""
-
-    def __init__(
-        self, name: str, region: str, client: DynamoDBClient, *, others: Mapping[str, str] | None = None, **given: Any
-    ) -> None:
-        super().__init__(name, region, lambda _: client, **given)
-        self._tables = {"": name, **(others or {})}
-
-    def answer(self, request: Ask, /) -> Any:
-        match request:
-            case UpdateItem() | PutItem() | DeleteItem():
-                return self._single(request)
-            case Transaction():
-                return self._transaction(request)
-            case Pause():
-                return self._wait(request.doublings)
-            case _:
-                return super().answer(request)
-
-    def _single(self, write: Write) -> Answer:
-        try:
-            self._asked(f"{write.kind.lower()}_item", self._spelled(write))
-        except failures.ConditionFailed as failed:
-            return failed.item
-        return None
-
-    def _transaction(self, transaction: Transaction) -> tuple[Answer, ...] | None:
-        actions = [{write.kind: self._spelled(write)} for write in transaction.writes]
-        arguments: dict[str, Any] = {"TransactItems": actions}
-        if transaction.token is not None:  # one is known in all tables of an account, and has 36 characters
-            named = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.name}\0{transaction.token}")
-            arguments["ClientRequestToken"] = str(named)
-        try:
-            self._asked("transact_write_items", arguments)
-        except failures.ConditionFailed as failed:
-            reasons = _response(failed)["CancellationReasons"]
-            return tuple(r.get("Item", {}) if r["Code"] == "ConditionalCheckFailed" else None for r in reasons)
-        return None
-
-    def _spelled(self, write: Write) -> dict[str, Any]:
-        return {"TableName": self._tables[write.table], **write.arguments(), **SHOW}
-
-    def _asked(self, operation: str, arguments: dict[str, Any]) -> None:
-        try:
-            self._write(operation, arguments, table=False)
-        except LedgerError as error:
-            if "IdempotentParameterMismatch" in str(error):
-                raise TokenConflict(str(error)) from error
-            if "Item size" in str(_response(error)):
-                raise ItemTooLarge(str(error)) from error
-            raise
+def _some_of(seconds: float) -> None:
+    time.sleep(seconds * random.random())
 
 
-def _response(error: Exception) -> Any:
-    return error.__cause__.response if isinstance(error.__cause__, ClientError) else {}
+def table_of(name: str, client: DynamoDBClient, pause: Callable[[float], None] = _some_of) -> DynamoTable:
+    """A table in the client's Region. Every pause, also one that a design asks for, is at most as long as was asked."""
+    return DynamoTable(name, client.meta.region_name, lambda _: client, pause=pause, jitter=lambda: 1.0)
 
 
 class Traffic:

@@ -1,7 +1,7 @@
 """Design 5: a transaction of the update and of a marker, an item named by the change and put only if it is absent.
 
 Promises: a change counts once for as long as its marker stands, whoever sends it again; another change under the key is
-refused; limits hold. The markers may have a table of their own, with a time to live; without one they stay for ever.
+refused; limits hold. The markers may have a time to live; without one they stay for ever.
 Limits: four write units, and an item kept for every change. Some time after its time to live a marker is deleted, and
 the change would count again. Transactions on one item conflict with each other. Two Regions can both put the marker of
 one change, and overwrite each other's counter. A marker has no shard in its name, so a sharded counter finds it too.
@@ -13,23 +13,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.designs.actions import Add
-from lab.designs.attributes import integer, keyed, number
-from lab.designs.conditions import Compare, Missing
+from lab.designs.attributes import integer, number
 from lab.designs.design import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem
-from lab.designs.writes import Answer, DeleteItem, Program, PutItem, Transaction, UpdateItem
+from ledger.actions import Add
+from ledger.conditions import Absent, AtMost
 from ledger.errors import TokenConflict
-from ledger.requests import Instant, Key, KeyPage, Now, Scan
+from ledger.requests import Delete, Instant, Item, Key, KeyPage, Now, Program, Put, Scan, Transact, Update, keyed
 
 CHANGE, EXPIRES = "change", "expires"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionMarker(SingleItem):
-    """`markers`: the design's name of their table, "" for the counter's own. `keep_ms`: None, they stay for ever."""
+    """`keep_ms`: how long a marker stays; None: for ever."""
 
     name: str = "transaction, marker"
-    markers: str = ""
     keep_ms: int | None = None
 
     @property
@@ -42,11 +40,9 @@ class TransactionMarker(SingleItem):
         if self.keep_ms is not None:
             now: Instant = yield Now()
             marked[EXPIRES] = number((now.wall_ms + self.keep_ms) // 1_000)  # a TTL counts seconds
-        marker = PutItem(
-            keyed(Key(f"marker#{counter}#{key}", counter), **marked), condition=Missing(), table=self.markers
-        )
-        update = UpdateItem(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))
-        refused: tuple[Answer, ...] | None = yield Transaction((marker, update))
+        marker = Put(keyed(Key(f"marker#{counter}#{key}", counter), **marked), condition=Absent())
+        update = Update(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))
+        refused: tuple[Item | None, ...] | None = yield Transact((marker, update))
         if refused is None:
             return "recorded"
         if refused[0] is None:
@@ -56,17 +52,17 @@ class TransactionMarker(SingleItem):
         return "replayed"
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
-        """What the table's TTL does by itself, and for nothing: to be run in the table of the markers."""
+        """What the table's TTL does by itself, and for nothing."""
         if self.keep_ms is None:
             return
         now: Instant = yield Now()
-        expired = Compare(EXPIRES, "<=", number(now.wall_ms // 1_000))
+        expired = AtMost(EXPIRES, number(now.wall_ms // 1_000))
         after = None
         while True:
             page: KeyPage = yield Scan(after)
             for key in page.keys:
                 if "marker#" in key.pk:
-                    yield DeleteItem(key, condition=expired)
+                    yield Delete(key, condition=expired)
             after = page.last
             if after is None:
                 return

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.designs.actions import Add
 from lab.designs.design import VALUE, Claims, Memory, Outcome, SingleItem
-from lab.designs.writes import Program, Transaction, UpdateItem
+from ledger.actions import Add
+from ledger.requests import Program, Transact, Update
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,6 @@ class TransactionToken(SingleItem):
         return Claims(memory=Memory(ms=600_000), mismatch=True, limit="hard", reset=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
-        update = UpdateItem(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))
-        refused = yield Transaction((update,), token=f"{counter}\0{key}")
+        update = Update(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))
+        refused = yield Transact((update,), token=f"{counter}\0{key}")
         return "recorded" if refused is None else "refused"

@@ -1,6 +1,6 @@
-"""A design at work in new tables of a real engine, by a clock that its caller sets.
+"""A design at work in a new table of a real engine, by a clock that its caller sets.
 
-Rules: what a design asks goes through `lab.designs.table`, as everywhere; nothing is counted here: meters and
+Rules: what a design asks goes through `ledger.table`, as everywhere; nothing is counted here: meters and
 counters are attached to `client`; the engine is the caller's, who starts one and gives it to all that is measured.
 """
 
@@ -13,19 +13,18 @@ from typing import Any
 from botocore.config import Config
 
 from lab.designs import Design, Outcome, every
-from lab.designs.table import ApproachTable, config
+from lab.designs.table import config, table_of
 from lab.designs.transaction_marker import TransactionMarker
-from lab.designs.writes import Program, Result
 from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.engines.maven import VERSION, installed
 from lab.engines.ministack import Engine
-from ledger.requests import Instant, Item, run
+from ledger.requests import Instant, Item, Program, Result, run
 from ledger.settings import Settings
 
 READ_TIMEOUT_S = 60
 """On a busy machine an engine is slow; no request is sent twice for that."""
 
-REGION, MARKERS = "eu-west-1", "markers"
+REGION = "eu-west-1"
 START_MS = 1_800_000_000_000
 SETTINGS = Settings(table="compared", region=REGION, clean_units_per_s=10**9)  # deletes at the engine's own pace
 DESIGNS = every(SETTINGS)
@@ -42,20 +41,18 @@ def name_of(engine: Engine) -> str:
 
 
 class Trial:
-    """One design in tables of its own."""
+    """One design in a table of its own."""
 
     def __init__(self, engine: Engine, design: Design) -> None:
         self.design = design
         self.now_ms = START_MS
         self.client = engine.client(REGION, config(design.sdk_attempts).merge(Config(read_timeout=READ_TIMEOUT_S)))
         self.name = f"compared-{next(_numbers)}"
-        self._markers = f"{self.name}-{MARKERS}"
-        for table in (self.name, self._markers):
-            engine.create_table(table, REGION, self.client)
-        self._table = ApproachTable(self.name, REGION, self.client, others={MARKERS: self._markers})
+        engine.create_table(self.name, REGION, self.client)
+        self._table = table_of(self.name, self.client)
 
-    def run(self, program: Program[Result], table: ApproachTable | None = None) -> Result:
-        return run(program, table or self._table, lambda: Instant(self.now_ms, 0))
+    def run(self, program: Program[Result]) -> Result:
+        return run(program, self._table, lambda: Instant(self.now_ms, 0))
 
     def add(self, counter: str, change: int, key: str) -> Outcome:
         """A change that is asked for now."""
@@ -67,16 +64,16 @@ class Trial:
     def housekeep(self, counter: str, after_ms: int = SETTINGS.allowed_lateness_ms) -> None:
         """One visit of the design's scheduled work, so much later."""
         self.now_ms += after_ms + 1
-        self.run(self.design.housekeep(counter, REGION))
+        if not isinstance(self.design, TransactionMarker):  # its markers' time to live is the table's own work, and free
+            self.run(self.design.housekeep(counter, REGION))
 
     def expire(self, marker: TransactionMarker) -> None:
         """The markers' time to live passes."""
         self.now_ms += (marker.keep_ms or 0) + 1_000
-        self.run(marker.housekeep("", REGION), ApproachTable(self._markers, REGION, self.client))
+        self.run(marker.housekeep("", REGION))
 
     def everything(self) -> Iterator[Item]:
-        """Every item of its tables."""
+        """Every item of its table."""
         pages: Any = self.client.get_paginator("scan")
-        for table in (self.name, self._markers):
-            for page in pages.paginate(TableName=table, ConsistentRead=True):
-                yield from page["Items"]
+        for page in pages.paginate(TableName=self.name, ConsistentRead=True):
+            yield from page["Items"]

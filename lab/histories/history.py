@@ -225,7 +225,7 @@ def finish(world: World, region: str, program: Program[Result]) -> Result:
             answer = world.answer(region, request)
             while isinstance(answer, Landing) and answer.left:
                 world.land(answer, 0)
-            answer = True if isinstance(answer, Landing) else answer
+            answer = None if isinstance(answer, Landing) else answer
     except StopIteration as end:
         result: Result = end.value
         return result

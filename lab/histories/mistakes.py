@@ -94,7 +94,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "no version condition",
         "compactor/commit.py",
-        "VersionIs(before.version) if before else Absent()",
+        "items.version_is(before.version) if before else Absent()",
         "None",
     ),
     Mistake(

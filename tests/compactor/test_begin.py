@@ -11,8 +11,17 @@ from compactor.report import Tally
 from compactor.settle import settle
 from compactor.verify import verify
 from ledger import items
+from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
-from ledger.requests import Absent, Get, Program, Put, Query, Request, Transact, VersionIs
+from ledger.items import version_is
+from ledger.requests import (
+    Get,
+    Program,
+    Put,
+    Query,
+    Request,
+    Transact,
+)
 from ledger.values import Checkpoint, CleanNote, Segment
 from tests.support import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, token, two_regions
 
@@ -174,7 +183,7 @@ def test_a_commit_is_one_transaction_of_the_checkpoint_over_the_version_seen_and
     assert table.asked == [
         Transact(
             (
-                Put(items.checkpoint_item(expected), VersionIs(1) if present else Absent()),
+                Put(items.checkpoint_item(expected), version_is(1) if present else Absent()),
                 Put(items.segment_item(Segment.of(LANE, token(4), expected.version, [delta(3)])), Absent()),
             )
         )

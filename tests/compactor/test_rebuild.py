@@ -13,9 +13,10 @@ from compactor.report import Tally
 from compactor.settle import settle
 from compactor.verify import verify
 from ledger import items
+from ledger.conditions import Absent, Condition
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, OutcomeUnknown
+from ledger.items import version_is
 from ledger.requests import (
-    Absent,
     DeleteMany,
     Get,
     Item,
@@ -27,7 +28,6 @@ from ledger.requests import (
     Query,
     Request,
     Transact,
-    VersionIs,
 )
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 from reader.history import history
@@ -89,7 +89,7 @@ def test_it_reads_checkpoint_note_and_all_segments_then_deletes_the_note_then_wr
         DeleteMany((items.note_item(CleanNote(LANE, 9, NOW_MS)),)),
         Transact(
             (
-                Put(items.checkpoint_item(expected), VersionIs(4)),
+                Put(items.checkpoint_item(expected), version_is(4)),
                 Put(items.segment_item(Segment.of(LANE, token(6), 10, ())), Absent()),
             )
         ),
@@ -229,13 +229,13 @@ def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may
     [
         (_no_checkpoint, 5, Absent()),
         (_version_no_number, 5, None),
-        (_version_behind, 5, VersionIs(1)),
-        (_version_far_ahead, 100, VersionIs(99)),
-        (_damaged_note, 100, VersionIs(4)),
+        (_version_behind, 5, version_is(1)),
+        (_version_far_ahead, 100, version_is(99)),
+        (_damaged_note, 100, version_is(4)),
     ],
 )
 def test_it_replaces_what_it_saw_by_a_version_above_all(
-    damage: Callable[[Region], None], version: int, unchanged: Absent | VersionIs | None
+    damage: Callable[[Region], None], version: int, unchanged: Condition | None
 ) -> None:
     home, _, _ = lane_of_four_versions()
     damage(home)
@@ -245,7 +245,7 @@ def test_it_replaces_what_it_saw_by_a_version_above_all(
     assert rebuilt.version == version
     transaction = home.asked[-1]
     assert isinstance(transaction, Transact)
-    assert transaction.puts[0].condition == unchanged
+    assert transaction.writes[0].condition == unchanged
 
 
 def test_its_version_is_above_every_segment_also_one_settled_under_an_older_hi() -> None:

@@ -5,8 +5,10 @@ import pytest
 from compactor.report import Tally
 from compactor.settle import settle
 from ledger import items
+from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
-from ledger.requests import Absent, Get, Now, Put, Query, Transact, VersionIs
+from ledger.items import version_is
+from ledger.requests import Get, Now, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
 from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, Region, compactor, delta, summed, token, two_regions, value
 
@@ -35,7 +37,7 @@ def test_candidates_are_sought_cheaply_and_confirmed_by_begin_then_the_covering_
         Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, True),
         Transact(
             (
-                Put(items.checkpoint_item(checkpoint), VersionIs(1)),
+                Put(items.checkpoint_item(checkpoint), version_is(1)),
                 Put(items.segment_item(Segment.of(LANE, token(2), 2, [delta(1)])), Absent()),
             )
         ),

@@ -58,7 +58,7 @@ def test_clean_comes_before_fold_before_settle() -> None:
     home.run(visit(LANE, tally, settings()))
     written = [request for request in home.asked if isinstance(request, DeleteMany | Transact)]
     assert [type(request) for request in written] == [DeleteMany, Transact, Transact]
-    segments = [request.puts[1].item["sk"]["S"] for request in written if isinstance(request, Transact)]
+    segments = [request.writes[1].key.sk for request in written if isinstance(request, Transact)]
     assert segments == [f"segment#{token(2)}#0000000002", f"segment#{token(1)}#0000000003"]
     assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 1)
     assert value(home) == {0, 1, 2}

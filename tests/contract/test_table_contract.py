@@ -13,11 +13,11 @@ from moto import mock_aws
 from lab.engines.ministack import Engine
 from ledger import Ledger, Settings, shape
 from ledger.clocks import instants, wall_clock
+from ledger.conditions import Absent
 from ledger.errors import SettingsMismatch
-from ledger.items import SHAPE_KEY
+from ledger.items import SHAPE_KEY, version_is
 from ledger.memory import MemoryTable
 from ledger.requests import (
-    Absent,
     AlreadyThere,
     DeleteMany,
     Get,
@@ -35,7 +35,6 @@ from ledger.requests import (
     Table,
     Together,
     Transact,
-    VersionIs,
     run,
 )
 from ledger.table import DynamoTable
@@ -173,25 +172,25 @@ def test_absent_speaks_of_the_whole_key(table: Table) -> None:
 
 def test_a_put_over_its_version_replaces_the_item(table: Table) -> None:
     fill(table, "a")
-    assert table.answer(Put(item("a", 2), VersionIs(1))) is None
+    assert table.answer(Put(item("a", 2), version_is(1))) is None
     assert table.answer(Get(key("a"))) == item("a", 2)
 
 
 def test_a_put_over_another_version_answers_the_item_and_writes_nothing(table: Table) -> None:
     fill(table, "a")
-    assert table.answer(Put(item("a", 3), VersionIs(2))) == item("a", 1)
+    assert table.answer(Put(item("a", 3), version_is(2))) == item("a", 1)
     assert table.answer(Get(key("a"))) == item("a", 1)
 
 
 def test_a_put_over_a_version_where_there_is_no_item_writes_nothing(table: Table) -> None:
-    assert table.answer(Put(item("a", 2), VersionIs(1))) is not None
+    assert table.answer(Put(item("a", 2), version_is(1))) is not None
     assert table.answer(Get(key("a"))) is None
 
 
 def test_a_put_over_a_version_where_the_item_has_none_writes_nothing(table: Table) -> None:
     bare = {"pk": {"S": "p"}, "sk": {"S": "a"}}
     table.answer(Put(bare))
-    assert table.answer(Put(item("a", 2), VersionIs(1))) == bare
+    assert table.answer(Put(item("a", 2), version_is(1))) == bare
     assert table.answer(Get(key("a"))) == bare
 
 
@@ -360,29 +359,31 @@ def test_a_range_larger_than_a_page_comes_in_pages(table: Table) -> None:
 
 def test_a_transaction_writes_everything_when_both_conditions_hold(table: Table) -> None:
     fill(table, "a")
-    assert table.answer(Transact((Put(item("a", 2), VersionIs(1)), Put(item("b"), Absent())))) is True
+    assert table.answer(Transact((Put(item("a", 2), version_is(1)), Put(item("b"), Absent())))) is None
     assert table.answer(GetMany((key("a"), key("b")))) == (item("a", 2), item("b"))
 
 
 def test_a_transaction_of_puts_without_condition_replaces(table: Table) -> None:
     fill(table, "a")
-    assert table.answer(Transact((Put(item("a", 9)), Put(item("b"), Absent())))) is True
+    assert table.answer(Transact((Put(item("a", 9)), Put(item("b"), Absent())))) is None
     assert table.answer(Get(key("a"))) == item("a", 9)
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("first", "second", "refused"),
     [
-        (Put(item("a", 2), VersionIs(5)), Put(item("c", 2), Absent())),
-        (Put(item("a", 2), VersionIs(1)), Put(item("b", 2), Absent())),
-        (Put(item("a", 2), Absent()), Put(item("c", 2), Absent())),
-        (Put(item("a", 2)), Put(item("b", 2), Absent())),
-        (Put(item("c", 2), VersionIs(1)), Put(item("d", 2), Absent())),
+        (Put(item("a", 2), version_is(5)), Put(item("c", 2), Absent()), (item("a"), None)),
+        (Put(item("a", 2), version_is(1)), Put(item("b", 2), Absent()), (None, item("b"))),
+        (Put(item("a", 2), Absent()), Put(item("c", 2), Absent()), (item("a"), None)),
+        (Put(item("a", 2)), Put(item("b", 2), Absent()), (None, item("b"))),
+        (Put(item("c", 2), version_is(1)), Put(item("d", 2), Absent()), ({}, None)),
     ],
 )
-def test_a_transaction_with_a_condition_that_fails_writes_nothing(table: Table, first: Put, second: Put) -> None:
+def test_a_transaction_with_a_condition_that_fails_writes_nothing_and_shows_what_is_there(
+    table: Table, first: Put, second: Put, refused: tuple[Item | None, ...]
+) -> None:
     fill(table, "a", "b")
-    assert table.answer(Transact((first, second))) is False
+    assert table.answer(Transact((first, second))) == refused
     assert table.answer(Query("p")) == Page((item("a"), item("b")), None)
 
 

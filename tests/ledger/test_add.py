@@ -6,8 +6,9 @@ import pytest
 
 from ledger import tokens
 from ledger.add import add, add_many
+from ledger.conditions import Absent
 from ledger.errors import DamagedItem, LedgerError, OutcomeUnknown, Throttled, TokenConflict
-from ledger.requests import Absent, AlreadyThere, Item, Program, Put, PutMany
+from ledger.requests import AlreadyThere, Item, Program, Put, PutMany
 from ledger.values import Delta, Lane, Receipt
 
 LANE = Lane("eu-west-1", 0, "c")

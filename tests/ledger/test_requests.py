@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ledger import requests
+from ledger import actions, conditions, requests
 from ledger.clocks import instants
 from ledger.errors import LedgerError, Throttled
 from ledger.memory import MemoryTable
@@ -32,8 +32,12 @@ def instant() -> Instant:
 
 KINDS: list[Any] = [
     value
-    for value in vars(requests).values()
-    if isinstance(value, type) and issubclass(value, tuple) and value is not Key
+    for module in (requests, conditions, actions)
+    for value in vars(module).values()
+    if isinstance(value, type)
+    and hasattr(value, "_fields")
+    and value is not Key
+    and value.__module__ == module.__name__
 ]
 
 
@@ -43,7 +47,20 @@ def filled(kind: Any, value: object = 3) -> Any:
 
 
 def test_all_kinds_of_requests_conditions_and_answers_are_looked_at() -> None:
-    names = {"Absent", "VersionIs", "Put", "Transact", "DeleteMany", "Pause", "Now", "Instant", "AlreadyThere", "Page"}
+    names = {
+        "Absent",
+        "Equals",
+        "Add",
+        "Put",
+        "Update",
+        "Transact",
+        "DeleteMany",
+        "Pause",
+        "Now",
+        "Instant",
+        "AlreadyThere",
+        "Page",
+    }
     assert names <= {kind.__name__ for kind in KINDS}
 
 

@@ -22,6 +22,7 @@ from botocore.exceptions import (
 
 from ledger import Change, Ledger
 from ledger.client import CONFIG, make_client
+from ledger.conditions import Absent
 from ledger.errors import (
     LedgerError,
     NotAllowed,
@@ -33,8 +34,8 @@ from ledger.errors import (
     Unavailable,
 )
 from ledger.failures import note_attempts
+from ledger.items import version_is
 from ledger.requests import (
-    Absent,
     AlreadyThere,
     DeleteMany,
     Get,
@@ -50,7 +51,6 @@ from ledger.requests import (
     Scan,
     Together,
     Transact,
-    VersionIs,
 )
 from ledger.settings import Settings
 from ledger.table import PAUSE_BASE_S, TRIES_MAX, DynamoTable
@@ -128,7 +128,7 @@ def statements(*errors: dict[str, Any] | None) -> dict[str, Any]:
 
 
 PUT = Put(item(), Absent())
-TRANSACT = Transact((Put(item("a"), VersionIs(3)), Put(item("b"), Absent())))
+TRANSACT = Transact((Put(item("a"), version_is(3)), Put(item("b"), Absent())))
 WRITES: list[Request] = [PUT, TRANSACT]
 READS: list[Request] = [Get(KEY), GetMany((KEY,)), Query("p"), Scan()]
 
@@ -291,7 +291,7 @@ def test_a_condition_that_fails_answers_the_item_and_is_no_error() -> None:
 
 def test_a_put_over_a_version_names_it_in_its_condition() -> None:
     edge = Edge({})
-    edge.answer(Put(item(), VersionIs(7)))
+    edge.answer(Put(item(), version_is(7)))
     assert edge.client.calls[0][1]["ConditionExpression"] == "version = :version"
     assert edge.client.calls[0][1]["ExpressionAttributeValues"] == {":version": {"N": "7"}}
 

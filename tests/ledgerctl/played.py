@@ -15,7 +15,7 @@ from typing import Any
 
 from lab.meters.charges import charge
 from lab.meters.item_sizes import ItemSizes
-from ledger import Ledger
+from ledger import Ledger, wire
 from ledger.memory import MemoryTable
 from ledger.requests import Get, GetMany, Item, Key, Page, Put, Query, Request, Scan, Transact
 from ledger.settings import Settings
@@ -84,10 +84,10 @@ class Metered(MemoryTable):
             case Scan():
                 found = [_key(key) for key in answer.keys]
                 self._charge("Scan", {"ProjectionExpression": "pk, sk"}, {"Items": found})
-            case Transact(puts):
-                actions = [{"Put": {"TableName": TABLE, "Item": put.item}} for put in puts]
+            case Transact():
                 canceled = {"Error": {"Code": "TransactionCanceledException"}}
-                self._charge("TransactWriteItems", {"TransactItems": actions}, {} if answer else canceled)
+                arguments = wire.operation(request, TABLE).arguments
+                self._charge("TransactWriteItems", arguments, {} if answer is None else canceled)
             case _:  # deletes, however they are asked for
                 for key in before - set(self.items):
                     self.seen.put(TABLE, sizes[key])

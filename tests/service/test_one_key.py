@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from ledger import Change, Ledger, Receipt
-from ledger.requests import Absent, Put
+from ledger.conditions import Absent
+from ledger.requests import Put
 from service.add_from_queue.handler import AddFromQueue
 from tests.ledgerctl.support import Tables
 from tests.service.http_client import SETTINGS, ULID, ULID_AT, Client

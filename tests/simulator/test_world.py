@@ -2,11 +2,24 @@
 
 import pytest
 
-from ledger.errors import TransactionConflict, Unavailable
-from ledger.items import keyed
-from ledger.requests import Absent, DeleteMany, Get, Item, Key, Put, Query, Transact, VersionIs
+from ledger.actions import Add
+from ledger.conditions import Absent
+from ledger.errors import TokenConflict, TransactionConflict, Unavailable
+from ledger.items import version_is
+from ledger.requests import (
+    Delete,
+    DeleteMany,
+    Get,
+    Item,
+    Key,
+    Put,
+    Query,
+    Transact,
+    Update,
+    keyed,
+)
 from simulator.choices import Enumerated, Replayed
-from simulator.world import Landing, World, Write, Writes
+from simulator.world import TOKEN_MS, Landing, World
 
 EU, US, AP = "eu-west-1", "us-east-1", "ap-south-1"
 
@@ -101,7 +114,10 @@ def test_a_transaction_becomes_visible_item_by_item_and_its_items_conflict_until
 def test_a_transaction_whose_condition_fails_writes_nothing() -> None:
     table = world()
     table.answer(EU, Put(item("a", "1", 1)))
-    assert table.answer(EU, Transact((Put(item("a", "1", 3), VersionIs(2)), Put(item("b", "1"), Absent())))) is False
+    assert table.answer(EU, Transact((Put(item("a", "1", 3), version_is(2)), Put(item("b", "1"), Absent())))) == (
+        item("a", "1"),
+        None,
+    )
     assert table.answer(EU, Get(Key("b", "1"))) is None
 
 
@@ -129,17 +145,29 @@ def test_pages_hold_every_item_once() -> None:
     assert seen == ["0", "1", "2", "4"]
 
 
-def test_a_write_of_another_design_is_one_write_or_a_transaction_with_its_conditions() -> None:
+def test_a_transaction_of_any_writes_is_refused_with_what_was_there_or_lands_item_by_item() -> None:
     table = world()
     first, second = Key("a", "1"), Key("a", "2")
-    assert table.answer(EU, Writes((Write(first, lambda there: item("a", "1")),))) is True
-    absent = Write(first, lambda there: None, lambda there: there is None)
-    assert table.answer(EU, Writes((absent,))) is False
-    put = Write(second, lambda there: item("a", "2"))
-    assert table.answer(EU, Writes((absent, put))) is False
-    land_all(table, table.answer(EU, Writes((Write(first, lambda there: None), put))))
+    assert table.answer(EU, Update(first, (Add("n", 1),))) is None
+    there = keyed(first, n={"N": "1"})
+    assert table.answer(EU, Delete(first, Absent())) == there
+    put = Put(item("a", "2"))
+    assert table.answer(EU, Transact((Delete(first, Absent()), put))) == (there, None)
+    land_all(table, table.answer(EU, Transact((Delete(first), put))))
     assert table.answer(EU, Get(first)) is None
     assert table.answer(EU, Get(second)) == item("a", "2")
+
+
+def test_a_token_is_remembered_for_ten_minutes_in_its_region() -> None:
+    table, key = world(), Key("a", "1")
+    once, other = (Transact((Update(key, (Add("n", n),)),), "k") for n in (1, 2))
+    land_all(table, table.answer(EU, once))
+    assert table.answer(EU, once) is None
+    with pytest.raises(TokenConflict):
+        table.answer(EU, other)
+    table.now_ms += TOKEN_MS + 1
+    land_all(table, table.answer(EU, other))
+    assert table.answer(EU, Get(key)) == keyed(key, n={"N": "3"})
 
 
 def test_an_unknown_request_is_a_type_error() -> None:

@@ -14,10 +14,9 @@ from lab.designs import Outcome
 from lab.designs.atomic import Atomic
 from lab.designs.item_collection import Ours
 from lab.designs.transaction_marker import TransactionMarker
-from lab.designs.writes import Program
 from ledger import items
 from ledger.errors import Unavailable
-from ledger.requests import Get, Instant, Key, run
+from ledger.requests import Get, Instant, Key, Program, run
 from ledger.values import Lane
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

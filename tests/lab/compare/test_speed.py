@@ -11,9 +11,8 @@ from lab.designs import Outcome
 from lab.designs.atomic import Atomic
 from lab.designs.design import Contended
 from lab.designs.trial import DESIGNS, Trial
-from lab.designs.writes import Program
 from lab.engines.ministack import Engine
-from ledger.requests import Get
+from ledger.requests import Get, Program
 
 BY_NAME = {design.name: design for design in DESIGNS}
 TWO_REQUESTS = {

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lab.designs.design import Design, Outcome
 from lab.designs.simulated import Simulated, Task
-from lab.designs.table import ApproachTable, config
-from lab.designs.writes import Ask, Program, Result, Transaction, Write
+from lab.designs.table import config, table_of
 from lab.engines.ministack import Engine
 from ledger.errors import OutcomeUnknown, TableError
-from ledger.requests import Instant, Put, Transact, run
+from ledger.requests import Instant, Program, Request, Result, Transact, Write, run
+from ledger.table import DynamoTable
 from ledger.through import through
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 EU, US = "eu-west-1", "us-east-1"
 C = "stock:85123A"
 START_MS = 1_800_000_000_000
-MARKERS = "markers"
 
 
 class Place(Protocol):
@@ -62,19 +61,17 @@ def client_of(engine: Engine) -> DynamoDBClient:
 
 @dataclass
 class OnEngine:
-    """A new table of an engine, and beside it one for markers."""
+    """A new table of an engine."""
 
-    table: ApproachTable
+    table: DynamoTable
     client: Any
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
 
     @classmethod
     def of(cls, engine: Engine, name: str) -> OnEngine:
-        markers = f"{name}-{MARKERS}"
         client = client_of(engine)
-        for table in (name, markers):
-            engine.create_table(table, EU, client)
-        return cls(ApproachTable(name, EU, client, others={MARKERS: markers}, pause=lambda s: None), client)
+        engine.create_table(name, EU, client)
+        return cls(table_of(name, client, pause=lambda s: None), client)
 
     def run(self, program: Program[Result], region: str = EU) -> Result:
         return run(program, self.table, lambda: Instant(self.clock(), 0))
@@ -84,11 +81,11 @@ def unanswered(program: Program[Result], writes: Collection[int]) -> Program[Res
     """Lose the answers to these writes of a program (from 0 on): they are applied, and it is told OutcomeUnknown."""
     number = -1
 
-    def step(request: Ask) -> Program[Any]:
+    def step(request: Request) -> Program[Any]:
         nonlocal number
         answer = yield request
-        number += isinstance(request, Write | Transaction | Put | Transact)
-        if isinstance(request, Write | Transaction | Put | Transact) and number in writes:
+        number += isinstance(request, Write | Transact)
+        if isinstance(request, Write | Transact) and number in writes:
             raise OutcomeUnknown("The answer was lost.")
         return answer
 

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from lab.demo.faults import LostAnswers
-from lab.designs.actions import Add, SetSum
+from lab.designs.actions import SetSum
 from lab.designs.atomic import Atomic
-from lab.designs.table import ApproachTable, Traffic, config
+from lab.designs.table import Traffic, config, table_of
 from lab.engines.ministack import Engine
+from ledger.actions import Add
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Instant, run
+from ledger.table import DynamoTable
 from simulator.faults import Faults
 from tests.lab.designs.support import EU, START_MS, C, OnWorld, Place, add, adds, value
 
@@ -26,11 +28,11 @@ def test_a_floor_and_a_ceiling_hold(anywhere: Place, spelled_as: type[Add | SetS
     assert value(anywhere, design) == 0
 
 
-def sdk(engine: Engine, name: str, attempts: int) -> tuple[ApproachTable, LostAnswers, Traffic]:
+def sdk(engine: Engine, name: str, attempts: int) -> tuple[DynamoTable, LostAnswers, Traffic]:
     engine.create_table(name, EU)
     client, lost = engine.client(EU, config(attempts)), LostAnswers()
     lost.attach(client)
-    return ApproachTable(name, EU, client), lost, Traffic(client)
+    return table_of(name, client), lost, Traffic(client)
 
 
 @pytest.mark.parametrize("design", FORMS)

@@ -8,10 +8,9 @@ import pytest
 from lab.designs.attributes import integer, text
 from lab.designs.design import Contended
 from lab.designs.hybrid import THING, Hybrid
-from lab.designs.writes import Program
 from lab.engines.ministack import Engine
 from lab.engines.streams import StreamReader
-from ledger.requests import Get, Item, Key
+from ledger.requests import Get, Item, Key, Program
 from simulator.faults import Faults
 from tests.lab.designs.support import EU, START_MS, C, OnEngine, OnWorld, Place, add, adds, value
 

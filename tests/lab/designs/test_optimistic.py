@@ -8,8 +8,8 @@ from lab.designs.design import TRIES_MAX, Contended, Outcome, SingleItem
 from lab.designs.optimistic import EntityTag, OnValue
 from lab.designs.optimistic_history import OptimisticHistory
 from lab.designs.table import Traffic
-from lab.designs.writes import Program, UpdateItem
 from ledger.errors import OutcomeUnknown
+from ledger.requests import Program, Update
 from simulator.faults import Faults
 from tests.lab.designs.support import START_MS, C, OnEngine, OnWorld, Place, add, adds, unanswered, value
 
@@ -30,7 +30,7 @@ def beaten(design: SingleItem, loser: Program[Outcome]) -> Program[Outcome]:
     """A writer before whose every write another one comes."""
     request = next(loser)
     for number in range(100):
-        if isinstance(request, UpdateItem):
+        if isinstance(request, Update):
             yield from design.add(C, 1, str(number), START_MS)
         request = loser.send((yield request))
     raise AssertionError("it never gave up")

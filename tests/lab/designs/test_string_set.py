@@ -2,10 +2,9 @@
 
 import pytest
 
-from lab.designs.attributes import keyed
 from lab.designs.string_set import IDS, StringSet
-from lab.designs.writes import ITEM_BYTES_MAX, ItemTooLarge, Program, PutItem
-from ledger.errors import InvalidChange
+from ledger.errors import InvalidChange, ItemTooLarge
+from ledger.requests import ITEM_BYTES_MAX, Program, Put, keyed
 from ledger.units import item_bytes
 from tests.lab.designs.support import C, Place, add, value
 
@@ -31,7 +30,7 @@ def test_it_counts_no_amounts(anywhere: Place) -> None:
 
 
 def filled(ids: int) -> Program[None]:
-    yield PutItem(keyed(SET.item_key(C), **{IDS: {"SS": [f"{number:036}" for number in range(ids)]}}))
+    yield Put(keyed(SET.item_key(C), **{IDS: {"SS": [f"{number:036}" for number in range(ids)]}}))
 
 
 def test_at_400_kb_it_ends(anywhere: Place) -> None:

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from lab.designs.table import ApproachTable, Traffic
-from lab.designs.writes import Pause, Transaction, UpdateItem
+from lab.designs.design import pause
+from lab.designs.table import Traffic, table_of
 from ledger.errors import OutcomeUnknown, TransactionConflict
-from ledger.requests import Key
-from ledger.table import TRIES_MAX
+from ledger.requests import Key, Transact, Update
+from ledger.table import TRIES_MAX, DynamoTable
 from tests.lab.meters.test_meter import make_answered_client
 
-ASKED = Transaction((UpdateItem(Key("p", "s"), ()),), token="k")
+ASKED = Transact((Update(Key("p", "s"), ()),), token="k")
 DONE = 200, b"{}"
 
 
@@ -21,13 +21,13 @@ def cancelled(*codes: str) -> tuple[int, bytes]:
     return 400, json.dumps({"__type": "#TransactionCanceledException", "CancellationReasons": reasons}).encode()
 
 
-def table(*answers: tuple[int, bytes]) -> tuple[ApproachTable, Traffic, list[Any], list[float]]:
+def table(*answers: tuple[int, bytes]) -> tuple[DynamoTable, Traffic, list[Any], list[float]]:
     """A table that gives these answers, what its client counts, the requests, and the seconds that it waited."""
     client = make_answered_client(*answers)
     sent: list[Any] = []
     waited: list[float] = []
     client.meta.events.register("before-parameter-build.dynamodb", lambda params, **_: sent.append(params))
-    made = ApproachTable("t", "eu-west-1", client, pause=waited.append, jitter=lambda: 1.0)
+    made = table_of("t", client, waited.append)
     return made, Traffic(client), sent, waited
 
 
@@ -61,5 +61,5 @@ def test_what_got_no_answer_at_all_is_unknown() -> None:
 def test_each_pause_may_be_twice_as_long_as_the_one_before_up_to_a_bound() -> None:
     made, _, _, waited = table(DONE)
     for attempt in (0, 1, 2, 5, 11):
-        made.answer(Pause(attempt))
+        made.answer(pause(attempt))
     assert waited == [0.05, 0.1, 0.2, 1.6, 1.6]

@@ -5,14 +5,12 @@ from functools import partial
 import pytest
 
 from lab.designs.design import SingleItem
-from lab.designs.table import ApproachTable
 from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.transaction_token import TransactionToken
 from ledger.errors import OutcomeUnknown, TokenConflict
-from ledger.requests import Instant, run
+from ledger.requests import Instant
 from tests.lab.designs.support import (
     EU,
-    MARKERS,
     START_MS,
     US,
     C,
@@ -25,7 +23,7 @@ from tests.lab.designs.support import (
 )
 
 TOKEN, MARKER = TransactionToken(), TransactionMarker()
-BOTH: list[SingleItem] = [TOKEN, MARKER, TransactionMarker(markers=MARKERS)]
+BOTH: list[SingleItem] = [TOKEN, MARKER, TransactionMarker(keep_ms=60_000)]
 MINUTE_MS = 60_000
 
 
@@ -54,12 +52,11 @@ def test_a_marker_is_known_in_another_region_once_it_has_arrived(on_world: OnWor
     assert add(on_world, MARKER, "k", 5, US) == "replayed"
 
 
-def test_markers_of_an_engine_expire_in_a_table_of_their_own(on_engine: OnEngine) -> None:
-    design = TransactionMarker(markers=MARKERS, keep_ms=60 * MINUTE_MS)
-    markers = ApproachTable(f"{on_engine.table.name}-{MARKERS}", EU, on_engine.client)
+def test_markers_of_an_engine_expire(on_engine: OnEngine) -> None:
+    design = TransactionMarker(keep_ms=60 * MINUTE_MS)
     for minutes, outcome in ((0, "recorded"), (59, "replayed"), (61, "recorded")):
         now = Instant(START_MS + minutes * MINUTE_MS, 0)
         on_engine.clock = partial(int, now.wall_ms)
-        run(design.housekeep(C, EU), markers, now._replace)
+        on_engine.run(design.housekeep(C, EU))
         assert add(on_engine, design, "k", 5) == outcome
     assert value(on_engine, design) == 10

@@ -13,8 +13,9 @@ from lab.engines.faults import FAULTS, Mix
 from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
 from ledger import Change, Ledger, Settings
+from ledger.conditions import Absent
 from ledger.errors import OutcomeUnknown, TableError, Throttled, TransactionConflict
-from ledger.requests import Absent, Put, Transact
+from ledger.requests import Put, Transact
 from ledger.table import DynamoTable
 from reader import Reader
 

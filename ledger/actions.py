@@ -1,0 +1,134 @@
+"""What an Update does to an item, each action with its two meanings side by side: DynamoDB's expression, its effect.
+
+Rule 1: the two meanings agree; the contract (tests/contract) holds them against each other on every table.
+Rule 2: every action looks at the item as it was before the update, and no two actions of an update name one path.
+Rule 3: an entry of a map can be written only where the map is; `Add` is for attributes of the item itself.
+Rule 4: an SDK sends an update without an answer again by itself, so an `Add` stands behind a condition that its own
+effect breaks, or in a transaction with a token. Else it may add twice.
+Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol
+
+from ledger.conditions import Item, Names, Path, Value, steps_of, value_at
+from ledger.errors import TableMismatch
+from ledger.kinds import of_its_kind
+
+
+class Action(Protocol):
+    @property
+    def clause(self) -> str:
+        """SET, ADD, REMOVE or DELETE."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def expression(self, names: Names, /) -> str: ...
+
+    def after(self, there: Value | None, /) -> Value | None:
+        """What becomes of what stands at the path; None: nothing stands there."""
+
+
+@of_its_kind
+class Set(NamedTuple):
+    """Write a value, whatever was there."""
+
+    path: Path
+    value: Value
+
+    @property
+    def clause(self) -> str:
+        return "SET"
+
+    def expression(self, names: Names) -> str:
+        return f"{names.path(self.path)} = {names.value(self.value)}"
+
+    def after(self, there: Value | None) -> Value:
+        return self.value
+
+
+@of_its_kind
+class SetIfAbsent(NamedTuple):
+    """Write a value where there is none."""
+
+    path: Path
+    value: Value
+
+    @property
+    def clause(self) -> str:
+        return "SET"
+
+    def expression(self, names: Names) -> str:
+        path = names.path(self.path)
+        return f"{path} = if_not_exists({path}, {names.value(self.value)})"
+
+    def after(self, there: Value | None) -> Value:
+        return self.value if there is None else there
+
+
+@of_its_kind
+class Add(NamedTuple):
+    """Add a whole number to a number; one that is not there counts as 0."""
+
+    path: str
+    change: int
+
+    @property
+    def clause(self) -> str:
+        return "ADD"
+
+    def expression(self, names: Names) -> str:
+        return f"{names.path(self.path)} {names.value({'N': str(self.change)})}"
+
+    def after(self, there: Value | None) -> Value:
+        if there is not None and "N" not in there:
+            raise TableMismatch(f"{self.path} is no number. Nothing was written.")
+        return {"N": f"{Decimal((there or {'N': '0'})['N']) + self.change:f}"}
+
+
+@of_its_kind
+class Remove(NamedTuple):
+    """Take an attribute, or an entry of a map, away; one that is not there stays away."""
+
+    path: Path
+
+    @property
+    def clause(self) -> str:
+        return "REMOVE"
+
+    def expression(self, names: Names) -> str:
+        return names.path(self.path)
+
+    def after(self, there: Value | None) -> None:
+        return None
+
+
+def update_expression(actions: Iterable[Action], names: Names) -> str:
+    clauses: dict[str, list[str]] = {}
+    for action in actions:
+        clauses.setdefault(action.clause, []).append(action.expression(names))
+    return " ".join(f"{clause} {', '.join(parts)}" for clause, parts in clauses.items())
+
+
+def updated(before: Item, actions: Iterable[Action]) -> Item:
+    """The item after an update. Raises TableMismatch where DynamoDB refuses one: an entry of what is no map."""
+    after: Any = before
+    for action in actions:
+        path = steps_of(action.path)
+        after = _written(after, path, action.after(value_at(before, path)))
+    item: Item = after
+    return item
+
+
+def _written(within: Any, path: tuple[str, ...], value: Value | None) -> dict[str, Any]:
+    first, *rest = path
+    if rest:
+        if "M" not in within.get(first, {}):
+            raise TableMismatch(f"{first} is no map, so nothing can stand in it. Nothing was written.")
+        value = {"M": _written(within[first]["M"], tuple(rest), value)}
+    others = {name: there for name, there in within.items() if name != first}
+    return others if value is None else {**others, first: value}

@@ -1,0 +1,205 @@
+"""The conditions of a write, each with its two meanings side by side: DynamoDB's expression, and whether it holds.
+
+Rule 1: the two meanings agree; the contract (tests/contract) holds them against each other on every table.
+Rule 2: what an item lacks neither equals nor compares nor contains; only `Absent` and `Not` hold of it.
+Rule 3: a condition names no attribute of ours; who writes an item says which, in the file that knows its format.
+Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from ledger.kinds import of_its_kind
+
+Item: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""An item in DynamoDB's own spelling: {"change": {"N": "-6"}}."""
+
+Value: TypeAlias = Mapping[str, Any]
+"""An attribute's value in that spelling: {"N": "-6"}."""
+
+Path: TypeAlias = str | tuple[str, ...]
+"""An attribute's name, or the names that lead to an entry of a map: ("held", token)."""
+
+
+class Names:
+    """The placeholders of one request: no attribute and no value is spelled in an expression."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._values: dict[str, Value] = {}
+
+    def path(self, path: Path) -> str:
+        return ".".join(self._names.setdefault(name, f"#n{len(self._names)}") for name in steps_of(path))
+
+    def value(self, value: Value) -> str:
+        placeholder = f":v{len(self._values)}"
+        self._values[placeholder] = value
+        return placeholder
+
+    def arguments(self) -> dict[str, Any]:
+        names = {placeholder: name for name, placeholder in self._names.items()}
+        given = {"ExpressionAttributeNames": names, "ExpressionAttributeValues": self._values}
+        return {argument: placeholders for argument, placeholders in given.items() if placeholders}
+
+
+class Condition(Protocol):
+    def expression(self, names: Names, /) -> str: ...
+
+    def holds(self, item: Item, /) -> bool:
+        """Whether it holds of the item that is there; {} when there is none."""
+
+
+@of_its_kind
+class Absent(NamedTuple):
+    """The item has no such attribute, or no such entry in a map. Without a path: there is no item."""
+
+    path: Path = "pk"
+
+    def expression(self, names: Names) -> str:
+        return f"attribute_not_exists({names.path(self.path)})"
+
+    def holds(self, item: Item) -> bool:
+        return value_at(item, self.path) is None
+
+
+@of_its_kind
+class Equals(NamedTuple):
+    """The attribute is there, and has this type and value."""
+
+    path: Path
+    value: Value
+
+    def expression(self, names: Names) -> str:
+        return f"{names.path(self.path)} = {names.value(self.value)}"
+
+    def holds(self, item: Item) -> bool:
+        return _compared(item, self.path, self.value, lambda there, given: bool(there == given))
+
+
+@of_its_kind
+class AtLeast(NamedTuple):
+    """The attribute is there, is of the value's type (a number, a text or bytes), and not below it."""
+
+    path: Path
+    value: Value
+
+    def expression(self, names: Names) -> str:
+        return f"{names.path(self.path)} >= {names.value(self.value)}"
+
+    def holds(self, item: Item) -> bool:
+        return _compared(item, self.path, self.value, lambda there, given: bool(there >= given))
+
+
+@of_its_kind
+class AtMost(NamedTuple):
+    """The attribute is there, is of the value's type (a number, a text or bytes), and not above it."""
+
+    path: Path
+    value: Value
+
+    def expression(self, names: Names) -> str:
+        return f"{names.path(self.path)} <= {names.value(self.value)}"
+
+    def holds(self, item: Item) -> bool:
+        return _compared(item, self.path, self.value, lambda there, given: bool(there <= given))
+
+
+@of_its_kind
+class Contains(NamedTuple):
+    """The attribute is a set, and this text, number or binary is one of its elements."""
+
+    path: Path
+    element: Value
+
+    def expression(self, names: Names) -> str:
+        return f"contains({names.path(self.path)}, {names.value(self.element)})"
+
+    def holds(self, item: Item) -> bool:
+        ((kind, element),) = self.element.items()
+        return element in (value_at(item, self.path) or {}).get(f"{kind}S", ())
+
+
+@of_its_kind
+class Not(NamedTuple):
+    condition: Condition
+
+    def expression(self, names: Names) -> str:
+        return f"NOT ({self.condition.expression(names)})"
+
+    def holds(self, item: Item) -> bool:
+        return not self.condition.holds(item)
+
+
+class All(tuple[Condition, ...]):
+    """Every one of them holds: All((Equals(...), Absent(...))). At least one."""
+
+    __slots__ = ()
+
+    def expression(self, names: Names) -> str:
+        return _joined(" AND ", self, names)
+
+    def holds(self, item: Item) -> bool:
+        return all(each.holds(item) for each in self)
+
+
+class Either(tuple[Condition, ...]):
+    """One of them holds, at least: Either((AtLeast(...), Absent(...))). At least one."""
+
+    __slots__ = ()
+
+    def expression(self, names: Names) -> str:
+        return _joined(" OR ", self, names)
+
+    def holds(self, item: Item) -> bool:
+        return any(each.holds(item) for each in self)
+
+
+of_its_kind(All)
+of_its_kind(Either)
+
+
+def has(item: Item, *, besides: tuple[str, ...] = ("pk", "sk")) -> Condition:
+    """The condition that an item is there, and has these attributes with these values."""
+    equal = (Equals(name, value) for name, value in item.items() if name not in besides)
+    return All((Not(Absent()), *equal))
+
+
+def steps_of(path: Path) -> tuple[str, ...]:
+    return (path,) if isinstance(path, str) else path
+
+
+def value_at(item: Item, path: Path) -> Value | None:
+    """What stands at a path; None when nothing does, or something on the way to it is no map."""
+    first, *rest = steps_of(path)
+    there: Any = item.get(first)
+    for name in rest:
+        there = (there or {}).get("M", {}).get(name)
+    found: Value | None = there
+    return found
+
+
+def _joined(word: str, conditions: tuple[Condition, ...], names: Names) -> str:
+    """DynamoDB refuses redundant parentheses, so a condition that stands alone has none."""
+    parts = [each.expression(names) for each in conditions]
+    return parts[0] if len(parts) == 1 else word.join(f"({part})" for part in parts)
+
+
+def _compared(item: Item, path: Path, value: Value, compares: Callable[[Any, Any], bool]) -> bool:
+    there = value_at(item, path)
+    return there is not None and there.keys() == value.keys() and compares(_plain(there), _plain(value))
+
+
+def _plain(value: Value) -> Any:
+    ((kind, content),) = value.items()
+    match kind:
+        case "N":
+            return Decimal(content)
+        case "B":
+            return bytes(content)
+        case "SS" | "NS" | "BS":
+            return frozenset(content)
+        case _:
+            return content

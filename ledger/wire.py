@@ -1,0 +1,142 @@
+"""What a request is as an operation of DynamoDB, and what the operation's answer means: pure, for every way of sending.
+
+Rule 1: nothing is sent here, and nothing waits; a request that one call answers is one operation with its arguments.
+Rule 2: a write asks for the item that made its condition fail, so that nobody reads it again.
+Rule 3: the text of a statement follows from the names of the item's attributes alone; values are parameters.
+Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Operations_Amazon_DynamoDB.html
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ledger import errors
+from ledger.actions import update_expression
+from ledger.conditions import Condition, Names
+from ledger.requests import Delete, Get, Item, Key, KeyPage, Page, Put, Query, Scan, Transact, Update, Write
+
+GET_KEYS_MAX, STATEMENTS_MAX = 100, 25
+_SHOW = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+
+Statement = Callable[[str, Item], dict[str, Any]]
+"""A PartiQL statement for (table, item)."""
+
+
+class Operation(NamedTuple):
+    """The name of a method of boto3's client, and its arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+def operation(request: Write | Transact | Get | Query | Scan, table: str) -> Operation:
+    """The operation that answers a request. A Transact without a token gets one of its own."""
+    match request:
+        case Put():
+            return Operation("put_item", _write(request, table))
+        case Update():
+            return Operation("update_item", _write(request, table))
+        case Delete():
+            return Operation("delete_item", _write(request, table))
+        case Transact(writes, token):
+            actions = [{type(write).__name__: _write(write, table)} for write in writes]
+            # DynamoDB knows a token in all tables of an account and Region, and takes at most 36 characters.
+            named = uuid.uuid4() if token is None else uuid.uuid5(uuid.NAMESPACE_OID, f"{table}\0{token}")
+            return Operation("transact_write_items", {"TransactItems": actions, "ClientRequestToken": str(named)})
+        case Get(key, consistent):
+            return Operation("get_item", {"TableName": table, "Key": spelled(key), "ConsistentRead": consistent})
+        case Query():
+            return Operation("query", {"TableName": table, **_query(request)})
+        case Scan(after):
+            start = {"ExclusiveStartKey": spelled(after)} if after else {}
+            return Operation("scan", {"TableName": table, "ProjectionExpression": "pk, sk", **start})
+
+
+def answer(request: Get | Query | Scan, response: Any) -> Any:
+    """The answer to a read, as `requests.py` describes it. Raises TableMismatch for a key of another shape."""
+    last = response.get("LastEvaluatedKey")
+    match request:
+        case Get():
+            return response.get("Item")
+        case Query():
+            return Page(tuple(response["Items"]), key_of(last).sk if last else None)
+        case Scan():
+            return KeyPage(tuple(map(key_of, response["Items"])), key_of(last) if last else None)
+
+
+def is_empty(query: Query) -> bool:
+    """Whether no sort key can lie in the range, which DynamoDB refuses to be asked for."""
+    return query.after is not None and query.upto is not None and query.after >= query.upto
+
+
+def batch_get(keys: Sequence[Key], consistent: bool, table: str) -> dict[str, Any]:
+    """The RequestItems of a BatchGetItem."""
+    return {table: {"Keys": [spelled(key) for key in keys], "ConsistentRead": consistent}}
+
+
+def insert(table: str, item: Item) -> dict[str, Any]:
+    """A PartiQL INSERT, which fails when the key exists: a conditional put."""
+    attributes = ", ".join(f"'{name}': ?" for name in item)
+    return _parametrised(f'INSERT INTO "{table}" VALUE {{{attributes}}}', item)
+
+
+def delete(table: str, item: Item) -> dict[str, Any]:
+    """A PartiQL DELETE, which fails when the key has other attributes, and does nothing when there is no such key.
+
+    Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ql-reference.delete.html
+    """
+    attributes = " AND ".join(f'"{name}" = ?' for name in item)
+    return _parametrised(f'DELETE FROM "{table}" WHERE {attributes}', item)
+
+
+def spelled(key: Key) -> dict[str, dict[str, str]]:
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+
+
+def key_of(item: Any) -> Key:
+    """The key of what DynamoDB answered. Raises TableMismatch where it is not two strings."""
+    if "S" not in item.get("pk", {}) or "S" not in item.get("sk", {}):
+        raise errors.TableMismatch(f"An item has the keys {sorted(item)}. The table needs the string keys pk and sk.")
+    return Key(item["pk"]["S"], item["sk"]["S"])
+
+
+def _write(write: Write, table: str) -> dict[str, Any]:
+    names = Names()
+    match write:
+        case Put(item):
+            what: dict[str, Any] = {"Item": item}
+        case Update(key, actions):
+            what = {"Key": spelled(key), "UpdateExpression": update_expression(actions, names)}
+        case Delete(key):
+            what = {"Key": spelled(key)}
+    return {"TableName": table, **what, **_condition(write.condition, names), **names.arguments()}
+
+
+def _condition(condition: Condition | None, names: Names) -> dict[str, Any]:
+    return {} if condition is None else {"ConditionExpression": condition.expression(names), **_SHOW}
+
+
+def _query(query: Query) -> dict[str, Any]:
+    condition, values = "pk = :pk", {":pk": {"S": query.pk}}
+    low, high = query.after, query.upto
+    if low is not None and high is not None:
+        # BETWEEN includes its ends; the text that follows `low` at once is `low` and a NUL.
+        condition += " AND sk BETWEEN :low AND :high"
+        low += "\0"
+    elif low is not None:
+        condition += " AND sk > :low"
+    elif high is not None:
+        condition += " AND sk <= :high"
+    values |= {name: {"S": text} for name, text in ((":low", low), (":high", high)) if text is not None}
+    return {
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeValues": values,
+        "ConsistentRead": query.consistent,
+        **({"Limit": query.limit} if query.limit else {}),
+    }
+
+
+def _parametrised(text: str, item: Item) -> dict[str, Any]:
+    return {"Statement": text, "Parameters": list(item.values()), **_SHOW}
