@@ -161,10 +161,10 @@ of_its_kind(All)
 of_its_kind(Either)
 
 
-def has(item: Item, *, besides: tuple[str, ...] = ("pk", "sk")) -> Condition:
-    """The condition that an item is there, and has these attributes with these values."""
-    equal = (Equals(name, value) for name, value in item.items() if name not in besides)
-    return All((Not(Absent()), *equal))
+def has(item: Item) -> Condition | None:
+    """The condition that the item under this key has its other attributes; None where it has none."""
+    equal = [Equals(name, value) for name, value in item.items() if name not in ("pk", "sk")]
+    return All(equal) if equal else None
 
 
 def steps_of(path: Path) -> tuple[str, ...]:

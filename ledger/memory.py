@@ -133,7 +133,7 @@ class MemoryTable:
         there = self.items.get(key)
         if there is None:
             return None
-        if not has(item).holds(there):
+        if not holds(Delete(key, has(item)), there):
             return AlreadyThere(there)
         self._store(key, None)
         return None

@@ -95,9 +95,9 @@ def holds(write: Write, there: Item | None) -> bool:
 
 
 def becomes(write: Write, there: Item | None) -> Item | None:
-    """What a write makes of the item that is there (None: none). Raises ItemTooLarge and TableMismatch."""
+    """What a write makes of the item that is there (None: none). Raises ItemTooLarge and TableMismatch (an Update)."""
     after = write.after(there)
-    if after is not None and item_bytes(after) > ITEM_BYTES_MAX:
+    if isinstance(write, Update) and after is not None and item_bytes(after) > ITEM_BYTES_MAX:
         raise ItemTooLarge(f"{write.key} would have {item_bytes(after):,} bytes. Nothing was written.")
     return after
 

@@ -194,7 +194,7 @@ class World:
         there = replica.item(key)
         if there is None:
             return None
-        if not has(item).holds(there):
+        if not holds(Delete(key, has(item)), there):
             return AlreadyThere(there)
         self._write(region, key, None)
         return None

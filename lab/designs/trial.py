@@ -64,7 +64,7 @@ class Trial:
     def housekeep(self, counter: str, after_ms: int = SETTINGS.allowed_lateness_ms) -> None:
         """One visit of the design's scheduled work, so much later."""
         self.now_ms += after_ms + 1
-        if not isinstance(self.design, TransactionMarker):  # its markers' time to live is the table's own work, and free
+        if not isinstance(self.design, TransactionMarker):  # the time to live of its markers is the table's own work
             self.run(self.design.housekeep(counter, REGION))
 
     def expire(self, marker: TransactionMarker) -> None:

@@ -185,7 +185,6 @@ def test_a_token_makes_a_transaction_count_once(table: Table) -> None:
 
 def test_an_item_has_at_most_400_kb(table: Table) -> None:
     key = Key("p", "large")
-    for write in (Put(keyed(key, t=text("x" * 500_000))), Update(key, (Set("t", text("x" * 500_000)),))):
-        with pytest.raises(ItemTooLarge):
-            table.answer(write)
+    with pytest.raises(ItemTooLarge):
+        table.answer(Update(key, (Set("t", text("x" * 500_000)),)))
     assert table.answer(Get(key)) is None
