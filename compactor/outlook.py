@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ledger import items, tokens
 from ledger.errors import DamagedItem
 from ledger.paging import every_item
-from ledger.requests import Get, Item, Program
+from ledger.requests import Get, Item, Program, key_of
 from ledger.settings import Settings
 from ledger.values import Lane
 
@@ -56,7 +56,7 @@ def outlook(lane: Lane, settings: Settings, *, consistent: bool = True) -> Progr
     tail = yield from every_item(pk, watermark, None, most=settings.fold_min, consistent=consistent)
     if watermark is not None:
         below = yield from every_item(pk, None, watermark, most=1, consistent=consistent)
-    found = Outlook.of(lane, item, [items.key_of(each).sk for each in (*below, *tail)], settings)
+    found = Outlook.of(lane, item, [key_of(each).sk for each in (*below, *tail)], settings)
     if not found.below:
         return found
     noted: Item | None = yield Get(items.note_key(lane), consistent)

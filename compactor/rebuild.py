@@ -20,7 +20,7 @@ from ledger.add import add_many
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, TokenConflict
 from ledger.paging import every_item
-from ledger.requests import DeleteMany, Get, Instant, Item, Now, Program
+from ledger.requests import DeleteMany, Get, Instant, Item, Now, Program, keyed
 from ledger.values import Checkpoint, Delta, Lane, Segment
 
 ORPHANS_MAX = 1_000
@@ -71,7 +71,7 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
         raise past_the_limits(lane, error) from None
     unchanged = Absent() if item is None else None if seen is None else items.version_is(seen)
     yield from _put_back(lane, resolved.unlisted)
-    orphans = (items.keyed(items.segment_key(lane, orphan.hi, orphan.version)) for orphan in resolved.orphans)
+    orphans = (keyed(items.segment_key(lane, orphan.hi, orphan.version)) for orphan in resolved.orphans)
     yield from _delete(lane, noted, *orphans)
     yield from write(checkpoint, Segment.of(lane, sums.watermark, version, ()), unchanged)
     return checkpoint

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from ledger import items
 from ledger.conditions import Absent
 from ledger.errors import LedgerError, TableMismatch, TokenConflict
-from ledger.requests import AlreadyThere, Item, Program, Put, PutMany
+from ledger.requests import AlreadyThere, Item, Program, Put, PutMany, key_of
 from ledger.values import Delta, Receipt
 
 
@@ -66,9 +66,9 @@ def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program
 
 def _replayed(delta: Delta, there: Item) -> Receipt:
     change = items.delta_of(delta.lane, there).change
-    if items.key_of(there) != items.delta_key(delta):
+    if key_of(there) != items.delta_key(delta):
         raise TableMismatch(
-            f"The table holds {items.key_of(there)} where {items.delta_key(delta)} goes: its keys are not pk and sk. "
+            f"The table holds {key_of(there)} where {items.delta_key(delta)} goes: its keys are not pk and sk. "
             "Nothing was written."
         )
     if change != delta.change:

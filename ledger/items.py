@@ -12,9 +12,7 @@ from typing import Any, TypeVar
 
 from ledger.conditions import Equals
 from ledger.errors import DamagedItem, InvalidInput
-from ledger.requests import Item, Key
-from ledger.requests import key_of as key_of
-from ledger.requests import keyed as keyed
+from ledger.requests import Item, Key, key_of, keyed
 from ledger.values import VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment, Shape
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between

@@ -15,7 +15,7 @@ import typer
 from compactor.rebuild import rebuild as rebuilding
 from ledger import clocks, items
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.requests import AlreadyThere, DeleteMany, Get, GetMany, Item, PutMany, Request, Table, Transact, run
+from ledger.requests import AlreadyThere, DeleteMany, Get, GetMany, Item, PutMany, Request, Table, Transact, key_of, run
 from ledger.values import Checkpoint, Lane
 from ledgerctl.call import Call
 from ledgerctl.command import command
@@ -42,7 +42,7 @@ class Unwritten:
                 return (None,) * len(deleted)
             case PutMany(puts):
                 self.writes.append(request)
-                there = self.table.answer(GetMany(tuple(map(items.key_of, puts))))
+                there = self.table.answer(GetMany(tuple(map(key_of, puts))))
                 return tuple(None if item is None else AlreadyThere(item) for item in there)
             case _:
                 return self.table.answer(request)

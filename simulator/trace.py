@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ledger.errors import LedgerError
-from ledger.items import key_of
-from ledger.requests import Delete, DeleteMany, Get, GetMany, Key, Page, Put, Query, Together, Transact, Update
+from ledger.requests import Delete, DeleteMany, Get, GetMany, Key, Page, Put, Query, Together, Transact, Update, key_of
 from simulator.world import Landing
 
 

@@ -28,6 +28,7 @@ from ledger.requests import (
     Request,
     Result,
     Transact,
+    keyed,
     run,
 )
 from ledger.settings import Settings
@@ -99,7 +100,7 @@ class Region(MemoryTable):
             super().answer(Put(item))
 
     def drop(self, *keys: Key) -> None:
-        super().answer(DeleteMany(tuple(map(items.keyed, keys))))
+        super().answer(DeleteMany(tuple(map(keyed, keys))))
 
     def lag(self) -> None:
         """From now on, eventually consistent reads see the table as it is at this moment."""

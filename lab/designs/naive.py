@@ -13,14 +13,14 @@ from ledger import items
 from ledger.actions import Add
 from ledger.conditions import Absent, Not
 from ledger.paging import every_item
-from ledger.requests import Delete, Item, Key, Program, Transact, Update
+from ledger.requests import Delete, Item, Key, Program, Transact, Update, key_of
 from ledger.values import Lane
 
 
 def merging(lane: Lane, deltas: Sequence[Item]) -> Transact:
     """Delete these deltas and add their sum to the total."""
     total = Update(Key(items.delta_pk(lane), "total"), (Add("total", sum(map(_amount, deltas))),))
-    return Transact((total, *(Delete(items.key_of(delta), condition=Not(Absent())) for delta in deltas)))
+    return Transact((total, *(Delete(key_of(delta), condition=Not(Absent())) for delta in deltas)))
 
 
 def deltas_of(lane: Lane) -> Program[list[Item]]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ledger import items, tokens
 from ledger.errors import DamagedItem, InvalidCounter
-from ledger.requests import Item, Key
+from ledger.requests import Item, Key, key_of
 from ledger.values import CHANGE_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
 from tests.strategies import changes, checkpoints, deltas, full_segment, lanes, made_tokens, notes, segments, versions
 
@@ -151,7 +151,7 @@ def test_what_was_written_comes_back(kind: Kind, data: st.DataObject) -> None:
     value = data.draw(kind.values)
     item = kind.encode(value)
     assert kind.decode(value.lane, item) == value
-    assert items.key_of(item) == kind.key(value)
+    assert key_of(item) == kind.key(value)
     assert items.version_of(item) == (None if "version" not in item else value.version)
 
 
@@ -222,7 +222,7 @@ def damage(decode: Decode, item: Item, lane: Lane = LANE) -> DamagedItem:
 
 def assert_damaged(decode: Decode, item: Item, lane: Lane = LANE) -> None:
     error = damage(decode, item, lane)
-    assert Key(error.pk, error.sk) == items.key_of(item)
+    assert Key(error.pk, error.sk) == key_of(item)
     assert repr(error.pk) in str(error)
     assert repr(error.sk) in str(error)
     str(error).encode()

@@ -11,7 +11,7 @@ import pytest
 from ledger import items, tokens
 from ledger.errors import Throttled
 from ledger.memory import MemoryTable
-from ledger.requests import DeleteMany, Get, Item, Key, Put, Request
+from ledger.requests import DeleteMany, Get, Item, Key, Put, Request, keyed
 from ledger.values import ENTRY, Delta, Lane, Segment
 from tests.ledgerctl.support import A, B, Tables
 
@@ -195,12 +195,12 @@ def without_segments(tables: Tables, lane: Lane) -> None:
     """What half of a commit leaves, or a hand."""
     assert isinstance(tables.table, MemoryTable)
     for key in [key for key in held(tables) if key.pk == items.fold_pk(lane) and key.sk.startswith("segment#")]:
-        tables.table.answer(DeleteMany((items.keyed(key),)))
+        tables.table.answer(DeleteMany((keyed(key),)))
 
 
 def test_a_dry_run_says_that_a_checkpoint_without_segments_is_deleted(tables: Tables) -> None:
     without_segments(tables, LANE)
-    tables.table.answer(DeleteMany((items.keyed(items.note_key(LANE)),)))
+    tables.table.answer(DeleteMany((keyed(items.note_key(LANE)),)))
     landing = tables.ctl("rebuild", "c", "--dry-run")
     assert (landing.code, "may still be landing" in landing.err) == (3, True)
     tables.clock.now_ms += 600_000

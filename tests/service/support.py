@@ -8,7 +8,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from ledger import items
 from ledger.memory import MemoryTable
-from ledger.requests import DeleteMany, Get, Item, Put
+from ledger.requests import DeleteMany, Get, Item, Put, keyed
 from ledger.values import Delta, Lane
 from service.marks import Again, Claim, Hold, Mark, Rest, Touch, key_of, mark_of
 from service.work import Send, Work
@@ -36,7 +36,7 @@ class MemoryMarks:
                 if not self._is(lane, touched_ms=touched_ms):
                     return False
                 if next_ms is None:
-                    MemoryTable.answer(self._table, DeleteMany((items.keyed(key_of(lane)),)))
+                    MemoryTable.answer(self._table, DeleteMany((keyed(key_of(lane)),)))
                 else:
                     self._set(lane, next_ms=next_ms, due_ms=None, held_ms=None, late_ms=None)
                 return True
