@@ -1,9 +1,12 @@
 """The program `clean`: listed deltas are deleted, in two visits at least `keep_ms` apart.
 
-Rules: the first visit notes a version that every Region's checkpoint has reached, with the time after the last Region
-answered; a later visit deletes only deltas that a segment of that version or an older one lists with the same change,
-and each only while it has that change; a note younger than `keep_ms` is never renewed, unless it is from the future; a
-Region that cannot be asked, or lags, postpones the clean. Deletes are paced, because adds need the same partition key.
+Rule 1: The first visit notes a version that every Region's checkpoint has reached, with the time after the last Region
+answered.
+Rule 2: A later visit deletes only deltas that a segment of that version or an older one lists with the same change, and
+each only while it has that change.
+Rule 3: A note younger than `keep_ms` is never renewed, unless it is from the future.
+Rule 4: A Region that cannot be asked, or lags, postpones the clean. Deletes are paced, because adds need the same
+partition key.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """begin and commit: how every change to a checkpoint starts and ends.
 
-Rules: begin comes before every commit, in fold and in settle alike; whoever holds the checkpoint at version v has seen
-the segment of the commit that wrote v, and so can see every segment up to v; a commit writes the checkpoint and its
-segment in one transaction, and only over the version that begin saw. Nothing here waits or locks: on any doubt the step
-gives up, and the next run starts again. A checkpoint never goes away again, so what only comes after a first commit
-(a second segment, a version above 1, a clean note) tells that a lane without one has lost it.
+Rule 1: Begin comes before every commit, in fold and in settle alike.
+Rule 2: Whoever holds the checkpoint at version v has seen the segment of the commit that wrote v, and so can see every
+segment up to v.
+Rule 3: A commit writes the checkpoint and its segment in one transaction, and only over the version that begin saw.
+Nothing here waits or locks: on any doubt the step gives up, and the next run starts again. A checkpoint never goes away
+again, so what only comes after a first commit (a second segment, a version above 1, a clean note) tells that a lane
+without one has lost it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`Compactor`: cleans, folds and settles the lanes of its own Region.
 
-Rules: it writes nothing for another Region's lanes; every failure of a step means: give up, start again next time; two
-compactors at once are safe, the version decides.
+Rule 1: It writes nothing for another Region's lanes.
+Rule 2: Every failure of a step means: give up, start again next time.
+Rule 3: Two compactors at once are safe, the version decides.
 """
 
 from __future__ import annotations

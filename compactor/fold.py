@@ -1,8 +1,9 @@
 """The program `fold`: deltas of the tail become one segment and a new checkpoint.
 
-Rules: begin, then the cutoff, then the Query, in this order: a delta that is on its way while the cutoff is fixed must
-not be passed by a watermark it was not asked for; the deltas themselves are not touched, because readers that hold the
-older checkpoint and Regions that have not received the new one still need them.
+Rule 1: Begin, then the cutoff, then the Query, in this order: a delta that is on its way while the cutoff is fixed must
+not be passed by a watermark it was not asked for.
+Rule 2: The deltas themselves are not touched, because readers that hold the older checkpoint and Regions that have not
+received the new one still need them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """The program `rebuild`: a lane's checkpoint recomputed from its segments, after a restore or damage.
 
-Rules: an operator's tool, run while no compactor works on the lane; everything is read strongly at home; the version is
-above every version seen in checkpoint, segments and note, with an empty segment of its own so that `last` names a real
-one; the clean note goes first, because its version may say something of a time that the restore undid.
-Where half of a lost commit stayed, and compactors went on before the rebuild, segments overlap: one of two is an orphan
-and is undone. What it lists, and the other does not, is put back as deltas before it is deleted, so a change is listed
-or a delta at every moment, and a rebuild that ends half way can be repeated. Segments that list a token with two
-changes are LaneDamaged, and nothing is written.
+Rule 1: An operator's tool, run while no compactor works on the lane.
+Rule 2: Everything is read strongly at home.
+Rule 3: The version is above every version seen in checkpoint, segments and note, with an empty segment of its own so
+that `last` names a real one.
+Rule 4: The clean note goes first, because its version may say something of a time that the restore undid. Where half of
+a lost commit stayed, and compactors went on before the rebuild, segments overlap: one of two is an orphan and is
+undone. What it lists, and the other does not, is put back as deltas before it is deleted, so a change is listed or a
+delta at every moment, and a rebuild that ends half way can be repeated. Segments that list a token with two changes are
+LaneDamaged, and nothing is written.
 """
 
 from __future__ import annotations

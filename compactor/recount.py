@@ -1,7 +1,8 @@
 """A lane's segments summed anew: what rebuild writes and verify compares with.
 
-Rules: segments are read strongly and page by page, so memory does not grow with the history; the distinct `hi`
-partition the order of tokens and a token is listed once, else two segments overlap and the lane is damaged.
+Rule 1: Segments are read strongly and page by page, so memory does not grow with the history.
+Rule 2: The distinct `hi` partition the order of tokens and a token is listed once, else two segments overlap and the
+lane is damaged.
 """
 
 from __future__ import annotations

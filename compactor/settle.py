@@ -1,8 +1,9 @@
 """The program `settle`: strays get into the sum.
 
-Rules: a stray is a delta at or below the watermark that no segment lists; candidates are found cheaply, with eventually
-consistent reads, and confirmed expensively: begin, then the covering segments strongly, in this order; a commit files
-the strays of one range under its own hi and leaves the watermark where it is.
+Rule 1: A stray is a delta at or below the watermark that no segment lists.
+Rule 2: Candidates are found cheaply, with eventually consistent reads, and confirmed expensively: begin, then the
+covering segments strongly, in this order.
+Rule 3: A commit files the strays of one range under its own hi and leaves the watermark where it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lanes that hold something and that no reader of these settings looks at: changes that are in no value.
 
-Rules: nothing lists the lanes of a counter, so a scan of the table sees every one of them, and what is asked about a
+Rule 1: Nothing lists the lanes of a counter, so a scan of the table sees every one of them, and what is asked about a
 single counter sees a few shards beyond its own: with more shards than ours, every change lands in one of these by
 chance, so a handful of changes is enough to be seen there. Lanes of unknown Regions are seen by a scan alone.
 """

@@ -1,8 +1,9 @@
 """The program `verify`: a lane recounted from its segments and deltas, and held against its checkpoint.
 
-Rules: it writes nothing; at home and strongly; begin comes first, so that every segment up to the checkpoint's version
-can be seen; the tail comes right after it and its time is bounded, so that no folded delta
-can have been cleaned.
+Rule 1: It writes nothing.
+Rule 2: At home and strongly.
+Rule 3: Begin comes first, so that every segment up to the checkpoint's version can be seen.
+Rule 4: The tail comes right after it and its time is bounded, so that no folded delta can have been cleaned.
 """
 
 from __future__ import annotations

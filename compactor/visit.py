@@ -1,8 +1,9 @@
 """The program `visit`: one pass of a compactor over one lane: clean, fold, settle.
 
-Rules: the clean comes first, when the commit of the visit before has reached the other Regions: right after a commit it
-would wait for them, at every visit of a lane that is busy. What fails in it postpones it and nothing else, because it
-only saves storage; damage is raised all the same, after the lane was folded and settled.
+Rule 1: The clean comes first, when the commit of the visit before has reached the other Regions: right after a commit
+it would wait for them, at every visit of a lane that is busy. What fails in it postpones it and nothing else, because
+it only saves storage.
+Rule 2: Damage is raised all the same, after the lane was folded and settled.
 """
 
 from __future__ import annotations

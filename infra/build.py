@@ -1,11 +1,9 @@
 """Builds the one zip that all functions share: our packages and the locked dependencies.
 
-Rules:
-
-- What goes in is decided by requirements-service.lock and its hashes; pip takes wheels only, for the target and not for
-  this machine.
-- The same files make the same bytes: sorted names, one time stamp, one mode.
-- botocore brings the models of all AWS services (27 MB). Only those in MODELS are packed.
+Rule 1: What goes in is decided by requirements-service.lock and its hashes; pip takes wheels only, for the target and
+not for this machine.
+Rule 2: The same files make the same bytes: sorted names, one time stamp, one mode.
+Rule 3: botocore brings the models of all AWS services (27 MB). Only those in MODELS are packed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """`python -m infra.deploy package|deploy|remove` (`make package`, `make deploy`, `make remove`): all Regions, in order.
 
-Rules:
-
-- package makes no call to AWS. deploy renders every template first, so that what it refuses was not half deployed; then
-  it makes the table, because a service stack needs its replica's stream.
-- What the table's shape does not allow is refused before anything is changed. The shape is written last: from then on a
-  process whose settings lack a new Region is refused.
-- Every step may be repeated: a deployment that was cut off is put right by the same command.
-- remove keeps the table, and does not throw away changes that still wait in a queue.
+Rule 1: Package makes no call to AWS. deploy renders every template first, so that what it refuses was not half
+deployed; then it makes the table, because a service stack needs its replica's stream.
+Rule 2: What the table's shape does not allow is refused before anything is changed. The shape is written last: from
+then on a process whose settings lack a new Region is refused.
+Rule 3: Every step may be repeated: a deployment that was cut off is put right by the same command.
+Rule 4: Remove keeps the table, and does not throw away changes that still wait in a queue.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Runs the Serverless Framework (osls, from node_modules) for one Region's service stack.
 
-Rules: what it is told is in the arguments alone; its output goes straight to the terminal.
+Rule 1: What it is told is in the arguments alone.
+Rule 2: Its output goes straight to the terminal.
 """
 
 from __future__ import annotations

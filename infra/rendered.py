@@ -1,7 +1,7 @@
 """What a rendered template starts the functions with, held against what they accept.
 
-Rule: settings that contradict each other would end every function at its import, in one Region after the other; they
-are refused with the library's own message before anything is deployed.
+Rule 1: Settings that contradict each other would end every function at its import, in one Region after the other.
+Rule 2: They are refused with the library's own message before anything is deployed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A deployment and the table's shape: what it would start the functions with, asked of the table and written into it.
 
-Rules: the settings are those that the rendered template gives the functions, so a parameter that was forgotten is seen;
-asking comes before every change, writing after the last one.
+Rule 1: The settings are those that the rendered template gives the functions, so a parameter that was forgotten is
+seen.
+Rule 2: Asking comes before every change, writing after the last one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The table's stack: made, changed and waited for, before any service stack.
 
-Rules:
-
-- A Region is only ever added, one at a time, at the end; nothing here takes a Region out or deletes a table.
-- The stack lives in the Region that was named first when it was made.
-- Every refusal comes before the first write.
+Rule 1: A Region is only ever added, one at a time, at the end; nothing here takes a Region out or deletes a table.
+Rule 2: The stack lives in the Region that was named first when it was made.
+Rule 3: Every refusal comes before the first write.
 """
 
 from __future__ import annotations

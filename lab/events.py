@@ -1,8 +1,8 @@
 """The events that the demo counts: a user's file, or a generated day of a shop; and the truth about them.
 
-Rules: the truth is summed here from the rows alone, with no code of the counter; a row that a ledger would refuse stops
-the demo before it begins, with its line number; witness counters take the changes 4^0, 4^1, …, so that a read names the
-changes it holds.
+Rule 1: The truth is summed here from the rows alone, with no code of the counter.
+Rule 2: A row that a ledger would refuse stops the demo before it begins, with its line number.
+Rule 3: Witness counters take the changes 4^0, 4^1, …, so that a read names the changes it holds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The program `add`: one conditional put a change, and nothing else.
 
-Rules: a delta is put IF attribute_not_exists(pk), so a change that is there already is a success (replayed) and another
-change under the same token is a TokenConflict; nothing is read first; a batch never gives up the condition, because an
-unconditional put could replace a delta by another change.
+Rule 1: A delta is put IF attribute_not_exists(pk), so a change that is there already is a success (replayed) and
+another change under the same token is a TokenConflict.
+Rule 2: Nothing is read first.
+Rule 3: A batch never gives up the condition, because an unconditional put could replace a delta by another change.
 """
 
 from __future__ import annotations

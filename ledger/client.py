@@ -1,12 +1,13 @@
 """The boto3 client of this library: its time-outs, retries and pool, because boto3's own defaults changed in 1.44.
 
-Rules: only documented options of botocore's Config; what spares CPU on every request may take nothing from an answer or
-an error. botocore does not validate parameters, because requests are built from values that checked themselves; what
-the table refuses is an error all the same. The User-Agent header is fixed, because botocore would put it together twice
-for every request, a tenth of the client's CPU: it names boto3, botocore and this library, but not the machine, nor
-AWS_SDK_UA_APP_ID. Whoever needs either passes a `client=` of their own. A client is one process's: two processes on one
-connection, as after a fork, may take each other's answers. A parent's client stays in the cache, because closing it may
-need a lock that another thread of the parent held.
+Rule 1: Only documented options of botocore's Config.
+Rule 2: What spares CPU on every request may take nothing from an answer or an error. botocore does not validate
+parameters, because requests are built from values that checked themselves.
+Rule 3: What the table refuses is an error all the same. The User-Agent header is fixed, because botocore would put it
+together twice for every request, a tenth of the client's CPU: it names boto3, botocore and this library, but not the
+machine, nor AWS_SDK_UA_APP_ID. Whoever needs either passes a `client=` of their own. A client is one process's: two
+processes on one connection, as after a fork, may take each other's answers. A parent's client stays in the cache,
+because closing it may need a lock that another thread of the parent held.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What boto3 clients consume, as DynamoDB itself says: asked for on every request, and added up.
 
-Rules: the hooks add one parameter and read one field; they change nothing else. A request that failed says nothing, and
-neither does one of an engine that does not tell: `untold` counts the latter, so that nobody takes a sum for the whole.
+Rule 1: The hooks add one parameter and read one field.
+Rule 2: They change nothing else. A request that failed says nothing, and neither does one of an engine that does not
+tell: `untold` counts the latter, so that nobody takes a sum for the whole.
 """
 
 from __future__ import annotations

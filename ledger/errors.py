@@ -1,7 +1,8 @@
 """Every error that this library raises on purpose.
 
-Rules: a docstring says what happened, whether anything was written, and what to do next; a caller who catches
-`LedgerError` has caught them all; an error that concerns one change carries it as `delta`, ready for `Ledger.apply`.
+Rule 1: A docstring says what happened, whether anything was written, and what to do next.
+Rule 2: A caller who catches `LedgerError` has caught them all.
+Rule 3: An error that concerns one change carries it as `delta`, ready for `Ledger.apply`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What a failure of botocore means: the one place where a ClientError becomes one of ours.
 
-Rules: whatever may have been applied is OutcomeUnknown, never a plain failure; a refusal counts as "nothing was
-written" only when no earlier attempt of the same write can have been applied; an unknown code of a write is
-OutcomeUnknown. No connection means that nothing was sent only when no attempt of the call found one: `note_attempts`.
+Rule 1: Whatever may have been applied is OutcomeUnknown, never a plain failure.
+Rule 2: A refusal counts as "nothing was written" only when no earlier attempt of the same write can have been applied.
+Rule 3: An unknown code of a write is OutcomeUnknown. No connection means that nothing was sent only when no attempt of
+the call found one: `note_attempts`.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html and
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """

@@ -1,7 +1,8 @@
 """What each process must have of its own, because a fork takes no thread along and leaves held locks held for ever.
 
-Rules: whoever keeps threads, or a lock that other threads may hold, keeps them in a `PerProcess`; so a child never
-waits for what only its parent has. It is made in the child before any code there runs, while there is but one thread.
+Rule 1: Whoever keeps threads, or a lock that other threads may hold, keeps them in a `PerProcess`.
+Rule 2: So a child never waits for what only its parent has. It is made in the child before any code there runs, while
+there is but one thread.
 """
 
 from __future__ import annotations

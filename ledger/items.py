@@ -1,7 +1,9 @@
 """How the values stand in the table: the only file that knows attribute names and the shape of keys.
 
-Rules: the formats are public (docs/data-model.md) and never change; further attributes are ignored; an attribute of
-ours that is missing or not as described raises DamagedItem with the item's key, and is never guessed at.
+Rule 1: The formats are public (docs/data-model.md) and never change.
+Rule 2: Further attributes are ignored.
+Rule 3: An attribute of ours that is missing or not as described raises DamagedItem with the item's key, and is never
+guessed at.
 """
 
 from __future__ import annotations

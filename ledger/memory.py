@@ -1,7 +1,9 @@
 """A table in memory that answers every request as DynamoDB does: for tests, also those of the library's users.
 
-Rules: one Region, one replica, strongly consistent always; items are never changed in place, so what was answered
-stays as it was; a request it does not know is a TypeError; nothing replicates by itself.
+Rule 1: One Region, one replica, strongly consistent always.
+Rule 2: Items are never changed in place, so what was answered stays as it was.
+Rule 3: A request it does not know is a TypeError.
+Rule 4: Nothing replicates by itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The message that carries a change through a queue, as JSON: {counter, change, idempotency_key, at, region}.
 
-Rules: the key and the time are in the body, because an SQS MessageId changes when a message is redriven; nothing is
-guessed or converted, so a message that is not exactly as described is refused, with the name of the field; what
-`dumps` writes, `loads` reads as the same change. The format is public: docs/producers.md.
+Rule 1: The key and the time are in the body, because an SQS MessageId changes when a message is redriven.
+Rule 2: Nothing is guessed or converted, so a message that is not exactly as described is refused, with the name of the
+field.
+Rule 3: What `dumps` writes, `loads` reads as the same change. The format is public: docs/producers.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`ChangeQueue`: puts changes on an SQS queue, for the function that adds them (service/add_from_queue).
 
-Rules: a message is checked before it is sent, so that no poison leaves this process; key and time are in the body, so
-sending a change again is harmless and is what every failure asks for; this module is imported only by those who use
-it, and a client is made only by `ChangeQueue`.
+Rule 1: A message is checked before it is sent, so that no poison leaves this process.
+Rule 2: Key and time are in the body, so sending a change again is harmless and is what every failure asks for.
+Rule 3: This module is imported only by those who use it, and a client is made only by `ChangeQueue`.
 """
 
 from __future__ import annotations

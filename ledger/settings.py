@@ -1,7 +1,7 @@
 """Settings: what a process must know of the table and of the protocol's times.
 
-Rules: frozen and checked when made, so that settings that contradict each other never reach the table; only `from_env`
-reads the environment, and an argument wins over it.
+Rule 1: Frozen and checked when made, so that settings that contradict each other never reach the table.
+Rule 2: Only `from_env` reads the environment, and an argument wins over it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """The table's shape, the Regions and shards that all its processes must share, held against a process's own settings.
 
-Rules: it is asked for strongly, in the process's own Region, before the first program of each Ledger, Reader and
-Compactor; what came of it is remembered, a failure is not; a table without the item and a role that may not read it go
-on unchecked. Shards are equal. Every Region of the shape is in `regions`, else a reader misses its lanes and a clean
-does not ask it, and `region` is one of the shape's. `regions` may name more: a Region that is being added is in every
-process's settings first and in the shape last. So the shape only ever grows, by Regions.
+Rule 1: It is asked for strongly, in the process's own Region, before the first program of each Ledger, Reader and
+Compactor.
+Rule 2: What came of it is remembered, a failure is not.
+Rule 3: A table without the item and a role that may not read it go on unchecked. Shards are equal. Every Region of the
+shape is in `regions`, else a reader misses its lanes and a clean does not ask it, and `region` is one of the shape's.
+`regions` may name more: a Region that is being added is in every process's settings first and in the shape last. So the
+shape only ever grows, by Regions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Tokens: the ULIDs that name deltas, order them and make retries harmless.
 
-Rules: the only file that touches `ulid`; the time and the randomness always come from outside; a retry of the same
-(counter, idempotency key, at) yields the same token; only the canonical 26 characters are a token, because the order
-of the text must be the order of the bytes.
+Rule 1: The only file that touches `ulid`.
+Rule 2: The time and the randomness always come from outside.
+Rule 3: A retry of the same (counter, idempotency key, at) yields the same token.
+Rule 4: Only the canonical 26 characters are a token, because the order of the text must be the order of the bytes.
 Source of the format: https://github.com/ulid/spec
 """
 

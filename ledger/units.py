@@ -1,11 +1,10 @@
 """The size of an item and the request units it costs, by AWS's published rules; nothing here does I/O.
 
-Rules a change must keep:
-- Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"}, "change": {"N": "-6"}}`.
-- Round up before anything else: a unit is never split, except that an eventually consistent read is half of one.
-- A rule that is not on one of these pages of AWS's developer guide does not belong here:
-  SIZES https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
-  UNITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
+Rule 1: Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"}, "change": {"N": "-6"}}`.
+Rule 2: Round up before anything else: a unit is never split, except that an eventually consistent read is half of one.
+Rule 3: A rule that is not on one of these pages of AWS's developer guide does not belong here: SIZES
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html UNITS
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html.
 """
 
 from collections.abc import Mapping

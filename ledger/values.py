@@ -1,7 +1,7 @@
 """The values of the ledger: what a counter, a lane, a delta, a checkpoint and a segment are.
 
-Rules: every value is frozen and checks itself when it is made, so a value that exists is valid; nothing here does I/O
-or knows how DynamoDB spells it (that is `items.py`).
+Rule 1: Every value is frozen and checks itself when it is made, so a value that exists is valid.
+Rule 2: Nothing here does I/O or knows how DynamoDB spells it (that is `items.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """`Ledger`: what a producer calls to add changes.
 
-Rules: a token is made once, before anything is sent; a retry never makes a new one; the lane of a change is decided by
-the Region where the change was first asked for, not by the one that happens to write it.
+Rule 1: A token is made once, before anything is sent.
+Rule 2: A retry never makes a new one.
+Rule 3: The lane of a change is decided by the Region where the change was first asked for, not by the one that happens
+to write it.
 """
 
 from __future__ import annotations

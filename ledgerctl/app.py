@@ -4,13 +4,13 @@ from __future__ import annotations
 
 # ruff: noqa: F401, I001 -- each adds its commands, in this order
 from ledgerctl import (
-    tables,
-    changes,
-    values,
+    init as tables,
+    add as changes,
+    get as values,
     history,
-    counters,
+    list as counters,
     lag,
-    compaction,
+    compact as compaction,
     rebuild,
     imports,
     cost,

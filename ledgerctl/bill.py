@@ -1,9 +1,10 @@
 """Units and bytes become dollars: a million changes, a million reads, storage after a year, in any number of Regions.
 
-Rules: `PRICES` is the only place with DynamoDB's prices; docs/costs.md states the same, and a test holds the two
-together. Every Region is billed at these prices. A write is charged again in every further Region, a failed one is not;
-a read is charged where it is made. A GB is 10^9 bytes. Free tiers, taxes, reserved capacity and the traffic between
-Regions (under 1 % of the replicated writes of items as small as these) are left out.
+Rule 1: `PRICES` is the only place with DynamoDB's prices.
+Rule 2: Docs/costs.md states the same, and a test holds the two together. Every Region is billed at these prices. A
+write is charged again in every further Region, a failed one is not.
+Rule 3: A read is charged where it is made. A GB is 10^9 bytes. Free tiers, taxes, reserved capacity and the traffic
+between Regions (under 1 % of the replicated writes of items as small as these) are left out.
 
 BILLING https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/global-tables-billing.html
 SIZES https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html

@@ -1,8 +1,9 @@
-"""One call of `ledgerctl`: the world as its options show it, and what is printed.
+"""One call of `ledgerctl`: the surroundings as its options show them, and what is printed.
 
-Rules: the world (environment, session, tables, clock, pauses) is given once and nobody looks past it; an option wins
-over the environment; results go to standard output, everything else to standard error; a failure is told by
-`failures.py` and is never a stack trace.
+Rule 1: The surroundings (environment, session, tables, clock, pauses) are given once and nobody looks past them.
+Rule 2: An option wins over the environment.
+Rule 3: Results go to standard output, everything else to standard error.
+Rule 4: A failure is told by `failures.py` and is never a stack trace.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Surroundings:
     """What is outside. `session` makes a boto3 session for a profile; `tables`, by Region, stand in for DynamoDB."""
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -56,22 +57,22 @@ class World:
 
 
 class Call:
-    """The world as the options of one command show it; made at the first use, so `cost` needs no table."""
+    """The surroundings as the options of one command show them; made at the first use, so `cost` needs no table."""
 
-    def __init__(self, world: World, options: Mapping[str, Any]) -> None:
-        self.world = world
+    def __init__(self, surroundings: Surroundings, options: Mapping[str, Any]) -> None:
+        self.surroundings = surroundings
         self.json: bool = options["json"]
         self._options = options
         self._clients: dict[str, DynamoDBClient] = {}
         self._lock = threading.Lock()
         self.consumed = Consumed()
         # No markup: a counter may be called "[red]". Tables fit the console, lines may be longer.
-        plain: Any = {"markup": False, "highlight": False, "emoji": False, "_environ": world.environ}
+        plain: Any = {"markup": False, "highlight": False, "emoji": False, "_environ": surroundings.environ}
         self.out, self.err = Console(**plain), Console(**plain, stderr=True)
 
     @functools.cached_property
     def session(self) -> boto3.Session:
-        return self.world.session(self._options["profile"])
+        return self.surroundings.session(self._options["profile"])
 
     @functools.cached_property
     def settings(self) -> Settings:
@@ -79,18 +80,18 @@ class Call:
         given = {name: self._options[name] for name in ("table", "region", "endpoint_url") if self._options[name]}
         if self._options["regions"]:
             given["regions"] = tuple(part.strip() for part in self._options["regions"].split(",") if part.strip())
-        if "region" not in given and not self.world.environ.get("AWS_REGION"):
-            region = self.world.environ.get("AWS_DEFAULT_REGION") or self.session.region_name
+        if "region" not in given and not self.surroundings.environ.get("AWS_REGION"):
+            region = self.surroundings.environ.get("AWS_DEFAULT_REGION") or self.session.region_name
             if not region:
                 raise Wrong("NoRegion", "No Region is named.", "Give --region NAME, or set AWS_REGION.")
             given["region"] = region
-        if "table" not in given and not self.world.environ.get("LEDGER_TABLE"):
+        if "table" not in given and not self.surroundings.environ.get("LEDGER_TABLE"):
             raise Wrong("NoTable", "No table is named.", "Give --table NAME, or set LEDGER_TABLE.")
-        return Settings.from_env(self.world.environ, **given)
+        return Settings.from_env(self.surroundings.environ, **given)
 
     def pinned(self) -> list[str]:
         """The options that ask this very table and Region, whatever the environment of the next command."""
-        settings, profile = self.settings, self._options["profile"] or self.world.environ.get("AWS_PROFILE")
+        settings, profile = self.settings, self._options["profile"] or self.surroundings.environ.get("AWS_PROFILE")
         said = {
             "--table": settings.table,
             "--region": settings.region,
@@ -103,8 +104,8 @@ class Call:
     @functools.cached_property
     def tables(self) -> Mapping[str, Table]:
         """The table as each Region of the settings sees it."""
-        if self.world.tables is not None:
-            return self.world.tables
+        if self.surroundings.tables is not None:
+            return self.surroundings.tables
         return {region: DynamoTable(self.settings.table, region, self.client) for region in self.settings.regions}
 
     @property
@@ -118,7 +119,7 @@ class Call:
                 url = self.settings.endpoint_url
                 try:
                     made: DynamoDBClient = self.session.client(
-                        "dynamodb", region_name=region, endpoint_url=url, config=self.world.config
+                        "dynamodb", region_name=region, endpoint_url=url, config=self.surroundings.config
                     )
                 except ValueError as failure:
                     raise InvalidSettings(f"endpoint_url={shown(url, 200)} is refused by boto3: {failure}.") from None
@@ -128,16 +129,16 @@ class Call:
 
     @functools.cached_property
     def ledger(self) -> Ledger:
-        world = self.world
-        return Ledger(self.settings, table=self.table, clock=world.clock, entropy=world.entropy)
+        surroundings = self.surroundings
+        return Ledger(self.settings, table=self.table, clock=surroundings.clock, entropy=surroundings.entropy)
 
     @functools.cached_property
     def reader(self) -> Reader:
-        return Reader(self.settings, table=self.table, clock=self.world.clock)
+        return Reader(self.settings, table=self.table, clock=self.surroundings.clock)
 
     @functools.cached_property
     def compactor(self) -> Compactor:
-        return Compactor(self.settings, tables=self.tables, clock=self.world.clock)
+        return Compactor(self.settings, tables=self.tables, clock=self.surroundings.clock)
 
     @functools.cached_property
     def _shape(self) -> ShapeCheck:
@@ -145,7 +146,7 @@ class Call:
 
     def run(self, program: Program[Result], region: str | None = None) -> Result:
         """A program on the table as a Region sees it, else as this one does. Raises SettingsMismatch."""
-        now = clocks.instants(self.world.clock)
+        now = clocks.instants(self.surroundings.clock)
         self._shape.ask(self.table, now)
         return run(program, self.tables[region or self.settings.region], now)
 
@@ -190,7 +191,7 @@ class Call:
             raise
         except Exception as failure:
             known = told(failure, self.where)
-            if known.kind == UNEXPECTED and self.world.environ.get(TRACE):
+            if known.kind == UNEXPECTED and self.surroundings.environ.get(TRACE):
                 raise
             self.tell(known)
             raise typer.Exit(known.code) from None

@@ -1,7 +1,7 @@
 """How a function becomes a command: `@command("get")` gives it a Call, and its command line the common options.
 
-Rules: the world comes through Typer's context object; the common options are those of `_common`, behind the command's
-own.
+Rule 1: The surroundings come through Typer's context object.
+Rule 2: The common options are those of `_common`, behind the command's own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from ledger import __version__
-from ledgerctl.call import Call, World
+from ledgerctl.call import Call, Surroundings
 
 app = typer.Typer(
     name="ledgerctl",
@@ -50,7 +50,7 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Calla
         context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
 
         def called(ctx: typer.Context, **given: Any) -> None:
-            call = Call(ctx.obj or World(), {each.name: given.pop(each.name) for each in common})
+            call = Call(ctx.obj or Surroundings(), {each.name: given.pop(each.name) for each in common})
             with call.told():
                 function(call, **given)
 

@@ -1,7 +1,7 @@
 """`cost`: what a workload costs a month, in DynamoDB, before it exists.
 
-Rules: nothing is worked out here: the bill is workload.py's; a load that a lane cannot take is refused, one that is
-beyond the service is told before its price.
+Rule 1: Nothing is worked out here: the bill is workload.py's.
+Rule 2: A load that a lane cannot take is refused, one that is beyond the service is told before its price.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`doctor`: is this table, this role and this machine what the library needs?
 
-Rules: it writes nothing: a permission to write is tried by a put or a delete under a condition that nothing
-fulfils; each finding that is not fine has a remedy; what may not be looked at is
-a warning, for a narrow role is no fault.
+Rule 1: It writes nothing: a permission to write is tried by a put or a delete under a condition that nothing fulfils.
+Rule 2: Each finding that is not fine has a remedy.
+Rule 3: What may not be looked at is a warning, for a narrow role is no fault.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def _clock(call: Call, answer: Any) -> Finding:
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     if date is None:
         return Finding("warn", "clock", "the endpoint tells no time", "Look at NTP by hand.")
-    skew_ms = call.world.clock() - to_ms(parsedate_to_datetime(date)) - 500  # on average half a second is cut off
+    cut_off_ms = 500  # on average: the header has whole seconds
+    skew_ms = call.surroundings.clock() - to_ms(parsedate_to_datetime(date)) - cut_off_ms
     return shape.clock_finding(skew_ms, call.settings)
 
 
@@ -118,7 +119,7 @@ def _lanes(call: Call) -> list[Finding]:
         held = call.table.answer(GetMany(tuple(map(items.checkpoint_key, looked_at)), consistent=False))
     except LedgerError as error:
         return [Finding("warn", "regions and shards against lanes", f"not seen: {error}", ROLES)]
-    now_ms = call.world.clock()
+    now_ms = call.surroundings.clock()
     ahead = [
         (lane, ms)
         for lane, item in zip(looked_at, held, strict=True)

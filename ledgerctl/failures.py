@@ -1,8 +1,9 @@
 """What went wrong, in a sentence, with a remedy and an exit code.
 
-Rules: whatever a user, a role, a network or a table can cause has a sentence here; the codes are public
-(docs/ledgerctl.md): 1 is about the data, 2 about what was typed, 3 about AWS and worth another try, 4 the one case in
-which the same command again may count twice; anything else is a mistake of ours, says so, and has its own.
+Rule 1: Whatever a user, a role, a network or a table can cause has a sentence here.
+Rule 2: The codes are public (docs/ledgerctl.md): 1 is about the data, 2 about what was typed, 3 about AWS and worth
+another try, 4 the one case in which the same command again may count twice.
+Rule 3: Anything else is a mistake of ours, says so, and has its own.
 """
 
 from __future__ import annotations

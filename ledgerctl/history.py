@@ -1,7 +1,8 @@
 """`history` and `export`: every change of a counter, for people or for another program.
 
-Rules: an entry is written as `import` can take it back: counter, change, at, token, Region; with the token the same
-change counts once, wherever it is imported. A stray is in neither before the next settle.
+Rule 1: An entry is written as `import` can take it back: counter, change, at, token, Region.
+Rule 2: With the token the same change counts once, wherever it is imported. A stray is in neither before the next
+settle.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import USAGE, Wrong
+from ledgerctl.get import Counter
 from ledgerctl.scan import counters_of, lanes
 from ledgerctl.strays import with_strays
-from ledgerctl.values import Counter
 from reader import Entry
 from reader.reader import PAGE_ENTRIES_MAX
 

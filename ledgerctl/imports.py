@@ -1,8 +1,10 @@
 """`import`: a file of changes into the table.
 
-Rules: a row names its change (key and time, or a token), so an import that was cut off is simply run again and counts
-nothing twice; a bad row goes to a file with the reason, once its batch is done, and stops nobody; what the table
-refuses stops the import after the rows it took; memory is that of one batch.
+Rule 1: A row names its change (key and time, or a token), so an import that was cut off is simply run again and counts
+nothing twice.
+Rule 2: A bad row goes to a file with the reason, once its batch is done, and stops nobody.
+Rule 3: What the table refuses stops the import after the rows it took.
+Rule 4: Memory is that of one batch.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from ledger.errors import LedgerError
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
-from ledgerctl.compaction import each_of, exit_code_of
-from ledgerctl.counters import Prefix
+from ledgerctl.compact import each_of, exit_code_of
+from ledgerctl.list import Prefix
 from ledgerctl.scan import lanes
 
 
@@ -43,7 +43,7 @@ def lag_(
     limit: Annotated[int, typer.Option(min=1, help="Show that many lanes.")] = 20,
 ) -> None:
     """Show what waits for the compactor, the worst lane first."""
-    regions, now_ms = call.settings.regions, call.world.clock()
+    regions, now_ms = call.settings.regions, call.surroundings.clock()
     if counters:
         found = [lane for counter in dict.fromkeys(counters) for lane in call.settings.lanes_of(counter)]
     else:

@@ -1,8 +1,8 @@
 """What one lane of the deployed service asks of DynamoDB at a steady rate of changes, in closed form.
 
-Rules: the one model of a lane; `ledgerctl cost`, docs/costs.md and the forecast of docs/comparison.md use it, and a
-test holds it within 5 % of what the shipped programs are charged. Sizes are those of real items (sizes.py), times those
-of `Settings` and of the service (visits.py). Assumed:
+Rule 1: There is one model of a lane: `ledgerctl cost` and docs/costs.md use it, and a test holds it within 5 % of what
+the shipped programs are charged.
+Rule 2: Sizes are those of real items (sizes.py), times those of `Settings` and of the service (visits.py). Assumed:
 
 - Changes come at random (Poisson) at their rate, none late; a counter's name has 12 letters; `clean` is on.
 - Plan runs every 60 s; the work queue, the functions and replication take no time worth counting.

@@ -1,8 +1,9 @@
 """`rebuild`: checkpoints anew from their segments, after a restore or damage, or when a replica was made again.
 
-Rules: for the lanes of one Region, that of --region; it shows what it would write, and asks first; what it shows is
-decided by the very program that writes, on a table that lets nothing be written; each lane is told as it is done, and
-one that cannot be rebuilt stops no other.
+Rule 1: For the lanes of one Region, that of --region.
+Rule 2: It shows what it would write, and asks first.
+Rule 3: What it shows is decided by the very program that writes, on a table that lets nothing be written.
+Rule 4: Each lane is told as it is done, and one that cannot be rebuilt stops no other.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ledger.values import Checkpoint, Lane
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import NO_ANSWER, Wrong
-from ledgerctl.values import Counter
+from ledgerctl.get import Counter
 
 REBUILD = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
 
@@ -36,7 +37,7 @@ class Unwritten:
         match request:
             case Transact():
                 self.writes.append(request)
-                return True
+                return None
             case DeleteMany(deleted):
                 self.writes.append(request)
                 return (None,) * len(deleted)
@@ -126,7 +127,7 @@ def plan(call: Call, lane: Lane) -> Plan:
         now = f"damaged: {damage.why}"
     table = Unwritten(call.table)
     try:
-        checkpoint = run(rebuilding(lane), table, clocks.instants(call.world.clock))
+        checkpoint = run(rebuilding(lane), table, clocks.instants(call.surroundings.clock))
     except (GaveUp, LaneDamaged, DamagedItem) as error:
         return Plan(lane, now, "fail", error=error)
     return Plan(lane, now, "write" if checkpoint else "delete" if table.writes else "nothing", checkpoint)

@@ -1,7 +1,8 @@
 """How a row of an imported file becomes a delta: by its token, or by key and time.
 
-Rules: a row of `export` has a token and is the same delta again; any other names its change by key and time; what is
-wrong with a row is a BadRow, what is wrong with every row a BadTemplate before the first.
+Rule 1: A row of `export` has a token and is the same delta again.
+Rule 2: Any other names its change by key and time.
+Rule 3: What is wrong with a row is a BadRow, what is wrong with every row a BadTemplate before the first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Files of rows, CSV with a header or JSONL, read as a stream; and the file of those that were refused.
 
-Rules: memory does not grow with the file; a row that cannot be read is a row all the same, with its line and the
-reason, and the next one is read; bytes that are no UTF-8 survive into the file of bad rows, and so does every line that
-no row could be made of.
+Rule 1: Memory does not grow with the file.
+Rule 2: A row that cannot be read is a row all the same, with its line and the reason, and the next one is read.
+Rule 3: Bytes that are no UTF-8 survive into the file of bad rows, and so does every line that no row could be made of.
 """
 
 from __future__ import annotations

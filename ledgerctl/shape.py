@@ -1,7 +1,7 @@
 """What `doctor` thinks of a table's description, its clock and its settings: pure functions, findings with remedies.
 
-Rules: a finding says what is there and, when that is not fine, what to do; `fail` is what loses or doubles changes or
-stops the library, `warn` what costs money, safety or an alarm.
+Rule 1: A finding says what is there and, when that is not fine, what to do.
+Rule 2: `fail` is what loses or doubles changes or stops the library, `warn` what costs money, safety or an alarm.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """How numbers, times and tables are shown, and how a time is typed.
 
-Rules: pure, apart from the progress bar; a time is shown in UTC; a table fits 80 columns and folds a long name.
+Rule 1: Pure, apart from the progress bar.
+Rule 2: A time is shown in UTC.
+Rule 3: A table fits 80 columns and folds a long name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The sizes of a lane's items, and the units that they take on average.
 
-Rules: sizes are those of real items of a counter whose name has 12 letters; a mean over a range of sizes is exact, so
-that a unit that is only sometimes begun is counted that often. A range is (low, high), both of them possible.
+Rule 1: Sizes are those of real items of a counter whose name has 12 letters.
+Rule 2: A mean over a range of sizes is exact, so that a unit that is only sometimes begun is counted that often. A
+range is (low, high), both of them possible.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Templates over the names of columns or fields: how a row of somebody's file becomes a change.
 
-Rules: nothing is guessed or rounded: a row that is not a change says why; a template that can fit no row is the
-caller's mistake, and found before the first row.
+Rule 1: Nothing is guessed or rounded: a row that is not a change says why.
+Rule 2: A template that can fit no row is the caller's mistake, and found before the first row.
 """
 
 from __future__ import annotations

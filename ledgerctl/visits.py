@@ -1,7 +1,9 @@
 """How often a lane of the deployed service is touched, visited and folded, when its changes come at random.
 
-Rules: changes are a Poisson process; plan runs every VISIT_S, and what it sends is visited at once. The constants are
-those of service/, which is not installed with `ledgerctl`; a test holds them together.
+Rule 1: Changes are a Poisson process.
+Rule 2: Plan runs every VISIT_S, and what it sends is visited at once. The constants are those of service/, which is not
+installed with `ledgerctl`.
+Rule 3: A test holds them together.
 """
 
 from __future__ import annotations

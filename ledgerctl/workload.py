@@ -1,8 +1,9 @@
 """A month's DynamoDB bill of a workload, and whether the deployed service can serve it at all.
 
-Rules: lanes are lane.py's, prices bill.py's; what is assumed beyond them stands here, once, with a name. Every counter
-changes as often as every other, and each has a lane for each of its shards in each Region. Functions, queues, alarms
-and the traffic between Regions are left out: docs/costs.md has them.
+Rule 1: Lanes are lane.py's, prices bill.py's.
+Rule 2: What is assumed beyond them stands here, once, with a name. Every counter changes as often as every other, and
+each has a lane for each of its shards in each Region. Functions, queues, alarms and the traffic between Regions are
+left out: docs/costs.md has them.
 """
 
 from __future__ import annotations

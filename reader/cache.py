@@ -1,8 +1,9 @@
 """The balances that a `Reader` remembers.
 
-Rules: a balance is a whole read's answer, never a mixture; its age is counted from the beginning of that read; many
-threads that ask for the same counter at once cause one load. A cache is one process's: what another thread was loading
-or changing at a fork stays so in the child for ever.
+Rule 1: A balance is a whole read's answer, never a mixture.
+Rule 2: Its age is counted from the beginning of that read.
+Rule 3: Many threads that ask for the same counter at once cause one load. A cache is one process's: what another thread
+was loading or changing at a fork stays so in the child for ever.
 """
 
 from __future__ import annotations

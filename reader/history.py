@@ -1,8 +1,8 @@
 """The program `history`: every change of a lane, from its segments and its tail.
 
-Rules: the checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark; the
-entries must be as many as the checkpoint counts, else a replica does not hold them all yet; the read's time is bounded
-as in `read` (restart.py).
+Rule 1: The checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark.
+Rule 2: The entries must be as many as the checkpoint counts, else a replica does not hold them all yet.
+Rule 3: The read's time is bounded as in `read` (restart.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One load for all threads that ask for the same thing at once.
 
-Rules: who asks while another thread loads waits for it and takes what it put into the cache; a load that fails fails
-for its thread alone, and the next one loads. cachetools has this as `condition`, but not in the versions before 6 that
-google-auth holds many an environment to.
+Rule 1: Who asks while another thread loads waits for it and takes what it put into the cache.
+Rule 2: A load that fails fails for its thread alone, and the next one loads. cachetools has this as `condition`, but
+not in the versions before 6 that google-auth holds many an environment to.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ledger.values import Delta, Lane, Segment, check_counter, check_time, to_da
 from reader.balance import Balance, Entry, HistoryPage, Position
 from reader.cache import Cache, own
 from reader.history import entries, history
-from reader.page import page
+from reader.history_page import page
 from reader.read import LaneSum, read
 
 if TYPE_CHECKING:

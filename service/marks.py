@@ -1,8 +1,10 @@
 """The marks: which lanes of a Region have something to do, and when. A mark is a hint; losing one costs delay only.
 
-Rules: a mark is written in its lane's own Region alone; a touch only ever asks for an earlier visit; a visit forgets
-the touches it has served only if the last of them is older than QUIET_MS and none came meanwhile; a mark that nobody
-can read is due now. Formats: docs/data-model.md. Why each rule is safe: docs/compaction.md.
+Rule 1: A mark is written in its lane's own Region alone.
+Rule 2: A touch only ever asks for an earlier visit.
+Rule 3: A visit forgets the touches it has served only if the last of them is older than QUIET_MS and none came
+meanwhile.
+Rule 4: A mark that nobody can read is due now. Formats: docs/data-model.md. Why each rule is safe: docs/compaction.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """`Marks`: the marks in DynamoDB, one request each.
 
-Rules: a failure becomes one of ours, as everywhere; a condition that failed is an answer, not a failure. The SDK may
-send a write twice, and then the second finds its condition broken by the first: every reader of the answer False takes
-it as "do it the careful way", never as "somebody else has done it".
+Rule 1: A failure becomes one of ours, as everywhere.
+Rule 2: A condition that failed is an answer, not a failure. The SDK may send a write twice, and then the second finds
+its condition broken by the first: every reader of the answer False takes it as "do it the careful way", never as
+"somebody else has done it".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Logs and metrics of the functions: the names, and one object that a function writes both with.
 
-Rules: a log line is one event in the words of docs/glossary.md, with the lane in a field and amounts at debug only; a
-counter's name is never a dimension, because each value of a dimension is a metric of its own; metrics are written
-also when the function fails.
+Rule 1: A log line is one event in the words of docs/glossary.md, with the lane in a field and amounts at debug only.
+Rule 2: A counter's name is never a dimension, because each value of a dimension is a metric of its own.
+Rule 3: Metrics are written also when the function fails.
 """
 
 from __future__ import annotations

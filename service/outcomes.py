@@ -1,7 +1,7 @@
 """What is counted and logged of a change, whichever way it came.
 
-Rules: every outcome has one metric and at most one line above debug; no such line holds an amount, so the text of an
-error, which may, is told at debug.
+Rule 1: Every outcome has one metric and at most one line above debug.
+Rule 2: No such line holds an amount, so the text of an error, which may, is told at debug.
 """
 
 from __future__ import annotations

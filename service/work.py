@@ -1,7 +1,9 @@
 """The work queue: its message, and putting messages there.
 
-Rules: the message is {"lane": "<Region>#<shard>#<counter>", "verify": false, "planned": true}; the last two may be
-missing; a message names a lane of this Region or is refused; unknown fields are ignored.
+Rule 1: The message is {"lane": "<Region>#<shard>#<counter>", "verify": false, "planned": true}.
+Rule 2: The last two may be missing.
+Rule 3: A message names a lane of this Region or is refused.
+Rule 4: Unknown fields are ignored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Every decision of a history, so that a history can be run again, written down and shortened.
 
-Rules: nothing in the simulator is random but what is picked here; 0 is always the harmless pick (the first in line, no
-fault), so a shorter or smaller list of picks is a simpler history; a list that has ended goes on with zeros.
+Rule 1: Nothing in the simulator is random but what is picked here.
+Rule 2: 0 is always the harmless pick (the first in line, no fault), so a shorter or smaller list of picks is a simpler
+history.
+Rule 3: A list that has ended goes on with zeros.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A test double: a table in several Regions, with lag and faults from a seed, to give to Ledger, Reader and Compactor.
 
-Rules: a request is a step and a millisecond, and between two requests the world does what it does by itself; the same
-calls after the same seed are the same history, so its tables ask for one request at a time; threads that come all the
-same meet each other between two steps, in an order that no seed knows.
+Rule 1: A request is a step and a millisecond, and between two requests the world does what it does by itself.
+Rule 2: The same calls after the same seed are the same history, so its tables ask for one request at a time.
+Rule 3: Threads that come all the same meet each other between two steps, in an order that no seed knows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Which faults a history has, and how often: each history gets its own mix.
 
-Rules: frequencies are per thousand requests or steps; a mix is drawn from the history's own choices, and most faults
-are off in most histories (swarm testing: https://doi.org/10.1145/2338965.2336763), because a history with every
-fault at once rarely gets far enough to show any of them.
+Rule 1: Frequencies are per thousand requests or steps.
+Rule 2: A mix is drawn from the history's own choices, and most faults are off in most histories (swarm testing:
+https://doi.org/10.1145/2338965.2336763), because a history with every fault at once rarely gets far enough to show any
+of them.
 """
 
 from __future__ import annotations

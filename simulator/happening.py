@@ -1,7 +1,8 @@
 """What befalls requests, and what the world does by itself, as the faults of a history say.
 
-Rules: whether something happens is picked from the world's choices; an error says that nothing was written only when
-nothing was; a fault that is off picks nothing, so a history without it is the same history.
+Rule 1: Whether something happens is picked from the world's choices.
+Rule 2: An error says that nothing was written only when nothing was.
+Rule 3: A fault that is off picks nothing, so a history without it is the same history.
 """
 
 from __future__ import annotations

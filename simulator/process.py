@@ -1,7 +1,8 @@
 """A process of a history: it runs programs of the shipped code, one request a step, with its own clocks and faults.
 
-Rules: a process sees the world only through the requests that its programs yield; what befalls it (a pause, a crash, a
-lost answer) happens between two of them; a program's failure is raised in its script, as in real life.
+Rule 1: A process sees the world only through the requests that its programs yield.
+Rule 2: What befalls it (a pause, a crash, a lost answer) happens between two of them.
+Rule 3: A program's failure is raised in its script, as in real life.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 """A table in several Regions as DynamoDB promises it, and no better: the double that histories are played on.
 
-Rules: deterministic from its choices; no I/O, no sleep, no thread; it knows requests, not counters. Each Region has a
-replica; a write is strongly visible at home at once and reaches other Regions item by item, as late and in any order as
+Rule 1: Deterministic from its choices.
+Rule 2: No I/O, no sleep, no thread.
+Rule 3: It knows requests, not counters. Each Region has a replica.
+Rule 4: A write is strongly visible at home at once and reaches other Regions item by item, as late and in any order as
 the choices say, the last writer winning per item. A transaction is decided at once and becomes visible item by item,
-also to strong reads; until it has landed its items answer other writes with TransactionConflict. An eventually
-consistent read may see any recent state of each item.
+also to strong reads.
+Rule 5: Until it has landed its items answer other writes with TransactionConflict. An eventually consistent read may
+see any recent state of each item.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html (isolation levels) and
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html (last writer wins).
 """

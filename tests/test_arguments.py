@@ -244,6 +244,7 @@ CALLS: dict[str, Call] = {
         lambda world, counter, region: MADE.lanes_of(counter, region),
         {"counter": COUNTER, "region": A},
     ),
+    "Lane.parse": (lambda world, text: Lane.parse(text), {"text": "eu-west-1#0#stock"}),
     "Settings.reads": (lambda world, lane: MADE.reads(lane), {"lane": Lane(A, 0, COUNTER)}),
     "Settings.from_env": (lambda world, environ: Settings.from_env(environ), {"environ": ENVIRONMENT}),
     "Settings.from_env with arguments": (

@@ -6,6 +6,7 @@ A room is a top-level package; in lab/, which is never installed, it is each fol
 import ast
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -194,3 +195,42 @@ def test_a_package_is_typed(package: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_module_opens_by_saying_what_it_is(name: str) -> None:
     assert ast.get_docstring(tree(name))
+
+
+TWICE = {
+    "add": "the program and its command",
+    "app": "the command line's and the API's",
+    "check": "a program of its room",
+    "checker": "torture's adds to that of the histories",
+    "cost": "the command's, and what the comparison measures",
+    "failures": "boto3's to ours, ours to a person's",
+    "handler": "one a function",
+    "history": "the read, its command, a simulated one",
+    "lag": "the program and its command",
+    "main": "one a function",
+    "rebuild": "the program and its command",
+    "scan": "the service's and the command line's",
+    "shape": "the table's, and what is looked at in it",
+    "visit": "the program and the function's",
+}
+"""Names of files that stand more than once, with the reason."""
+
+NO_NOUNS = {"done", "left", "look", "said", "seen", "shown", "told", "warm"}
+THEATRE = {"cast", "crew", "play", "scene", "stage", "story", "weather"}
+SPOKEN = re.compile(r"^(Rules|Rule|The rules a change must keep|Rules a change must keep):", re.MULTILINE)
+MODULES = [path.relative_to(ROOT) for folder in KNOWS for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def test_a_file_name_stands_once_or_has_a_reason() -> None:
+    names = Counter(path.stem for path in MODULES if not path.stem.startswith("__"))
+    assert {name for name, times in names.items() if times > 1} == set(TWICE)
+
+
+def test_a_participle_is_no_noun_and_theatre_stays_in_its_room() -> None:
+    stems = {path: path.stem for path in MODULES}
+    assert not [path for path, stem in stems.items() if stem in NO_NOUNS]
+    assert {path.parent.as_posix() for path, stem in stems.items() if stem in THEATRE} <= {"lab/histories", "lab/live"}
+
+
+def test_rules_are_numbered() -> None:
+    assert not [path for path in MODULES if SPOKEN.search(ast.get_docstring(tree(str(path))) or "")]

@@ -1,7 +1,8 @@
 """The figures of the counter: units, round trips and import time, each measured in this run.
 
-Rules: units are the meter's, by AWS's published rules from the items that really crossed the wire; the clock is ours,
-so that nothing waits; times are of CPU, because machines are noisy. Speed is in speed.py and compaction.py.
+Rule 1: Units are the meter's, by AWS's published rules from the items that really crossed the wire.
+Rule 2: The clock is ours, so that nothing waits.
+Rule 3: Times are of CPU, because machines are noisy. Speed is in speed.py and compaction.py.
 """
 
 from __future__ import annotations

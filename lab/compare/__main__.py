@@ -1,7 +1,7 @@
 """`python -m lab.compare [EVENTS.csv]` (`make compare`): measures every design, writes docs/comparison.md.
 
-Rules: one run, one engine; what the simulator plays has a core of its own meanwhile, and speed is measured when that is
-done.
+Rule 1: One run, one engine.
+Rule 2: What the simulator plays has a core of its own meanwhile, and speed is measured when that is done.
 """
 
 from __future__ import annotations

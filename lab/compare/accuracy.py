@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lab.compare.events import CEILING, EVENTS, Counted, Limit, worst
+from lab.compare.changes import CEILING, EVENTS, Counted, Limit, worst
 from lab.compare.one_counter import count, limit
 from lab.compare.scenarios import EU, LIMITS, OTHERS, SCENARIOS
 from lab.designs import Design, every

@@ -1,8 +1,9 @@
 """What a change and a read cost, in units and in dollars.
 
-Rules: units are the meter's, by AWS's published rules from the items that crossed the wire. All designs get the same
-changes, those that count things a change of 1 for each; every sum is checked. Changes are made one after another, a
-second apart, so nothing meets a conflict. Of what is charged:
+Rule 1: Units are the meter's, by AWS's published rules from the items that crossed the wire. All designs get the same
+changes, those that count things a change of 1 for each.
+Rule 2: Every sum is checked. Changes are made one after another, a second apart, so nothing meets a conflict. Of what
+is charged:
 
 - A time to live deletes for nothing in the Region where it runs out; each other Region pays a replicated write (TTL).
 - The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks at both. A Lambda

@@ -1,10 +1,10 @@
 """A simulated table with one counter, and everybody who uses it, minute by minute.
 
-Rules: a scenario is data, and everything follows from it and a seed. The caller is an at-least-once producer, as SQS
-is: ten messages a minute, each in a process of its own; what is not answered, by an error or because its process died,
-is delivered again a minute later, with the same key and time, until it is answered. A "refused" is an answer. In every
-minute each Region's housekeeping and a reader run at the same time as the messages. Items reach the other Region one
-by one, in any order, within the minute.
+Rule 1: A scenario is data, and everything follows from it and a seed. The caller is an at-least-once producer, as SQS
+is: ten messages a minute, each in a process of its own.
+Rule 2: What is not answered, by an error or because its process died, is delivered again a minute later, with the same
+key and time, until it is answered. A "refused" is an answer. In every minute each Region's housekeeping and a reader
+run at the same time as the messages. Items reach the other Region one by one, in any order, within the minute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from lab.compare.events import CEILING, EVENTS, Counted, Limit, Record
+from lab.compare.changes import CEILING, EVENTS, Counted, Limit, Record
 from lab.compare.scenarios import MINUTE_MS, US, Scenario
 from lab.designs.design import Design
 from lab.designs.simulated import Simulated, Task

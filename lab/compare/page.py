@@ -1,7 +1,8 @@
 """docs/comparison.md: what `make compare` found, for someone who has to choose.
 
-Rules: every figure is from the run that is given; a sentence says nothing that a table below it does not show; tables
-are the lines of accuracy.py and tables.py, so that there is one of each.
+Rule 1: Every figure is from the run that is given.
+Rule 2: A sentence says nothing that a table below it does not show.
+Rule 3: Tables are the lines of accuracy.py and tables.py, so that there is one of each.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a read asks for after 10^2 to 10^7 changes.
 
-Rules: the first hundred changes are the design's own programs. Beyond them, what is `measured` was read from the
+Rule 1: The first hundred changes are the design's own programs. Beyond them, what is `measured` was read from the
 engine, and the state that was read came about as follows:
 
 - A single item that remembers no more than a few changes: one change of all the rest leaves the same item.
@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lab.bench.compaction import put_all
+from lab.bench.compactor_speed import put_all
 from lab.designs import Design
 from lab.designs.item_collection import ItemCollection, Ours
 from lab.designs.string_set import IDS, StringSet

@@ -1,6 +1,7 @@
 """What befalls the events of one counter, the same for every design.
 
-Rules: a scenario is data; what its callers, the housekeeping and a reader do stands in one_counter.py.
+Rule 1: A scenario is data.
+Rule 2: What its callers, the housekeeping and a reader do stands in one_counter.py.
 """
 
 from __future__ import annotations

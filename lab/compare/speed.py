@@ -1,12 +1,13 @@
 """Round trips, and how fast many writers are, as ratios to plain atomic ADD.
 
-Rules: DynamoDB Local does more one after another than AWS does, and its times are not AWS's: only ratios within one run
-mean anything, and no time is told. Every slice of changes stands between two slices of plain ADD by as many threads on
-as many counters, so that a machine that grows slower or faster favours nobody; what counts is the median of the rounds.
-A slice ends after its time, once its writers have made a change each on average, with those that are under way then; an
-design that takes much longer than plain ADD for it, because its writers wait for each other, has one round.
-The hybrid's consumer, merges and compactions are left out.
-A change that is given up is asked for again by nobody and counts as none.
+Rule 1: DynamoDB Local does more one after another than AWS does, and its times are not AWS's: only ratios within one
+run mean anything, and no time is told. Every slice of changes stands between two slices of plain ADD by as many threads
+on as many counters, so that a machine that grows slower or faster favours nobody.
+Rule 2: What counts is the median of the rounds. A slice ends after its time, once its writers have made a change each
+on average, with those that are under way then.
+Rule 3: An design that takes much longer than plain ADD for it, because its writers wait for each other, has one round.
+The hybrid's consumer, merges and compactions are left out. A change that is given up is asked for again by nobody and
+counts as none.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from lab.designs import Design
-from lab.designs.table import Traffic
+from lab.designs.clients import Traffic
 from lab.designs.trial import DESIGNS, Trial
 from lab.engines.ministack import Engine
 from ledger.errors import LedgerError

@@ -1,7 +1,7 @@
 """The table that a choice is made by: a row for each design, in Markdown, for docs/comparison.md.
 
-Rules: every cell is measured in the run at hand or is a claim that tests/lab/designs/test_claims.py holds; nothing
-here knows a design by its name.
+Rule 1: Every cell is measured in the run at hand or is a claim that tests/lab/designs/test_claims.py holds.
+Rule 2: Nothing here knows a design by its name.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.compare.accuracy import NET, Accuracy
+from lab.compare.changes import Counted
 from lab.compare.cost import Spent
-from lab.compare.events import Counted
 from lab.compare.scale import Read
 from lab.compare.speed import Pace
 from lab.designs import Claims, Design, Memory

@@ -1,6 +1,7 @@
 """What cost.py, speed.py and scale.py found, as lines of plain text of at most 100 columns.
 
-Rules: nothing is measured or worked out here beyond a share or a sum; a row is a design, in the order given.
+Rule 1: Nothing is measured or worked out here beyond a share or a sum.
+Rule 2: A row is a design, in the order given.
 """
 
 from __future__ import annotations

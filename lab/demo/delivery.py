@@ -1,7 +1,9 @@
 """The writers of the demo: each event in its order through a pool of threads, and again or late where its plan says so.
 
-Rules: an event's `at` is the instant at which its turn came, and the same on every retry, so that what is late is late
-by the protocol's own clock; no two events have the same; every design gets the same deliveries in the same Regions.
+Rule 1: An event's `at` is the instant at which its turn came, and the same on every retry, so that what is late is late
+by the protocol's own clock.
+Rule 2: No two events have the same.
+Rule 3: Every design gets the same deliveries in the same Regions.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from lab.demo.acknowledged import Acknowledged
-from lab.demo.designs import Unanswered
-from lab.demo.faults import LostAnswers, Plan, plan
+from lab.demo.event_faults import Fate, LostAnswers, plan
 from lab.demo.outcome import REGIONS, Outcome
+from lab.demo.runners import Unanswered
 from lab.events import Event
 
 WRITERS = 12
@@ -116,7 +118,7 @@ class Deliveries:
         except BaseException as error:
             self._failures.append(error)
 
-    def _deliver(self, event: Event, fate: Plan, first: bool) -> None:
+    def _deliver(self, event: Event, fate: Fate, first: bool) -> None:
         at = self._asked[event.counter, event.key, event.at]
         other = next(r for r in REGIONS if r != fate.home)
         through = other if first and fate.cut_off and self.cut else fate.home

@@ -1,8 +1,9 @@
 """Whether a read is true, judged from outside: by what was asked for and acknowledged, not by how it was read.
 
-Rules: a witness counter's value names its changes, because change k is 4^k: a digit above 1 in base 4 is a change
-counted twice; of any other counter, `count` changes out of those of the file must be able to give `value`; and the
-changes that the read had to hold must be among them.
+Rule 1: A witness counter's value names its changes, because change k is 4^k: a digit above 1 in base 4 is a change
+counted twice.
+Rule 2: Of any other counter, `count` changes out of those of the file must be able to give `value`.
+Rule 3: And the changes that the read had to hold must be among them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import TypeAlias
 
-from lab.demo.designs import Sight
+from lab.demo.runners import Sight
 from lab.events import WITNESS_CHANGES, Event, is_witness
 from lab.histories.checker import deltas_in
 

@@ -1,6 +1,6 @@
 """What a run of the demo leaves, and what speaks against ours in it.
 
-Rules: a run proves something only if every part of the protocol had work to do, so a run without a stray settled or a
+Rule 1: A run proves something only if every part of the protocol had work to do, so a run without a stray settled or a
 delta cleaned speaks against ours, too.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lab.demo.designs import Ours, Runner
+from lab.demo.runners import Ours, Runner
 
 REGIONS = ("eu-west-1", "us-east-1")
 

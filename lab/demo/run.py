@@ -1,7 +1,9 @@
 """One run of the demo: writers, compactors, readers and the replicators of three designs at once, on one engine.
 
-Rules: every design gets the same deliveries; nothing here knows how a design counts; a thread that fails ends the run
-and is raised; at the end everything is delivered, replicated, compacted and cleaned, then every counter is read in each
+Rule 1: Every design gets the same deliveries.
+Rule 2: Nothing here knows how a design counts.
+Rule 3: A thread that fails ends the run and is raised.
+Rule 4: At the end everything is delivered, replicated, compacted and cleaned, then every counter is read in each
 Region.
 """
 
@@ -20,10 +22,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from lab.demo.acknowledged import Acknowledged
 from lab.demo.delivery import Deliveries
-from lab.demo.designs import Other, Ours, Runner, Sight
-from lab.demo.faults import HeldUp, LostAnswers
+from lab.demo.event_faults import HeldUp, LostAnswers
 from lab.demo.judge import Judge, Verdict, base4
 from lab.demo.outcome import REGIONS, Outcome, Reads
+from lab.demo.runners import Other, Ours, Runner, Sight
 from lab.designs.atomic import Atomic
 from lab.designs.item_collection import NaiveMerge
 from lab.engines import partiql

@@ -1,8 +1,9 @@
 """What the demo prints: what is about to happen, how far it is, and what was shown; on any terminal, or on none.
 
-Rules: no line of ours is wider than 80 columns or needs more than ASCII; what moves is drawn on a terminal that can
-move its cursor, elsewhere there is a line now and then; the summary and the verdict come last and fit 24 lines with the
-prompt; colours are the console's business (NO_COLOR, a pipe), and nothing is said by colour alone.
+Rule 1: No line of ours is wider than 80 columns or needs more than ASCII.
+Rule 2: What moves is drawn on a terminal that can move its cursor, elsewhere there is a line now and then.
+Rule 3: The summary and the verdict come last and fit 24 lines with the prompt.
+Rule 4: Colours are the console's business (NO_COLOR, a pipe), and nothing is said by colour alone.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lab.demo.delivery import PLAY_MIN_S
+from lab.demo.final_tables import busiest, summary
 from lab.demo.outcome import Outcome
-from lab.demo.table import busiest, summary
 
 NAME_MAX = 20
 LINES = 10

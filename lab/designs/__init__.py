@@ -1,13 +1,13 @@
 """Every published way of counting in DynamoDB, behind one interface; `every` lists them as they are compared.
 
-Rules: a file is one design, written as its author would defend it, with its promises, its limits and its source; on
-the simulator `simulated.py` runs its programs, on an engine `table.py`. To read: `design.py`, `atomic.py`,
+Rule 1: A file is one design, written as its author would defend it, with its promises, its limits and its source.
+Rule 2: On the simulator `simulated.py` runs its programs, on an engine `table.py`. To read: `design.py`, `atomic.py`,
 `transaction_marker.py`, then any.
 """
 
-from lab.designs.actions import SetSum
 from lab.designs.atomic import Atomic
 from lab.designs.design import Claims, Design, Memory, Outcome
+from lab.designs.expressions import SetSum
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
 from lab.designs.item_collection import ItemCollection, NaiveMerge, Ours

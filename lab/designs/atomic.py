@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.designs.actions import SetSum
 from lab.designs.design import VALUE, Claims, Outcome, SingleItem
+from lab.designs.expressions import SetSum
 from ledger.actions import Add
 from ledger.conditions import Item
 from ledger.requests import Program, Update

@@ -1,7 +1,7 @@
 """What every way of counting looks like from outside, and what those have in common that keep a counter in one item.
 
-Rules: a design is programs and nothing else, so that one text runs on the simulator and on an engine; what it claims
-is data, and tests/lab/designs/test_claims.py holds each claim, also each that it does not make.
+Rule 1: A design is programs and nothing else, so that one text runs on the simulator and on an engine.
+Rule 2: What it claims is data, and tests/lab/designs/test_claims.py holds each claim, also each that it does not make.
 Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/ (the seven designs)
 and the page that each module names.
 """

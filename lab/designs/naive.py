@@ -1,7 +1,7 @@
 """The obvious design, to show what breaks: a transaction deletes deltas and adds their sum to a total; a read sums all.
 
-Rules: it is written as its author would, with a condition on every delete and a total that is added to; nothing of it
-is used by the shipped code.
+Rule 1: It is written as its author would, with a condition on every delete and a total that is added to.
+Rule 2: Nothing of it is used by the shipped code.
 """
 
 from __future__ import annotations

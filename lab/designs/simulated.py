@@ -1,7 +1,8 @@
 """The designs on `simulator.world`: their programs as scripts of processes, with lag, lost answers and two Regions.
 
-Rules: nothing is decided here that DynamoDB or its SDK would not decide: the SDK sends again what got no answer, up to
-the design's number of attempts; conflicts and throttling are tried again as in `table.py`.
+Rule 1: Nothing is decided here that DynamoDB or its SDK would not decide: the SDK sends again what got no answer, up to
+the design's number of attempts.
+Rule 2: Conflicts and throttling are tried again as in `table.py`.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 

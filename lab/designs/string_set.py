@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.designs.actions import Exclude, Include
 from lab.designs.attributes import text
-from lab.designs.conditions import SizeBelow
 from lab.designs.design import FOR_EVER, Claims, Outcome, SingleItem, check_unit
+from lab.designs.expressions import Exclude, Include, SizeBelow
 from ledger.conditions import Absent, All, Condition, Contains, Either, Not
 from ledger.requests import Delete, Item, Program, Update
 

@@ -1,7 +1,8 @@
 """A design at work in a new table of a real engine, by a clock that its caller sets.
 
-Rules: what a design asks goes through `ledger.table`, as everywhere; nothing is counted here: meters and
-counters are attached to `client`; the engine is the caller's, who starts one and gives it to all that is measured.
+Rule 1: What a design asks goes through `ledger.table`, as everywhere.
+Rule 2: Nothing is counted here: meters and counters are attached to `client`.
+Rule 3: The engine is the caller's, who starts one and gives it to all that is measured.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from botocore.config import Config
 
 from lab.designs import Design, Outcome, every
-from lab.designs.table import config, table_of
+from lab.designs.clients import config, table_of
 from lab.designs.transaction_marker import TransactionMarker
 from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.engines.maven import VERSION, installed

@@ -1,7 +1,8 @@
 """`python -m lab.e2e` (`make e2e`): deploys the service to an engine here, in two Regions, and compares every counter.
 
-Rules: the exit code is 0 only when every counter in both Regions is right, the dead letters are exactly the poison, and
-nothing is left waiting; nothing is left running.
+Rule 1: The exit code is 0 only when every counter in both Regions is right, the dead letters are exactly the poison,
+and nothing is left waiting.
+Rule 2: Nothing is left running.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Deploys the service to an engine with the same command as to AWS, and tells where it is.
 
-Rules: infra.deploy does the work, told only by AWS_ENDPOINT_URL that AWS is elsewhere; nothing of the service is
-imported here; times are short, so that a fold, a clean and a backstop happen within minutes. What this engine takes
-as a number alone, not as its text, is in serverless.yml under this stage.
+Rule 1: infra.deploy does the work, told only by AWS_ENDPOINT_URL that AWS is elsewhere.
+Rule 2: Nothing of the service is imported here.
+Rule 3: Times are short, so that a fold, a clean and a backstop happen within minutes. What this engine takes as a
+number alone, not as its text, is in serverless.yml under this stage.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A real HTTP client (httpx) whose requests are signed as API Gateway's IAM authorizer wants them.
 
-Rule: a careful caller, as docs/http-api.md asks for one: the same request again, later and later, until the answer says
-what happened.
+Rule 1: A careful caller, as docs/http-api.md asks for one: the same request again, later and later, until the answer
+says what happened.
 """
 
 from __future__ import annotations

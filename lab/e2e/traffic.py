@@ -1,7 +1,8 @@
 """What is sent: events of a shop, each through SQS or HTTP in one of the Regions, some again, and poison between them.
 
-Rules: everything follows from the events and the seed; a change that is sent again names the Region where it was first
-asked for, whatever way it takes; poison is what no retry can make right.
+Rule 1: Everything follows from the events and the seed.
+Rule 2: A change that is sent again names the Region where it was first asked for, whatever way it takes.
+Rule 3: Poison is what no retry can make right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sends everything, waits until the service is done, and tells what is wrong.
 
-Rules: only what a user can do: SQS messages, HTTP requests, looking at queues. What is waited for has a limit; what is
-not there by then is said, not skipped.
+Rule 1: Only what a user can do: SQS messages, HTTP requests, looking at queues. What is waited for has a limit.
+Rule 2: What is not there by then is said, not skipped.
 """
 
 from __future__ import annotations

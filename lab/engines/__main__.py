@@ -6,6 +6,7 @@ Rule 2: standard output holds only lines for a shell, so that they are pasted, o
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import subprocess
@@ -44,4 +45,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m lab.engines", description=(__doc__ or "").partition("\n")[0]).parse_args()
     main()

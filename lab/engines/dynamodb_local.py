@@ -1,7 +1,7 @@
 """Starts Amazon's DynamoDB Local as a process, as `ministack` does MiniStack; run as a program, only gets it.
 
-The rules a change must keep: those of `ministack`. A Region's tables are its own here too, because DynamoDB Local keeps
-a database for each access key and Region.
+Rule 1: Those of `ministack`. A Region's tables are its own here too, because DynamoDB Local keeps a database for each
+access key and Region.
 """
 
 from __future__ import annotations

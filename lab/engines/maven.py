@@ -1,13 +1,11 @@
 """Gets Amazon's DynamoDB Local from Maven Central, once, into a folder with a program `run` that starts it.
 
-The rules a change must keep:
-
-- By coordinates and through `mvn`, so that a mirror in Maven's own settings is honoured; no host is named here.
-- The folder appears whole or not at all: it is made beside its place and then moved.
-- `run` listens on loopback only. DynamoDB Local by itself listens on every interface and has no option against it, so a
-  page of Java sets the host before the start; it is compiled at the start, which needs a JDK and a second.
-- Four of its dependencies are left out: they send usage figures to AWS (switched off here), and are not in every
-  mirror. Three must still be there for Java to load the server, in whatever version.
+Rule 1: By coordinates and through `mvn`, so that a mirror in Maven's own settings is honoured; no host is named here.
+Rule 2: The folder appears whole or not at all: it is made beside its place and then moved.
+Rule 3: `run` listens on loopback only. DynamoDB Local by itself listens on every interface and has no option against
+it, so a page of Java sets the host before the start; it is compiled at the start, which needs a JDK and a second.
+Rule 4: Four of its dependencies are left out: they send usage figures to AWS (switched off here), and are not in every
+mirror. Three must still be there for Java to load the server, in whatever version.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """Starts an embedded DynamoDB (MiniStack, in an environment of its own) as a process, and ends it.
 
-The rules a change must keep:
-
-- Loopback only, a free port, a state directory that is new and is removed: runs never meet each other, nor another
-  MiniStack.
-- Every client gets its endpoint, credentials, time-outs, retries, pool and "no proxy" here, so no account or
-  environment is needed.
-- However the program ends short of SIGKILL, the process ends with it: `with`, atexit for who forgot it, and
-  `end_on_signals` in a main program.
-  The engine has a session of its own, so that Ctrl-C stops the program first and the engine after it.
-- An engine that dies says so, with the end of its log, and not as a connection error somewhere else.
+Rule 1: Loopback only, a free port, a state directory that is new and is removed: runs never meet each other, nor
+another MiniStack.
+Rule 2: Every client gets its endpoint, credentials, time-outs, retries, pool and "no proxy" here, so no account or
+environment is needed.
+Rule 3: However the program ends short of SIGKILL, the process ends with it: `with`, atexit for who forgot it, and
+`end_on_signals` in a main program. The engine has a session of its own, so that Ctrl-C stops the program first and the
+engine after it.
+Rule 4: An engine that dies says so, with the end of its log, and not as a connection error somewhere else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Makes the streams of an engine that numbers each Region's writes apart look as the demo's replicator wants them.
 
-The rules a change must keep: the replicator orders all Regions' writes by the last ten digits of a sequence number;
-here that is the order in which one process sees them, which agrees with the order of every single stream. An iterator
-that expires (after 15 minutes) is not renewed: a round is shorter.
+Rule 1: The replicator orders all Regions' writes by the last ten digits of a sequence number.
+Rule 2: Here that is the order in which one process sees them, which agrees with the order of every single stream. An
+iterator that expires (after 15 minutes) is not renewed: a round is shorter.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Turns a batch of PartiQL writes into requests of one item each, and their answers back: MiniStack shows its streams,
 and so other Regions, no PartiQL.
 
-The rules a change must keep: only the statements that this library sends are known; each write has the condition that
-its statement has; the answer is what AWS documents: DuplicateItem for an INSERT, ConditionalCheckFailed for a DELETE,
-with the item that was there when ALL_OLD is asked.
+Rule 1: Only the statements that this library sends are known.
+Rule 2: Each write has the condition that its statement has.
+Rule 3: The answer is what AWS documents: DuplicateItem for an INSERT, ConditionalCheckFailed for a DELETE, with the
+item that was there when ALL_OLD is asked.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """The fault proxy: a process between every client and the engine that does to requests what faults.py decides.
 
-The rules a change must keep:
-
-- Loopback only. A request's path says where its caller stands; the Region that it asks is in its signature.
-- It decides nothing: what happens to a request is a Fault. What it did is counted by kind and told at the end.
-- A partition resets what one Region's callers send to another Region; callers outside reach every Region.
-- A request goes on to the engine also when its caller has hung up: a network does not take packets back.
+Rule 1: Loopback only. A request's path says where its caller stands; the Region that it asks is in its signature.
+Rule 2: It decides nothing: what happens to a request is a Fault. What it did is counted by kind and told at the end.
+Rule 3: A partition resets what one Region's callers send to another Region; callers outside reach every Region.
+Rule 4: A request goes on to the engine also when its caller has hung up: a network does not take packets back.
 """
 
 from __future__ import annotations
@@ -20,8 +18,9 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
-from lab.engines import partiql, wire
-from lab.engines.faults import Fault, Mix, decide, refusal
+from lab.engines import http_messages as wire
+from lab.engines import partiql
+from lab.engines.proxy_faults import Fault, Mix, decide, refusal
 
 HOST = "127.0.0.1"
 OUTSIDE = "outside"

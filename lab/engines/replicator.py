@@ -1,13 +1,12 @@
 """Replicates a table between Regions as a global table does (eventual mode), from their streams, in one thread.
 
-The rules a change must keep:
-
-- A Region is sent nothing between a delivery and the reading of its stream up to it (see `replicas`): one thread does
-  both.
-- Every turn is bounded; a turn holds the lock, so `partition` and `heal` take effect between turns and at once.
-- An error ends the thread and is raised by `drain` and `stop`: a replicator that stopped must not look like a slow one.
-- Items go 25 to a BatchWriteItem, each due by its own random lag: a batch is not a unit, so a transaction's items still
-  arrive apart.
+Rule 1: A Region is sent nothing between a delivery and the reading of its stream up to it (see `replicas`): one thread
+does both.
+Rule 2: Every turn is bounded; a turn holds the lock, so `partition` and `heal` take effect between turns and at once.
+Rule 3: An error ends the thread and is raised by `drain` and `stop`: a replicator that stopped must not look like a
+slow one.
+Rule 4: Items go 25 to a BatchWriteItem, each due by its own random lag: a batch is not a unit, so a transaction's items
+still arrive apart.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Reads one Region's table stream from its beginning, page by page, as changes.
 
-The rules a change must keep:
-
-- Only an empty page says "the end": a page also ends before it passes 1 MB of records.
-- A change's order is the engine's own write counter (the last ten digits of a sequence number; the rest is the wall
-  clock, which can step back). It counts over all tables and Regions of one engine process, which is what makes "the
-  last writer" exact here.
-- One shard. MiniStack has no more; another engine would need a reader of shards first.
+Rule 1: Only an empty page says "the end": a page also ends before it passes 1 MB of records.
+Rule 2: A change's order is the engine's own write counter (the last ten digits of a sequence number; the rest is the
+wall clock, which can step back). It counts over all tables and Regions of one engine process, which is what makes "the
+last writer" exact here.
+Rule 3: One shard. MiniStack has no more; another engine would need a reader of shards first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The cast of a history: what its writers, readers and compactors do, all of it with the shipped programs.
 
-Rules: delta k changes its counter by 4^k, so a sum names its deltas; a retry, a redelivery and a fail-over send the
-same delta, whoever sends it; a script ends, so a history does.
+Rule 1: Delta k changes its counter by 4^k, so a sum names its deltas.
+Rule 2: A retry, a redelivery and a fail-over send the same delta, whoever sends it.
+Rule 3: A script ends, so a history does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Judges a history: pure, and knowing nothing of how a counter works.
 
-Rules: a value is a set of deltas, because delta k is 4^k: a digit above 1 is a delta counted twice. Reads are
+Rule 1: A value is a set of deltas, because delta k is 4^k: a digit above 1 is a delta counted twice. Reads are
 set-regular, not linearizable: two reads in different Regions, or one while a stray waits, may differ in what they hold.
 """
 

@@ -1,7 +1,8 @@
 """One history: a cast on a world, step by step as the choices say, then the judgement.
 
-Rules: everything follows from the choices, so a seed or a list of picks is the whole history; at its end whatever was
-on its way arrives, the compactors come to rest, and every delta is sent once more, as a replay a year later would.
+Rule 1: Everything follows from the choices, so a seed or a list of picks is the whole history.
+Rule 2: At its end whatever was on its way arrives, the compactors come to rest, and every delta is sent once more, as a
+replay a year later would.
 """
 
 from __future__ import annotations

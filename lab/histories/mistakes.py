@@ -1,7 +1,8 @@
 """Planted mistakes: each is one place of the shipped code changed, and the histories have to find every one of them.
 
-Rules: a mistake is a text that stands once in a file, and what stands there instead; a copy of the code is changed,
-never the code; a mistake that no longer fits its file is an error, so this list cannot rot.
+Rule 1: A mistake is a text that stands once in a file, and what stands there instead.
+Rule 2: A copy of the code is changed, never the code.
+Rule 3: A mistake that no longer fits its file is an error, so this list cannot rot.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """A Region's replica is lost and made again from what the others hold, and the operator who rebuilds its lanes.
 
-Rules: it happens once in a history, while a commit is on its way to another Region, and some of what is on its way
-still arrives; a long time passes with it, whoever worked in the Region has crashed, and what had not left it is lost,
-so nobody has to find it. The operator does what docs/operations.md says: no compactor works on the lanes, each is
-rebuilt until that has an answer, then they go on. In some histories that is noticed late: the compactors go on first,
-and until the end nobody vouches for what is read. Where a checkpoint had left the Region, and no segment of the lane,
-the operator deletes it by hand: what was cleaned is lost, the rest is the tail again.
+Rule 1: It happens once in a history, while a commit is on its way to another Region, and some of what is on its way
+still arrives.
+Rule 2: A long time passes with it, whoever worked in the Region has crashed, and what had not left it is lost, so
+nobody has to find it. The operator does what docs/operations.md says: no compactor works on the lanes, each is rebuilt
+until that has an answer, then they go on. In some histories that is noticed late: the compactors go on first, and until
+the end nobody vouches for what is read. Where a checkpoint had left the Region, and no segment of the lane, the
+operator deletes it by hand: what was cleaned is lost, the rest is the tail again.
 """
 
 from __future__ import annotations

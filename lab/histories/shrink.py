@@ -1,7 +1,8 @@
 """Makes a history that goes wrong shorter, until a person can read it.
 
-Rules: a shorter list of picks, or one with more zeros, is a simpler history; each attempt is played and judged anew, so
-what is kept still goes wrong; the work is bounded.
+Rule 1: A shorter list of picks, or one with more zeros, is a simpler history.
+Rule 2: Each attempt is played and judged anew, so what is kept still goes wrong.
+Rule 3: The work is bounded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a visitor of the live page may set, and how a request to set it is checked.
 
-Rules: values are frozen and a request is taken whole or not at all; a message says what may be given.
+Rule 1: Values are frozen and a request is taken whole or not at all.
+Rule 2: A message says what may be given.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """What customers ask for on the live page: new changes, and the same ones again, with the truth about them.
 
-Rules: the truth is summed here, each change once, with no code of a counter; a change that comes again is the same
-delta, perhaps through the other Region, and perhaps long after it was cleaned; all from the choices.
+Rule 1: The truth is summed here, each change once, with no code of a counter.
+Rule 2: A change that comes again is the same delta, perhaps through the other Region, and perhaps long after it was
+cleaned.
+Rule 3: All from the choices.
 """
 
 from __future__ import annotations

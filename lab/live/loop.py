@@ -1,7 +1,8 @@
 """The thread that lets a scene's time pass, and sends its picture to whoever watches.
 
-Rules: one thread touches the scene, under one lock; a fifth of a second is twenty steps, never more, so a slow computer
-shows a slow scene; while nobody watches, no time passes.
+Rule 1: One thread touches the scene, under one lock.
+Rule 2: A fifth of a second is twenty steps, never more, so a slow computer shows a slow scene.
+Rule 3: While nobody watches, no time passes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """What the page is sent of a scene: a dictionary of plain values, in the words of the glossary.
 
-Rules: it only looks; numbers are those that the programs read, blocks are the items that each Region's replica holds,
-decoded by `ledger.items`; what is said of a number follows from the truth and from what a read knows of itself.
+Rule 1: It only looks.
+Rule 2: Numbers are those that the programs read, blocks are the items that each Region's replica holds, decoded by
+`ledger.items`.
+Rule 3: What is said of a number follows from the truth and from what a read knows of itself.
 """
 
 from __future__ import annotations

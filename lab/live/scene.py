@@ -1,7 +1,9 @@
 """One scene of the live page: two Regions and everybody who acts in them, a step at a time.
 
-Rules: deterministic from its seed and from what is set when; no clock, no thread, no I/O; every design meets the same
-changes, deliveries, lag, cuts and crashes; a visitor's request is taken whole or refused with BadControl.
+Rule 1: Deterministic from its seed and from what is set when.
+Rule 2: No clock, no thread, no I/O.
+Rule 3: Every design meets the same changes, deliveries, lag, cuts and crashes.
+Rule 4: A visitor's request is taken whole or refused with BadControl.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from lab.designs.simulated import Simulated
 from lab.live import scripts
 from lab.live.controls import BadControl, Controls
 from lab.live.customers import Customers
-from lab.live.requests import Requests
+from lab.live.request_rows import Requests
 from lab.live.scripts import Sight
 from ledger.requests import DeleteMany, Key, Put, Transact
 from ledger.settings import Settings

@@ -1,7 +1,9 @@
 """Who acts on the live page: writers, readers and compactors of this library, and of the two designs everybody tries.
 
-Rules: ours are the shipped programs; the naive ones are those of `lab.designs.naive` and `lab.designs`; a change is
-sent to all three alike, and again until it is acknowledged, as a queue does; a script stops and goes on at any yield.
+Rule 1: Ours are the shipped programs.
+Rule 2: The naive ones are those of `lab.designs.naive` and `lab.designs`.
+Rule 3: A change is sent to all three alike, and again until it is acknowledged, as a queue does.
+Rule 4: A script stops and goes on at any yield.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """The live page on 127.0.0.1: four files, a stream of pictures, and one address to ask for things.
 
-Rules: it listens on the loopback alone and answers no other name (a foreign page could make a browser look up its own
-name here); a request that changes something must come from the page itself; the page may load nothing from elsewhere.
+Rule 1: It listens on the loopback alone and answers no other name (a foreign page could make a browser look up its own
+name here)
+Rule 2: A request that changes something must come from the page itself.
+Rule 3: The page may load nothing from elsewhere.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """What one DynamoDB request costs, worked out from the request, the answer and the sizes of the items seen before.
 
-Rules a change must keep:
-- Only these three decide, never the engine's ConsumedCapacity: every engine gives the same bill.
-- A request whose cost its answer would not tell is refused before it is sent (`Uncountable`), never guessed.
+Rule 1: Only these three decide, never the engine's ConsumedCapacity: every engine gives the same bill.
+Rule 2: A request whose cost its answer would not tell is refused before it is sent (`Uncountable`), never guessed.
 """
 
 from lab.engines.partiql import request_of
-from lab.meters import reads, writes
+from lab.meters import read_charges as reads
+from lab.meters import write_charges as writes
 from lab.meters.item_sizes import Fields, ItemSizes, Rule
 from ledger.units import Cost
 

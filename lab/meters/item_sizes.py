@@ -1,8 +1,7 @@
 """The sizes of the items that passed by: what overwrites, deletes and projections cost is in no request or answer.
 
-Rules a change must keep:
-- An item that was never seen is taken as absent: it costs the least there is.
-- Regions of a table share one memory, as their replicas come to hold the same items.
+Rule 1: An item that was never seen is taken as absent: it costs the least there is.
+Rule 2: Regions of a table share one memory, as their replicas come to hold the same items.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,10 +1,10 @@
 """A meter on a boto3 DynamoDB client: what its requests would cost on AWS, whatever engine answers them.
 
-Rules a change must keep:
-- Every HTTP attempt that reached the engine is a request, botocore's own retries too: the hook is `response-received`,
-  which fires once per attempt. An attempt that never got a connection is none; one whose answer was lost is.
-- Costs are by `charges.py`, not by ConsumedCapacity. The hooks change neither requests nor answers.
-- One meter may serve many clients and threads. Two engines or two unrelated tables of one name need two meters.
+Rule 1: Every HTTP attempt that reached the engine is a request, botocore's own retries too: the hook is
+`response-received`, which fires once per attempt. An attempt that never got a connection is none; one whose answer was
+lost is.
+Rule 2: Costs are by `charges.py`, not by ConsumedCapacity. The hooks change neither requests nor answers.
+Rule 3: One meter may serve many clients and threads. Two engines or two unrelated tables of one name need two meters.
 """
 
 import threading

@@ -1,8 +1,10 @@
 """Mutation testing: mutmut changes the protocol files and the codec in small ways, and the tests must notice each.
 
-Rules: a copy of the tree is changed, never the tree; a mutant that survives is either a missing test or stands in
-`equivalent.toml` with the reason why it changes no answer; what stands there and does not survive any more is an error,
-so the list cannot rot. What is mutated and by which tests it must be killed: [tool.mutmut] in pyproject.toml.
+Rule 1: A copy of the tree is changed, never the tree.
+Rule 2: A mutant that survives is either a missing test or stands in `equivalent.toml` with the reason why it changes no
+answer.
+Rule 3: What stands there and does not survive any more is an error, so the list cannot rot. What is mutated and by
+which tests it must be killed: [tool.mutmut] in pyproject.toml.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Runs TLC on the model: `make model` (a minute; `--full` and `--large` check more).
 
-Rules: a configuration must run to completion without a violation; a mistake must be found; a thing that must be able to
-happen must happen, and every action must be taken somewhere. Anything else makes the exit code 1. Needs Java 11 or
-later, and Maven the first time; nothing else is installed, and TLC is kept in .venv/tla.
+Rule 1: A configuration must run to completion without a violation.
+Rule 2: A mistake must be found.
+Rule 3: A thing that must be able to happen must happen, and every action must be taken somewhere. Anything else makes
+the exit code 1. Needs Java 11 or later, and Maven the first time.
+Rule 4: Nothing else is installed, and TLC is kept in .venv/tla.
 """
 
 from __future__ import annotations

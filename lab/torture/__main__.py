@@ -1,7 +1,7 @@
 """`python -m lab.torture` (`make torture`): rounds of faults on a real engine, each of them judged, and the figures.
 
-Rules: the exit code is 0 only when every round was finished and judged without a violation; the history of a round that
-was not is kept, and its seed named.
+Rule 1: The exit code is 0 only when every round was finished and judged without a violation.
+Rule 2: The history of a round that was not is kept, and its seed named.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Judges the recorded history of a round, counter by counter, with the simulator's judgements of reads and ends: pure.
 
-The rules a change must keep:
-
-- Delta k is 4^k, so a read is a set of deltas or it is wrong.
-- Reads are set-regular, not linearizable.
-- Jepsen's counter bounds are computed apart from the sets, so that a mistake in one of the two judgements shows.
+Rule 1: Delta k is 4^k, so a read is a set of deltas or it is wrong.
+Rule 2: Reads are set-regular, not linearizable.
+Rule 3: Jepsen's counter bounds are computed apart from the sets, so that a mistake in one of the two judgements shows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A compactor process: runs over and over, with a clock a little askew, until it is killed.
 
-The rules a change must keep: it writes what it did after each run, so what it did in a run that was killed is not told;
-a problem that a fault cannot cause (a damaged lane, a change that differs from its segment) is recorded as broken.
+Rule 1: It writes what it did after each run, so what it did in a run that was killed is not told.
+Rule 2: A problem that a fault cannot cause (a damaged lane, a change that differs from its segment) is recorded as
+broken.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The history of a round told counter by counter, for the checker: pure.
 
-The rules a change must keep:
-
-- A delta was asked for when its first add was invoked, unless each of its adds certainly failed; it was acknowledged
-  when one of them was ok; it is owed to strong reads at home from when an add through its home Region was ok on time.
-- An add whose process was killed has no line for its end: it may have happened.
+Rule 1: A delta was asked for when its first add was invoked, unless each of its adds certainly failed; it was
+acknowledged when one of them was ok; it is owed to strong reads at home from when an add through its home Region was ok
+on time.
+Rule 2: An add whose process was killed has no line for its end: it may have happened.
 """
 
 from __future__ import annotations

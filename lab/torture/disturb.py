@@ -1,7 +1,8 @@
 """What happens to the processes and the Regions of a round: kills, pauses, partitions and storms of faults.
 
-The rules a change must keep: everything follows from the seed and the passing of time; `turn` never waits; when it is
-over, nothing is paused or cut off any more.
+Rule 1: Everything follows from the seed and the passing of time.
+Rule 2: `turn` never waits.
+Rule 3: When it is over, nothing is paused or cut off any more.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The end of a round: a replay, compaction to rest, and what both Regions say then.
 
-The rules a change must keep:
-
-- Some of what was acknowledged is sent again, as a replay a year later would, before everything is counted.
-- Whoever looks here asks the engine itself; what is written goes through the proxy, which is calm by now.
+Rule 1: Some of what was acknowledged is sent again, as a replay a year later would, before everything is counted.
+Rule 2: Whoever looks here asks the engine itself; what is written goes through the proxy, which is calm by now.
 """
 
 from __future__ import annotations
@@ -18,7 +16,8 @@ from compactor import Compactor, Report
 from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
 from lab.engines.replicator import Replicator
-from lab.torture import checker, writes
+from lab.torture import checker
+from lab.torture import writers as writes
 from lab.torture.checker import Violation
 from lab.torture.counter_history import CounterHistory
 from lab.torture.plan import KEEP_MS, LATENESS_MS, REGIONS, TABLE, Plan, name_of

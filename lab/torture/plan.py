@@ -1,11 +1,9 @@
 """What one round of torture is: everything that every process of it must know, drawn from a seed.
 
-The rules a change must keep:
-
-- Change `n` of the run is delta n % 28 of counter n // 28 and adds 4^(n % 28), so a sum names its deltas.
-- One clock for all processes: the machine's monotonic one, and wall time is that plus a constant, so no step of the
-  wall clock can excuse a violation. Compactors see it askew by at most SKEW_MAX_MS; the judgement allows for that.
-- The times are short, in proportion to the real ones: keep is above a read's longest time.
+Rule 1: Change `n` of the run is delta n % 28 of counter n // 28 and adds 4^(n % 28), so a sum names its deltas.
+Rule 2: One clock for all processes: the machine's monotonic one, and wall time is that plus a constant, so no step of
+the wall clock can excuse a violation. Compactors see it askew by at most SKEW_MAX_MS; the judgement allows for that.
+Rule 3: The times are short, in proportion to the real ones: keep is above a read's longest time.
 """
 
 from __future__ import annotations

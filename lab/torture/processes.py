@@ -1,7 +1,8 @@
 """Who takes part in a round: writers, readers, and two compactors a Region; and how far they have come.
 
-The rules a change must keep: a process that is started again knows its generation; one that ends by itself, but for a
-writer that has done its share, is an error of the torture and not a quiet one.
+Rule 1: A process that is started again knows its generation.
+Rule 2: One that ends by itself, but for a writer that has done its share, is an error of the torture and not a quiet
+one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from lab.engines.children import CONTEXT, Children
-from lab.torture import compacts, reads, writes
+from lab.torture import compacts
+from lab.torture import readers as reads
+from lab.torture import writers as writes
 from lab.torture.plan import REGIONS, Plan
 
 TWINS = 2

@@ -1,13 +1,12 @@
 """The history of a run, recorded as Jepsen would: one JSON line when an operation is invoked, one when it completes.
 
-The rules a change must keep:
-
-- The line of an invocation is in the file before anything is sent: a process that is killed then leaves an operation
-  that may have happened.
-- Types: invoke; ok (it happened); fail (it certainly did not); info (it may have); broken (an answer that nothing here
-  can cause). Times are nanoseconds of the one monotonic clock. A process has one operation open at a time.
-- An add's value is [[counter, delta, home, at_ms], …] when invoked and [[counter, delta, how], …] when it completes,
-  where how is ok, fail or info for each change. A read's is [counter, …], then [[counter, sum, count, by_region], …].
+Rule 1: The line of an invocation is in the file before anything is sent: a process that is killed then leaves an
+operation that may have happened.
+Rule 2: Types: invoke; ok (it happened); fail (it certainly did not); info (it may have); broken (an answer that nothing
+here can cause). Times are nanoseconds of the one monotonic clock. A process has one operation open at a time.
+Rule 3: An add's value is [[counter, delta, home, at_ms], …] when invoked and [[counter, delta, how], …] when it
+completes, where how is ok, fail or info for each change. A read's is [counter, …], then [[counter, sum, count,
+by_region], …].
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """One round: an engine, a proxy, a replicator and processes; judged on the way and, after a calm, at its end.
 
-The rules a change must keep:
-
-- The proxy stands between the engine and everyone who writes, reads or compacts; the replicator, and whoever looks at
-  the end, ask the engine itself.
-- Nothing is left running, whatever ends the round.
+Rule 1: The proxy stands between the engine and everyone who writes, reads or compacts; the replicator, and whoever
+looks at the end, ask the engine itself.
+Rule 2: Nothing is left running, whatever ends the round.
 """
 
 from __future__ import annotations
@@ -22,9 +20,9 @@ from pathlib import Path
 from lab.engines import proxy
 from lab.engines.children import CONTEXT, Children
 from lab.engines.dynamodb_local import DynamoDBLocal
-from lab.engines.faults import mix
 from lab.engines.ministack import Engine
 from lab.engines.numbered import Renumbered
+from lab.engines.proxy_faults import mix
 from lab.engines.replicator import Replicator
 from lab.torture import checker, ending, record
 from lab.torture.checker import Violation

@@ -1,9 +1,11 @@
 """`AddFromQueue`: a batch of SQS messages becomes one `Ledger.add_many`.
 
-Rules: a message leaves the queue only when its change is recorded, now or before; every other one is reported as
-failed, so that SQS keeps it, tries it again, and in the end moves it to the dead-letter queue; poison is not told apart
-there, because deleting it here would lose it; a batch in which all have failed is reported item by item too, and is
-not an error of the function; log lines name no amount.
+Rule 1: A message leaves the queue only when its change is recorded, now or before.
+Rule 2: Every other one is reported as failed, so that SQS keeps it, tries it again, and in the end moves it to the
+dead-letter queue.
+Rule 3: Poison is not told apart there, because deleting it here would lose it.
+Rule 4: A batch in which all have failed is reported item by item too, and is not an error of the function.
+Rule 5: Log lines name no amount.
 """
 
 from __future__ import annotations

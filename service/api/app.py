@@ -1,9 +1,11 @@
 """The routes of the HTTP API, on Powertools' resolver.
 
-Rules: a route translates and nothing else, so what counts is decided by the library alone; every failure is a problem;
-a route that adds gives the caller what a retry needs; a parameter that a route does not have is refused, because a
-misspelled one would be lost; who may call is decided by API Gateway, before this code; no line above debug holds an
-amount. One request at a time: Powertools keeps the current one in its classes.
+Rule 1: A route translates and nothing else, so what counts is decided by the library alone.
+Rule 2: Every failure is a problem.
+Rule 3: A route that adds gives the caller what a retry needs.
+Rule 4: A parameter that a route does not have is refused, because a misspelled one would be lost.
+Rule 5: Who may call is decided by API Gateway, before this code.
+Rule 6: No line above debug holds an amount. One request at a time: Powertools keeps the current one in its classes.
 """
 
 from __future__ import annotations

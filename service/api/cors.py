@@ -1,7 +1,7 @@
 """Which pages of other origins a browser lets call the API: none, unless they are named.
 
-Rules: in AWS, API Gateway answers for CORS itself (`corsOrigins` of serverless.yml) and drops what the function says;
-this is for the API on this computer. Every answer gets the headers, a problem too, or a page could not read it.
+Rule 1: In AWS, API Gateway answers for CORS itself (`corsOrigins` of serverless.yml) and drops what the function says.
+Rule 2: This is for the API on this computer. Every answer gets the headers, a problem too, or a page could not read it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cursors of the history: where the next page begins, as text that callers keep and do not read.
 
-Rules: a cursor belongs to one counter and is refused for another; it holds a place, no secret and no state of ours, so
-it never expires.
+Rule 1: A cursor belongs to one counter and is refused for another.
+Rule 2: It holds a place, no secret and no state of ours, so it never expires.
 """
 
 from __future__ import annotations

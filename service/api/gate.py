@@ -1,8 +1,10 @@
 """What every request passes before it is routed: its path and method, its query, its body's size and type, its key.
 
-Rules: the limits of what is read come first; an event leaves here with a text as its body, a path that the router can
-match, the query's parameters, each once, read from the query as it was sent, and the key header if the route needs one;
-HEAD is read as GET; nothing here touches the table.
+Rule 1: The limits of what is read come first.
+Rule 2: An event leaves here with a text as its body, a path that the router can match, the query's parameters, each
+once, read from the query as it was sent, and the key header if the route needs one.
+Rule 3: HEAD is read as GET.
+Rule 4: Nothing here touches the table.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Idempotency keys of HTTP requests, and the instant that each stands for.
 
-Rules: the same request gives the same key and instant on every retry, so neither may come from this machine's clock; a
-key counts as given, as in a message or in the library, so that the same change is the same by every way; a ULID and a
-UUIDv7 carry their instant, in their canonical spelling alone, because one in another spelling would be another change
-beside it; any other key needs `at`; two instants that differ are refused, because a retry with only one of them would
-count again.
+Rule 1: The same request gives the same key and instant on every retry, so neither may come from this machine's clock.
+Rule 2: A key counts as given, as in a message or in the library, so that the same change is the same by every way.
+Rule 3: A ULID and a UUIDv7 carry their instant, in their canonical spelling alone, because one in another spelling
+would be another change beside it.
+Rule 4: Any other key needs `at`.
+Rule 5: Two instants that differ are refused, because a retry with only one of them would count again.
 Sources: https://github.com/ulid/spec, RFC 9562 (UUIDv7), draft-ietf-httpapi-idempotency-key-header (the quotes).
 """
 

@@ -1,8 +1,9 @@
 """The API on this computer: `python -m service.api.local` listens on 127.0.0.1 and asks the same code as the function.
 
-Rules: loopback only, because nothing here asks who calls; many connections, and one request at a time, as in a Lambda;
-a request becomes the event that API Gateway's HTTP API would make of it, with the path decoded; what cannot be told to
-be a whole request is a problem too.
+Rule 1: Loopback only, because nothing here asks who calls.
+Rule 2: Many connections, and one request at a time, as in a Lambda.
+Rule 3: A request becomes the event that API Gateway's HTTP API would make of it, with the path decoded.
+Rule 4: What cannot be told to be a whole request is a problem too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What the API takes and gives, as pydantic models: they check requests and are what docs/openapi.json describes.
 
-Rules: nothing is converted (a number is no text, 1.0 is no whole number) and an unknown field is refused, because a
-misspelled one would be lost; a limit is the library's own, taken from it.
+Rule 1: Nothing is converted (a number is no text, 1.0 is no whole number) and an unknown field is refused, because a
+misspelled one would be lost.
+Rule 2: A limit is the library's own, taken from it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The OpenAPI document of the HTTP API: `make openapi` writes it to docs/openapi.json.
 
-Rules: it comes from the routes and models alone, so that it cannot say something else than the code; a test compares
-the file; it needs no table and no environment.
+Rule 1: It comes from the routes and models alone, so that it cannot say something else than the code.
+Rule 2: A test compares the file.
+Rule 3: It needs no table and no environment.
 """
 
 from __future__ import annotations

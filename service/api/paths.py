@@ -1,10 +1,11 @@
 """What a path asks for, and the counter's name in it.
 
-Rules: a path alone never says for certain which counter is meant. API Gateway's HTTP API decodes it twice and cuts it
-between, at the first `?`, so the paths of `a`, `a?b` and `%61` arrive alike; another gateway resolves dots or merges
-slashes. So a request with a name in its path names its counter again where nothing is decoded twice, in the query of a
-read and in the body of an add; that name decides, and a path that arrives with another one is refused. The last part
-of a path decides what is asked. Here a name becomes one safe part, which is what Powertools' router matches.
+Rule 1: A path alone never says for certain which counter is meant. API Gateway's HTTP API decodes it twice and cuts it
+between, at the first `?`, so the paths of `a`, `a?b` and `%61` arrive alike.
+Rule 2: Another gateway resolves dots or merges slashes. So a request with a name in its path names its counter again
+where nothing is decoded twice, in the query of a read and in the body of an add.
+Rule 3: That name decides, and a path that arrives with another one is refused. The last part of a path decides what is
+asked. Here a name becomes one safe part, which is what Powertools' router matches.
 Source of what API Gateway does: requests to it, recorded in https://github.com/hotsock/voker (ingress-paths.json).
 """
 

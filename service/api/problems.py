@@ -1,8 +1,9 @@
 """Problem details (RFC 9457): what went wrong, whether anything was written, and what the caller does next.
 
-Rules: every answer that is not a success is one of these; a problem's type is a name in docs/http-api.md and says the
-same as its status always does; no text of a problem holds an amount, an exception that is not ours, or a key, but the
-canonical spelling of one that was refused for its spelling.
+Rule 1: Every answer that is not a success is one of these.
+Rule 2: A problem's type is a name in docs/http-api.md and says the same as its status always does.
+Rule 3: No text of a problem holds an amount, an exception that is not ours, or a key, but the canonical spelling of one
+that was refused for its spelling.
 """
 
 from __future__ import annotations

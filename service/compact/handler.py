@@ -1,7 +1,8 @@
 """The work queue -> visits, with what they did as metrics and one log line each.
 
-Rules: a message fails alone; one that cannot be read, or whose lane is damaged, fails until it is in the DLQ; all else
-that fails is tried again by the queue, and after the lease by plan.
+Rule 1: A message fails alone.
+Rule 2: One that cannot be read, or whose lane is damaged, fails until it is in the DLQ.
+Rule 3: All else that fails is tried again by the queue, and after the lease by plan.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from ledger.settings import Settings
 from ledger.shape import ShapeCheck
 from service import observe
 from service.compact.visit import Done, handle
+from service.runtime import Runtime
 from service.work import InvalidWork, Work
-from service.world import World
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
 
 class Worker:
-    def __init__(self, settings: Settings, world: World, log: Logger, metrics: observe.Metered) -> None:
-        self._settings, self._world = settings, world
+    def __init__(self, settings: Settings, runtime: Runtime, log: Logger, metrics: observe.Metered) -> None:
+        self._settings, self._runtime = settings, runtime
         self._log, self._metrics = log, metrics
         self._shape = ShapeCheck(settings)
 
@@ -45,8 +46,8 @@ class Worker:
             raise
         done = Done()
         try:
-            self._shape.ask(self._world, self._world.now)
-            self._world.run(handle(work, done, self._settings, stop))
+            self._shape.ask(self._runtime, self._runtime.now)
+            self._runtime.run(handle(work, done, self._settings, stop))
         except Exception as error:
             self._tell(work, done, error)
             raise

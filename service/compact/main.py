@@ -9,9 +9,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger.settings import Settings
 from service.compact.handler import Worker
+from service.consumption import units_of
 from service.observe import Handler, Watch
-from service.units import units_of
-from service.world import World
+from service.runtime import Runtime
 
 STOP_MS = 10_000
 """A visit is stopped between two requests when less time than this is left."""
@@ -19,7 +19,7 @@ STOP_MS = 10_000
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
 units = units_of(settings)
-worker = Worker(settings, World.of(settings), watch.logger, watch.metrics)
+worker = Worker(settings, Runtime.of(settings), watch.logger, watch.metrics)
 
 
 def told(event: dict[str, Any], context: LambdaContext) -> Any:

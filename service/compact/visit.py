@@ -1,8 +1,10 @@
 """One message of the work queue: visit the lane and write into its mark what is left, or verify the lane.
 
-Rules: the mark is read, strongly, before the visit and written after it; a message whose mark is no longer held was
-served already; a visit is stopped between two requests when time is short, and what it committed stays; a failure of
-the table leaves the mark held, so the message is retried by the queue, and the lane planned again after the lease.
+Rule 1: The mark is read, strongly, before the visit and written after it.
+Rule 2: A message whose mark is no longer held was served already.
+Rule 3: A visit is stopped between two requests when time is short, and what it committed stays.
+Rule 4: A failure of the table leaves the mark held, so the message is retried by the queue, and the lane planned again
+after the lease.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from ledger.errors import DamagedItem, GaveUp, LaneDamaged, ReadTooSlow
 from ledger.requests import Get, Instant, Item, Now
 from ledger.settings import Settings
 from service.marks import QUIET_MS, Hold, Steps, after_visit, key_of, mark_of
+from service.runtime import OutOfTime, until
 from service.work import Work
-from service.world import OutOfTime, until
 
 COMMITS_OF_VISIT = 20
 """Commits of fold, and of settle, in one visit: a huge backlog gets its turns as every other lane does."""

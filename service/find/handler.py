@@ -9,7 +9,7 @@ from ledger.settings import Settings
 from ledger.shape import ShapeCheck
 from service import observe
 from service.find.scan import Findings, find
-from service.world import World
+from service.runtime import Runtime
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -23,14 +23,14 @@ class Finder:
     def __init__(
         self,
         settings: Settings,
-        world: World,
+        runtime: Runtime,
         log: Logger,
         metrics: observe.Metered,
         *,
         verify_one_in: int,
         draw: Callable[[], float],
     ) -> None:
-        self._settings, self._world = settings, world
+        self._settings, self._runtime = settings, runtime
         self._log, self._metrics = log, metrics
         self._shape = ShapeCheck(settings)
         self._pick = lambda: verify_one_in > 0 and draw() * verify_one_in < 1
@@ -38,8 +38,8 @@ class Finder:
     def __call__(self, stop: Callable[[], bool]) -> Findings:
         findings = Findings()
         try:
-            self._shape.ask(self._world, self._world.now)
-            self._world.run(find(findings, self._settings, self._pick, stop))
+            self._shape.ask(self._runtime, self._runtime.now)
+            self._runtime.run(find(findings, self._settings, self._pick, stop))
         finally:
             observe.count(self._metrics, observe.LANES_FORGOTTEN, len(findings.forgotten))
             observe.count(self._metrics, observe.LANES_UNREAD, len(findings.unread))

@@ -9,10 +9,10 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger.settings import Settings
+from service.consumption import units_of
 from service.find.handler import Finder
 from service.observe import Handler, Watch
-from service.units import units_of
-from service.world import World
+from service.runtime import Runtime
 
 STOP_MS = 10_000
 """No page is begun when less time than this is left."""
@@ -24,7 +24,7 @@ settings = Settings.from_env()
 units = units_of(settings)
 finder = Finder(
     settings,
-    World.of(settings, os.environ["LEDGER_WORK_QUEUE_URL"]),
+    Runtime.of(settings, os.environ["LEDGER_WORK_QUEUE_URL"]),
     watch.logger,
     watch.metrics,
     verify_one_in=int(os.environ.get("LEDGER_VERIFY_ONE_IN", VERIFY_ONE_IN)),

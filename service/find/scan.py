@@ -1,10 +1,12 @@
 """The backstop: a slow scan of the table's keys finds lanes in need whose mark was lost, and picks some to verify.
 
-Rules: a page a step, and the cursor is kept after each, so a crash repeats a page at most; a lane with a mark is left
-to its mark; a page holds all deltas of every lane but the first and the last one in it, because a collection's items
-stand together in a scan: those two are looked at. A lane that was ever folded is known by its partition, so one that
-lacks its checkpoint is in need, too: the visit tells. All reads are eventually consistent: what a pass misses, the next
-finds; what it finds needlessly costs a visit.
+Rule 1: A page a step, and the cursor is kept after each, so a crash repeats a page at most.
+Rule 2: A lane with a mark is left to its mark.
+Rule 3: A page holds all deltas of every lane but the first and the last one in it, because a collection's items stand
+together in a scan: those two are looked at. A lane that was ever folded is known by its partition, so one that lacks
+its checkpoint is in need, too: the visit tells. All reads are eventually consistent: what a pass misses, the next
+finds.
+Rule 4: What it finds needlessly costs a visit.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from ledger.requests import Get, GetMany, Instant, Item, Key, KeyPage, Now, Put,
 from ledger.settings import Settings
 from ledger.values import Lane
 from service.marks import Again, key_of, mark_of
+from service.runtime import chunks
 from service.work import MESSAGES_MAX, Send, Work
-from service.world import chunks
 
 PAGES_OF_RUN = 20
 """Pages of one run, 1 MB each."""

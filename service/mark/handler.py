@@ -1,9 +1,10 @@
 """The table's stream -> marks: a new delta of a lane of this Region touches the lane's mark.
 
-Rules: whatever a record holds, it never fails the batch: what is no new delta of this Region is counted and passed by;
-a delta that came by replication is as good as one put here. One touch a lane and batch; a lane that this process
-touched a moment ago is spared (marks.py says why that is safe), unless a delta is late. When touches fail, the first
-record whose lane is not marked is named: the event source sends it and all after it again, and a touch may be repeated.
+Rule 1: Whatever a record holds, it never fails the batch: what is no new delta of this Region is counted and passed by.
+Rule 2: A delta that came by replication is as good as one put here. One touch a lane and batch.
+Rule 3: A lane that this process touched a moment ago is spared (marks.py says why that is safe), unless a delta is
+late. When touches fail, the first record whose lane is not marked is named: the event source sends it and all after it
+again, and a touch may be repeated.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ledger.settings import Settings
 from ledger.values import Lane
 from service import observe
 from service.marks import TOUCH_EVERY_MS, Touch
-from service.world import World
+from service.runtime import Runtime
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -73,18 +74,18 @@ def sequence_of(record: Mapping[str, Any]) -> str:
 class Marker:
     """Handles the batches of one process, and remembers what it touched."""
 
-    def __init__(self, settings: Settings, world: World, log: Logger, metrics: observe.Metered) -> None:
-        self._settings, self._world = settings, world
+    def __init__(self, settings: Settings, runtime: Runtime, log: Logger, metrics: observe.Metered) -> None:
+        self._settings, self._runtime = settings, runtime
         self._log, self._metrics = log, metrics
         self._touched_ms: dict[Lane, int] = {}
 
     def __call__(self, event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
         """The partial batch response: the first record to be sent again, if any."""
         lanes, ignored = gather(event.get("Records", ()), self._settings.region, self._settings.allowed_lateness_ms)
-        now_ms = self._world.now().wall_ms
+        now_ms = self._runtime.now().wall_ms
         self._touched_ms = {k: ms for k, ms in self._touched_ms.items() if 0 <= now_ms - ms < TOUCH_EVERY_MS}
         todo = {lane: seen for lane, seen in lanes.items() if seen.late or lane not in self._touched_ms}
-        answers = self._world.run_each(self._touch(lane, seen, now_ms) for lane, seen in todo.items())
+        answers = self._runtime.run_each(self._touch(lane, seen, now_ms) for lane, seen in todo.items())
         failed = [
             (todo[lane].first, answer)
             for lane, answer in zip(todo, answers, strict=True)

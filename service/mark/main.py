@@ -8,15 +8,15 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger.settings import Settings
+from service.consumption import units_of
 from service.mark.handler import Marker
 from service.observe import Handler, Watch
-from service.units import units_of
-from service.world import World
+from service.runtime import Runtime
 
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
 units = units_of(settings)
-marker = Marker(settings, World.of(settings), watch.logger, watch.metrics)
+marker = Marker(settings, Runtime.of(settings), watch.logger, watch.metrics)
 
 
 def told(event: dict[str, Any], context: LambdaContext) -> Any:

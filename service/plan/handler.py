@@ -1,8 +1,8 @@
 """Every minute: marks that are due -> claimed -> the work queue.
 
-Rules: a lane is sent only by who claimed it, so two events at once send it once; claimed first, sent then: a crash
-between the two, or a message lost, leaves the lane due again after the lease. Those that waited longest go first, so
-that a bound on lanes starves nobody.
+Rule 1: A lane is sent only by who claimed it, so two events at once send it once.
+Rule 2: Claimed first, sent then: a crash between the two, or a message lost, leaves the lane due again after the lease.
+Those that waited longest go first, so that a bound on lanes starves nobody.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ledger.requests import Instant, Now, Page, Query
 from ledger.settings import Settings
 from service import observe
 from service.marks import LEASE_MS, Claim, Mark, buckets_of, mark_of
+from service.runtime import Runtime, chunks
 from service.work import MESSAGES_MAX, Send, Work
-from service.world import World, chunks
 
 if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
@@ -84,14 +84,14 @@ def send_due(marks: Sequence[Mark], stop: Callable[[], bool]) -> Generator[Any, 
 
 
 class Planner:
-    def __init__(self, settings: Settings, world: World, log: Logger, metrics: observe.Metered) -> None:
-        self._settings, self._world = settings, world
+    def __init__(self, settings: Settings, runtime: Runtime, log: Logger, metrics: observe.Metered) -> None:
+        self._settings, self._runtime = settings, runtime
         self._log, self._metrics = log, metrics
 
     def __call__(self, stop: Callable[[], bool]) -> Planned:
         """One run. Raises the TableErrors of the Query, and RuntimeError when lanes were not sent, for the alarm."""
-        marks = self._world.run(due_marks(self._settings.region))
-        parts = self._world.run_each(send_due(chunk, stop) for chunk in chunks(marks, MESSAGES_MAX))
+        marks = self._runtime.run(due_marks(self._settings.region))
+        parts = self._runtime.run_each(send_due(chunk, stop) for chunk in chunks(marks, MESSAGES_MAX))
         total = Planned()
         for part in parts:
             if isinstance(part, LedgerError):

@@ -1,7 +1,8 @@
 """A real browser on the live page. `make browser` runs these tests; it says what to install when there is none.
 
-Rules: the browser is Debian's, or that of CHROMIUM and CHROMEDRIVER, and is never downloaded; whatever it logs or asks
-of another address fails the test that made it; a test waits for a condition with a limit, and never for a time.
+Rule 1: The browser is Debian's, or that of CHROMIUM and CHROMEDRIVER, and is never downloaded.
+Rule 2: Whatever it logs or asks of another address fails the test that made it.
+Rule 3: A test waits for a condition with a limit, and never for a time.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lab.designs.actions import Exclude, Include, SetSum
-from lab.designs.conditions import SizeBelow
+from lab.designs.expressions import Exclude, Include, SetSum, SizeBelow
 from lab.engines.ministack import Engine
 from ledger.actions import Action, Add, Remove, Set, SetIfAbsent
 from ledger.conditions import Absent, All, AtLeast, AtMost, Condition, Contains, Either, Equals, Item, Not, Value

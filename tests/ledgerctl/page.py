@@ -1,8 +1,9 @@
 """The sessions in PAGES, run again: `python -m tests.ledgerctl.page` writes the pages anew.
 
-Rules: a block `console` is a session, and each line that begins with `$ ledgerctl` a command of it; a block with
-`title="NAME"` is a file that is there; the commands run in the order of the page, on a new engine. A page
-that does not say `ledgerctl init` finds the table there, as `make engine` leaves it.
+Rule 1: A block `console` is a session, and each line that begins with `$ ledgerctl` a command of it.
+Rule 2: A block with `title="NAME"` is a file that is there.
+Rule 3: The commands run in the order of the page, on a new engine. A page that does not say `ledgerctl init` finds the
+table there, as `make engine` leaves it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 
 from lab.engines.ministack import Engine
 from ledgerctl.app import app
-from ledgerctl.call import World
+from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ONCE, signed_in
 
 PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("ledgerctl.md", "first-hour.md")]
@@ -36,7 +37,7 @@ CHANGES = (
 def played(page: str, engine: Engine) -> str:
     """The page, with what its commands print on a new table."""
     environ = dict(pair.split("=", 1) for line in ENVIRON.findall(page) for pair in shlex.split(line))
-    world = World(
+    world = Surroundings(
         environ=environ | {"LEDGER_ENDPOINT_URL": engine.endpoint_url, "COLUMNS": "80"},
         session=lambda _: signed_in(),
         config=ONCE,
@@ -57,7 +58,7 @@ def played(page: str, engine: Engine) -> str:
         return SESSION.sub(play, page)
 
 
-def _run(world: World, line: str, endpoint_url: str) -> str:
+def _run(world: Surroundings, line: str, endpoint_url: str) -> str:
     arguments = shlex.split(line.removeprefix("$ ledgerctl "))
     result = CliRunner().invoke(app, arguments, obj=world, catch_exceptions=False, prog_name="ledgerctl")
     text = result.output.replace(endpoint_url, "http://127.0.0.1:8000")

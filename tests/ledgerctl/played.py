@@ -1,9 +1,10 @@
 """The deployed service in memory, minute by minute, with a bill: adds, marks, plan, visits and reads as shipped.
 
-Rules: every request is charged by lab/meters, from the items that are really there; changes come at random
-from a seed; replicas are the same table, so they never lag, and each write counts once for every Region; a request
-takes a millisecond. As in DynamoDB a page ends at 1 MB, and a Query that reached its limit does not know that it was
-the end.
+Rule 1: Every request is charged by lab/meters, from the items that are really there.
+Rule 2: Changes come at random from a seed.
+Rule 3: Replicas are the same table, so they never lag, and each write counts once for every Region.
+Rule 4: A request takes a millisecond. As in DynamoDB a page ends at 1 MB, and a Query that reached its limit does not
+know that it was the end.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from service.mark.handler import Marker
 from service.marks import Claim, Rest
 from service.marks import key_of as mark_key_of
 from service.plan.handler import due_marks, send_due
+from service.runtime import Runtime, chunks
 from service.work import Work
-from service.world import World, chunks
 from tests.service.support import MemoryMarks, Queue, Told, never, stored
 
 MINUTE_MS = 60_000
@@ -128,7 +129,7 @@ class Played:
         self.random = random.Random(seed)
         self.queue = Queue()
         clock = lambda: self.table.now_ms  # noqa: E731
-        self.world = World(self.table, MeteredMarks(self.table), self.queue, clock=clock, workers=1)
+        self.world = Runtime(self.table, MeteredMarks(self.table), self.queue, clock=clock, workers=1)
         told: Any = Told()
         self.marker = Marker(settings, self.world, told, told)
         self.ledger = Ledger(settings, table=self.table, clock=clock, entropy=self.random.randbytes)

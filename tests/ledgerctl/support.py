@@ -19,7 +19,7 @@ from ledger import Ledger, Settings
 from ledger.memory import MemoryTable
 from ledger.requests import Table
 from ledgerctl.app import app
-from ledgerctl.call import World
+from ledgerctl.call import Surroundings
 
 A, B = "eu-west-1", "us-east-1"
 ENVIRON = {"LEDGER_TABLE": "counters", "AWS_REGION": A, "COLUMNS": "80"}
@@ -55,9 +55,9 @@ class Tables:
     environ: dict[str, str] = field(default_factory=lambda: dict(ENVIRON))
 
     @property
-    def world(self) -> World:
+    def world(self) -> Surroundings:
         tables = {A: self.table, B: self.table}
-        return World(environ=self.environ, tables=tables, clock=self.clock, entropy=bytes, pause=lambda _: None)
+        return Surroundings(environ=self.environ, tables=tables, clock=self.clock, entropy=bytes, pause=lambda _: None)
 
     def ctl(self, *arguments: str, input: str | None = None) -> Said:
         return ctl(self.world, *arguments, input=input)
@@ -70,7 +70,7 @@ class Tables:
         return Ledger(self.settings(), table=self.table, clock=self.clock)
 
 
-def ctl(world: World, *arguments: str, input: str | None = None) -> Said:
+def ctl(world: Surroundings, *arguments: str, input: str | None = None) -> Said:
     """One call of the program; an exception that it does not tell of is raised here."""
     result = CliRunner().invoke(app, arguments, input=input, obj=world, catch_exceptions=False, prog_name="ledgerctl")
     return Said(result.exit_code, result.stdout, result.stderr)
@@ -79,7 +79,7 @@ def ctl(world: World, *arguments: str, input: str | None = None) -> Said:
 Answer = Callable[[str, Any], tuple[int, Any]]
 
 
-def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | None = None) -> World:
+def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | None = None) -> Surroundings:
     """An AWS that `answer`s (operation, parameters) with a status and a body, and is never asked by a network.
 
     in_b: how the Region B answers, if not so.
@@ -97,7 +97,9 @@ def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | Non
         made.events.register("before-send.dynamodb", respond)
         return made
 
-    return World(environ=environ, session=session, config=ONCE, clock=Clock(), entropy=bytes, pause=lambda _: None)
+    return Surroundings(
+        environ=environ, session=session, config=ONCE, clock=Clock(), entropy=bytes, pause=lambda _: None
+    )
 
 
 def refusal(code: str, message: str = "said the test") -> tuple[int, dict[str, str]]:

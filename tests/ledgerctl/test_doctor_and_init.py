@@ -14,7 +14,7 @@ from lab.engines.ministack import Engine
 from ledger import Settings, items, tokens
 from ledger.values import Checkpoint, Lane, Shape
 from ledgerctl import shape
-from ledgerctl.call import World
+from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ENVIRON, NOW_MS, A, Answer, B, aws, ctl, refusal, signed_in
 
 TABLE: dict[str, Any] = {
@@ -58,11 +58,11 @@ def answering(**changed: Any) -> Answer:
     return answer
 
 
-def world(environ: dict[str, str] | None = None, **changed: Any) -> World:
+def world(environ: dict[str, str] | None = None, **changed: Any) -> Surroundings:
     return aws(answering(**changed), ENVIRON | (environ or {}))
 
 
-def findings(made: World) -> tuple[int, dict[str, str]]:
+def findings(made: Surroundings) -> tuple[int, dict[str, str]]:
     """The exit code, and the level of each finding that is not fine."""
     said = ctl(made, "doctor", "--json")
     documents = said.documents
@@ -275,7 +275,7 @@ def test_a_region_without_the_table_fails() -> None:
     assert ctl(aws(answer), "doctor").code == 2
 
 
-def on(engine: Engine, name: str, *regions: str) -> World:
+def on(engine: Engine, name: str, *regions: str) -> Surroundings:
     environ = {
         "LEDGER_TABLE": name,
         "AWS_REGION": regions[0],
@@ -283,7 +283,7 @@ def on(engine: Engine, name: str, *regions: str) -> World:
         "LEDGER_ENDPOINT_URL": engine.endpoint_url,
         "COLUMNS": "80",
     }
-    return World(environ=environ, session=lambda _: signed_in(), pause=lambda _: None)
+    return Surroundings(environ=environ, session=lambda _: signed_in(), pause=lambda _: None)
 
 
 def test_init_makes_a_table_in_two_regions_that_doctor_has_nothing_to_say_about(

@@ -1,6 +1,6 @@
 """What docs/openapi.json cannot say, because it is between the parts of a request or moves with the clock.
 
-Rule: only requests that fit the document are changed, so that they are ones that the API must take.
+Rule 1: Only requests that fit the document are changed, so that they are ones that the API must take.
 """
 
 from __future__ import annotations

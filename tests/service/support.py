@@ -11,8 +11,8 @@ from ledger.memory import MemoryTable
 from ledger.requests import DeleteMany, Get, Item, Put, keyed
 from ledger.values import Delta, Lane
 from service.marks import Again, Claim, Hold, Mark, Rest, Touch, key_of, mark_of
+from service.runtime import Runtime
 from service.work import Send, Work
-from service.world import World
 from tests.support import Region
 
 
@@ -115,7 +115,7 @@ class Service:
         self.marks = MemoryMarks(table)
         self.queue = Queue()
         self.told = Told()
-        self.world = World(table, self.marks, self.queue, clock=lambda: table.now_ms, workers=1)
+        self.runtime = Runtime(table, self.marks, self.queue, clock=lambda: table.now_ms, workers=1)
 
 
 def stored(item: Item, event: str = "INSERT", sequence: int = 1, made_ms: int | None = None) -> dict[str, Any]:

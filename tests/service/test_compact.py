@@ -36,12 +36,12 @@ class Shop(Service):
         home = table or home
         home.peers, self.away.peers = {A: home, B: self.away}, {A: home, B: self.away}
         super().__init__(home)
-        self.worker = Worker(settings(**changed), self.world, self.told, self.told)  # type: ignore[arg-type]
+        self.worker = Worker(settings(**changed), self.runtime, self.told, self.told)  # type: ignore[arg-type]
 
     def plan(self, lane: Lane = LANE) -> str:
         """Touch and claim the lane, as if its last delta came a while ago; the message."""
-        self.world.answer(Touch(lane, self.table.now_ms - QUIET_MS - 1, self.table.now_ms - 7_000))
-        self.world.answer(Claim(self.mark(lane), self.table.now_ms + LEASE_MS))
+        self.runtime.answer(Touch(lane, self.table.now_ms - QUIET_MS - 1, self.table.now_ms - 7_000))
+        self.runtime.answer(Claim(self.mark(lane), self.table.now_ms + LEASE_MS))
         return work(lane, planned=True)
 
     def visit(self, *bodies: str, stop: Callable[[], bool] = never) -> Any:
@@ -63,7 +63,7 @@ def test_a_lane_is_folded_then_noted_then_cleaned_and_then_its_mark_is_gone() ->
     for _ in range(2):
         assert shop.table.items.keys() >= {items.delta_key(delta(1)), items.delta_key(delta(2))}
         shop.table.now_ms = shop.mark().wake_ms
-        shop.world.answer(Claim(shop.mark(), shop.table.now_ms + LEASE_MS))
+        shop.runtime.answer(Claim(shop.mark(), shop.table.now_ms + LEASE_MS))
         shop.visit(work(LANE, planned=True))
     assert shop.marks.mark(LANE) is None
     assert items.delta_key(delta(1)) not in shop.table.items
@@ -141,7 +141,7 @@ def test_a_cold_lane_has_its_mark_removed_at_the_first_visit() -> None:
 
 def test_a_mark_touched_lately_stays_and_is_due_soon() -> None:
     shop = Shop(fold_min=2)
-    shop.world.answer(Touch(LANE, NOW_MS - QUIET_MS, NOW_MS))
+    shop.runtime.answer(Touch(LANE, NOW_MS - QUIET_MS, NOW_MS))
     shop.visit(work(LANE))
     assert shop.mark() == Mark(LANE, due_ms=NOW_MS + QUIET_MS, touched_ms=NOW_MS - QUIET_MS)
 
@@ -156,7 +156,7 @@ def test_a_mark_touched_during_the_visit_stays_and_is_due_soon() -> None:
             answer = super().answer(request)
             if request == Query(items.delta_pk(LANE), None, None, 2):
                 self.put(delta(9, at_ms=self.now_ms))
-                self.shop.world.answer(Touch(LANE, self.now_ms, self.now_ms + LATENESS_MS))
+                self.shop.runtime.answer(Touch(LANE, self.now_ms, self.now_ms + LATENESS_MS))
             return answer
 
     table = Busy()
@@ -281,7 +281,7 @@ def test_a_damaged_lane_fails_its_message_every_time_and_is_left_alone_for_a_whi
     for receives in (1, 2, 3):
         assert shop.visit(message) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
         assert shop.told.metrics[observe.LANES_DAMAGED] == receives
-    shop.world.answer(Touch(LANE, NOW_MS, NOW_MS))
+    shop.runtime.answer(Touch(LANE, NOW_MS, NOW_MS))
     assert not shop.mark().is_due(NOW_MS + DAMAGED_MS - 1)
     assert shop.mark().is_due(NOW_MS + DAMAGED_MS)
 

@@ -22,7 +22,7 @@ OLD_MS = NOW_MS - LATENESS_MS - GRACE_MS
 def finder(service: Service, *, verify_one_in: int = 0, draw: float = 0.0, **changed: Any) -> Finder:
     return Finder(
         settings(**{"fold_min": 3, **changed}),
-        service.world,
+        service.runtime,
         service.told,  # type: ignore[arg-type]
         service.told,
         verify_one_in=verify_one_in,
@@ -60,7 +60,7 @@ def test_a_pass_finds_the_lanes_in_need_that_have_no_mark_and_no_others(page_siz
     home.put(*(delta(n, each) for n in (1, 2, 3) for each in (long, marked, theirs)))
     home.put(delta(1, short), delta(2, short))
     home.put(*(delta(n, young, OLD_MS + 1) for n in (1, 2, 3)))
-    service.world.answer(Touch(marked, 1, 1))
+    service.runtime.answer(Touch(marked, 1, 1))
     assert sorted(whole_pass(service)) == sorted([long, stray, waits])
     assert service.marks.mark(long) == Mark(long, due_ms=home.now_ms)
     assert service.told.metrics[observe.LANES_FORGOTTEN] == 3

@@ -21,8 +21,8 @@ from service.find.scan import Findings, find
 from service.mark.handler import Marker
 from service.marks import LEASE_MS, QUIET_MS, Mark, Touch, mark_of
 from service.plan.handler import due_marks, send_due
+from service.runtime import Runtime, chunks
 from service.work import Send, Work
-from service.world import World, chunks
 from tests.service.support import MemoryMarks, Told, never, stored
 from tests.support import KEEP_MS, A, B, Region, settings, steps, summed
 
@@ -80,7 +80,7 @@ class History:
         self.away = away
         self.home.peers, away.peers = {B: away}, {A: self.home}
         self.told = Told()
-        self.world = World(self.home, self.home, clock=lambda: self.home.now_ms, workers=1)
+        self.runtime = Runtime(self.home, self.home, clock=lambda: self.home.now_ms, workers=1)
         self.written: dict[Lane, int] = dict.fromkeys(self.lanes, 0)
         self.stream: list[Any] = []
         self.markers = [self.marker() for _ in range(2)]
@@ -90,7 +90,7 @@ class History:
         self.commits = 0
 
     def marker(self) -> Marker:
-        return Marker(self.settings, self.world, self.told, self.told)  # type: ignore[arg-type]
+        return Marker(self.settings, self.runtime, self.told, self.told)  # type: ignore[arg-type]
 
     # -- what may happen ----------------------------------------------------------------------------------------------
 

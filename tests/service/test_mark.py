@@ -17,7 +17,7 @@ from tests.support import LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settin
 
 
 def marker(service: Service) -> Marker:
-    return Marker(settings(), service.world, service.told, service.told)  # type: ignore[arg-type]
+    return Marker(settings(), service.runtime, service.told, service.told)  # type: ignore[arg-type]
 
 
 ON_TIME = delta(1, at_ms=NOW_MS)

@@ -13,8 +13,8 @@ from ledger import items
 from service.compact.visit import Done, handle
 from service.mark.handler import Marker
 from service.marks import LEASE_MS, QUIET_MS, TOUCH_EVERY_MS, Claim, Mark, Touch
+from service.runtime import Runtime
 from service.work import Work
-from service.world import World
 from tests.service.support import MemoryMarks, Told, never, stored
 from tests.support import LANE, LATENESS_MS, NOW_MS, A, Region, Scene, delta, every_order, settings, steps
 
@@ -43,7 +43,7 @@ def test_no_order_of_a_visit_and_a_touch_leaves_a_delta_without_a_mark(touched: 
         home, away = Marked(), Region()
         home.peers = {A: home, "us-east-1": away}
         told = Told()
-        marker = Marker(tuned, World(home, home, clock=lambda: home.now_ms, workers=1), told, told)  # type: ignore[arg-type]
+        marker = Marker(tuned, Runtime(home, home, clock=lambda: home.now_ms, workers=1), told, told)  # type: ignore[arg-type]
         home.now_ms = NOW_MS - TOUCHED_MS[touched]
         marker({"Records": [stored(items.delta_item(delta(1)), made_ms=home.now_ms)]})
         home.put(delta(1, at_ms=NOW_MS - LATENESS_MS))

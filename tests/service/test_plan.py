@@ -16,7 +16,7 @@ from tests.support import LANE, NOW_MS, A, B, Region, settings
 
 
 def planner(service: Service) -> Planner:
-    return Planner(settings(), service.world, service.told, service.told)  # type: ignore[arg-type]
+    return Planner(settings(), service.runtime, service.told, service.told)  # type: ignore[arg-type]
 
 
 def lanes(count: int) -> list[Lane]:
@@ -25,7 +25,7 @@ def lanes(count: int) -> list[Lane]:
 
 def due(service: Service, *which: Lane, ms: int = NOW_MS) -> None:
     for lane in which:
-        service.world.answer(Touch(lane, ms, ms))
+        service.runtime.answer(Touch(lane, ms, ms))
 
 
 def test_a_due_lane_is_sent_and_held() -> None:
@@ -44,8 +44,8 @@ def test_what_is_not_due_is_held_or_belongs_to_another_region_is_left() -> None:
     later, held, planned, theirs = Lane(A, 0, "later"), Lane(A, 0, "held"), Lane(A, 0, "planned"), Lane(B, 0, "x")
     due(service, later, ms=NOW_MS + 1)
     due(service, held, theirs)
-    service.world.answer(Hold(held, NOW_MS + 1))
-    service.world.answer(Rest(planned, None, NOW_MS + 1))
+    service.runtime.answer(Hold(held, NOW_MS + 1))
+    service.runtime.answer(Rest(planned, None, NOW_MS + 1))
     assert planner(service)(never).sent == 0
     service.table.now_ms += 1
     planner(service)(never)
@@ -54,7 +54,7 @@ def test_what_is_not_due_is_held_or_belongs_to_another_region_is_left() -> None:
 
 def test_a_visit_that_was_planned_is_made_though_nothing_touches_the_lane() -> None:
     service = Service(Region())
-    service.world.answer(Again(LANE, NOW_MS + 700_000, NOW_MS))
+    service.runtime.answer(Again(LANE, NOW_MS + 700_000, NOW_MS))
     assert planner(service)(never).sent == 1
 
 
@@ -70,12 +70,12 @@ def test_every_lane_of_every_page_is_sent_once(page_size: int) -> None:
 def test_two_schedule_events_at_once_send_each_lane_once() -> None:
     service = Service(Region())
     due(service, *lanes(12))
-    seen = [service.world.run(due_marks(A)) for _ in range(2)]  # both have read before either claims
+    seen = [service.runtime.run(due_marks(A)) for _ in range(2)]  # both have read before either claims
     first, second = (send_due(marks, never) for marks in seen)
     running = {first: next(first), second: next(second)}
     while running:  # claim by claim in turn
         for program, request in tuple(running.items()):
-            answer = service.world.now() if type(request).__name__ == "Now" else service.world.answer(request)
+            answer = service.runtime.now() if type(request).__name__ == "Now" else service.runtime.answer(request)
             try:
                 running[program] = program.send(answer)
             except StopIteration:
@@ -88,8 +88,8 @@ def test_the_longest_waiting_go_first_and_no_more_than_a_run_may_send(page_size:
     service = Service(Region(page_size=page_size))
     for age, lane in enumerate(lanes(9)):
         due(service, lane, ms=NOW_MS - age)
-    assert [mark.lane for mark in service.world.run(due_marks(A))] == lanes(9)[::-1]
-    assert [mark.lane for mark in service.world.run(due_marks(A, 2))] == [Lane(A, 0, "c8"), Lane(A, 0, "c7")]
+    assert [mark.lane for mark in service.runtime.run(due_marks(A))] == lanes(9)[::-1]
+    assert [mark.lane for mark in service.runtime.run(due_marks(A, 2))] == [Lane(A, 0, "c8"), Lane(A, 0, "c7")]
 
 
 def test_a_lane_that_was_not_sent_is_due_again_after_the_lease() -> None:
@@ -109,7 +109,7 @@ def test_a_lane_that_was_not_sent_is_due_again_after_the_lease() -> None:
 class Failing(Service):
     def __init__(self, kind: type, error: Exception) -> None:
         super().__init__(Region())
-        answer = self.world.answer
+        answer = self.runtime.answer
 
         def fail(request: Any) -> Any:
             if isinstance(request, kind):
@@ -119,7 +119,7 @@ class Failing(Service):
         self.failing = fail
 
     def run(self) -> Any:
-        self.world.answer = self.failing  # type: ignore[method-assign]
+        self.runtime.answer = self.failing  # type: ignore[method-assign]
         return planner(self)(never)
 
 
@@ -134,7 +134,7 @@ def test_a_failure_of_a_claim_or_of_the_queue_is_told_by_the_run(kind: type) -> 
 def test_a_failure_of_one_claim_sends_the_others() -> None:
     service = Service(Region())
     due(service, *lanes(3))
-    program = send_due(service.world.run(due_marks(A)), never)
+    program = send_due(service.runtime.run(due_marks(A)), never)
     request = next(program)
     claims = 0
     while not isinstance(request, Send):
@@ -144,7 +144,7 @@ def test_a_failure_of_one_claim_sends_the_others() -> None:
             if claims == 2 and isinstance(request, Claim):
                 request = program.throw(Throttled("too fast"))
             else:
-                request = program.send(service.world.now() if not isinstance(request, Claim) else True)
+                request = program.send(service.runtime.now() if not isinstance(request, Claim) else True)
         except StopIteration:
             break
     assert len(request.messages) == 2

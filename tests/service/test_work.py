@@ -12,8 +12,8 @@ from ledger.errors import OutcomeUnknown, Throttled
 from ledger.requests import DeleteMany, Get, Transact
 from ledger.values import Lane
 from service.marks import key_of
+from service.runtime import OutOfTime, chunks, until
 from service.work import InvalidWork, Send, Work, WorkQueue
-from service.world import OutOfTime, chunks, until
 from tests.service.support import Service
 from tests.support import LANE, A, B, Region, compact_for_long, delta, settings, two_regions
 
@@ -124,7 +124,7 @@ def test_programs_run_at_once_give_their_results_in_order_and_an_error_in_its_pl
     def get(lane: Lane) -> Any:
         return (yield Get(key_of(lane)))
 
-    world = Service(Throttling()).world
+    world = Service(Throttling()).runtime
     answers = world.run_each(get(lane) for lane in (Lane(A, 0, "a"), LANE, Lane(A, 0, "b")))
     assert [type(answer) for answer in answers] == [type(None), Throttled, type(None)]
 

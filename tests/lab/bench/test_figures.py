@@ -2,9 +2,9 @@
 
 import pytest
 
-from lab.bench.compaction import fold_peak_mb, speed
+from lab.bench.add_speed import add_over_put, adds_over_others
+from lab.bench.compactor_speed import fold_peak_mb, speed
 from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
-from lab.bench.speed import add_over_put, adds_over_others
 from lab.engines.ministack import Engine, EngineMissing
 
 

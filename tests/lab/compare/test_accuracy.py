@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from lab.compare.accuracy import SETTINGS
-from lab.compare.events import EVENTS, Counted, Limit, worst
+from lab.compare.changes import EVENTS, Counted, Limit, worst
 from lab.compare.one_counter import count, limit
 from lab.compare.scenarios import DAY_MS, LIMITS, MINUTE_MS, OTHERS, SCENARIOS, Scenario
 from lab.designs import Claims, every

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lab.compare.accuracy import SETTINGS
-from lab.compare.events import CEILING, EVENTS, Counted, Limit, Reads, worst
+from lab.compare.changes import CEILING, EVENTS, Counted, Limit, Reads, worst
 from lab.compare.one_counter import CALM_MINUTES, C, Died, OneCounter, count, dying, limit
 from lab.compare.scenarios import EU, ONE, SCENARIOS, US
 from lab.designs import Outcome

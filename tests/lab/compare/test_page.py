@@ -1,8 +1,8 @@
 """The table to choose by: what it sums."""
 
 from lab.compare.accuracy import SETTINGS, Accuracy
+from lab.compare.changes import Counted, Reads
 from lab.compare.cost import Spent
-from lab.compare.events import Counted, Reads
 from lab.compare.scale import CHANGES, Read
 from lab.compare.scenarios import SCENARIOS
 from lab.compare.speed import Pace

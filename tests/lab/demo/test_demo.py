@@ -11,9 +11,9 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from compactor import Report
-from lab.demo.designs import Ours
-from lab.demo.faults import plan
+from lab.demo.event_faults import plan
 from lab.demo.outcome import REGIONS, Outcome
+from lab.demo.runners import Ours
 from lab.demo.screen import closing
 from tests.lab.demo.small import app, small_demo
 

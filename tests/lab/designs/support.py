@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lab.designs.clients import config, table_of
 from lab.designs.design import Design, Outcome
 from lab.designs.simulated import Simulated, Task
-from lab.designs.table import config, table_of
 from lab.engines.ministack import Engine
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.requests import Instant, Program, Request, Result, Transact, Write, run

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.demo.faults import LostAnswers
-from lab.designs.actions import SetSum
+from lab.demo.event_faults import LostAnswers
 from lab.designs.atomic import Atomic
-from lab.designs.table import Traffic, config, table_of
+from lab.designs.clients import Traffic, config, table_of
+from lab.designs.expressions import SetSum
 from lab.engines.ministack import Engine
 from ledger.actions import Add
 from ledger.errors import OutcomeUnknown

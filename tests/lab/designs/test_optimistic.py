@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lab.designs.clients import Traffic
 from lab.designs.design import TRIES_MAX, Contended, Outcome, SingleItem
 from lab.designs.optimistic import EntityTag, OnValue
 from lab.designs.optimistic_history import OptimisticHistory
-from lab.designs.table import Traffic
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Program, Update
 from simulator.faults import Faults

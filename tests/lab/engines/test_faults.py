@@ -9,9 +9,9 @@ from botocore.config import Config
 
 from lab.engines import proxy
 from lab.engines.children import CONTEXT, Children
-from lab.engines.faults import FAULTS, Mix
 from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
+from lab.engines.proxy_faults import FAULTS, Mix
 from ledger import Change, Ledger, Settings
 from ledger.conditions import Absent
 from ledger.errors import OutcomeUnknown, TableError, Throttled, TransactionConflict

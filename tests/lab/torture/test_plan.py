@@ -6,7 +6,7 @@ import pytest
 
 from lab.torture.plan import DELTAS_OF_COUNTER, KEEP_MS, ON_TIME_MS, REGIONS, Plan
 from lab.torture.record import Recorder, lines_of
-from lab.torture.writes import Asked
+from lab.torture.writers import Asked
 
 
 @pytest.mark.parametrize("seed", range(50))

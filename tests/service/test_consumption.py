@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError
 from lab.engines.ministack import Engine
 from ledger.requests import DeleteMany, Get, Key, Put, Query, Scan, Transact
 from ledger.table import DynamoTable
+from service.consumption import Units
 from service.marks import Touch
 from service.marks_table import Marks
-from service.units import Units
 from tests.service.support import Told
 from tests.support import LANE, A
 

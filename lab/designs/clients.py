@@ -1,7 +1,8 @@
 """DynamoDB for the designs: `ledger.table` with their pauses, their clients, and a count of what was sent.
 
-Rules: whether the SDK sends again what got no answer is a matter of the client (`config`), because designs differ in
-it; what was sent is counted below the SDK, once for each attempt.
+Rule 1: Whether the SDK sends again what got no answer is a matter of the client (`config`), because designs differ in
+it.
+Rule 2: What was sent is counted below the SDK, once for each attempt.
 """
 
 from __future__ import annotations

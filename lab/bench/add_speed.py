@@ -1,7 +1,8 @@
 """The writer's speed: client CPU of an add, and adds a second of many threads on one counter.
 
-Rules: speed is only ever a ratio within one run, taken in turns, because machines are noisy; CPU is this process's; the
-comparators ask for the same item, and for many threads they have this library's Config too.
+Rule 1: Speed is only ever a ratio within one run, taken in turns, because machines are noisy.
+Rule 2: CPU is this process's.
+Rule 3: The comparators ask for the same item, and for many threads they have this library's Config too.
 """
 
 from __future__ import annotations

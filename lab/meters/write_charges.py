@@ -1,11 +1,10 @@
 """What writes cost: from the request, the answer (`{}` if it was lost) and the sizes seen before.
 
-Rules a change must keep:
-- A write costs the larger of the item before and after, also when its condition failed (UNITS).
-- An item after an Update is what the answer says (ALL_NEW), else the larger of what it was and of what the request
-  sets, each number taken as 21 bytes; elements that are added to a set make it larger by so many bytes.
-- An error costs nothing, except a failed condition: AWS names no units for throttled, refused and 5xx requests.
-- A write whose answer was lost is charged, and remembered, as applied.
+Rule 1: A write costs the larger of the item before and after, also when its condition failed (UNITS).
+Rule 2: An item after an Update is what the answer says (ALL_NEW), else the larger of what it was and of what the
+request sets, each number taken as 21 bytes; elements that are added to a set make it larger by so many bytes.
+Rule 3: An error costs nothing, except a failed condition: AWS names no units for throttled, refused and 5xx requests.
+Rule 4: A write whose answer was lost is charged, and remembered, as applied.
 
 UNITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 TRANSACTIONS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html

@@ -1,8 +1,9 @@
 """`add`: one change, and what is needed to send it again.
 
-Rules: a change that was given no key gets one here, before anything is sent, so that whatever happens the same change
-can be sent again by the command that is printed; that command names the table and all that chooses the lane, so it is
-the same change in any environment; `add` without a key is never to be repeated as it was typed.
+Rule 1: A change that was given no key gets one here, before anything is sent, so that whatever happens the same change
+can be sent again by the command that is printed.
+Rule 2: That command names the table and all that chooses the lane, so it is the same change in any environment.
+Rule 3: `add` without a key is never to be repeated as it was typed.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def add(
     when: datetime | None = None if at is None else time_of(at)
     made = key is None and when is None
     if made:
-        key, when = call.world.entropy(KEY_BYTES).hex(), to_datetime(call.world.clock())
+        key, when = call.surroundings.entropy(KEY_BYTES).hex(), to_datetime(call.surroundings.clock())
     if key is None or when is None:
         raise Wrong("InvalidKey", "--key and --at go together.", "Give both, or neither: then both are made.")
     delta = call.ledger.prepare(counter, change, idempotency_key=key, at=when, region=home_region)
@@ -74,7 +75,7 @@ def _say(call: Call, delta: Delta, outcome: str, key: str, at: datetime) -> None
 
 def _again(call: Call, delta: Delta, key: str, at: datetime) -> str:
     """The command that sends the same change again, from any shell."""
-    shards = call.world.environ.get("LEDGER_SHARDS")
+    shards = call.surroundings.environ.get("LEDGER_SHARDS")
     words = ["ledgerctl", "add", delta.lane.counter, str(delta.change), "--key", key, "--at", time_text(at)]
     words += ["--home-region", delta.lane.region, *call.pinned()]
     return (f"LEDGER_SHARDS={shlex.quote(shards)} " if shards else "") + shlex.join(words)

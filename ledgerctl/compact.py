@@ -1,7 +1,8 @@
 """`compact` and `verify`: the compactor by hand.
 
-Rules: compact is for the lanes of one Region, that of --region, as a compactor is; verify looks at every Region; what
-fails for one counter stops no other.
+Rule 1: Compact is for the lanes of one Region, that of --region, as a compactor is.
+Rule 2: Verify looks at every Region.
+Rule 3: What fails for one counter stops no other.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
-from ledgerctl.counters import Prefix, each
 from ledgerctl.failures import DATA, NO_ANSWER
+from ledgerctl.list import Prefix, each
 from ledgerctl.scan import counters_of, lanes
 
 Name = TypeVar("Name")

@@ -1,7 +1,7 @@
 """A reader process: its threads read counters that are being written, one by one and several at once.
 
-The rules a change must keep: a read that may come from the cache began, for the judgement, when the answer in the cache
-was read; what the library raises that a fault cannot cause is recorded as broken.
+Rule 1: A read that may come from the cache began, for the judgement, when the answer in the cache was read.
+Rule 2: What the library raises that a fault cannot cause is recorded as broken.
 """
 
 from __future__ import annotations

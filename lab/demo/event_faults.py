@@ -1,8 +1,9 @@
 """What goes wrong in the demo, decided beforehand from a seed, so that every design meets the same.
 
-Rules: a lost answer is lost after the engine applied the request and below the SDK, whose own retries then do what they
-always do; a plan is drawn from the event's number, so it does not depend on threads; a held-up reader has sent nothing
-wrong, it only stands still between two of its requests.
+Rule 1: A lost answer is lost after the engine applied the request and below the SDK, whose own retries then do what
+they always do.
+Rule 2: A plan is drawn from the event's number, so it does not depend on threads.
+Rule 3: A held-up reader has sent nothing wrong, it only stands still between two of its requests.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CUT_OFF, LATE, LATE_LAST = 0.2, 0.04, 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Fate:
     """What happens to one event. home: the Region where it is asked for. lost: answers lost on the first delivery.
 
     elsewhere: whether the caller, left without an answer, fails over to the other Region. redelivered_after: after how
@@ -45,7 +46,7 @@ class Plan:
     last: bool
 
 
-def plan(seed: int, number: int, regions: Sequence[str]) -> Plan:
+def plan(seed: int, number: int, regions: Sequence[str]) -> Fate:
     """The plan of event `number`."""
     rng = random.Random(seed * 1_000_003 + number)
     draw, again = rng.random(), rng.random()
@@ -54,7 +55,7 @@ def plan(seed: int, number: int, regions: Sequence[str]) -> Plan:
         redelivered_after = rng.randrange(500, 2_500)  # long enough for the delta to be folded, often cleaned
     else:
         redelivered_after = rng.randrange(1, 30) if again < REDELIVER_LATE + REDELIVER else None
-    return Plan(
+    return Fate(
         home=rng.choice(list(regions)),
         lost=ALL_ATTEMPTS if draw < LOSE_ALL else 1 if draw < LOSE_ALL + LOSE_ONE else 0,
         elsewhere=rng.random() < 0.5,

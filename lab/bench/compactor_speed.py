@@ -1,7 +1,8 @@
 """The compactor's speed on an engine, and the memory of a fold.
 
-Rules: CPU is this process's, so the engine's is not in it; the steps are the shipped programs, run as `Compactor` runs
-them; the backlog whose memory is measured makes its pages when they are asked for and keeps none, so what grows with
+Rule 1: CPU is this process's, so the engine's is not in it.
+Rule 2: The steps are the shipped programs, run as `Compactor` runs them.
+Rule 3: The backlog whose memory is measured makes its pages when they are asked for and keeps none, so what grows with
 it would be the fold's.
 """
 

@@ -1,6 +1,6 @@
 """What is said of a sum: lost, doubled, false, missing, beyond a limit."""
 
-from lab.compare.events import BASE, SLOTS, Counted, Reads, Record
+from lab.compare.changes import BASE, SLOTS, Counted, Reads, Record
 from lab.compare.scenarios import EU, US
 
 

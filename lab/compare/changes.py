@@ -1,9 +1,11 @@
 """Events that a sum names, and what is wrong with a sum: lost, doubled, false, beyond a limit.
 
-Rules: pure, and knowing nothing of how a counter works. Event k changes its counter by 8^k, so that a sum says of each
-event how often it is in it, up to seven times. A change has at most 10^18, so from event 19 on all change it by 8^19
-and are counted together; so are all events where a design takes changes of 1 alone. Of events that are counted
-together a lost one and a doubled one hide each other: what is found of them is the least that there can be.
+Rule 1: Pure, and knowing nothing of how a counter works.
+Rule 2: Event k changes its counter by 8^k, so that a sum says of each event how often it is in it, up to seven times. A
+change has at most 10^18, so from event 19 on all change it by 8^19 and are counted together; so are all events where a
+design takes changes of 1 alone.
+Rule 3: Of events that are counted together a lost one and a doubled one hide each other: what is found of them is the
+least that there can be.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Actions that only the other designs need: a sum spelled as a SET, and elements of sets of texts."""
+"""Actions and a condition that only the other designs need: a sum spelled as a SET, and sets of texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from lab.designs.attributes import number
 from ledger.actions import Add
-from ledger.conditions import Names, Value
+from ledger.conditions import Item, Names, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +55,17 @@ class Exclude:
     def after(self, there: Value | None) -> Value | None:
         left = sorted({*(there or {"SS": ()})["SS"]} - {self.element})
         return {"SS": left} if left else None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBelow:
+    """The attribute is a set with fewer elements than this."""
+
+    name: str
+    most: int
+
+    def expression(self, names: Names) -> str:
+        return f"size({names.path(self.name)}) < {names.value(number(self.most))}"
+
+    def holds(self, item: Item) -> bool:
+        return self.name in item and len(item[self.name]["SS"]) < self.most

@@ -1,6 +1,6 @@
 """The capacity that a process has consumed, told as metrics; `ledger.consumed` adds it up.
 
-Rules: a request that failed says nothing, so the sums are a little low.
+Rule 1: A request that failed says nothing, so the sums are a little low.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from lab.designs.clients import Traffic, table_of
 from lab.designs.design import pause
-from lab.designs.table import Traffic, table_of
 from ledger.errors import OutcomeUnknown, TransactionConflict
 from ledger.requests import Key, Transact, Update
 from ledger.table import TRIES_MAX, DynamoTable

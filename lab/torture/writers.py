@@ -1,11 +1,9 @@
 """A writer process: its threads ask for their share of the changes, retry what is unknown, and send some again later.
 
-The rules a change must keep:
-
-- A change is asked for with its idempotency key and instant, by whoever sends it: first, again, elsewhere, or in the
-  place of a process that was killed.
-- What was invoked stands in the record first; a process that takes over reads there how far its predecessor came.
-- Whatever the library raises that a fault cannot cause is recorded as broken.
+Rule 1: A change is asked for with its idempotency key and instant, by whoever sends it: first, again, elsewhere, or in
+the place of a process that was killed.
+Rule 2: What was invoked stands in the record first; a process that takes over reads there how far its predecessor came.
+Rule 3: Whatever the library raises that a fault cannot cause is recorded as broken.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """What the fault proxy does to a request, decided by a seed: pure.
 
-The rules a change must keep:
-
-- A fault is data: how long the request waits, how often the engine gets it, how long the answer waits and which answer
-  the caller gets. So every kind is a row, and the proxy knows none of them.
-- Only what AWS may do: an error that says "nothing was written" is given only when the engine did not get the request.
-- Each round draws its own mix (some kinds off, some frequent): all of them at once hide what one alone would find.
+Rule 1: A fault is data: how long the request waits, how often the engine gets it, how long the answer waits and which
+answer the caller gets. So every kind is a row, and the proxy knows none of them.
+Rule 2: Only what AWS may do: an error that says "nothing was written" is given only when the engine did not get the
+request.
+Rule 3: Each round draws its own mix (some kinds off, some frequent): all of them at once hide what one alone would
+find.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`get` and `watch`: what a counter is worth, once or again and again.
 
-Rules: a value is always a fresh read of the table, never a cache's; what the read cost is what DynamoDB says it
-consumed.
+Rule 1: A value is always a fresh read of the table, never a cache's.
+Rule 2: What the read cost is what DynamoDB says it consumed.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def watch(
                 _tell(call, failure)
                 if reads == count:
                     return
-                call.world.pause(interval)
+                call.surroundings.pause(interval)
                 continue
             consumed = call.consumed.take()
             seen.append(balance.value)
@@ -104,7 +104,7 @@ def watch(
             before = balance
             if reads == count:
                 return
-            call.world.pause(interval)
+            call.surroundings.pause(interval)
     except KeyboardInterrupt:  # the way to end it
         return
     finally:

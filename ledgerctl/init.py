@@ -1,8 +1,9 @@
 """`init`: makes the table as the library needs it, in every Region of the settings.
 
-Rules: it only ever makes and turns on, and deletes nothing; each step is left out where it is done already, so a run
-that was cut off is run again; a table of another shape is refused and not touched; it ends well only where `doctor`
-would find nothing that fails, and with backups on.
+Rule 1: It only ever makes and turns on, and deletes nothing.
+Rule 2: Each step is left out where it is done already, so a run that was cut off is run again.
+Rule 3: A table of another shape is refused and not touched.
+Rule 4: It ends well only where `doctor` would find nothing that fails, and with backups on.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def init(
             step(f"{region}: point-in-time recovery is on")
         _refuse(call, region, _active(call, region, ()), "That was left as it is.")
     for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
-        if (done := run(write(call.settings), call.tables[region], clocks.instants(call.world.clock))) != "kept":
+        if (done := run(write(call.settings), call.tables[region], clocks.instants(call.surroundings.clock))) != "kept":
             step(f"{region}: {SHAPE_STEPS[done]}")
     if call.json:
         call.document({"table": name, "regions": list(call.settings.regions), "steps": steps})
@@ -132,7 +133,7 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
             return True
         if isinstance(answer, NotAllowed):
             break
-        call.world.pause(POLL_S)
+        call.surroundings.pause(POLL_S)
     why = told(answer, call.where)
     message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back. {why.message}"
     raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
@@ -157,5 +158,5 @@ def _active(call: Call, region: str, others: tuple[str, ...]) -> dict[str, Any]:
             status = f"{table['TableStatus']}, replicas {states}"
         elif not isinstance(answer, TableMissing):  # a replica may not be there yet
             raise answer
-        call.world.pause(POLL_S)
+        call.surroundings.pause(POLL_S)
     raise Wrong("NotActive", f"The table is not active yet: {status}.", "Run it again later.", NO_ANSWER)

@@ -14,7 +14,7 @@ from ledger.errors import InvalidInput, NotYetReplicated, ReadTooSlow
 from ledger.requests import Get, Query, Request
 from ledger.values import Delta, Lane, Segment
 from reader import Entry, Position, Reader
-from reader.page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, Lowest, page
+from reader.history_page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, Lowest, page
 from reader.restart import STARTS_MAX
 from tests.reader.test_history import folded_settled_and_pending
 from tests.support import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, token, two_regions

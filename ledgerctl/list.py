@@ -1,6 +1,7 @@
 """`list` and `top`: the counters there are, by name or by size.
 
-Rules: both scan the table, and say what that cost; `top` then reads every counter it compares.
+Rule 1: Both scan the table, and say what that cost.
+Rule 2: `top` then reads every counter it compares.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import typer
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
+from ledgerctl.get import fields_of
 from ledgerctl.scan import counters_of, lanes
-from ledgerctl.values import fields_of
 from reader import Balance
 
 WORKERS = 8

@@ -1,9 +1,9 @@
 """What reads cost: from the request, the answer (`{}` if it was lost) and the sizes seen before.
 
-Rules a change must keep:
-- Whole items are charged, whatever is projected; a projected item must carry its key to be known.
-- A batch rounds up item by item, a page of a Query or Scan once; an item that is not there costs the least there is.
-- An error costs nothing. A read whose answer was lost costs the least it can.
+Rule 1: Whole items are charged, whatever is projected; a projected item must carry its key to be known.
+Rule 2: A batch rounds up item by item, a page of a Query or Scan once; an item that is not there costs the least there
+is.
+Rule 3: An error costs nothing. A read whose answer was lost costs the least it can.
 
 UNITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 """

@@ -1,9 +1,10 @@
 """The program `page`: the first entries of a lane above a token, without reading the rest of its history.
 
-Rules: the checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark; the
-segments of one hi are merged, however many they are, because their entries interleave; the segment of version v must be
-there, else its transaction is still landing and all is read again. Segments never change, so they may take their time;
-a tail must be read within the bound of `read`. What is kept is the page, and the segments of one Query.
+Rule 1: The checkpoint first (version v), then the segments of versions up to v, then the tail above its watermark.
+Rule 2: The segments of one hi are merged, however many they are, because their entries interleave.
+Rule 3: The segment of version v must be there, else its transaction is still landing and all is read again. Segments
+never change, so they may take their time.
+Rule 4: A tail must be read within the bound of `read`. What is kept is the page, and the segments of one Query.
 """
 
 from __future__ import annotations

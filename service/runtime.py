@@ -1,7 +1,8 @@
 """What answers the requests of the service's programs: the table, its marks and the work queue.
 
-Rules: the functions' logic is written as programs that yield requests, like the protocol's, so that the tests stop and
-crash the shipped code between any two of them; `until` is how one is stopped before its time is up.
+Rule 1: The functions' logic is written as programs that yield requests, like the protocol's, so that the tests stop and
+crash the shipped code between any two of them.
+Rule 2: `until` is how one is stopped before its time is up.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class OutOfTime(Exception):
     """A program was stopped between two requests, because its function's time is nearly up. What was done stays."""
 
 
-class World:
+class Runtime:
     """Hands each request to what knows it, and runs programs. `workers=1`: one after the other, in this thread."""
 
     def __init__(
@@ -44,7 +45,7 @@ class World:
         self.now: Callable[[], Instant] = instants(clock)
 
     @classmethod
-    def of(cls, settings: Settings, queue_url: str | None = None) -> World:
+    def of(cls, settings: Settings, queue_url: str | None = None) -> Runtime:
         """DynamoDB and SQS in the Region of `settings`."""
         marks = Marks(settings.table, make_client(settings.region, settings.endpoint_url))
         queue = None

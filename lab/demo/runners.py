@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from compactor import Compactor, Report
 from lab.designs import Design
-from lab.designs.table import table_of
+from lab.designs.clients import table_of
 from lab.events import Event
 from lab.meters.meter import Meter
 from ledger import Ledger, Settings
