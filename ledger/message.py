@@ -15,17 +15,9 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, NoReturn
 
+from ledger.checks import check_change, check_counter, check_key, check_region, check_time, to_datetime, to_ms
 from ledger.errors import InvalidInput, InvalidMessage, InvalidTime, shown
-from ledger.values import (
-    Change,
-    check_change,
-    check_counter,
-    check_key,
-    check_region,
-    check_time,
-    to_datetime,
-    to_ms,
-)
+from ledger.values import Change
 
 NAMES = tuple(f.name for f in fields(Change))
 OPTIONAL = ("region",)

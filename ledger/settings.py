@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ledger import tokens
+from ledger import lanes, tokens
 from ledger.errors import InvalidInput, InvalidSettings, shown
-from ledger.values import ENTRIES_MAX, Lane, check_counter
+from ledger.values import ENTRIES_MAX, Lane
 
 FOLD_MAX_LIMIT = ENTRIES_MAX
 
@@ -119,19 +119,15 @@ class Settings:
 
     def shards_of(self, counter: str) -> int:
         """The number of shards of a counter: that of the longest prefix that fits its name, else 1."""
-        fitting = [prefix for prefix in self.shards if counter.startswith(prefix)]
-        return self.shards[max(fitting, key=len)] if fitting else 1
+        return lanes.shards_of(self.shards, counter)
 
     def lane_for(self, counter: str, token: str, region: str) -> Lane:
         """The lane of a change: a pure function of its counter, its token and its home Region."""
-        shards = self.shards_of(counter)
-        return Lane(region, tokens.draw(token, shards) if shards > 1 else 0, counter)
+        return lanes.lane_for(self.shards, counter, token, region)
 
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
         """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
-        counter = check_counter(counter)
-        regions = self.regions if region is None else (region,)
-        return tuple(Lane(r, shard, counter) for r in regions for shard in range(self.shards_of(counter)))
+        return lanes.lanes_of(self.shards, counter, self.regions if region is None else (region,))
 
     def reads(self, lane: Lane) -> bool:
         """Whether a reader of these settings looks at a lane. Raises InvalidInput."""

@@ -10,14 +10,12 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from ledger import tokens
-from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey, InvalidTime, shown
-
-CHANGE_MAX = 10**18
-"""No change is larger, so that a total of 10^20 changes fits DynamoDB's 38 digits, and a change fits 64 bits."""
+from ledger.checks import CHANGE_MAX, check_change, check_counter, check_region, to_datetime
+from ledger.errors import InvalidInput, shown
 
 SHARD_MAX = 999_999
 """No lane's shard is larger; settings allow fewer, so that a read asks each of them."""
@@ -31,83 +29,10 @@ COUNT_MAX = 10**20 - 1
 ENTRIES_MAX = 16_000
 """Entries of one segment: 24 bytes each, so that the item stays below DynamoDB's 400 KB with room for its keys."""
 
-KEY_BYTES_MAX = 1_024
-
 ENTRY = struct.Struct(">16sq")
 """One entry of a segment: the token's 16 bytes, then the change as a signed 64-bit big-endian integer."""
 
-_COUNTER = re.compile(r"[!-~]{1,256}")
-_REGION = re.compile(r"[a-z0-9-]{1,32}")
 _SHARD = re.compile(r"0|[1-9][0-9]{0,5}")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-
-
-def check_counter(counter: object) -> str:
-    """`counter` as plain text; raises InvalidCounter unless it is 1 to 256 printable ASCII characters, no spaces."""
-    if isinstance(counter, str) and _COUNTER.fullmatch(counter):
-        return str.__str__(counter)  # the text of an Enum member, not its name
-    raise InvalidCounter(
-        f"A counter's name is 1 to 256 printable ASCII characters without spaces, not {shown(counter, 80)} "
-        f"({f'{len(counter)} characters' if isinstance(counter, str) else type(counter).__name__})."
-    )
-
-
-def check_change(change: object) -> int:
-    """`change` itself; raises InvalidChange unless it is an `int` (no `bool`) of magnitude at most 10**18."""
-    if not isinstance(change, int) or isinstance(change, bool):
-        raise InvalidChange(
-            f"A change is an int (money in minor units), not {shown(change)} ({type(change).__name__})."
-        )
-    number = int.__int__(change)  # the number of an Enum member, whatever its class makes of it
-    if abs(number) > CHANGE_MAX:
-        raise InvalidChange(f"A change has a magnitude of at most 10**18; this one has {number.bit_length()} bits.")
-    return number
-
-
-def check_time(name: str, at: object) -> int:
-    """Milliseconds since 1970 of `at`; raises InvalidTime unless it is an aware `datetime`."""
-    if not isinstance(at, datetime):
-        raise InvalidTime(f"{name} is an aware datetime, not {shown(at)}.")
-    try:
-        if at.utcoffset() is not None:
-            return to_ms(at)
-    except Exception as failure:  # the time zone is the caller's code
-        raise InvalidTime(f"{name} has a time zone that fails: {type(failure).__name__}.") from failure
-    raise InvalidTime(f"{name}={shown(at, 80)} has no time zone, so it is no instant; datetime.now(UTC) has one.")
-
-
-def check_key(key: object) -> str:
-    """`key` as plain text; raises InvalidKey unless it is an idempotency key: 1 to 1,024 bytes of UTF-8."""
-    if not isinstance(key, str):
-        raise InvalidKey(f"An idempotency key is text, not {type(key).__name__}.")
-    try:
-        size_bytes = len(key.encode())
-    except UnicodeEncodeError:
-        raise InvalidKey("The idempotency key is not valid Unicode (a lone surrogate).") from None
-    if not 1 <= size_bytes <= KEY_BYTES_MAX:
-        raise InvalidKey(f"An idempotency key has 1 to {KEY_BYTES_MAX:,} bytes of UTF-8; this one has {size_bytes:,}.")
-    return str.__str__(key)
-
-
-def check_region(region: object) -> str:
-    """`region` itself; raises InvalidInput unless it is the name of a Region, by its form."""
-    if type(region) is not str or not _REGION.fullmatch(region):
-        raise InvalidInput(f"A Region's name looks like 'eu-west-1', not {shown(region)}.")
-    return region
-
-
-def to_ms(at: datetime) -> int:
-    """Milliseconds since 1970 of an aware `datetime`, rounded down."""
-    return (at - _EPOCH) // _MILLISECOND
-
-
-def to_datetime(time_ms: int) -> datetime:
-    """The aware `datetime` (UTC) of milliseconds since 1970, as far as `datetime` reaches (the years 1 to 9999)."""
-    return _EPOCH + timedelta(milliseconds=max(_FIRST_MS, min(time_ms, _LAST_MS)))
-
-
-_FIRST_MS, _LAST_MS = (to_ms(end.replace(tzinfo=UTC)) for end in (datetime.min, datetime.max))
 
 
 @dataclass(frozen=True, slots=True)

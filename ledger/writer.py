@@ -14,19 +14,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ledger import add as programs
-from ledger import clocks, tokens
-from ledger.errors import InvalidInput, InvalidKey, InvalidTime, LedgerError, shown
+from ledger import clocks
+from ledger.errors import InvalidInput, LedgerError, shown
+from ledger.prepare import prepared
 from ledger.requests import Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
 from ledger.table import table_of
-from ledger.values import Change, Delta, Receipt, check_changes, check_counter, check_key, check_time, to_datetime
+from ledger.values import Change, Delta, Receipt, check_changes
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
-
-AHEAD_MAX_MS = 300_000
-"""How far ahead of the clock `at` may be: five minutes."""
 
 
 class Ledger:
@@ -90,16 +88,8 @@ class Ledger:
 
         Raises InvalidInput.
         """
-        counter = check_counter(counter)
-        if region is None:
-            region = self.settings.region
-        elif type(region) is not str or region not in self.settings.regions:
-            raise InvalidInput(f"region={shown(region)} is not one of regions={self.settings.regions!r}.")
-        if idempotency_key is None and at is None:
-            token = tokens.make(_in_range(self._clock()), self._entropy(tokens.RANDOM_BYTES))
-        else:
-            token = tokens.keyed(counter, _checked_key(idempotency_key, at), self._checked_time(at))
-        return Delta(self.settings.lane_for(counter, token, region), token, change)
+        asked = Change(counter, change, idempotency_key, at, region)
+        return prepared(asked, self.settings, self._clock, self._entropy)
 
     def apply(self, delta: Delta) -> Receipt:
         """Put a delta that `prepare` made, or that a receipt or an error carries. Any number of times, in any Region.
@@ -137,16 +127,14 @@ class Ledger:
 
         Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
-        prepared: list[Delta | LedgerError] = []
+        deltas: list[Delta | LedgerError] = []
         for c in check_changes("add_many", changes):
             try:
-                prepared.append(
-                    self.prepare(c.counter, c.change, idempotency_key=c.idempotency_key, at=c.at, region=c.region)
-                )
+                deltas.append(prepared(c, self.settings, self._clock, self._entropy))
             except LedgerError as error:
-                prepared.append(error)
-        outcomes = iter(self._put_many([delta for delta in prepared if isinstance(delta, Delta)]))
-        return [next(outcomes) if isinstance(delta, Delta) else delta for delta in prepared]
+                deltas.append(error)
+        outcomes = iter(self._put_many([delta for delta in deltas if isinstance(delta, Delta)]))
+        return [next(outcomes) if isinstance(delta, Delta) else delta for delta in deltas]
 
     def _put_many(self, deltas: list[Delta]) -> list[Receipt | LedgerError]:
         try:
@@ -156,34 +144,8 @@ class Ledger:
             return [_failed(failure, delta) for delta in deltas]
         return run(programs.add_many(deltas), self._table, self._now)
 
-    def _checked_time(self, at: datetime | None) -> int:
-        at_ms, now_ms = check_time("at", at), self._clock()
-        if at_ms > now_ms + AHEAD_MAX_MS:
-            raise InvalidTime(f"at={_text(at_ms)} is more than five minutes ahead of this clock's {_text(now_ms)}.")
-        if at_ms < 0:
-            raise InvalidTime(f"at={_text(at_ms)} is before 1970.")
-        return at_ms
-
 
 def _failed(failure: LedgerError, delta: Delta) -> LedgerError:
     error = copy.copy(failure)
     error.delta = delta
     return error
-
-
-def _checked_key(key: str | None, at: datetime | None) -> str:
-    if key is None:
-        raise InvalidKey("at came without idempotency_key; they go together.")
-    if at is None:
-        raise InvalidKey("idempotency_key came without at; they go together, and both must be the same on a retry.")
-    return check_key(key)
-
-
-def _in_range(now_ms: int) -> int:
-    if not 0 <= now_ms <= tokens.TIME_MS_MAX:
-        raise InvalidTime(f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year 10889.")
-    return now_ms
-
-
-def _text(time_ms: int) -> str:
-    return to_datetime(time_ms).isoformat()

@@ -14,9 +14,10 @@ from typing import Annotated
 
 import typer
 
+from ledger.checks import to_datetime
 from ledger.errors import OutcomeUnknown, shown
 from ledger.message import time_of, time_text
-from ledger.values import Delta, to_datetime
+from ledger.values import Delta
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong

@@ -16,9 +16,10 @@ from rich.text import Text
 
 from compactor.lanes import by_lane
 from ledger import items, tokens
+from ledger.checks import to_ms
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
 from ledger.requests import Get, GetMany, Item, KeyPage, Scan
-from ledger.values import Lane, to_ms
+from ledger.values import Lane
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import command

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from ledger import Ledger, tokens
+from ledger.checks import check_counter, to_datetime
 from ledger.errors import InvalidInput, shown
-from ledger.values import Delta, check_counter, to_datetime
+from ledger.values import Delta
 from ledgerctl.rows import Row, Rows
 from ledgerctl.templates import BadRow, Columns, change_of, check_template, filled, number_of
 

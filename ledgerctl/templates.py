@@ -14,8 +14,9 @@ from datetime import datetime
 from string import Formatter
 from typing import Any
 
+from ledger.checks import check_change, check_counter, check_key, check_time
 from ledger.errors import InvalidInput, shown
-from ledger.values import Change, check_change, check_counter, check_key, check_time
+from ledger.values import Change
 
 NUMBER = re.compile(r"-{0,2}[0-9]{1,100}", re.ASCII)
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from cachetools import TTLCache
 
+from ledger.checks import to_ms
 from ledger.clocks import Clock
-from ledger.values import to_ms
 from reader.balance import Balance
 from reader.once import Once
 

@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ledger import clocks, tokens
+from ledger.checks import check_counter, check_time, to_datetime, to_ms
 from ledger.errors import InvalidInput, shown
 from ledger.forks import PerProcess
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
 from ledger.table import table_of
-from ledger.values import Delta, Lane, Segment, check_counter, check_time, to_datetime, to_ms
+from ledger.values import Delta, Lane, Segment
 from reader.balance import Balance, Entry, HistoryPage, Position
 from reader.cache import Cache, own
 from reader.history import entries, history

@@ -16,8 +16,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ledger import tokens
+from ledger.checks import CHANGE_MAX
 from ledger.errors import shown
-from ledger.values import CHANGE_MAX, ENTRIES_MAX, SHARD_MAX, VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.values import ENTRIES_MAX, SHARD_MAX, VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
 
 
 def effort(share: float) -> settings:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from compactor import Compactor
 from ledger import Change, Delta, Lane, Ledger, Receipt, Settings, message
+from ledger.checks import to_datetime
 from ledger.clocks import entropy
 from ledger.errors import InvalidInput, InvalidSettings, LedgerError, Unavailable
 from ledger.memory import MemoryTable
 from ledger.queue import ChangeQueue
-from ledger.values import to_datetime
 from reader import Position, Reader
 from tests.strategies import ODD, Passed, effort, junk
 from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, compactor, delta, settings, token, two_regions

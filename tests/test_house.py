@@ -207,6 +207,7 @@ TWICE = {
     "handler": "one a function",
     "history": "the read, its command, a simulated one",
     "lag": "the program and its command",
+    "lanes": "which there are, and which need a visit",
     "main": "one a function",
     "rebuild": "the program and its command",
     "scan": "the service's and the command line's",

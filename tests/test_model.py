@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from compactor import Compactor, Report
 from ledger import Change, Delta, Ledger, Receipt, items
+from ledger.checks import to_datetime, to_ms
 from ledger.errors import InvalidCounter, TokenConflict
-from ledger.values import to_datetime, to_ms
 from reader import Balance, Reader
 from tests.strategies import effort
 from tests.support import KEEP_MS, LATENESS_MS, NOW_MS, A, B, settings, summed, two_regions

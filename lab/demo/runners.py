@@ -19,10 +19,10 @@ from lab.designs.clients import table_of
 from lab.events import Event
 from lab.meters.meter import Meter
 from ledger import Ledger, Settings
+from ledger.checks import to_ms
 from ledger.clocks import wall_clock
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.requests import Instant, Program, Result, Table, run
-from ledger.values import to_ms
 from reader import Reader
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import Any
 from lab.engines.proxy import OUTSIDE
 from lab.torture.plan import DELTAS_OF_COUNTER, REGIONS, Plan, name_of
 from lab.torture.record import Recorder
+from ledger.checks import to_ms
 from ledger.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable
-from ledger.values import to_ms
 from reader import Reader
 
 TTL_S = 0.4

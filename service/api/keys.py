@@ -16,8 +16,8 @@ import uuid
 from datetime import datetime
 
 from ledger import tokens
+from ledger.checks import to_datetime, to_ms
 from ledger.message import time_text
-from ledger.values import to_datetime, to_ms
 from service.api.problems import NOT_WRITTEN, Problem
 
 _QUOTED = r'"(?:[ !#-\[\]-~]|\\["\\]){1,1024}"'

@@ -23,9 +23,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX
 from ledger.errors import InvalidTime
 from ledger.message import time_of
-from ledger.values import CHANGE_MAX, KEY_BYTES_MAX
 from service.api.keys import TIMED
 
 BULK_MAX = 100

@@ -12,8 +12,8 @@ import jsonata  # type: ignore[import-untyped]
 import pytest
 
 from ledger import Change, tokens
+from ledger.checks import to_ms
 from ledger.message import NAMES, dumps, loads
-from ledger.values import to_ms
 from tests.docs.pages import RECIPES, ROOT, blocks
 
 PAGE = ROOT / "docs" / "producers.md"

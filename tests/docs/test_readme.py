@@ -18,10 +18,11 @@ import pytest
 from compactor import Compactor
 from lab.histories import explore
 from ledger import Ledger, items, tokens
+from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
 from ledger.memory import MemoryTable
+from ledger.prepare import AHEAD_MAX_MS
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
-from ledger.values import CHANGE_MAX, KEY_BYTES_MAX, Delta, Lane, Segment, Shape, to_ms
-from ledger.writer import AHEAD_MAX_MS
+from ledger.values import Delta, Lane, Segment, Shape
 from tests.docs.pages import ROOT, blocks, run
 
 DOCS = ROOT / "docs"

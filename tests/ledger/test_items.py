@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import items, tokens
+from ledger.checks import CHANGE_MAX
 from ledger.errors import DamagedItem, InvalidCounter
 from ledger.requests import Item, Key, key_of
-from ledger.values import CHANGE_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 from tests.strategies import changes, checkpoints, deltas, full_segment, lanes, made_tokens, notes, segments, versions
 
 LANE = Lane("eu-west-1", 0, "stock:85123A")

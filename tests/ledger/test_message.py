@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.checks import CHANGE_MAX, to_ms
 from ledger.errors import InvalidMessage, InvalidTime
 from ledger.message import dumps, loads, parsed, time_of, time_text
-from ledger.values import CHANGE_MAX, Change, to_ms
+from ledger.values import Change
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 SALE = Change("stock:85123A", -6, "536365/1", AT)

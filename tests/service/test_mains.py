@@ -13,8 +13,9 @@ import pytest
 
 from lab.engines.ministack import Engine
 from ledger import Change
+from ledger.checks import to_ms
 from ledger.message import dumps
-from ledger.values import Delta, Lane, to_ms
+from ledger.values import Delta, Lane
 from tests.service.lambda_context import Context
 from tests.service.support import sqs, stream, work
 

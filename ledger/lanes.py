@@ -1,0 +1,32 @@
+"""The lanes of a counter, and the lane of a change: pure, because a retry must find the lane of its first attempt.
+
+Rule 1: the lane follows from the counter's name, the token and the home Region alone, under the shards of its prefix.
+Rule 2: the longest prefix that fits a name decides; without one there is a single shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ledger import tokens
+from ledger.checks import check_counter
+from ledger.values import Lane
+
+Shards = Mapping[str, int]
+"""The number of shards of the counters whose names begin with a prefix."""
+
+
+def shards_of(shards: Shards, counter: str) -> int:
+    fitting = [prefix for prefix in shards if counter.startswith(prefix)]
+    return shards[max(fitting, key=len)] if fitting else 1
+
+
+def lane_for(shards: Shards, counter: str, token: str, region: str) -> Lane:
+    number = shards_of(shards, counter)
+    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter)
+
+
+def lanes_of(shards: Shards, counter: str, regions: Iterable[str]) -> tuple[Lane, ...]:
+    """Raises InvalidCounter."""
+    counter = check_counter(counter)
+    return tuple(Lane(region, shard, counter) for region in regions for shard in range(shards_of(shards, counter)))
