@@ -145,10 +145,9 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
     Mistake(
         "shard chosen at random",
-        "ledger/settings.py",
-        "        return Lane(region, tokens.draw(token, shards) if shards > 1 else 0, counter)",
-        "        Settings.turn = getattr(Settings, 'turn', 0) + 1\n"
-        "        return Lane(region, Settings.turn % shards, counter)",
+        "ledger/lanes.py",
+        "    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter)",
+        "    Lane.turn = getattr(Lane, 'turn', 0) + 1\n    return Lane(region, Lane.turn % number, counter)",
     ),
     Mistake(
         "watermark at the cutoff, not at the last delta taken",

@@ -7,7 +7,7 @@ import pytest
 
 from lab.histories import explore
 from lab.histories.history import play
-from lab.histories.mistakes import MISTAKES, catch
+from lab.histories.mistakes import MISTAKES, ROOT, Mistake, catch
 from lab.histories.shrink import told
 from simulator.choices import Drawn, Replayed
 from simulator.faults import mix
@@ -77,3 +77,9 @@ def test_a_replica_that_is_made_again_with_half_of_a_commit_is_right_again_after
 def test_a_planted_mistake_is_found(name: str) -> None:
     mistake = next(mistake for mistake in MISTAKES if mistake.name == name)
     assert catch(mistake, histories=200).seed is not None
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_fits_the_code(mistake: Mistake) -> None:
+    for file, right in ((mistake.file, mistake.right), (mistake.file_too, mistake.right_too)):
+        assert not file or (ROOT / file).read_text().count(right) == 1
