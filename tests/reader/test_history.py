@@ -138,7 +138,7 @@ def test_a_history_that_takes_too_long_says_so() -> None:
             self.now_ms += READ_MS
             return super().answer(request)
 
-    with pytest.raises(ReadTooSlow):
+    with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
         reader(Slow()).history(COUNTER)
 
 

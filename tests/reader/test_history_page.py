@@ -175,7 +175,7 @@ def test_a_page_that_takes_too_long_is_read_again_and_then_given_up() -> None:
             return super().answer(request)
 
     table = Slow()
-    with pytest.raises(ReadTooSlow):
+    with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
         table.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
     assert len([request for request in table.asked if isinstance(request, Get)]) == STARTS_MAX
 
