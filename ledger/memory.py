@@ -38,6 +38,7 @@ from ledger.requests import (
     becomes,
     holds,
     key_of,
+    refusals,
 )
 
 
@@ -66,11 +67,7 @@ class MemoryTable:
         with self._lock:
             match request:
                 case Put() | Update() | Delete():
-                    there = self.items.get(request.key)
-                    if not holds(request, there):
-                        return there or {}
-                    self._store(request.key, becomes(request, there))
-                    return None
+                    return self._write(request)
                 case PutMany(items):
                     answers = (self.answer(Put(item, Absent())) for item in items)
                     return tuple(None if there is None else AlreadyThere(there) for there in answers)
@@ -85,7 +82,8 @@ class MemoryTable:
                 case Transact():
                     return self._transact(request)
                 case DeleteMany(items):
-                    return tuple(self._delete(item) for item in items)
+                    answers = (self._write(Delete(key_of(item), has(item))) for item in items)
+                    return tuple(AlreadyThere(there) if there else None for there in answers)
                 case Pause():
                     return None
                 case Scan(after):
@@ -104,6 +102,13 @@ class MemoryTable:
         except LedgerError as error:
             return error
 
+    def _write(self, write: Write) -> Item | None:
+        there = self.items.get(write.key)
+        if not holds(write, there):
+            return there or {}
+        self._store(write.key, becomes(write, there))
+        return None
+
     def _transact(self, transaction: Transact) -> tuple[Item | None, ...] | None:
         writes, token = transaction
         if token is not None and token in self._tokens:
@@ -111,8 +116,8 @@ class MemoryTable:
                 raise TokenConflict(f"The token {shown(token)} stands for another transaction. Nothing was written.")
             return None
         found = [(write, self.items.get(write.key)) for write in writes]
-        refused = tuple(None if holds(write, there) else there or {} for write, there in found)
-        if any(there is not None for there in refused):
+        refused = refusals(found)
+        if refused is not None:
             return refused
         for key, item in [(write.key, becomes(write, there)) for write, there in found]:
             self._store(key, item)
@@ -129,16 +134,6 @@ class MemoryTable:
             if not there:
                 insort(self._sort_keys.setdefault(key.pk, []), key.sk)
             self.items[key] = item
-
-    def _delete(self, item: Item) -> AlreadyThere | None:
-        key = key_of(item)
-        there = self.items.get(key)
-        if there is None:
-            return None
-        if not holds(Delete(key, has(item)), there):
-            return AlreadyThere(there)
-        self._store(key, None)
-        return None
 
     def _page(self, query: Query) -> Page:
         keys = self._sort_keys.get(query.pk, [])

@@ -8,7 +8,7 @@ Rule 3: a failure is a LedgerError, raised at the `yield` that asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ledger.actions import Action, updated
@@ -92,6 +92,12 @@ Write = Put | Update | Delete
 def holds(write: Write, there: Item | None) -> bool:
     """Whether a write's condition holds of the item that is there."""
     return write.condition is None or write.condition.holds(there or {})
+
+
+def refusals(found: Sequence[tuple[Write, Item | None]]) -> tuple[Item | None, ...] | None:
+    """The answer to a transaction of these writes, each with the item that is there: None if every condition holds."""
+    refused = tuple(None if holds(write, there) else there or {} for write, there in found)
+    return refused if any(there is not None for there in refused) else None
 
 
 def becomes(write: Write, there: Item | None) -> Item | None:

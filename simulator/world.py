@@ -43,6 +43,7 @@ from ledger.requests import (
     becomes,
     holds,
     key_of,
+    refusals,
 )
 from simulator.choices import Choices
 
@@ -221,8 +222,8 @@ class World:
         for write in writes:
             self._refuse_locked(replica, write.key)
         found = [(write, replica.item(write.key)) for write in writes]
-        refused = tuple(None if holds(write, there) else there or {} for write, there in found)
-        if any(there is not None for there in refused):
+        refused = refusals(found)
+        if refused is not None:
             return refused
         landing = Landing(region, [(write.key, becomes(write, there)) for write, there in found])
         replica.locked.update(write.key for write in writes)
