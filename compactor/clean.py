@@ -9,8 +9,6 @@ Rule 4: A Region that cannot be asked, or lags, postpones the clean. Deletes are
 partition key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from compactor.listing import Below

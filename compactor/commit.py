@@ -9,8 +9,6 @@ again, so what only comes after a first commit (a second segment, a version abov
 without one has lost it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ledger import items

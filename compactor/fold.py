@@ -6,8 +6,6 @@ Rule 2: The deltas themselves are not touched, because readers that hold the old
 received the new one still need them.
 """
 
-from __future__ import annotations
-
 from compactor.commit import begin, commit
 from compactor.report import Tally
 from ledger import items, tokens

@@ -4,8 +4,6 @@ Rule 1: nothing is written, and reads are eventually consistent where that is en
 Rule 2: a damaged lane is told as damaged; it hides no other.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from compactor.listing import Below

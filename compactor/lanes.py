@@ -6,8 +6,6 @@ Rule 2: a scan is eventually consistent, so what it misses is found by the next 
 whatever is taken of it; what is no item of ours is passed by.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple

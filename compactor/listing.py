@@ -5,8 +5,6 @@ one of them holds its token.
 Rule 2: memory is bounded by one page of deltas and one of segments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ delta at every moment, and a rebuild that ends half way can be repeated. Segment
 LaneDamaged, and nothing is written.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from compactor.commit import give_up_while_landing, past_the_limits, write

@@ -5,8 +5,6 @@ Rule 2: The distinct `hi` partition the order of tokens and a token is listed on
 lane is damaged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ covering segments strongly, in this order.
 Rule 3: A commit files the strays of one range under its own hi and leaves the watermark where it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from compactor.commit import begin, commit

@@ -5,8 +5,6 @@ single counter sees a few shards beyond its own: with more shards than ours, eve
 chance, so a handful of changes is enough to be seen there. Lanes of unknown Regions are seen by a scan alone.
 """
 
-from __future__ import annotations
-
 from ledger import items
 from ledger.errors import LaneUnread, LedgerError
 from ledger.requests import GetMany, Item, Page, Program, Query, Together

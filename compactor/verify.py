@@ -6,8 +6,6 @@ Rule 3: Begin comes first, so that every segment up to the checkpoint's version 
 Rule 4: The tail comes right after it and its time is bounded, so that no folded delta can have been cleaned.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from compactor.commit import begin

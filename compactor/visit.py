@@ -6,8 +6,6 @@ it only saves storage.
 Rule 2: Damage is raised all the same, after the lane was folded and settled.
 """
 
-from __future__ import annotations
-
 from compactor.clean import clean
 from compactor.fold import fold
 from compactor.report import Tally

@@ -6,8 +6,6 @@ Rule 2: The same files make the same bytes: sorted names, one time stamp, one mo
 Rule 3: botocore brings the models of all AWS services (27 MB). Only those in MODELS are packed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -8,8 +8,6 @@ Rule 3: Every step may be repeated: a deployment that was cut off is put right b
 Rule 4: Remove keeps the table, and does not throw away changes that still wait in a queue.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import re

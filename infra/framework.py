@@ -4,8 +4,6 @@ Rule 1: What it is told is in the arguments alone.
 Rule 2: Its output goes straight to the terminal.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ Rule 1: Settings that contradict each other would end every function at its impo
 Rule 2: They are refused with the library's own message before anything is deployed.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -5,8 +5,6 @@ seen.
 Rule 2: Asking comes before every change, writing after the last one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

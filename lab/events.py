@@ -5,8 +5,6 @@ Rule 2: A row that a ledger would refuse stops the demo before it begins, with i
 Rule 3: Witness counters take the changes 4^0, 4^1, …, so that a read names the changes it holds.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterable

@@ -5,8 +5,6 @@ there.
 Rule 2: the README stands where docs/index.md says so, without its title, so that nothing is said twice.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from posixpath import dirname, join, normpath

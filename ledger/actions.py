@@ -8,8 +8,6 @@ effect breaks, or in a transaction with a token. Else it may add twice.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol

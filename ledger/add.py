@@ -6,8 +6,6 @@ Rule 2: Nothing is read first.
 Rule 3: A batch never gives up the condition, because an unconditional put could replace a delta by another change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ledger import items

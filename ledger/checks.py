@@ -4,8 +4,6 @@ Rule 1: a check looks at the value's text or number itself, whatever its class m
 Rule 2: a value of the caller's that fails while it is looked at is the caller's error, too.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

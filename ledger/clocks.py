@@ -1,7 +1,5 @@
 """The clock and the entropy that a process uses when it is given none."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

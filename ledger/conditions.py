@@ -6,8 +6,6 @@ Rule 3: a condition names no attribute of ours; who writes an item says which, i
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol, TypeAlias

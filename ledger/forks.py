@@ -5,8 +5,6 @@ Rule 2: So a child never waits for what only its parent has. It is made in the c
 there is but one thread.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar

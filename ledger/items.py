@@ -6,8 +6,6 @@ Rule 3: An attribute of ours that is missing or not as described raises DamagedI
 guessed at.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

@@ -5,8 +5,6 @@ Rule 2: a tuple equals any tuple of its contents, is false when it is empty, and
 so each kind gets the operators that a data class would have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

@@ -4,8 +4,6 @@ Rule 1: the lane follows from the counter's name, the token and the home Region 
 Rule 2: the longest prefix that fits a name decides; without one there is a single shard.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from ledger import tokens

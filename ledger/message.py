@@ -6,8 +6,6 @@ field.
 Rule 3: What `dumps` writes, `loads` reads as the same change. The format is public: docs/producers.md.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Rule 1: a loop is `while pages.more: page = yield from pages.read()`, so no loop
 Rule 2: after PAGES_MAX pages there is an error, because a loop that stops in silence answers with a part.
 """
 
-from __future__ import annotations
-
 from typing import Any, Generic, TypeVar
 
 from ledger.errors import Unavailable

@@ -5,8 +5,6 @@ Rule 2: with a key the token follows from the counter, the key and `at`, so that
 one it is drawn here, once, and is the caller's to keep.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 

@@ -6,8 +6,6 @@ Rule 2: a request says all that its answer depends on; a table that does not kno
 Rule 3: a failure is a LedgerError, raised at the `yield` that asked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 

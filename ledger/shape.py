@@ -9,8 +9,6 @@ shape is in `regions`, else a reader misses its lanes and a clean does not ask i
 shape only ever grows, by Regions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """One program through another: `through` sends what `step` answers into a program, and failures too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from typing import Any
 

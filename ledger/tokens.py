@@ -7,8 +7,6 @@ Rule 4: Only the canonical 26 characters are a token, because the order of the t
 Source of the format: https://github.com/ulid/spec
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 

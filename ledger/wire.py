@@ -6,8 +6,6 @@ Rule 3: the text of a statement follows from the names of the item's attributes 
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Operations_Amazon_DynamoDB.html
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """`ledgerctl`, and `python -m ledgerctl`: starts the program, if what it needs is installed."""
 
-from __future__ import annotations
-
 import signal
 import sys
 

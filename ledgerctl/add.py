@@ -6,8 +6,6 @@ Rule 2: That command names the table and all that chooses the lane, so it is the
 Rule 3: `add` without a key is never to be repeated as it was typed.
 """
 
-from __future__ import annotations
-
 import shlex
 from datetime import datetime
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The program: every command, in the order in which help lists them."""
 
-from __future__ import annotations
-
 # ruff: noqa: F401, I001 -- each adds its commands, in this order
 from ledgerctl import (
     init as tables,

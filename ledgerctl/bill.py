@@ -10,8 +10,6 @@ BILLING https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/global-
 SIZES https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 ITEM_OVERHEAD_BYTES = 100

@@ -4,8 +4,6 @@ Rule 1: The surroundings come through Typer's context object.
 Rule 2: The common options are those of `_common`, behind the command's own.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Annotated, Any

@@ -5,8 +5,6 @@ Rule 2: Verify looks at every Region.
 Rule 3: What fails for one counter stops no other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, TypeVar

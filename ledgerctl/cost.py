@@ -4,8 +4,6 @@ Rule 1: Nothing is worked out here: the bill is workload.py's.
 Rule 2: A load that a lane cannot take is refused, one that is beyond the service is told before its price.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict
 from typing import Annotated

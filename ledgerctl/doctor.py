@@ -5,8 +5,6 @@ Rule 2: Each finding that is not fine has a remedy.
 Rule 3: What may not be looked at is a warning, for a narrow role is no fault.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import Any

@@ -6,8 +6,6 @@ another try, 4 the one case in which the same command again may count twice.
 Rule 3: Anything else is a mistake of ours, says so, and has its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ Rule 1: A value is always a fresh read of the table, never a cache's.
 Rule 2: What the read cost is what DynamoDB says it consumed.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from datetime import datetime
 from itertools import count as from_

@@ -5,8 +5,6 @@ Rule 2: With the token the same change counts once, wherever it is imported. A s
 settle.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

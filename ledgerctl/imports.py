@@ -7,8 +7,6 @@ Rule 3: What the table refuses stops the import after the rows it took.
 Rule 4: Memory is that of one batch.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Iterable, Iterator

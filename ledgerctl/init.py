@@ -6,8 +6,6 @@ Rule 3: A table of another shape is refused and not touched.
 Rule 4: It ends well only where `doctor` would find nothing that fails, and with backups on.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

@@ -5,8 +5,6 @@ Rule 2: strays come first, because they are not in the value yet; then tails tha
 first; a short tail of a cold counter is no lag.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

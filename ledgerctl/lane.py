@@ -10,8 +10,6 @@ Rule 2: Sizes are those of real items (sizes.py), times those of `Settings` and 
   while a note is being kept, the one that deletes does. A note is served by the first visit after `keep_ms`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

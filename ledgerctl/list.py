@@ -4,8 +4,6 @@ Rule 1: Both scan the table, and say what that cost.
 Rule 2: `top` then reads every counter it compares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum

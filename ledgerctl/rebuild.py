@@ -6,8 +6,6 @@ Rule 3: What it shows is decided by the very program that writes, on a table tha
 Rule 4: Each lane is told as it is done, and one that cannot be rebuilt stops no other.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NoReturn
 

@@ -5,8 +5,6 @@ Rule 2: Any other names its change by key and time.
 Rule 3: What is wrong with a row is a BadRow, what is wrong with every row a BadTemplate before the first.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 
 from ledger import Ledger, tokens

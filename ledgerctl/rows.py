@@ -5,8 +5,6 @@ Rule 2: A row that cannot be read is a row all the same, with its line and the r
 Rule 3: Bytes that are no UTF-8 survive into the file of bad rows, and so does every line that no row could be made of.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The lanes of a table, found by a scan of its keys, with a progress bar."""
 
-from __future__ import annotations
-
 from compactor.lanes import every_lane
 from ledger.values import Lane
 from ledgerctl import show

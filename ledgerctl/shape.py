@@ -4,8 +4,6 @@ Rule 1: A finding says what is there and, when that is not fine, what to do.
 Rule 2: `fail` is what loses or doubles changes or stops the library, `warn` what costs money, safety or an alarm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

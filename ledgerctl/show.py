@@ -5,8 +5,6 @@ Rule 2: A time is shown in UTC.
 Rule 3: A table fits 80 columns and folds a long name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ Rule 2: A mean over a range of sizes is exact, so that a unit that is only somet
 range is (low, high), both of them possible.
 """
 
-from __future__ import annotations
-
 import math
 
 from ledger import items

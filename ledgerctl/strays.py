@@ -4,8 +4,6 @@ Rule 1: `history` has strays only after the next settle, so what must lose nothi
 history then: whoever is settled in between is in both, and is taken once.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Iterator
 

@@ -4,8 +4,6 @@ Rule 1: Nothing is guessed or rounded: a row that is not a change says why.
 Rule 2: A template that can fit no row is the caller's mistake, and found before the first row.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

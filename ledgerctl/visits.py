@@ -6,8 +6,6 @@ installed with `ledgerctl`.
 Rule 3: A test holds them together.
 """
 
-from __future__ import annotations
-
 import math
 
 VISIT_S = 60

@@ -6,8 +6,6 @@ each has a lane for each of its shards in each Region. Functions, queues, alarms
 left out: docs/costs.md has them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass

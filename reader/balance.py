@@ -1,7 +1,5 @@
 """What a reader answers: balances and entries."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

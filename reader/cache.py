@@ -6,8 +6,6 @@ Rule 3: Many threads that ask for the same counter at once cause one load. A cac
 was loading or changing at a fork stays so in the child for ever.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ Rule 2: The entries must be as many as the checkpoint counts, else a replica doe
 Rule 3: The read's time is bounded as in `read` (restart.py).
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby

@@ -7,8 +7,6 @@ never change, so they may take their time.
 Rule 4: A tail must be read within the bound of `read`. What is kept is the page, and the segments of one Query.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import merge

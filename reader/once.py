@@ -5,8 +5,6 @@ Rule 2: A load that fails fails for its thread alone, and the next one loads. ca
 not in the versions before 6 that google-auth holds many an environment to.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, MutableMapping
 from typing import Generic, TypeVar

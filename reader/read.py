@@ -6,8 +6,6 @@ Rule 2: the tail is everything strictly above the watermark, all pages.
 Rule 3: a read that took too long starts again from the checkpoint (restart.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

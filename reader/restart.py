@@ -5,8 +5,6 @@ cleaned; the clocks are asked before its first request and after its last.
 Rule 2: a read that met a checkpoint without its segments is none: a replica does not hold them all yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

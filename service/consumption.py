@@ -3,8 +3,6 @@
 Rule 1: A request that failed says nothing, so the sums are a little low.
 """
 
-from __future__ import annotations
-
 from aws_lambda_powertools.metrics import MetricUnit
 
 from ledger.client import make_client

@@ -7,8 +7,6 @@ meanwhile.
 Rule 4: A mark that nobody can read is due now. Formats: docs/data-model.md. Why each rule is safe: docs/compaction.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Generator

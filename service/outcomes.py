@@ -4,8 +4,6 @@ Rule 1: Every outcome has one metric and at most one line above debug.
 Rule 2: No such line holds an amount, so the text of an error, which may, is told at debug.
 """
 
-from __future__ import annotations
-
 from ledger import Receipt, errors
 from ledger.errors import LedgerError
 from service import observe

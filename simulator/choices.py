@@ -6,8 +6,6 @@ history.
 Rule 3: A list that has ended goes on with zeros.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Protocol

@@ -6,8 +6,6 @@ https://doi.org/10.1145/2338965.2336763), because a history with every fault at 
 of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from simulator.choices import Choices

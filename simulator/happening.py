@@ -5,8 +5,6 @@ Rule 2: An error says that nothing was written only when nothing was.
 Rule 3: A fault that is off picks nothing, so a history without it is the same history.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ Rule 2: What befalls it (a pause, a crash, a lost answer) happens between two of
 Rule 3: A program's failure is raised in its script, as in real life.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any

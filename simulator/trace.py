@@ -1,7 +1,5 @@
 """A history as a person reads it: one line a step, in the words of the glossary."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

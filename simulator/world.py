@@ -12,8 +12,6 @@ Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transa
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html (last writer wins).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

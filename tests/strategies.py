@@ -1,7 +1,5 @@
 """What hypothesis draws: values that are right at their edges, and what anybody may pass instead of them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

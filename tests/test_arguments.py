@@ -1,7 +1,5 @@
 """Whatever is passed anywhere in public is taken, or refused with an error of ours and nothing written."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The public classes in two Regions against a plain dictionary: what was asked for, and where it has arrived."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import count
 from typing import Any

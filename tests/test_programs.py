@@ -1,7 +1,5 @@
 """Every program of the checkout answers --help, and refuses what it does not know before it does anything."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

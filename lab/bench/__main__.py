@@ -1,7 +1,5 @@
 """`python -m lab.bench` (`make bench`): prints the figures that stand in docs/costs.md."""
 
-from __future__ import annotations
-
 import typer
 from rich.console import Console
 

@@ -4,8 +4,6 @@ Rule 1: One run, one engine.
 Rule 2: What the simulator plays has a core of its own meanwhile, and speed is measured when that is done.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Sequence

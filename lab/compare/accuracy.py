@@ -4,8 +4,6 @@ Rule 1: all is measured on the simulator from seeds, so every number comes out t
 Rule 2: nothing here or below it knows a design by its name.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -18,8 +18,6 @@ TTL https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
 STREAMS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOptimization_StreamsUsage.html
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

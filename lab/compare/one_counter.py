@@ -7,8 +7,6 @@ key and time, until it is answered. A "refused" is an answer. In every minute ea
 run at the same time as the messages. Items reach the other Region one by one, in any order, within the minute.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ Rule 2: A sentence says nothing that a table below it does not show.
 Rule 3: Tables are the lines of accuracy.py and tables.py, so that there is one of each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Rule 1: A scenario is data.
 Rule 2: What its callers, the housekeeping and a reader do stands in one_counter.py.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from simulator.faults import NONE, Faults

@@ -10,8 +10,6 @@ The hybrid's consumer, merges and compactions are left out. A change that is giv
 counts as none.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections import Counter

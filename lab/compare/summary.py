@@ -4,8 +4,6 @@ Rule 1: Every cell is measured in the run at hand or is a claim that tests/lab/d
 Rule 2: Nothing here knows a design by its name.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`python -m lab.demo` (`make demo`): two Regions count real events, two designs that go wrong beside them."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated

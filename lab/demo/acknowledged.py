@@ -9,8 +9,6 @@ Rules, those of docs/protocol.md and no wider:
 - What another Region acknowledged is not demanded.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -6,8 +6,6 @@ Rule 2: No two events have the same.
 Rule 3: Every design gets the same deliveries in the same Regions.
 """
 
-from __future__ import annotations
-
 import heapq
 import threading
 import time

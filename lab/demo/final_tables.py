@@ -1,7 +1,5 @@
 """The tables at the end of the demo: a column for the truth, then one for each design."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from rich.table import Table

@@ -6,8 +6,6 @@ Rule 2: Of any other counter, `count` changes out of those of the file must be a
 Rule 3: And the changes that the read had to hold must be among them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import datetime

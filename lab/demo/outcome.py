@@ -4,8 +4,6 @@ Rule 1: A run proves something only if every part of the protocol had work to do
 delta cleaned speaks against ours, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -8,8 +8,6 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Working
 advises against it where overcounting or undercounting cannot be tolerated.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lab.designs.design import VALUE, Claims, Outcome, SingleItem

@@ -1,7 +1,5 @@
 """Attributes in DynamoDB's own spelling; a number is a whole one."""
 
-from __future__ import annotations
-
 from ledger.conditions import Item, Value
 
 

@@ -1,7 +1,5 @@
 """Actions and a condition that only the other designs need: a sum spelled as a SET, and sets of texts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -8,8 +8,6 @@ Source: https://bitesizedserverless.com/bite/reliable-auto-increments-in-dynamod
 https://aws.amazon.com/blogs/database/implement-auto-increment-with-amazon-dynamodb/
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lab.designs.attributes import integer, number

@@ -12,8 +12,6 @@ things, not amounts. Each Region's consumer would count again what another has c
 Source: https://www.jawaadahmar.com/projects/distributed-counter
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Rule 1: It is written as its author would, with a condition on every delete and 
 Rule 2: Nothing of it is used by the shipped code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lab.designs.attributes import integer

@@ -9,8 +9,6 @@ condition may be one's own success. Regions overwrite each other.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/BestPractices_OptimisticLocking.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lab.designs.attributes import integer, number, said, text

@@ -9,8 +9,6 @@ stays exact. No single write sets all to 0.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-sharding.html
 """
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass, replace
 

@@ -6,8 +6,6 @@ Rule 2: Conflicts and throttling are tried again as in `table.py`.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial

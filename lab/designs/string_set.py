@@ -8,8 +8,6 @@ Regions overwrite each other's set.
 Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lab.designs.attributes import text

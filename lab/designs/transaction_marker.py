@@ -9,8 +9,6 @@ Sources: https://aws.amazon.com/blogs/database/implement-resource-counters-with-
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lab.designs.attributes import integer, number

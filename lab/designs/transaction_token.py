@@ -9,8 +9,6 @@ overwrite each other.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html (ClientRequestToken)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lab.designs.design import VALUE, Claims, Memory, Outcome, SingleItem

@@ -5,8 +5,6 @@ Rule 2: Nothing is counted here: meters and counters are attached to `client`.
 Rule 3: The engine is the caller's, who starts one and gives it to all that is measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 from typing import Any

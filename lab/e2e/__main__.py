@@ -5,8 +5,6 @@ and nothing is left waiting.
 Rule 2: Nothing is left running.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time

@@ -6,8 +6,6 @@ Rule 3: Times are short, so that a fold, a clean and a backstop happen within mi
 number alone, not as its text, is in serverless.yml under this stage.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Rule 1: A careful caller, as docs/http-api.md asks for one: the same request aga
 says what happened.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

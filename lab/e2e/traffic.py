@@ -5,8 +5,6 @@ Rule 2: A change that is sent again names the Region where it was first asked fo
 Rule 3: Poison is what no retry can make right.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

@@ -4,8 +4,6 @@ Rule 1: Only what a user can do: SQS messages, HTTP requests, looking at queues.
 Rule 2: What is not there by then is said, not skipped.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections import Counter

@@ -4,8 +4,6 @@ Rule 1: the table is made by `ledgerctl init`, as on AWS, so that whatever is tr
 Rule 2: standard output holds only lines for a shell, so that they are pasted, or read by a program, as they are.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex

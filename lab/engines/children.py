@@ -6,8 +6,6 @@ Rule 2: Ctrl-C is the parent's alone; it ends the others.
 Rule 3: Processes are forked from a server that has loaded everything, so that a restart costs little.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

@@ -4,8 +4,6 @@ Rule 1: Those of `ministack`. A Region's tables are its own here too, because Dy
 access key and Region.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -8,8 +8,6 @@ Rule 4: Four of its dependencies are left out: they send usage figures to AWS (s
 mirror. Three must still be there for Java to load the server, in whatever version.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ Rule 2: Here that is the order in which one process sees them, which agrees with
 iterator that expires (after 15 minutes) is not renewed: a round is shorter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -6,8 +6,6 @@ Rule 3: A partition resets what one Region's callers send to another Region; cal
 Rule 4: A request goes on to the engine also when its caller has hung up: a network does not take packets back.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

@@ -8,8 +8,6 @@ Rule 3: Each round draws its own mix (some kinds off, some frequent): all of the
 find.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Mapping

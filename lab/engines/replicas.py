@@ -17,8 +17,6 @@ bytes are the same and all Regions still converge, but a third write between the
 should (A, B, A in milliseconds). Memory grows with the number of distinct items: this is for demos and tests.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """`python -m lab.histories` (`make simulate`): seeded histories, judged; `--seed` shows one, shortened."""
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 from collections.abc import Iterable

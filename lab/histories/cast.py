@@ -5,8 +5,6 @@ Rule 2: A retry, a redelivery and a fail-over send the same delta, whoever sends
 Rule 3: A script ends, so a history does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

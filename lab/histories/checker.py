@@ -4,8 +4,6 @@ Rule 1: A value is a set of deltas, because delta k is 4^k: a digit above 1 is a
 set-regular, not linearizable: two reads in different Regions, or one while a stray waits, may differ in what they hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from lab.histories.cast import Asked, Record, Seen

@@ -8,8 +8,6 @@ end as that of the long histories: with fresh compactors, and with every delta s
 Rule 4: states are reached with the fewest steps first, so the first that is wrong has one of the shortest traces.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import deque

@@ -5,8 +5,6 @@ Rule 2: At its end whatever was on its way arrives, the compactors come to rest,
 replay a year later would.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -5,8 +5,6 @@ Rule 2: A copy of the code is changed, never the code.
 Rule 3: A mistake that no longer fits its file is an error, so this list cannot rot.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -9,8 +9,6 @@ the end nobody vouches for what is read. Where a checkpoint had left the Region,
 operator deletes it by hand: what was cleaned is lost, the rest is the tail again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from compactor.commit import LANDING_MAX_MS

@@ -1,7 +1,5 @@
 """`python -m lab.histories.search N`: prints the first seed below N that goes wrong, and how; exit code 1."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

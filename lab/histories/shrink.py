@@ -5,8 +5,6 @@ Rule 2: Each attempt is played and judged anew, so what is kept still goes wrong
 Rule 3: The work is bounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from lab.histories.history import play

@@ -1,7 +1,5 @@
 """`python -m lab.live` (`make demo-web`): serves the live page."""
 
-from __future__ import annotations
-
 import sys
 from typing import Annotated
 

@@ -6,8 +6,6 @@ cleaned.
 Rule 3: All from the choices.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 

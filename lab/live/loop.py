@@ -5,8 +5,6 @@ Rule 2: A fifth of a second is twenty steps, never more, so a slow computer show
 Rule 3: While nobody watches, no time passes.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -6,8 +6,6 @@ Rule 2: Numbers are those that the programs read, blocks are the items that each
 Rule 3: What is said of a number follows from the truth and from what a read knows of itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any

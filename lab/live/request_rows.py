@@ -1,7 +1,5 @@
 """The last requests to the table, as rows in words."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass

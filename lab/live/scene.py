@@ -6,8 +6,6 @@ Rule 3: Every design meets the same changes, deliveries, lag, cuts and crashes.
 Rule 4: A visitor's request is taken whole or refused with BadControl.
 """
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace

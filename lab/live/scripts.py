@@ -6,8 +6,6 @@ Rule 3: A change is sent to all three alike, and again until it is acknowledged,
 Rule 4: A script stops and goes on at any yield.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass

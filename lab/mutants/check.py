@@ -7,8 +7,6 @@ Rule 3: What stands there and does not survive any more is an error, so the list
 which tests it must be killed: [tool.mutmut] in pyproject.toml.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

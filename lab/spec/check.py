@@ -7,8 +7,6 @@ the exit code 1. Needs Java 11 or later, and Maven the first time.
 Rule 4: Nothing else is installed, and TLC is kept in .venv/tla.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -4,8 +4,6 @@ Rule 1: The exit code is 0 only when every round was finished and judged without
 Rule 2: The history of a round that was not is kept, and its seed named.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -5,8 +5,6 @@ Rule 2: Reads are set-regular, not linearizable.
 Rule 3: Jepsen's counter bounds are computed apart from the sets, so that a mistake in one of the two judgements shows.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ Rule 2: A problem that a fault cannot cause (a damaged lane, a change that diffe
 broken.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

@@ -6,8 +6,6 @@ on time.
 Rule 2: An add whose process was killed has no line for its end: it may have happened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

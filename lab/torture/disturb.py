@@ -5,8 +5,6 @@ Rule 2: `turn` never waits.
 Rule 3: When it is over, nothing is paused or cut off any more.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

@@ -4,8 +4,6 @@ Rule 1: Some of what was acknowledged is sent again, as a replay a year later wo
 Rule 2: Whoever looks here asks the engine itself; what is written goes through the proxy, which is calm by now.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

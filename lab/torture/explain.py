@@ -1,7 +1,5 @@
 """Says a violation so that a person can look into it: the counter, and the lines of its history as recorded."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ Rule 2: One that ends by itself, but for a writer that has done its share, is an
 one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

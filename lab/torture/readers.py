@@ -4,8 +4,6 @@ Rule 1: A read that may come from the cache began, for the judgement, when the a
 Rule 2: What the library raises that a fault cannot cause is recorded as broken.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time

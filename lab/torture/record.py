@@ -9,8 +9,6 @@ completes, where how is ok, fail or info for each change. A read's is [counter, 
 by_region], …].
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

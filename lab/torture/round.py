@@ -5,8 +5,6 @@ looks at the end, ask the engine itself.
 Rule 2: Nothing is left running, whatever ends the round.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 import time

@@ -6,8 +6,6 @@ Rule 2: What was invoked stands in the record first; a process that takes over r
 Rule 3: Whatever the library raises that a fault cannot cause is recorded as broken.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 import threading

@@ -8,8 +8,6 @@ Rule 5: Who may call is decided by API Gateway, before this code.
 Rule 6: No line above debug holds an amount. One request at a time: Powertools keeps the current one in its classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 

@@ -4,8 +4,6 @@ Rule 1: In AWS, API Gateway answers for CORS itself (`corsOrigins` of serverless
 Rule 2: This is for the API on this computer. Every answer gets the headers, a problem too, or a page could not read it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from aws_lambda_powertools.event_handler import CORSConfig

@@ -4,8 +4,6 @@ Rule 1: A cursor belongs to one counter and is refused for another.
 Rule 2: It holds a place, no secret and no state of ours, so it never expires.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

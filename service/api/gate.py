@@ -7,8 +7,6 @@ Rule 3: HEAD is read as GET.
 Rule 4: Nothing here touches the table.
 """
 
-from __future__ import annotations
-
 import base64
 from collections import Counter
 from collections.abc import Mapping

@@ -9,8 +9,6 @@ Rule 5: Two instants that differ are refused, because a retry with only one of t
 Sources: https://github.com/ulid/spec, RFC 9562 (UUIDv7), draft-ietf-httpapi-idempotency-key-header (the quotes).
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from datetime import datetime

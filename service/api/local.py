@@ -6,8 +6,6 @@ Rule 3: A request becomes the event that API Gateway's HTTP API would make of it
 Rule 4: What cannot be told to be a whole request is a problem too.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import os

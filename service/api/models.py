@@ -5,8 +5,6 @@ misspelled one would be lost.
 Rule 2: A limit is the library's own, taken from it.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Literal
 

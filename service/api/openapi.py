@@ -5,8 +5,6 @@ Rule 2: A test compares the file.
 Rule 3: It needs no table and no environment.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ asked. Here a name becomes one safe part, which is what Powertools' router match
 Source of what API Gateway does: requests to it, recorded in https://github.com/hotsock/voker (ingress-paths.json).
 """
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote, unquote
 

@@ -6,8 +6,6 @@ Rule 3: No text of a problem holds an amount, an exception that is not ours, or 
 that was refused for its spelling.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The answers that each kind of route may give, for docs/openapi.json."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from service.api.models import Added, BulkResults, ProblemDetails

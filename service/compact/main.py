@@ -1,7 +1,5 @@
 """The Lambda function `compact`. Event source: the work queue, ReportBatchItemFailures."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -7,8 +7,6 @@ Rule 4: A failure of the table leaves the mark held, so the message is retried b
 after the lease.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The Lambda function `find`. Event source: a schedule, every 15 minutes."""
 
-from __future__ import annotations
-
 import os
 import random
 from typing import Any

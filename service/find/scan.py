@@ -9,8 +9,6 @@ finds.
 Rule 4: What it finds needlessly costs a visit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

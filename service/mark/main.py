@@ -1,7 +1,5 @@
 """The Lambda function `mark`. Event source: the table's stream, ReportBatchItemFailures."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

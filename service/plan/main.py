@@ -1,7 +1,5 @@
 """The Lambda function `plan`. Event source: a schedule, once a minute."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

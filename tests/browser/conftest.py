@@ -5,8 +5,6 @@ Rule 2: Whatever it logs or asks of another address fails the test that made it.
 Rule 3: A test waits for a condition with a limit, and never for a time.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The live page as a visitor sees and uses it: by its labels and texts, its keys and its sizes."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a visitor sees and can do on the live page, in a real browser."""
 
-from __future__ import annotations
-
 from selenium.webdriver import Keys
 
 from tests.browser.page import Page

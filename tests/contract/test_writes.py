@@ -3,8 +3,6 @@
 moto is left out: it refuses some of these expressions, and takes what DynamoDB refuses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages whose Python runs: all blocks of a page, in order, as one module; behind each print stands what it prints."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

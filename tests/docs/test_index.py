@@ -1,7 +1,5 @@
 """The recipes as a set: each is in the index, has the same parts, and code in our own style."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

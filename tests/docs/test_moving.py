@@ -1,7 +1,5 @@
 """The recipe for moving: the cut is tried with writers, readers and crashes between all of its requests."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is told to producers is held against the code: the message, the Python, the state machine and its token."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

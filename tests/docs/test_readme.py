@@ -1,7 +1,5 @@
 """What the README and the pages in docs/ say is held against the code."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The retry contract: its Python runs, and its table of answers names the errors as their docstrings describe them."""
 
-from __future__ import annotations
-
 import re
 
 from ledger import client, errors

@@ -1,7 +1,5 @@
 """The runbook for an unread lane: its changes are moved to where they count, each once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """What docs/costs.md says that a visit of the compactor reads, against the requests that one makes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

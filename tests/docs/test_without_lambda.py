@@ -1,7 +1,5 @@
 """The process that docs/without-lambda.md runs instead of the service: what it does, what it prints, how it ends."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import fields

@@ -3,8 +3,6 @@
 With LEDGER_PACKAGED (paths, as `make package` gives them) the framework's own output is read as well.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

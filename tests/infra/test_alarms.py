@@ -1,7 +1,5 @@
 """Every alarm reaches somebody, is explained, and watches a metric that exists."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

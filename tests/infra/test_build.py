@@ -1,7 +1,5 @@
 """The zip that all functions share."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from pathlib import Path

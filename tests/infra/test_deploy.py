@@ -1,7 +1,5 @@
 """The order of a deployment, and what it refuses before it changes anything."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

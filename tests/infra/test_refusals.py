@@ -1,7 +1,5 @@
 """A deployment with other shards or Regions than the table's, or with bad settings, is refused before any change."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

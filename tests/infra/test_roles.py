@@ -1,7 +1,5 @@
 """What each role may do to which items, by a small IAM evaluator: allowed what its code asks for, and no more."""
 
-from __future__ import annotations
-
 import fnmatch
 from typing import Any
 

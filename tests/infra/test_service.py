@@ -1,7 +1,5 @@
 """The service's template: what cfn-lint does not know to be wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

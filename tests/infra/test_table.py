@@ -1,7 +1,5 @@
 """The table's template: what would lose or endanger data if it were otherwise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.infra import template

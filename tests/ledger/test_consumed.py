@@ -1,7 +1,5 @@
 """What clients consume, as the answers say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ledger.consumed import Consumed, Consumption

@@ -1,7 +1,5 @@
 """The client-side helper of the queue: batches of ten, refusals, and what is said of each change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast

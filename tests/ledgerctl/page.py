@@ -6,8 +6,6 @@ Rule 3: The commands run in the order of the page, on a new engine. A page that 
 table there, as `make engine` leaves it.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import re

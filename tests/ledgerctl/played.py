@@ -7,8 +7,6 @@ Rule 4: A request takes a millisecond. As in DynamoDB a page ends at 1 MB, and a
 know that it was the end.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager

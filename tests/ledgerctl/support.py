@@ -1,7 +1,5 @@
 """A world for the tests of `ledgerctl`: tables in memory, a clock that is set, answers of AWS that are made up."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

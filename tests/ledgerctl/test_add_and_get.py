@@ -1,7 +1,5 @@
 """`add`, `get`, `watch`, `history`, `list` and `top` on a table in memory."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """`lag`, `compact`, `verify` and `rebuild` on a table in memory."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """`cost` is held against docs/costs.md, and the program against its own help."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`doctor` on tables of every shape, and `init`, which makes one that it has nothing to say about."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

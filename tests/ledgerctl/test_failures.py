@@ -1,7 +1,5 @@
 """What a user, a role or a network does wrong: a sentence, a remedy, an exit code, never a stack trace."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

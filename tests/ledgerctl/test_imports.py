@@ -1,7 +1,5 @@
 """`import` and `export`: bad rows, interruptions, and what comes back."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

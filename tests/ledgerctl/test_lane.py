@@ -1,7 +1,5 @@
 """The model of a lane, against what the shipped programs are charged, the service's constants, and hand arithmetic."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

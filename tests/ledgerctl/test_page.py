@@ -1,7 +1,5 @@
 """The sessions in docs/ledgerctl.md and docs/first-hour.md are what the commands print."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`history_page`: the same entries as `history`, some at a time, with little kept in memory."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests to the API as API Gateway's HTTP API hands them over (payload format 2.0)."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 Rule 1: Only requests that fit the document are changed, so that they are ones that the API must take.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from urllib.parse import unquote

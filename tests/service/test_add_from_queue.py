@@ -1,7 +1,5 @@
 """A batch of SQS messages: what is recorded, what is reported as failed, and what is told about it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """The HTTP API: what is answered, and that what is answered is so."""
 
-from __future__ import annotations
-
 import base64
 import json
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The API on this computer: real HTTP, and the events it makes of it."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import io

@@ -1,7 +1,5 @@
 """The entry points of all functions, as Lambda starts and calls them, one after the other on one table."""
 
-from __future__ import annotations
-
 import importlib
 import json
 from collections.abc import Iterator

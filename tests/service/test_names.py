@@ -1,7 +1,5 @@
 """Whatever a gateway makes of a path: a request concerns the counter that was asked for, or it is refused."""
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re

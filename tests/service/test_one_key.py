@@ -1,7 +1,5 @@
 """One change by every way in: a key counts as given, so each way gives it the same token, and it counts once."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """docs/openapi.json: it is what the routes say, and what schemathesis asks by it is answered as it says."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

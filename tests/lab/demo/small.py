@@ -1,7 +1,5 @@
 """The real demo, small: the command, the engine, all threads; few events, and shorter pauses than a user's run has."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any

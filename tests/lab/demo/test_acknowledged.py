@@ -1,7 +1,5 @@
 """What a read must hold: the third promise, and what it excuses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from lab.demo.acknowledged import Ack, Acknowledged

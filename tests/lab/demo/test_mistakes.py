@@ -1,7 +1,5 @@
 """Mistakes planted in the library while the demo runs it on the embedded engine: it must say why and exit with 1."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Controls are taken whole or refused with a sentence."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The scene of the live page: ours is exact at rest, the naive counters are not, and nothing depends on the clock."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The server of the live page: who may ask for what, and how it ends."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading
