@@ -3,23 +3,28 @@
 Rule 1: The first visit notes a version that every Region's checkpoint has reached, with the time after the last Region
 answered.
 Rule 2: A later visit deletes only deltas that a segment of that version or an older one lists with the same change, and
-each only while it has that change.
+each only while it has that change; a pack, when each of its entries is listed so: its name tells its content. What
+reaches above the watermark has an entry that is not listed.
 Rule 3: A note younger than `keep_ms` is never renewed, unless it is from the future.
 Rule 4: A Region that cannot be asked, or lags, postpones the clean. Deletes are paced, because adds need the same
 partition key.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Sequence, Set
+from itertools import accumulate
 
 from compactor.listing import Below
 from compactor.report import Tally
-from ledger import items
+from ledger import items, tokens
+from ledger.entries import TOKEN_BYTES, Entries
 from ledger.errors import LedgerError
-from ledger.requests import AlreadyThere, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put
-from ledger.values import Checkpoint, CleanNote, Delta, Lane
+from ledger.requests import AlreadyThere, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, key_of, keyed
+from ledger.units import item_bytes, write_units
+from ledger.values import Checkpoint, CleanNote, Lane
 
-DELETES_MAX = 100
-"""Deletes of one request."""
+DELETES_MAX, UNITS_MAX = 100, 100
+"""Deletes of one request, and their write units."""
 
 DELETING_MAX_MS = 60_000
 """How long a visit deletes; what is left waits for the next one, because the fold comes after the clean."""
@@ -31,7 +36,7 @@ AHEAD_MAX_MS = 300_000
 def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int, units_per_s: int) -> Program[None]:
     """One visit. `regions`: every Region of the table. Raises DamagedItem, OutcomeUnknown and the other TableErrors.
 
-    `units_per_s`: write units that its deletes take at most; a delete takes one.
+    `units_per_s`: write units that its deletes take at most; a delete of a KB takes one.
     """
     item: Item | None = yield Get(items.checkpoint_key(lane))
     if item is None:
@@ -76,39 +81,53 @@ def _delete_listed(
 
     Whether it came to its end.
     """
-    deleted, at_once = 0, min(DELETES_MAX, units_per_s)
-    below = Below(lane, watermark, consistent=False)
+    spent, most = 0, min(UNITS_MAX, units_per_s)
+    below = Below(lane, watermark, consistent=False, whole=True)
     while below.more:
         found = yield from below.read()
-        listed = [f for f in found if f.version is not None and f.version <= version]
-        same = [f.delta for f in listed if f.change == f.delta.change]
-        tally.conflicts += [f.delta.token for f in listed if f.change != f.delta.change]
-        for start in range(0, len(same), at_once):
-            if deleted and not (yield from _wait(began, deleted, units_per_s)):
+        listed = {f.listed_as for f in found if f.version is not None and f.version <= version}
+        tally.conflicts += _conflicts([held for _, held in below.page], listed)
+        same = [(item, held) for item, held in below.page if listed.issuperset(held.apart)]
+        while same:
+            units = list(accumulate(write_units(item_bytes(item)) for item, _ in same))
+            number = max(1, min(DELETES_MAX, bisect_right(units, most)))
+            if spent and not (yield from _wait(began, spent, units_per_s)):
                 return False
-            chunk = same[start : start + at_once]
-            yield from _delete(tally, chunk)
-            deleted += len(chunk)
+            yield from _delete(tally, lane, same[:number])
+            spent += units[number - 1]
+            same = same[number:]
     return True
 
 
-def _delete(tally: Tally, deltas: Sequence[Delta]) -> Program[None]:
-    """Delete each while it has its change: a delta put meanwhile with another is the proof of a conflict."""
-    answers = yield DeleteMany(tuple(items.delta_item(delta) for delta in deltas))
-    tally.cleaned += sum(answer is None for answer in answers)
-    tally.conflicts += [
-        delta.token for delta, answer in zip(deltas, answers, strict=True) if isinstance(answer, AlreadyThere)
-    ]
+def _conflicts(page: Sequence[Entries], listed: Set[bytes | None]) -> list[str]:
+    """The tokens that are listed with another change than an item has."""
+    listed_tokens = {entry[:TOKEN_BYTES] for entry in listed if entry}
+    others = {entry[:TOKEN_BYTES] for held in page for entry in held.apart if entry not in listed}
+    return [tokens.from_bytes(token) for token in sorted(others & listed_tokens)]
+
+
+def _delete(tally: Tally, lane: Lane, deletes: Sequence[tuple[Item, Entries]]) -> Program[None]:
+    """Delete each; a delta while it has its change: one put meanwhile with another is the proof of a conflict."""
+    answers = yield DeleteMany(tuple(_as_seen(lane, item) for item, _ in deletes))
+    for (item, held), answer in zip(deletes, answers, strict=True):
+        tally.cleaned += len(held) if answer is None else 0
+        if isinstance(answer, AlreadyThere):
+            tally.conflicts.append(key_of(item).sk)
     for answer in answers:
         if isinstance(answer, LedgerError):
             raise answer
 
 
-def _wait(began: Instant, deleted: int, units_per_s: int) -> Program[bool]:
-    """Let as much time pass as `deleted` deltas may take; False when the visit has no more of it."""
+def _as_seen(lane: Lane, item: Item) -> Item:
+    """What an item must still have to be deleted, whatever else was put into it."""
+    return keyed(key_of(item)) if items.is_pack(key_of(item).sk) else items.delta_item(items.delta_of(lane, item))
+
+
+def _wait(began: Instant, spent: int, units_per_s: int) -> Program[bool]:
+    """Let as much time pass as `spent` write units may take; False when the visit has no more of it."""
     now: Instant = yield Now()
     passed_ms = now.steady_ms - began.steady_ms
-    pause_ms = deleted * 1_000 // units_per_s - passed_ms
+    pause_ms = spent * 1_000 // units_per_s - passed_ms
     if passed_ms + max(0, pause_ms) > DELETING_MAX_MS:
         return False
     if pause_ms > 0:

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 
 from ledger import items
 from ledger.conditions import Absent, Condition
+from ledger.entries import Entries
 from ledger.errors import GaveUp, LaneDamaged
 from ledger.paging import every_item
 from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact
-from ledger.values import Checkpoint, Delta, Lane, Segment
+from ledger.values import Checkpoint, Lane, Segment
 
 LOOKS_MAX = 5
 """How often begin looks for the last segment: the items of a transaction become visible one by one."""
@@ -83,19 +84,19 @@ def _had_a_checkpoint(lane: Lane, segments: Sequence[Item]) -> Program[bool]:
 
 
 def commit(
-    lane: Lane, before: Checkpoint | None, deltas: Sequence[Delta], *, hi: str, watermark: str, now_ms: int
+    lane: Lane, before: Checkpoint | None, entries: Entries, *, hi: str, watermark: str, now_ms: int
 ) -> Program[Checkpoint]:
-    """Add `deltas` (in the order of their tokens) to the checkpoint and file them in a segment under `hi`.
+    """Add `entries` to the checkpoint and file them in a segment under `hi`.
 
     Raises GaveUp when the checkpoint is no longer at the version of `before`, LaneDamaged, and OutcomeUnknown.
     """
     version = before.version + 1 if before else 1
     try:
-        segment = Segment.of(lane, hi, version, deltas)
+        segment = Segment(lane, hi, version, entries)
         after = Checkpoint(
             lane,
-            total=(before.total if before else 0) + segment.total,
-            count=(before.count if before else 0) + len(segment),
+            total=(before.total if before else 0) + entries.total,
+            count=(before.count if before else 0) + len(entries),
             watermark=watermark,
             version=version,
             last=hi,

@@ -1,16 +1,22 @@
-"""The program `fold`: deltas of the tail become one segment and a new checkpoint.
+"""The program `fold`: entries of the tail become one segment and a new checkpoint.
 
-Rule 1: Begin, then the cutoff, then the Query, in this order: a delta that is on its way while the cutoff is fixed must
-not be passed by a watermark it was not asked for.
-Rule 2: The deltas themselves are not touched, because readers that hold the older checkpoint and Regions that have not
+Rule 1: Begin, then the cutoff, then the Query, in this order: an entry that is on its way while the cutoff is fixed
+must not be passed by a watermark it was not asked for.
+Rule 2: Only complete entries are taken, lowest first: none at or below the new watermark is left behind, in whatever
+item (ledger/tail.py).
+Rule 3: The tail is read once a visit, up to the first cutoff. A further commit takes on from what was read while the
+watermark is the one that the commit before it left: what came since below that cutoff is a stray by rule 1. Else all
+is read anew.
+Rule 4: The deltas themselves are not touched, because readers that hold the older checkpoint and Regions that have not
 received the new one still need them.
 """
 
 from compactor.commit import begin, commit
 from compactor.report import Tally
-from ledger import items, tokens
-from ledger.paging import every_item
+from ledger import tokens
+from ledger.entries import TOKEN_BYTES, Entries
 from ledger.requests import Instant, Now, Program
+from ledger.tail import Tail
 from ledger.values import Checkpoint, Lane
 
 COMMITS_MAX = 1_000
@@ -26,13 +32,16 @@ def fold(
     fold_max: int,
     commits_max: int = COMMITS_MAX,
 ) -> Program[Checkpoint | None]:
-    """Fold the tail, `fold_max` deltas a commit, until fewer than `fold_min` are old enough.
+    """Fold the tail, `fold_max` entries a commit, until fewer than `fold_min` are old enough.
 
     The checkpoint it leaves; None when nothing was ever folded. Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown
     and the other TableErrors; what was committed stays.
     """
+    tail: Tail | None = None
+    left: str | None = None  # the watermark that the last commit left
     for commits in range(commits_max + 1):
         checkpoint = yield from begin(lane)
+        watermark = checkpoint.watermark if checkpoint else None
         now: Instant = yield Now()
         cutoff_ms = now.wall_ms - allowed_lateness_ms
         if checkpoint is not None:
@@ -40,18 +49,13 @@ def fold(
         # A clock before 1970 or beyond what a ULID holds says nothing about lateness.
         if commits == commits_max or not 0 <= cutoff_ms <= tokens.TIME_MS_MAX:
             break
-        found = yield from every_item(
-            items.delta_pk(lane),
-            checkpoint.watermark if checkpoint else None,
-            tokens.last_of(cutoff_ms),
-            most=fold_max,
-            consistent=True,
-        )
+        if tail is None or watermark != left:
+            tail = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True)
+        found = yield from tail.take(fold_max)
         if len(found) < fold_min:  # folding would cost more than it saves
             break
-        deltas = [items.delta_of(lane, item) for item in found]
-        highest = deltas[-1].token
-        yield from commit(lane, checkpoint, deltas, hi=highest, watermark=highest, now_ms=now.wall_ms)
-        tally.folded += len(deltas)
+        left = tokens.from_bytes(found[-1][:TOKEN_BYTES])
+        yield from commit(lane, checkpoint, Entries.of(found), hi=left, watermark=left, now_ms=now.wall_ms)
+        tally.folded += len(found)
         tally.commits += 1
     return checkpoint

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from compactor.listing import Below
 from ledger import items, tokens
 from ledger.errors import DamagedItem, LaneDamaged
-from ledger.paging import Pages
-from ledger.requests import Get, Item, Page, Program, Query
+from ledger.requests import Get, Item, Page, Program
+from ledger.tail import TailSum
 from ledger.values import Lane
 
 
@@ -32,23 +32,20 @@ def lag(lane: Lane) -> Program[LaneLag]:
     try:
         item: Item | None = yield Get(items.checkpoint_key(lane))
         watermark = items.checkpoint_of(lane, item).watermark if item is not None else None
-        tail, oldest = yield from _tail(lane, watermark)
+        tail = yield from _tail(lane, watermark)
         strays, to_clean = (yield from _below(lane, watermark)) if watermark else (0, 0)
     except (DamagedItem, LaneDamaged) as damage:
         return LaneLag(lane, damage=str(damage))
     folded_ms = tokens.time_ms(watermark) if watermark else None
-    return LaneLag(lane, tail, oldest, folded_ms, strays, to_clean)
+    return LaneLag(lane, tail.count, tail.oldest_ms, folded_ms, strays, to_clean)
 
 
-def _tail(lane: Lane, after: str | None) -> Program[tuple[int, int | None]]:
-    count, oldest_ms = 0, None
-    pages = Pages(Query(items.delta_pk(lane), after, consistent=False))
-    while pages.more:
-        page: Page = yield from pages.read()
-        if page.items and oldest_ms is None:
-            oldest_ms = tokens.time_ms(items.delta_of(lane, page.items[0]).token)
-        count += len(page.items)
-    return count, oldest_ms
+def _tail(lane: Lane, after: str | None) -> Program[TailSum]:
+    tail = TailSum(lane, after, consistent=False)
+    while tail.more:
+        page: Page = yield tail.next
+        tail.take(page)
+    return tail
 
 
 def _below(lane: Lane, watermark: str) -> Program[tuple[int, int]]:

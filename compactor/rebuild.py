@@ -14,13 +14,14 @@ LaneDamaged, and nothing is written.
 from dataclasses import dataclass, field
 
 from compactor.commit import give_up_while_landing, past_the_limits, write
+from compactor.listing import changed_by
 from compactor.recount import Overlap, Recount, recount
 from ledger import items, tokens
 from ledger.add import add_many
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, TokenConflict
-from ledger.paging import every_item
 from ledger.requests import DeleteMany, Get, Instant, Item, Now, Program, keyed
+from ledger.tail import Tail
 from ledger.values import Checkpoint, Delta, Lane, Segment
 
 ORPHANS_MAX = 1_000
@@ -89,10 +90,8 @@ def _delete(lane: Lane, *given: Item | None) -> Program[None]:
 
 def _all_there(checkpoint: Checkpoint) -> Program[bool]:
     """Whether the deltas at or below the watermark are what the checkpoint counts."""
-    pk = items.delta_pk(checkpoint.lane)
-    found = yield from every_item(pk, None, checkpoint.watermark, consistent=True)
-    deltas = [items.delta_of(checkpoint.lane, item) for item in found]
-    return (len(deltas), sum(delta.change for delta in deltas)) == (checkpoint.count, checkpoint.total)
+    found = yield from Tail(checkpoint.lane, None, checkpoint.watermark, consistent=True).take()
+    return (len(found), sum(map(changed_by, found))) == (checkpoint.count, checkpoint.total)
 
 
 def _resolve(lane: Lane, before: Checkpoint | None) -> Program[Resolved]:

@@ -56,14 +56,14 @@ def recount(lane: Lane, *, versions_upto: int | None = None, without: Collection
             if segment.hi != sums.watermark:
                 below, listed, sums.watermark = last, {}, segment.hi
             last = segment
-            found = [token for token, _ in segment]
+            found = segment.entries.tokens
             if below is not None and found and found[0] <= tokens.to_bytes(below.hi):
                 raise _overlap(below, segment)
             twice = next((token for token in found if token in listed), None)
             if twice is not None:
                 raise _overlap(listed[twice], segment)
             listed.update(dict.fromkeys(found, segment))
-            sums.total += segment.total
+            sums.total += segment.entries.total
             sums.count += len(segment)
             sums.version = max(sums.version, segment.version)
     return sums

@@ -1,6 +1,6 @@
 """The program `settle`: strays get into the sum.
 
-Rule 1: A stray is a delta at or below the watermark that no segment lists.
+Rule 1: A stray is an entry at or below the watermark that no segment lists, also in a pack that reaches above it.
 Rule 2: Candidates are found cheaply, with eventually consistent reads, and confirmed expensively: begin, then the
 covering segments strongly, in this order.
 Rule 3: A commit files the strays of one range under its own hi and leaves the watermark where it is.
@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from compactor.commit import begin, commit
 from compactor.listing import Below, cover
 from compactor.report import Tally
+from ledger.entries import Entries
 from ledger.errors import GaveUp, LaneDamaged
 from ledger.requests import Instant, Now, Program
-from ledger.values import Delta, Lane
+from ledger.values import Lane
 
 COMMITS_MAX = 1_000_000
 """Stops a loop that would never end: every range with strays takes a commit of its own."""
@@ -27,7 +28,7 @@ def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int, commits_m
     first = tally.commits
     below = Below(lane, watermark, consistent=False)
     while below.more:
-        strays = [f.delta for f in (yield from below.read()) if not f.listed]
+        strays = [f.entry for f in (yield from below.read()) if not f.listed]
         while strays:
             if tally.commits - first >= commits_max:
                 tally.unsettled = True
@@ -35,7 +36,7 @@ def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int, commits_m
             strays = yield from _settle_range(lane, tally, strays, fold_max)
 
 
-def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[Delta], fold_max: int) -> Program[list[Delta]]:
+def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[bytes], fold_max: int) -> Program[list[bytes]]:
     """Confirm the candidates under the first one's cover and commit at most `fold_max` of them; those left."""
     checkpoint = yield from begin(lane)
     if checkpoint is None:
@@ -45,12 +46,12 @@ def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[Delta], fold_ma
     hi = found[0].hi
     if hi is None:
         raise LaneDamaged(
-            f"{lane}: the delta {candidates[0].token} is below the watermark, but no segment covers it. "
+            f"{lane}: the delta {found[0].token} is below the watermark, but no segment covers it. "
             "Nothing was written. Look at the lane, then rebuild it."
         )
-    strays = [f.delta for f in found if not f.listed]
+    strays = [f.entry for f in found if not f.listed]
     if strays:
-        taken = strays[:fold_max]
+        taken = Entries.of(strays[:fold_max])
         yield from commit(lane, checkpoint, taken, hi=hi, watermark=checkpoint.watermark, now_ms=now.wall_ms)
         tally.settled += len(taken)
         tally.commits += 1

@@ -9,13 +9,14 @@ Rule 4: The tail comes right after it and its time is bounded, so that no folded
 from dataclasses import dataclass
 
 from compactor.commit import begin
-from compactor.listing import Below
+from compactor.listing import Below, changed_by
 from compactor.recount import Recount, recount
 from compactor.unread import error_of
-from ledger import items
+from ledger import tokens
+from ledger.entries import TOKEN_BYTES
 from ledger.errors import LaneDamaged, ReadTooSlow
-from ledger.paging import Pages
-from ledger.requests import Instant, Now, Page, Program, Query, in_time
+from ledger.requests import Instant, Now, Page, Program, in_time
+from ledger.tail import TailSum
 from ledger.values import Checkpoint, Lane
 
 
@@ -68,27 +69,28 @@ def verify(lane: Lane, *, read_time_max_ms: int = 60_000) -> Program[LaneCheck]:
     try:
         began: Instant = yield Now()
         checkpoint = yield from begin(lane)
-        tail, pending = yield from _tail(lane, checkpoint)
+        tail = TailSum(lane, checkpoint.watermark if checkpoint else None, consistent=True)
+        twice = yield from _read(tail)
         ended: Instant = yield Now()
         if not in_time(began, ended, read_time_max_ms):
             raise ReadTooSlow(f"{lane}: reading the tail took longer than {read_time_max_ms} ms. Nothing was written.")
         sums = (yield from recount(lane, versions_upto=checkpoint.version)) if checkpoint else Recount()
     except LaneDamaged as damage:
         return LaneCheck(lane, None, 0, 0, (str(damage),))
-    differences = _differences(checkpoint, sums) if checkpoint else []
+    differences = [*(_differences(checkpoint, sums) if checkpoint else []), *twice]
     strays, stray_sum, conflicts = (yield from _below(lane, checkpoint)) if checkpoint else (0, 0, [])
     differences += conflicts
-    return LaneCheck(lane, sums.total + stray_sum + tail, pending, strays, tuple(differences))
+    return LaneCheck(lane, sums.total + stray_sum + tail.total, tail.count, strays, tuple(differences))
 
 
-def _tail(lane: Lane, checkpoint: Checkpoint | None) -> Program[tuple[int, int]]:
-    total = pending = 0
-    pages = Pages(Query(items.delta_pk(lane), checkpoint.watermark if checkpoint else None))
-    while pages.more:
-        page: Page = yield from pages.read()
-        total += sum(items.delta_of(lane, item).change for item in page.items)
-        pending += len(page.items)
-    return total, pending
+def _read(tail: TailSum) -> Program[list[str]]:
+    """Read all of a tail; what is told of tokens that stand there with two changes."""
+    counted: set[bytes] = set()
+    while tail.more:
+        page: Page = yield tail.next
+        counted.update(entry for entries in tail.take(page) for entry in entries.apart)
+    twice = sorted({tokens.from_bytes(entry[:TOKEN_BYTES]) for entry in tail.again if entry not in counted})
+    return [f"{tail.lane}: delta {token} stands in the tail with two changes; the first one counts." for token in twice]
 
 
 def _differences(checkpoint: Checkpoint, sums: Recount) -> list[str]:
@@ -105,16 +107,15 @@ def _differences(checkpoint: Checkpoint, sums: Recount) -> list[str]:
 
 
 def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[str]]]:
-    """The deltas at or below the watermark: (strays, their sum, those listed with another change)."""
-    strays = stray_sum = 0
-    conflicts: list[str] = []
+    """The entries at or below the watermark: (strays, their sum, those listed with another change)."""
+    strays: dict[str, int] = {}
+    conflicts: dict[str, str] = {}
     below = Below(lane, checkpoint.watermark)
     while below.more:
         for found in (yield from below.read()):
-            delta = found.delta
-            if found.version is None or found.version > checkpoint.version:
-                strays += 1
-                stray_sum += delta.change
-            elif found.change != delta.change:
-                conflicts.append(f"{lane}: delta {delta.token} says {delta.change}, its segment says {found.change}.")
-    return strays, stray_sum, conflicts
+            if found.listed_as is None or found.version is None or found.version > checkpoint.version:
+                strays.setdefault(found.token, found.change)
+            elif found.entry != found.listed_as:
+                listed = changed_by(found.listed_as)
+                conflicts[found.token] = f"{lane}: delta {found.token} says {found.change}, its segment says {listed}."
+    return len(strays), sum(strays.values()), list(conflicts.values())

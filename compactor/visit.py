@@ -21,6 +21,7 @@ def visit(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int | No
 
     `commits_max` bounds the commits of fold and those of settle, each on its own, so that neither starves the other.
     """
+    lane = settings.known(lane)
     bound = {} if commits_max is None else {"commits_max": commits_max}
     damage = (yield from _clean(lane, tally, settings)) if settings.clean else None
     checkpoint = yield from fold(

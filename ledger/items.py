@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from ledger import tokens
 from ledger.conditions import Equals
+from ledger.entries import Entries, packed
 from ledger.errors import DamagedItem, InvalidInput
 from ledger.requests import Item, Key, key_of, keyed
-from ledger.values import VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment, Shape
+from ledger.values import PACK_SPAN_MS, VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Pack, Segment, Shape
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
 SHAPE_KEY = Key("shape", "shape")
@@ -74,6 +76,42 @@ def delta_of(lane: Lane, item: Item) -> Delta:
     return _decoded(item, delta_pk(lane), lambda: Delta(lane, _text(item, "sk"), _integer(item, "change")))
 
 
+def pack_item(pack: Pack) -> Item:
+    return keyed(Key(delta_pk(pack.lane), pack.name), entries={"B": pack.entries.data})
+
+
+def is_pack(sk: str) -> bool:
+    """Whether the sort key of an item among deltas is a pack's, by its form."""
+    return "#" in sk
+
+
+def entries_of(lane: Lane, item: Item) -> Entries:
+    """What a delta or a pack holds."""
+
+    def decode() -> Entries:
+        sk = _text(item, "sk")
+        if not is_pack(sk):
+            delta = Delta(lane, sk, _integer(item, "change"))
+            entry = packed(delta.token, delta.change)
+            return Entries(entry, (entry[: tokens.BYTES],))
+        pack = Pack(lane, Entries.read(_binary(item, "entries")))
+        if pack.name != sk:
+            raise ValueError("the sort key is not <highest token>#<32 digits of SHA-256 of the entries>")
+        return pack.entries
+
+    return _decoded(item, delta_pk(lane), decode)
+
+
+def tail_after(token: str | None) -> str | None:
+    """A sort key just below every item that holds a token above `token`, but for items that hold a lower one too."""
+    return None if token is None else f"{token}$"
+
+
+def tail_upto(token: str) -> str:
+    """A sort key just above every item that may hold a token at or below `token`: packs reach above what they hold."""
+    return f"{tokens.last_of(min(tokens.time_ms(token) + PACK_SPAN_MS, tokens.TIME_MS_MAX))}$"
+
+
 def checkpoint_item(checkpoint: Checkpoint) -> Item:
     return keyed(
         checkpoint_key(checkpoint.lane),
@@ -118,13 +156,14 @@ def version_is(version: int) -> Equals:
 
 
 def segment_item(segment: Segment) -> Item:
-    return keyed(segment_key(segment.lane, segment.hi, segment.version), entries={"B": segment.data})
+    return keyed(segment_key(segment.lane, segment.hi, segment.version), entries={"B": segment.entries.data})
 
 
 def segment_of(lane: Lane, item: Item) -> Segment:
     def decode() -> Segment:
         prefix, hi, version = [*_text(item, "sk").split("#"), "", ""][:3]
-        segment = Segment(lane, hi, int(version) if version.isdecimal() else 0, _binary(item, "entries"))
+        number = int(version) if version.isdecimal() else 0
+        segment = Segment(lane, hi, number, Entries.read(_binary(item, "entries")))
         if segment_key(lane, hi, segment.version).sk != _text(item, "sk") or prefix != "segment":
             raise ValueError("the sort key is not segment#<hi>#<version in 10 digits>")
         return segment

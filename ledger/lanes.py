@@ -21,10 +21,11 @@ def shards_of(shards: Shards, counter: str) -> int:
 
 def lane_for(shards: Shards, counter: str, token: str, region: str) -> Lane:
     number = shards_of(shards, counter)
-    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter)
+    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter, number)
 
 
 def lanes_of(shards: Shards, counter: str, regions: Iterable[str]) -> tuple[Lane, ...]:
     """Raises InvalidCounter."""
     counter = check_counter(counter)
-    return tuple(Lane(region, shard, counter) for region in regions for shard in range(shards_of(shards, counter)))
+    number = shards_of(shards, counter)
+    return tuple(Lane(region, shard, counter, number) for region in regions for shard in range(number))

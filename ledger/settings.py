@@ -10,12 +10,13 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ledger import lanes, tokens
+from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
-from ledger.values import ENTRIES_MAX, Lane
+from ledger.values import Lane
 
 FOLD_MAX_LIMIT = ENTRIES_MAX
 
@@ -128,6 +129,10 @@ class Settings:
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
         """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
         return lanes.lanes_of(self.shards, counter, self.regions if region is None else (region,))
+
+    def known(self, lane: Lane) -> Lane:
+        """The lane with the number of its counter's shards: entries of another shard's tokens are told as damage."""
+        return replace(lane, shards=self.shards_of(lane.counter))
 
     def reads(self, lane: Lane) -> bool:
         """Whether a reader of these settings looks at a lane. Raises InvalidInput."""

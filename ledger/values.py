@@ -6,15 +6,16 @@ Rule 2: Nothing here does I/O or knows how DynamoDB spells it (that is `items.py
 
 from __future__ import annotations
 
+import hashlib
 import re
-import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from ledger import tokens
 from ledger.checks import CHANGE_MAX, check_change, check_counter, check_region, to_datetime
+from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput, shown
 
 SHARD_MAX = 999_999
@@ -26,11 +27,12 @@ VERSION_MAX = 10**10 - 1
 COUNT_MAX = 10**20 - 1
 """No lane counts more changes, so that its total fits 38 digits."""
 
-ENTRIES_MAX = 16_000
-"""Entries of one segment: 24 bytes each, so that the item stays below DynamoDB's 400 KB with room for its keys."""
+PACK_SPAN_MS = 10_000
+"""The times of a pack's changes lie within so many milliseconds: part of the format for ever, because whoever reads
+packs in order forgets a token so long after it. It is the default lateness, so a batch that is on time fits one."""
 
-ENTRY = struct.Struct(">16sq")
-"""One entry of a segment: the token's 16 bytes, then the change as a signed 64-bit big-endian integer."""
+PACK_NAME_CHARS = 32
+"""Hexadecimal digits of SHA-256 over a pack's entries that its sort key has."""
 
 _SHARD = re.compile(r"0|[1-9][0-9]{0,5}")
 
@@ -63,11 +65,15 @@ def check_changes(caller: str, changes: object) -> list[Change]:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Lane:
-    """A part of a counter. Only the compactor of its own `region` writes anything but deltas for it."""
+    """A part of a counter. Only the compactor of its own `region` writes anything but deltas for it.
+
+    shards: how many the counter has, where that is known (else 0); it is no part of the lane's name.
+    """
 
     region: str
     shard: int
     counter: str
+    shards: int = field(default=0, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counter", check_counter(self.counter))
@@ -114,10 +120,11 @@ class Receipt:
     """The acknowledgement of a change: from now on it counts exactly once.
 
     outcome: "recorded" when this call put the delta, "replayed" when the same change was already there. A retry that
-    comes after the delta was compacted and cleaned is "recorded" again, and still counts once.
+    comes after the delta was compacted and cleaned is "recorded" again, and still counts once. "accepted": it is in the
+    table in a pack; whether it was there before is not told.
     """
 
-    outcome: Literal["recorded", "replayed"]
+    outcome: Literal["recorded", "replayed", "accepted"]
     delta: Delta
 
 
@@ -143,44 +150,59 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Pack:
+    """Changes of one lane in one item: from 1 to 16,000 entries, whose times lie within PACK_SPAN_MS.
+
+    Its name follows from its content, so that no put of whoever it is changes what stands under a name.
+    """
+
+    lane: Lane
+    entries: Entries
+
+    def __post_init__(self) -> None:
+        if not self.entries.tokens:
+            raise ValueError("a pack has at least one entry")
+        if self.entries.span_ms > PACK_SPAN_MS:
+            raise ValueError(f"its times span {self.entries.span_ms} ms, not {PACK_SPAN_MS} at most")
+        if self.lane.shards > 1 and not all(self._is_ours(token) for token in self.entries.tokens):
+            raise ValueError("an entry's token is of another shard")
+
+    def _is_ours(self, token: bytes) -> bool:
+        return tokens.side(token, self.lane.shards) == self.lane.shard
+
+    @property
+    def name(self) -> str:
+        """The highest token, and the head of SHA-256 over the entries: the sort key."""
+        digest = hashlib.sha256(self.entries.data).hexdigest()
+        return f"{tokens.from_bytes(self.entries.tokens[-1])}#{digest[:PACK_NAME_CHARS]}"
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
-    """The deltas that one commit compacted: 24 bytes each, in the order of their tokens, filed under `hi`."""
+    """The deltas that one commit compacted, filed under `hi`."""
 
     lane: Lane
     hi: str
     version: int
-    data: bytes
+    entries: Entries
 
     def __post_init__(self) -> None:
         if not tokens.is_token(self.hi) or not 1 <= self.version <= VERSION_MAX:
             raise ValueError(f"hi must be a ULID and version from 1 to {VERSION_MAX}")
-        if len(self.data) % ENTRY.size or len(self) > ENTRIES_MAX:
-            raise ValueError(f"entries hold {len(self.data)} bytes, not {ENTRY.size} each for at most {ENTRIES_MAX}")
-        before = b""
-        for token, change in self:
-            if token <= before:
-                raise ValueError("entries are not in ULID order")
-            if abs(change) > CHANGE_MAX:
-                raise ValueError("an entry's change is larger than 10**18")
-            before = token
-        if before > tokens.to_bytes(self.hi):
+        if self.entries.tokens and self.entries.tokens[-1] > tokens.to_bytes(self.hi):
             raise ValueError("an entry lies above hi")
 
     @classmethod
     def of(cls, lane: Lane, hi: str, version: int, deltas: Iterable[Delta]) -> Segment:
         """The segment that lists `deltas`, which must come in the order of their tokens."""
-        return cls(lane, hi, version, b"".join(ENTRY.pack(tokens.to_bytes(d.token), d.change) for d in deltas))
+        return cls(lane, hi, version, Entries.of(packed(delta.token, delta.change) for delta in deltas))
 
     def __iter__(self) -> Iterator[tuple[bytes, int]]:
         """Each entry: the 16 bytes of the token, and the change."""
-        return ENTRY.iter_unpack(self.data)
+        return iter(self.entries)
 
     def __len__(self) -> int:
-        return len(self.data) // ENTRY.size
-
-    @property
-    def total(self) -> int:
-        return sum(change for _, change in self)
+        return len(self.entries)
 
 
 @dataclass(frozen=True, slots=True)

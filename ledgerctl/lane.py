@@ -14,8 +14,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ledger.entries import ENTRY
 from ledger.settings import Settings
-from ledger.values import ENTRY
 from ledgerctl.bill import Usage
 from ledgerctl.sizes import (
     CHECKPOINT_BYTES,

@@ -8,8 +8,9 @@ range is (low, high), both of them possible.
 import math
 
 from ledger import items
+from ledger.entries import ENTRY, Entries
 from ledger.units import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES, item_bytes, write_units
-from ledger.values import ENTRY, Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 
 Range = tuple[float, float]
 
@@ -17,7 +18,7 @@ PAGE_BYTES = 1024 * 1024
 
 _LANE, _TOKEN = Lane("eu-west-1", 0, "stock:85123A"), "015JGGKGE064BG4X58772SZHBM"
 DELTA_BYTES = item_bytes(items.delta_item(Delta(_LANE, _TOKEN, -6)))
-SEGMENT_BYTES = item_bytes(items.segment_item(Segment(_LANE, _TOKEN, 1, b"")))
+SEGMENT_BYTES = item_bytes(items.segment_item(Segment(_LANE, _TOKEN, 1, Entries.of(()))))
 CHECKPOINT_BYTES = item_bytes(
     items.checkpoint_item(Checkpoint(_LANE, -6 * 10**9, 10**9, _TOKEN, version=10**6, last=_TOKEN, committed_ms=10**12))
 )

@@ -12,9 +12,10 @@ from ledger.errors import InvalidInput, shown
 class Balance:
     """A counter at an instant: the sum of a real set of changes.
 
-    value: the sum. count: how many changes it sums. as_of: when the read began. pending: how many of the changes are
-    still deltas in the tail. by_region: the value's parts by the Region where the changes were asked for.
-    cached: whether an earlier read's answer was used.
+    value: the sum. count: how many changes it sums. as_of: when the read began; of a read with `behind`, the instant
+    until which nothing that came in time is missing. pending: how many of the changes are still in the tail.
+    oldest_pending: when the oldest of these was asked for, None without any. by_region: the value's parts by the Region
+    where the changes were asked for. cached: whether an earlier read's answer was used.
     """
 
     value: int
@@ -23,6 +24,7 @@ class Balance:
     pending: int
     by_region: Mapping[str, int] = field(hash=False)
     cached: bool = False
+    oldest_pending: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

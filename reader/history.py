@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 
 from ledger import items, tokens
+from ledger.entries import ENTRY
 from ledger.paging import every_item
-from ledger.requests import Get, Program
+from ledger.requests import Get, Instant, Program
+from ledger.tail import Tail
 from ledger.values import Delta, Lane, Segment
 from reader.balance import Entry
 from reader.restart import restart
 
-Found = tuple[list[Segment], list[Delta]]
+Found = tuple[list[Segment], list[bytes]]
 
 
 def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[Found]:
@@ -25,7 +27,7 @@ def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[F
     Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
 
-    def attempt() -> Program[tuple[Found | None, bool]]:
+    def attempt(_: Instant) -> Program[tuple[Found | None, bool]]:
         item = yield Get(items.checkpoint_key(lane), consistent)
         checkpoint = items.checkpoint_of(lane, item) if item is not None else None
         segments: list[Segment] = []
@@ -34,21 +36,20 @@ def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[F
                 items.fold_pk(lane), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, consistent=consistent
             )
             segments = [s for s in (items.segment_of(lane, i) for i in found) if s.version <= checkpoint.version]
-        tail = yield from every_item(
-            items.delta_pk(lane), checkpoint.watermark if checkpoint else None, None, consistent=consistent
-        )
+        watermark = checkpoint.watermark if checkpoint else None
+        tail = yield from Tail(lane, watermark, None, consistent=consistent).take()
         if sum(map(len, segments)) != (checkpoint.count if checkpoint else 0):
             return None, True
-        return (segments, [items.delta_of(lane, i) for i in tail]), True
+        return (segments, tail), True
 
     _, found = yield from restart(lane, attempt, read_time_max_ms)
     return found
 
 
-def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[Delta]) -> Iterator[Entry]:
+def entries(lane: Lane, segments: Sequence[Segment], tail: Sequence[bytes]) -> Iterator[Entry]:
     """The entries of a lane in the order of their tokens. Only the segments of one hi interleave."""
     ranges = (heapq.merge(*group) for _, group in groupby(segments, key=lambda segment: segment.hi))
-    folded = ((tokens.from_bytes(token), change) for token, change in chain.from_iterable(ranges))
-    for token, change in chain(folded, ((delta.token, delta.change) for delta in tail)):
-        delta = Delta(lane, token, change)
-        yield Entry(token, delta.at, change, lane.region)
+    pending = (ENTRY.unpack(entry) for entry in tail)
+    for token, change in chain(chain.from_iterable(ranges), pending):
+        delta = Delta(lane, tokens.from_bytes(token), change)
+        yield Entry(delta.token, delta.at, change, lane.region)

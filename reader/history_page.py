@@ -13,8 +13,10 @@ from heapq import merge
 from itertools import islice
 
 from ledger import items, tokens
-from ledger.paging import Pages, every_item
-from ledger.requests import Get, Page, Program, Query
+from ledger.entries import ENTRY
+from ledger.paging import Pages
+from ledger.requests import Get, Instant, Page, Program, Query
+from ledger.tail import Tail
 from ledger.values import Checkpoint, Delta, Lane, Segment
 from reader.balance import Entry
 from reader.restart import restart
@@ -38,7 +40,7 @@ def page(
     Raises DamagedItem, NotYetReplicated, ReadTooSlow and the TableErrors.
     """
 
-    def attempt() -> Program[tuple[Found | None, bool]]:
+    def attempt(_: Instant) -> Program[tuple[Found | None, bool]]:
         item = yield Get(items.checkpoint_key(lane), consistent)
         checkpoint = items.checkpoint_of(lane, item) if item is not None else None
         found: Found | None = []
@@ -57,8 +59,8 @@ def _tail(
     lane: Lane, checkpoint: Checkpoint | None, above: str | None, upto: str | None, most: int, consistent: bool
 ) -> Program[Found]:
     start = max(filter(None, (above, checkpoint.watermark if checkpoint else None)), default=None)
-    tail = yield from every_item(items.delta_pk(lane), start, upto, most=most, consistent=consistent)
-    return [(delta.token, delta.change) for delta in (items.delta_of(lane, item) for item in tail)]
+    tail = yield from Tail(lane, start, upto, consistent=consistent, limit=most).take(most)
+    return [(tokens.from_bytes(token), change) for token, change in map(ENTRY.unpack, tail)]
 
 
 def _folded(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
 from ledger.table import table_of
-from ledger.values import Delta, Lane, Segment
+from ledger.values import Lane, Segment
 from reader.balance import Balance, Entry, HistoryPage, Position
 from reader.cache import Cache, own
 from reader.history import entries, history
@@ -76,13 +76,22 @@ class Reader:
         known |= self._load_and_keep(missing)
         return {name: known[name].value for name in names}
 
-    def read(self, counter: str, max_age: float = 0) -> Balance:
+    def read(self, counter: str, max_age: float = 0, *, behind: float = 0) -> Balance:
         """The counter's balance, at most `max_age` seconds old; 0 reads the table.
 
         The cache keeps nothing for longer than `ttl`, so a `max_age` above it is as good as `ttl`, without an error.
+
+        behind: how many seconds the table's answer may be behind. Lanes that were folded up to at most so long ago are
+        answered by their checkpoint alone: one request and a read unit a lane (half, if not `consistent`), however many
+        changes a second there are. The balance holds every change asked for until `as_of`, but for those that came
+        later than the allowed lateness and are not settled yet; lanes that were folded further may hold later ones too.
+        Such an answer is neither taken from the cache nor kept in it.
+
         Raises as `value` does.
         """
         counter = check_counter(counter)
+        if behind_s := _seconds("behind", behind):
+            return self._load([counter], int(behind_s * 1_000))[counter]
         most = min(_seconds("max_age", max_age), self.ttl)
         balance = self._cache.value.balance(counter, most) if most else None
         return own(self._load_and_keep([counter])[counter]) if balance is None else balance
@@ -149,7 +158,7 @@ class Reader:
         last = Position(entries[-1].token, entries[-1].region) if len(found) > limit else None
         return HistoryPage(entries, last)
 
-    def _history(self, lane: Lane) -> Program[tuple[list[Segment], list[Delta]]]:
+    def _history(self, lane: Lane) -> Program[tuple[list[Segment], list[bytes]]]:
         return history(lane, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
 
     def _run(self, program: Program[Result]) -> Result:
@@ -164,25 +173,34 @@ class Reader:
         self._cache.value.keep(balances)
         return balances
 
-    def _load(self, counters: list[str]) -> dict[str, Balance]:
+    def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
         lanes = [lane for counter in counters for lane in self.settings.lanes_of(counter)]
-        program = read(lanes, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
+        program = read(
+            lanes,
+            consistent=self._consistent,
+            read_time_max_ms=self.settings.read_time_max_ms,
+            behind_ms=behind_ms,
+        )
         began, sums = self._run(program)
         by_counter: dict[str, list[LaneSum]] = {counter: [] for counter in counters}
         for lane_sum in sums:
             by_counter[lane_sum.lane.counter].append(lane_sum)
-        as_of = to_datetime(began.wall_ms)
-        return {counter: _balance_of(lane_sums, as_of) for counter, lane_sums in by_counter.items()}
+        return {counter: _balance_of(lane_sums, began.wall_ms) for counter, lane_sums in by_counter.items()}
 
 
-def _balance_of(sums: Iterable[LaneSum], as_of: datetime) -> Balance:
+def _balance_of(sums: Sequence[LaneSum], began_ms: int) -> Balance:
     by_region: dict[str, int] = {}
-    count = pending = 0
     for lane_sum in sums:
         by_region[lane_sum.lane.region] = by_region.get(lane_sum.lane.region, 0) + lane_sum.value
-        count += lane_sum.count
-        pending += lane_sum.pending
-    return Balance(sum(by_region.values()), count, as_of, pending, by_region)
+    oldest_ms = min((s.oldest_ms for s in sums if s.oldest_ms is not None), default=None)
+    return Balance(
+        value=sum(by_region.values()),
+        count=sum(s.count for s in sums),
+        as_of=to_datetime(min(began_ms, *(s.until_ms for s in sums if s.until_ms is not None), began_ms)),
+        pending=sum(s.pending for s in sums),
+        by_region=by_region,
+        oldest_pending=None if oldest_ms is None else to_datetime(oldest_ms),
+    )
 
 
 def _seconds(name: str, value: object) -> float:

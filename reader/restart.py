@@ -16,16 +16,16 @@ Found = TypeVar("Found")
 
 
 def restart(
-    what: object, attempt: Callable[[], Program[tuple[Found | None, bool]]], read_time_max_ms: int
+    what: object, attempt: Callable[[Instant], Program[tuple[Found | None, bool]]], read_time_max_ms: int
 ) -> Program[tuple[Instant, Found]]:
     """When the read began that was whole, and what it found.
 
-    attempt() answers what it found, or None when segments are missing, and whether its time is bounded.
+    attempt(began) answers what it found, or None when segments are missing, and whether its time is bounded.
     Raises ReadTooSlow, NotYetReplicated and what an attempt raises.
     """
     for _ in range(STARTS_MAX):
         began: Instant = yield Now()
-        found, bounded = yield from attempt()
+        found, bounded = yield from attempt(began)
         ended: Instant = yield Now()
         late = bounded and not in_time(began, ended, read_time_max_ms)
         if found is not None and not late:

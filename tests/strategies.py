@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from ledger import tokens
 from ledger.checks import CHANGE_MAX
+from ledger.entries import ENTRIES_MAX
 from ledger.errors import shown
-from ledger.values import ENTRIES_MAX, SHARD_MAX, VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.values import SHARD_MAX, VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
 
 
 def effort(share: float) -> settings:

@@ -24,7 +24,7 @@ TRIES_MAX = 12
 
 PAUSE_MS, DOUBLINGS_MAX = 50, 5
 
-Outcome = Literal["recorded", "replayed", "refused"]
+Outcome = Literal["recorded", "replayed", "accepted", "refused"]
 """The change counts by this call; by an earlier one; not at all, because of a floor or a ceiling."""
 
 

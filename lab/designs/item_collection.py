@@ -26,7 +26,7 @@ from ledger.paging import every_item
 from ledger.requests import Program
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
-from reader.history import history
+from reader.history import entries, history
 from reader.read import read
 
 MERGE_MAX = 99
@@ -102,6 +102,5 @@ class Ours(ItemCollection):
         most_ms, changes = self.settings.read_time_max_ms, []
         for lane in self.settings.lanes_of(counter):
             segments, tail = yield from history(lane, consistent=True, read_time_max_ms=most_ms)
-            changes += [change for segment in segments for _, change in segment]
-            changes += [delta.change for delta in tail]
+            changes += [entry.change for entry in entries(lane, segments, tail)]
         return changes

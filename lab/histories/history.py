@@ -19,7 +19,7 @@ from ledger.add import add
 from ledger.errors import LedgerError
 from ledger.requests import Instant, Now, Program, Query, Result
 from ledger.settings import Settings
-from reader.history import history
+from reader.history import entries, history
 from reader.read import read
 from simulator.choices import Choices
 from simulator.faults import NONE, Faults, mix
@@ -200,8 +200,7 @@ def _judge(world: World, settings: Settings, record: cast.Record) -> list[str]:
         histories[region] = []
         for lane in lanes:
             segments, tail = finish(world, region, history(lane, consistent=True, read_time_max_ms=limit))
-            histories[region] += [change for segment in segments for _, change in segment]
-            histories[region] += [delta.change for delta in tail]
+            histories[region] += [entry.change for entry in entries(lane, segments, tail)]
     for lane in lanes:
         wrong += finish(world, lane.region, verify(lane)).differences
         wrong += [

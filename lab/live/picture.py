@@ -94,14 +94,15 @@ class Painter:
         for sk, cell in replica.cells.get(items.fold_pk(lane), {}).items():
             if cell.item and sk not in known.sums and items.SEGMENTS_FROM < sk < items.SEGMENTS_UPTO:
                 segment = items.segment_of(lane, cell.item)
-                known.sums[sk] = len(segment), segment.total
+                known.sums[sk] = len(segment), segment.entries.total
                 known.listed.update(token for token, _ in segment)
         return known
 
 
 def _deltas(replica: Replica, lane: Lane) -> list[Delta]:
     cells = replica.cells.get(items.delta_pk(lane), {})
-    return [items.delta_of(lane, item) for sk in sorted(cells) if (item := cells[sk].item)]
+    entries = (items.entries_of(lane, item) for sk in sorted(cells) if (item := cells[sk].item))
+    return [Delta(lane, tokens.from_bytes(token), change) for each in entries for token, change in each]
 
 
 def _blocks(deltas: Sequence[Delta]) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class Bulk(Strict):
 class Added(BaseModel):
     """A change counts, exactly once, from now on."""
 
-    outcome: Literal["recorded", "replayed"]
+    outcome: Literal["recorded", "replayed", "accepted"]
     counter: str
     token: str = Field(description="the ULID that names the delta")
     region: str = Field(

@@ -25,6 +25,8 @@ from ledger.requests import (
 from ledger.values import Checkpoint, CleanNote, Segment
 from tests.support import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, token, two_regions
 
+ENTRIES = Segment.of(LANE, token(3), 1, [delta(3)]).entries
+
 CHECKPOINT, SEGMENT = Get(items.checkpoint_key(LANE)), Get(items.segment_key(LANE, token(2), 1))
 
 
@@ -173,7 +175,7 @@ def test_a_commit_is_one_transaction_of_the_checkpoint_over_the_version_seen_and
     home, checkpoint = folded()
     before = checkpoint if present else None
     table = home if present else Region()
-    after = table.run(commit(LANE, before, [delta(3)], hi=token(4), watermark=token(5), now_ms=7))
+    after = table.run(commit(LANE, before, ENTRIES, hi=token(4), watermark=token(5), now_ms=7))
     expected = (
         Checkpoint(LANE, 4 + 16 + 64, 3, token(5), 2, token(4), 7)
         if present
@@ -206,14 +208,14 @@ def test_a_commit_that_finds_its_condition_broken_gives_up_and_changes_nothing(
     happens(home)
     before = dict(home.items)
     with pytest.raises(GaveUp):
-        home.run(commit(LANE, checkpoint, [delta(3)], hi=token(3), watermark=token(3), now_ms=NOW_MS))
+        home.run(commit(LANE, checkpoint, ENTRIES, hi=token(3), watermark=token(3), now_ms=NOW_MS))
     assert home.items == before
 
 
 def test_a_first_commit_that_finds_a_checkpoint_gives_up() -> None:
     home, _ = folded()
     with pytest.raises(GaveUp):
-        home.run(commit(LANE, None, [delta(3)], hi=token(3), watermark=token(3), now_ms=NOW_MS))
+        home.run(commit(LANE, None, ENTRIES, hi=token(3), watermark=token(3), now_ms=NOW_MS))
 
 
 def test_a_damaged_checkpoint_is_named() -> None:

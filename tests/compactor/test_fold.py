@@ -86,7 +86,7 @@ def test_at_most_fold_max_make_a_commit_and_the_rest_the_next(page_size: int) ->
     table.put(*map(delta, range(1, 8)))
     table.run(folding(tally, fold_max=3, fold_min=2))
     segments = [items.segment_of(LANE, item) for key, item in table.items.items() if key.sk.startswith("segment#")]
-    assert [(segment.hi, segment.version, summed(segment.total)) for segment in segments] == [
+    assert [(segment.hi, segment.version, summed(segment.entries.total)) for segment in segments] == [
         (token(3), 1, {1, 2, 3}),
         (token(6), 2, {4, 5, 6}),
     ]
@@ -141,6 +141,6 @@ def test_a_clock_far_ahead_takes_no_watermark_above_the_last_delta() -> None:
 
 
 def test_the_largest_segment_fits_an_item_with_room() -> None:
-    data = Segment.of(LANE, token(2), 1, [delta(1)]).data
+    data = Segment.of(LANE, token(2), 1, [delta(1)]).entries.data
     assert len(data) == 24
     assert 16_000 * 24 + 1_024 < 400 * 1_024

@@ -454,8 +454,11 @@ def test_a_checkpoint_whose_segments_are_all_lost_goes_if_every_delta_that_it_co
         (f"segment#{token(6)}#0000000003", {"S": ""}),
         (f"segment#{token(6)}#3", {"B": b""}),
         ("segment#junk", {"B": b""}),
-        (f"segment#{token(1)}#0000000009", {"B": Segment.of(LANE, token(2), 1, [delta(2)]).data}),
-        (f"segment#{token(6)}#0000000009", {"B": Segment.of(LANE, token(6), 1, [delta(5), delta(6)]).data[::-1]}),
+        (f"segment#{token(1)}#0000000009", {"B": Segment.of(LANE, token(2), 1, [delta(2)]).entries.data}),
+        (
+            f"segment#{token(6)}#0000000009",
+            {"B": Segment.of(LANE, token(6), 1, [delta(5), delta(6)]).entries.data[::-1]},
+        ),
     ],
 )
 def test_a_damaged_segment_is_named_and_nothing_is_written(sk: str, entries: dict[str, object]) -> None:

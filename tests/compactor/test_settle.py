@@ -67,7 +67,7 @@ def test_each_range_is_settled_under_its_own_hi_and_the_watermark_stays() -> Non
     tally = Tally()
     table.run(settle(LANE, tally, token(9), fold_max=8))
     written = [
-        (key.sk.split("#")[1], summed(items.segment_of(LANE, item).total))
+        (key.sk.split("#")[1], summed(items.segment_of(LANE, item).entries.total))
         for key, item in table.items.items()
         if key.sk.startswith("segment#") and int(key.sk[-10:]) > 3
     ]

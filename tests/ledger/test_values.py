@@ -130,16 +130,16 @@ def test_a_time_that_no_datetime_holds_is_told_as_the_nearest_one() -> None:
 
 def test_a_segment_holds_its_deltas_in_24_bytes_each() -> None:
     segment = Segment.of(LANE, B, 1, [Delta(LANE, A, -CHANGE_MAX), Delta(LANE, B, 7)])
-    assert segment.data == tokens.to_bytes(A) + (-CHANGE_MAX).to_bytes(8, "big", signed=True) + tokens.to_bytes(B) + (
-        7
-    ).to_bytes(8, "big")
+    assert segment.entries.data == tokens.to_bytes(A) + (-CHANGE_MAX).to_bytes(8, "big", signed=True) + tokens.to_bytes(
+        B
+    ) + (7).to_bytes(8, "big")
     assert list(segment) == [(tokens.to_bytes(A), -CHANGE_MAX), (tokens.to_bytes(B), 7)]
-    assert (len(segment), segment.total) == (2, 7 - CHANGE_MAX)
+    assert (len(segment), segment.entries.total) == (2, 7 - CHANGE_MAX)
 
 
 def test_a_segment_may_be_empty() -> None:
     segment = Segment.of(LANE, B, 3, ())
-    assert (len(segment), segment.total, list(segment)) == (0, 0, [])
+    assert (len(segment), segment.entries.total, list(segment)) == (0, 0, [])
 
 
 @pytest.mark.parametrize("listed", [[B, A], [A, A], [A, C]])

@@ -15,11 +15,11 @@ from typing import Any
 from lab.meters.charges import charge
 from lab.meters.item_sizes import ItemSizes
 from ledger import Ledger, wire
+from ledger.entries import ENTRY
 from ledger.memory import MemoryTable
 from ledger.requests import Get, GetMany, Item, Key, Page, Put, Query, Request, Scan, Transact
 from ledger.settings import Settings
 from ledger.units import Cost, item_bytes
-from ledger.values import ENTRY
 from ledgerctl.bill import ITEM_OVERHEAD_BYTES
 from ledgerctl.sizes import PAGE_BYTES
 from reader import Reader

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from ledger import items, tokens
+from ledger.entries import ENTRY, Entries, packed
 from ledger.errors import Throttled
 from ledger.memory import MemoryTable
 from ledger.requests import DeleteMany, Get, Item, Key, Put, Request, keyed
-from ledger.values import ENTRY, Delta, Lane, Segment
+from ledger.values import Delta, Lane, Segment
 from tests.ledgerctl.support import A, B, Tables
 
 LANE = Lane(A, 0, "c")
@@ -218,7 +219,7 @@ def test_a_dry_run_of_a_lane_with_an_orphan_writes_nothing_and_says_what_a_rebui
     lost = Delta(LANE, tokens.before(there.watermark) or "", 7)
     (listed,) = [i for key, i in held(tables).items() if key.pk == CHECKPOINT.pk and key.sk.startswith("segment#")]
     first = next(iter(items.segment_of(LANE, listed)))
-    orphan = Segment(LANE, there.last, 2, ENTRY.pack(*first) + Segment.of(LANE, there.last, 2, [lost]).data)
+    orphan = Segment(LANE, there.last, 2, Entries.of([ENTRY.pack(*first), packed(lost.token, lost.change)]))
     tables.table.answer(Put(items.segment_item(orphan)))
     before = dict(held(tables))
     dry = tables.ctl("rebuild", "c", "--dry-run")

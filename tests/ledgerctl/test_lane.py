@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.entries import ENTRY
 from ledger.settings import Settings
 from ledger.units import item_bytes
-from ledger.values import ENTRY
 from ledgerctl import sizes, visits, workload
 from ledgerctl.bill import ITEM_OVERHEAD_BYTES
 from ledgerctl.lane import CHANGES_MAX, load

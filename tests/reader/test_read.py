@@ -45,14 +45,14 @@ def test_the_checkpoints_come_before_the_tails_and_the_clock_is_asked_before_and
     ]
     assert began == Instant(NOW_MS, NOW_MS)
     assert sums == [
-        LaneSum(LANE, token(2), 20 + 4**3 + 4**4 + 4**5, 5, pending=3),
-        LaneSum(OTHER, None, 4**6, 1, pending=1),
+        LaneSum(LANE, 20 + 4**3 + 4**4 + 4**5, 5, pending=3, oldest_ms=3_000),
+        LaneSum(OTHER, 4**6, 1, pending=1, oldest_ms=6_000),
     ]
 
 
 def test_a_lane_that_nobody_wrote_sums_to_nothing() -> None:
     _, sums = Region().run(read([LANE], consistent=True, read_time_max_ms=READ_MS))
-    assert sums == [LaneSum(LANE, None, 0, 0, 0)]
+    assert sums == [LaneSum(LANE, 0, 0, 0)]
 
 
 def test_the_delta_that_is_the_watermark_itself_is_not_counted_again() -> None:

@@ -1,7 +1,7 @@
 """Mistakes planted in the library while the demo runs it on the embedded engine: it must say why and exit with 1."""
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,8 @@ import compactor.commit
 import compactor.fold
 import compactor.visit
 from compactor.report import Tally
-from ledger import items
+from ledger import items, tokens
+from ledger.entries import Entries
 from ledger.requests import DeleteMany, Program
 from ledger.values import Delta, Lane
 from reader import Balance, Reader
@@ -30,9 +31,9 @@ def settle_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def delete_at_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     commit = compactor.commit.commit
 
-    def commit_and_delete(lane: Lane, checkpoint: Any, deltas: Sequence[Delta], **given: Any) -> Program[None]:
-        yield from commit(lane, checkpoint, deltas, **given)
-        yield DeleteMany(tuple(items.delta_item(delta) for delta in deltas))
+    def commit_and_delete(lane: Lane, checkpoint: Any, entries: Entries, **given: Any) -> Program[None]:
+        yield from commit(lane, checkpoint, entries, **given)
+        yield DeleteMany(tuple(items.delta_item(Delta(lane, tokens.from_bytes(t), change)) for t, change in entries))
 
     monkeypatch.setattr(compactor.fold, "commit", commit_and_delete)
 
