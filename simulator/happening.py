@@ -8,12 +8,13 @@ Rule 3: A fault that is off picks nothing, so a history without it is the same h
 from collections.abc import Callable
 from typing import Any
 
+from ledger.conditions import Absent
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, Unavailable
-from ledger.requests import Delete, DeleteMany, Put, PutMany, Request, Transact, Update
+from ledger.requests import AlreadyThere, Delete, DeleteMany, Put, PutMany, Request, Together, Transact, Update
 from simulator.faults import Faults
 from simulator.world import World
 
-WRITES = (Put, Update, Delete, PutMany, Transact, DeleteMany)
+WRITES = (Put, Update, Delete, Transact, DeleteMany)
 
 Tell = Callable[[object, object], None]
 """Told (what was asked or happened, what came of it)."""
@@ -23,6 +24,13 @@ def send(world: World, region: str, request: Request, faults: Faults, tell: Tell
     """The answer to a request, or the error that its sender gets; a transaction's is a Landing until it has landed."""
     if isinstance(request, DeleteMany) and happens(world, faults.throttled):
         return _some_throttled(world, region, request, tell)
+    if isinstance(request, Together):
+        return tuple(send(world, region, each, faults, tell) for each in request.requests)
+    if isinstance(request, PutMany):
+        puts = (send(world, region, Put(item, Absent()), faults, tell) for item in request.items)
+        return tuple(
+            there if there is None or isinstance(there, LedgerError) else AlreadyThere(there) for there in puts
+        )
     before = _fault_before(world, region, request, faults)
     if before is not None:
         tell(request, before)

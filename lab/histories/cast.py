@@ -24,14 +24,15 @@ from simulator.process import Move, Script, Sleep
 
 COUNTER = "c"
 SENDS_MAX = 12
+NUMBERS_MAX = 30
 AT_ONCE = (0, 1, 3)
 SHORT = (0, 1, 3, 10, 30, 90)
 LONG = (0, 10, 30, 100, 300, 700, 1_300)
 LATE = (700, 1_300, 2_500, 4_000)
 """Rests, in steps: within one read, within what a read may take, up to beyond what clean waits for, and after it."""
 YEARS_MS = 10**11
-OLD_MS = (1, 250, 250, 1_500)
-"""How long ago a change was asked for, at most: now, in a queue but on time, or in a slow queue or a backfill."""
+LATENESSES = (0, 1, 1, 6)
+"""How long ago a change was asked for, at most, in allowed latenesses: now, in a queue but on time, or a backfill."""
 
 
 @dataclass(slots=True)
@@ -66,55 +67,77 @@ class Record:
     seen: list[Seen] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     """Errors that nothing in a history can cause, such as a damaged lane."""
+    numbers: int = 0
+    """How many are given out; a change of 4^29 is the largest there is."""
+    packs: int = 0
+    """Batches that were sent in packs."""
     lost: set[int] = field(default_factory=set)
     """The deltas that a Region lost with its replica, or that a read there may have to wait for since then."""
 
 
-def writer(
-    number: int,
-    home: str,
-    record: Record,
-    settings: Settings,
-    choices: Choices,
-    now_ms: Callable[[], int],
-    skew_ms: int,
-    pace: Sequence[int],
-    grain_ms: int,
-) -> Callable[[], Script]:
-    """Asks for change `number` in `home` and sends it until it is acknowledged; then perhaps again or elsewhere."""
-    asked_ms: list[int] = []  # outlives a crash, as a message in a queue does
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """What asks for changes in `home`, and what it knows of those that it sends."""
+
+    home: str
+    record: Record
+    settings: Settings
+    choices: Choices
+    now_ms: Callable[[], int]
+    skew_ms: int
+    grain_ms: int
+
+    def ask(self, number: int, wall_ms: int) -> Asked:
+        """Change `number`, asked for now or some time ago."""
+        late_ms = self.settings.allowed_lateness_ms
+        ms = wall_ms - self.choices.pick(1 + late_ms * LATENESSES[self.choices.pick(len(LATENESSES))])
+        token = tokens.keyed(COUNTER, str(number), max(0, ms - ms % self.grain_ms))
+        asked = Asked(number, Delta(self.settings.lane_for(COUNTER, token, self.home), token, 4**number))
+        self.record.asked.append(asked)
+        return asked
+
+    def acknowledged(self, asked: Asked, region: str) -> None:
+        """`region` has acknowledged a change."""
+        asked.acknowledged = True
+        if region == asked.delta.lane.region:
+            late_ms = self.now_ms() - tokens.time_ms(asked.delta.token)
+            asked.on_time = asked.on_time or late_ms <= self.settings.allowed_lateness_ms - self.skew_ms
+
+    def numbers(self, most: int) -> range:
+        """So many numbers, or as many as are left, for changes that nobody else asks for."""
+        first = self.record.numbers
+        self.record.numbers = min(first + most, NUMBERS_MAX)
+        return range(first, self.record.numbers)
+
+    def any_region(self) -> str:
+        return self.settings.regions[self.choices.pick(len(self.settings.regions))]
+
+
+def writer(number: int, sender: Sender, pace: Sequence[int]) -> Callable[[], Script]:
+    """Asks for change `number` and sends it until it is acknowledged; then perhaps again or elsewhere."""
+    mine: list[Asked] = []  # outlives a crash, as a message in a queue does
+    choices = sender.choices
 
     def script() -> Script:
-        yield _rest(choices, pace)
-        if not asked_ms:
-            instant = yield Now()
-            ms = instant.wall_ms - choices.pick(OLD_MS[choices.pick(len(OLD_MS))])
-            asked_ms.append(max(0, ms - ms % grain_ms))
-        token = tokens.keyed(COUNTER, str(number), asked_ms[0])
-        delta = Delta(settings.lane_for(COUNTER, token, home), token, 4**number)
-        asked = next((each for each in record.asked if each.number == number), None)
-        if asked is None:
-            asked = Asked(number, delta)
-            record.asked.append(asked)
-        region = home
+        yield rest(choices, pace)
+        if not mine:
+            mine.append(sender.ask(number, (yield Now()).wall_ms))
+        region = sender.home
         for _ in range(SENDS_MAX):
             try:
-                yield from add(delta)
+                yield from add(mine[0].delta)
             except LedgerError:
                 if choices.pick(3) == 2:
-                    region = settings.regions[choices.pick(len(settings.regions))]  # a fail-over
+                    region = sender.any_region()  # a fail-over
                     yield Move(region)
-                yield _rest(choices, SHORT)
+                yield rest(choices, SHORT)
                 continue
-            asked.acknowledged = True
-            if region == home and not asked.on_time:
-                late_ms = now_ms() - asked_ms[0]
-                asked.on_time = late_ms <= settings.allowed_lateness_ms - skew_ms
+            sender.acknowledged(mine[0], region)
             if choices.pick(3) != 2:
                 return
-            yield _rest(choices, LONG)  # a redelivery, often after the delta was cleaned
+            yield rest(choices, LONG)  # a redelivery, often after the delta was cleaned
             if choices.pick(2):
-                region = settings.regions[choices.pick(len(settings.regions))]
+                region = sender.any_region()
                 yield Move(region)
 
     return script
@@ -134,7 +157,7 @@ def reader(
     def script() -> Script:
         lanes = settings.lanes_of(COUNTER)
         for _ in range(times):
-            yield _rest(choices, pace)
+            yield rest(choices, pace)
             consistent = choices.pick(3) != 2
             here = (asked for asked in record.asked if asked.delta.lane.region == region and asked.on_time)
             must = frozenset(asked.number for asked in here if consistent)
@@ -152,7 +175,7 @@ def reader(
     return script
 
 
-def _rest(choices: Choices, steps: Sequence[int]) -> Sleep:
+def rest(choices: Choices, steps: Sequence[int]) -> Sleep:
     return Sleep(steps[choices.pick(len(steps))])
 
 
@@ -160,7 +183,7 @@ def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request |
     """The program with pauses between its requests, most of them within the time a read may take."""
 
     def step(request: Request) -> Generator[Request | Sleep, Any, Any]:
-        yield _rest(choices, SHORT)
+        yield rest(choices, SHORT)
         return (yield request)
 
     return through(program, step)
@@ -193,7 +216,7 @@ def compactor(
     def script() -> Script:
         while left[0]:
             left[0] -= 1
-            yield _rest(choices, paces[choices.pick(len(paces))])
+            yield rest(choices, paces[choices.pick(len(paces))])
             for lane in lanes:
                 try:
                     program = visit(lane, Tally(), settings)

@@ -25,7 +25,7 @@ from compactor.visit import visit
 from lab.designs import naive
 from lab.histories import checker
 from lab.histories.cast import COUNTER, Asked, Record, Seen
-from lab.histories.history import REGIONS, SETTINGS, finish, judge_end
+from lab.histories.history import REGIONS, finish, judge_end, timed
 from ledger import items, tokens
 from ledger.add import add
 from ledger.errors import GaveUp, LedgerError
@@ -41,6 +41,7 @@ from simulator.world import Landing, Stamp, World
 
 HOME, AWAY = REGIONS[:2]
 LANE = Lane(HOME, 0, COUNTER)
+SETTINGS = replace(timed(1), fold_min=1, fold_max=3)
 FOLD = {"allowed_lateness_ms": SETTINGS.allowed_lateness_ms, "fold_min": 1}
 NOTHING = Get(Key("nothing", "nothing"))
 """Asked between two steps that a process takes whole."""

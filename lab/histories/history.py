@@ -13,7 +13,8 @@ from compactor.report import Tally
 from compactor.verify import verify
 from compactor.visit import visit
 from lab.histories import cast, checker
-from lab.histories.remade import Disaster
+from lab.histories.packs import packer
+from lab.histories.remade import WRITERS, Disaster
 from ledger import items
 from ledger.add import add
 from ledger.errors import LedgerError
@@ -33,16 +34,20 @@ ROUNDS = 3
 PACES = ((cast.LONG,), (cast.LONG, cast.SHORT), (cast.LONG, cast.AT_ONCE, cast.AT_ONCE))
 """Of compactors: some come several times in a row, within one read."""
 IDLE_STEPS_MAX = 10
-SETTINGS = Settings(
-    table="counters",
-    region=REGIONS[0],
-    allowed_lateness_ms=250,
-    keep_ms=1_000,
-    read_time_max_ms=300,
-    fold_min=1,
-    fold_max=3,
-)
-"""Times in proportion to the real ones. keep is above a read's longest time and lag and four times the worst clock."""
+PACKED_MAX = 5
+STEPS_MS = (10, 40, 160)
+"""The time of a step, so that a pack's span is four times the allowed lateness, as long, or a quarter of it."""
+
+
+def timed(step_ms: int) -> Settings:
+    """Times in proportion to the real ones. keep is above a read's longest time and lag and four worst clocks."""
+    return Settings(
+        table="counters",
+        region=REGIONS[0],
+        allowed_lateness_ms=250 * step_ms,
+        keep_ms=1_000 * step_ms,
+        read_time_max_ms=300 * step_ms,
+    )
 
 
 @dataclass(slots=True)
@@ -60,9 +65,12 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     """Play one history and judge it. Without `faults` the mix is drawn too."""
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
+    step_ms = STEPS_MS[choices.pick(len(STEPS_MS))]
+    faults = replace(faults, skew_ms=faults.skew_ms * step_ms)
     skews = [choices.pick(2 * faults.skew_ms + 1) - faults.skew_ms for _ in regions]
     world = World(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps, clock_skew_ms=skews)
-    settings = replace(SETTINGS, regions=regions, fold_min=1 + choices.pick(3), fold_max=3 + choices.pick(4))
+    world.step_ms = step_ms
+    settings = replace(timed(step_ms), regions=regions, fold_min=1 + choices.pick(3), fold_max=3 + choices.pick(4))
     if choices.pick(4) == 3:
         settings = replace(settings, shards={cast.COUNTER: 2})
     record = cast.Record()
@@ -97,11 +105,19 @@ def _cast(
         return (cast.LONG, cast.LONG, cast.SHORT, cast.LATE)[choices.pick(4)]
 
     regions = settings.regions
-    grain_ms = 100 if choices.pick(4) == 3 else 1  # of the times that events carry
-    for number in range(2 + choices.pick(7) + 4 * faults.remade):  # so that a later commit is halved
+    grain_ms = 100 * world.step_ms if choices.pick(4) == 3 else 1  # of the times that events carry
+    packs = choices.pick(2) == 1
+    for _ in range(2 + choices.pick(7) + 4 * faults.remade):  # so that a later commit is halved
+        if record.numbers > cast.NUMBERS_MAX - WRITERS - PACKED_MAX:
+            break
         home = regions[choices.pick(len(regions))]
-        writes = cast.writer(number, home, record, settings, choices, now_ms, faults.skew_ms, pace(), grain_ms)
-        enter(f"writer {number}", home, writes)
+        sender = cast.Sender(home, record, settings, choices, now_ms, faults.skew_ms, grain_ms)
+        if packs and choices.pick(2):
+            numbers = sender.numbers(2 + choices.pick(PACKED_MAX - 1))
+            enter(f"packer {numbers.start}", home, packer(numbers, sender, pace()))
+        else:
+            (number,) = sender.numbers(1)
+            enter(f"writer {number}", home, cast.writer(number, sender, pace()))
     for region in regions:
         own = replace(settings, region=region)
         reads = cast.reader(region, 6 + choices.pick(10), record, own, choices, faults.slow_reads, pace())
@@ -163,7 +179,7 @@ def _come_to_rest(world: World, settings: Settings, record: cast.Record) -> list
                 asked.acknowledged = True
         for _ in range(ROUNDS):
             world.quiesce()
-            world.now_ms += settings.keep_ms + 1_000
+            world.now_ms += settings.keep_ms + 1_000 * world.step_ms
             for region in world.regions:
                 own = replace(settings, region=region, fold_min=1)
                 for lane in own.lanes_of(cast.COUNTER, region):

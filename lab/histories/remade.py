@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from compactor.commit import LANDING_MAX_MS
 from compactor.rebuild import rebuild
-from lab.histories.cast import COUNTER, LONG, Record, writer
+from lab.histories.cast import COUNTER, LONG, Record, Sender, writer
 from ledger import items, tokens
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.requests import DeleteMany, Get, Item, Key, Page, Program, Query
@@ -101,11 +101,11 @@ class Disaster:
         if self._noticed_after is None:
             self._stop_compactors()
         self._operates = self._enter(f"operator {self.region}", self._operator)
-        first = sum(process.name.startswith("writer") for process in self._processes)
-        for number in range(first, first + WRITERS):  # so that what was halved is built upon
+        sender = Sender(self.region, record, self._settings, world.choices, lambda: world.now_ms, 0, 1)
+        for number in sender.numbers(WRITERS):  # so that what was halved is built upon
             self._enter(
                 f"writer {number}",
-                writer(number, self.region, record, self._settings, world.choices, lambda: world.now_ms, 0, LONG, 1),
+                writer(number, sender, LONG),
             )
         if self._log is not None:
             self._log("the world", f"the replica in {self.region} is made again", "")
@@ -126,8 +126,9 @@ class Disaster:
         named: set[str] = set()
         for pk, cells in self._world.replicas[self.region].cells.items():
             match items.lane_of(pk):
-                case ("delta", _):
-                    named |= {sk for sk, cell in cells.items() if cell.item is not None}
+                case ("delta", lane):
+                    held = (items.entries_of(lane, cell.item) for cell in cells.values() if cell.item is not None)
+                    named |= {tokens.from_bytes(token) for entries in held for token in entries.tokens}
                 case ("fold", lane):
                     for sk, cell in cells.items():
                         if cell.item is not None and sk.startswith(items.SEGMENTS_FROM):

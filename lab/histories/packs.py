@@ -1,0 +1,65 @@
+"""The writer of packs in a history: changes of its own and of others, in one company and then in another.
+
+Rule 1: What was not acknowledged is sent again, with whatever else is at hand, so a token stands in several packs and
+alone.
+Rule 2: The packs of a batch are put one by one, so that it may end between two of them.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+from lab.histories.cast import LONG, SENDS_MAX, SHORT, Asked, Sender, rest
+from ledger.errors import LedgerError
+from ledger.packing import add_packed
+from ledger.requests import Now, Request, Together
+from ledger.through import through
+from ledger.values import Receipt
+from simulator.process import Move, Script, Sleep
+
+
+def packer(numbers: range, sender: Sender, pace: Sequence[int]) -> Callable[[], Script]:
+    """Asks for the changes `numbers` and sends them in packs until each is acknowledged; then perhaps again."""
+    mine: list[Asked] = []  # outlives a crash, as messages in a queue do
+    choices, record = sender.choices, sender.record
+
+    def script() -> Script:
+        yield rest(choices, pace)
+        while len(mine) < len(numbers):
+            mine.append(sender.ask(numbers[len(mine)], (yield Now()).wall_ms))
+        region, batch = sender.home, list(mine)
+        for _ in range(SENDS_MAX):
+            others = [record.asked[choices.pick(len(record.asked))] for _ in range(choices.pick(4))]
+            record.packs += 1
+            sent = batch + others
+            outcomes = yield from _one_by_one(add_packed([asked.delta for asked in sent]))
+            for asked, outcome in zip(sent, outcomes, strict=True):
+                if isinstance(outcome, Receipt):
+                    sender.acknowledged(asked, region)
+            batch = [a for a, outcome in zip(batch, outcomes, strict=False) if isinstance(outcome, LedgerError)]
+            if batch:
+                yield rest(choices, SHORT)
+            else:
+                if choices.pick(3) != 2:
+                    return
+                yield rest(choices, LONG)  # a redelivery, often after what was sent was cleaned
+                batch = [asked for asked in mine if choices.pick(2)] or mine[:1]
+            if choices.pick(3) == 2:
+                region = sender.any_region()  # a fail-over
+                yield Move(region)
+
+    return script
+
+
+def _one_by_one(program: Generator[Any, Any, Any]) -> Generator[Request | Sleep, Any, Any]:
+    def step(request: Request) -> Generator[Request | Sleep, Any, Any]:
+        if not isinstance(request, Together):
+            return (yield request)
+        answers = []
+        for each in request.requests:
+            try:
+                answers.append((yield each))
+            except LedgerError as failure:
+                answers.append(failure)
+        return tuple(answers)
+
+    return through(program, step)

@@ -1,0 +1,91 @@
+"""The program `add_packed`: many changes, many of them in one item.
+
+Rule 1: A pack is put without a condition: its name follows from its content, so no put, repeated, late or from
+elsewhere, changes what stands there. So whether a change was there before is not told.
+Rule 2: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. What goes with nothing else is put alone,
+as `add` does, and has its definite outcome.
+"""
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+
+from ledger import items, tokens
+from ledger.add import add_many
+from ledger.entries import Entries, packed
+from ledger.errors import LedgerError, TokenConflict
+from ledger.requests import Program, Put, Together
+from ledger.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
+
+PACK_CHANGES = 400
+"""Most changes of a pack that is put here: ten write units, and 2 % above what any number can reach (docs/costs.md)."""
+
+Outcome = Receipt | LedgerError
+
+
+def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
+    """Put many deltas in few items: a receipt or an error for each, in order; each error has its own `delta`.
+
+    Of a token that comes with two changes the first is sent, the others are a TokenConflict.
+    """
+    todo = list(deltas)
+    first: dict[tuple[Lane, str], Delta] = {}
+    for delta in todo:
+        first.setdefault((delta.lane, delta.token), delta)
+    groups = list(_groups(first.values()))
+    alone = [group[0] for group in groups if len(group) == 1]
+    together = [group for group in groups if len(group) > 1]
+    outcomes = dict(zip(alone, (yield from add_many(alone)), strict=True)) if alone else {}
+    puts = tuple(Put(items.pack_item(pack_of(group))) for group in together)
+    answers: tuple[LedgerError | None, ...] = (yield Together(puts)) if puts else ()
+    for group, answer in zip(together, answers, strict=True):
+        outcomes |= {delta: _outcome(delta, answer) for delta in group}
+    return [_told(delta, outcomes[first[delta.lane, delta.token]]) for delta in todo]
+
+
+def pack_of(deltas: Sequence[Delta]) -> Pack:
+    """The pack of deltas of one lane, in the order of their tokens. Raises ValueError."""
+    return Pack(deltas[0].lane, Entries.of(packed(delta.token, delta.change) for delta in deltas))
+
+
+def failed(failure: LedgerError, delta: Delta) -> LedgerError:
+    """A failure as one change's own: raised in several threads, one object would gather all their tracebacks."""
+    error = copy.copy(failure)
+    error.delta = delta
+    return error
+
+
+def _groups(deltas: Iterable[Delta]) -> Iterator[list[Delta]]:
+    """The deltas that go together into one item, in the order of their tokens."""
+    group: list[Delta] = []
+    for delta in sorted(deltas, key=lambda delta: (delta.lane, delta.token)):
+        if group and not _fits(group, delta):
+            yield group
+            group = []
+        group.append(delta)
+    if group:
+        yield group
+
+
+def _fits(group: Sequence[Delta], delta: Delta) -> bool:
+    span_ms = tokens.time_ms(delta.token) - tokens.time_ms(group[0].token)
+    return delta.lane == group[0].lane and span_ms <= PACK_SPAN_MS and len(group) < PACK_CHANGES
+
+
+def _outcome(delta: Delta, answer: LedgerError | None) -> Outcome:
+    return Receipt("accepted", delta) if answer is None else failed(answer, delta)
+
+
+def _told(delta: Delta, outcome: Outcome) -> Outcome:
+    """The outcome of the change that was sent under a token, as that of one that was asked for under it."""
+    sent = outcome.delta
+    if sent is not None and delta.change != sent.change:
+        conflict = TokenConflict(
+            f"{delta.lane.counter}: the token {delta.token} came twice, with {sent.change} and with {delta.change}; "
+            "the first was sent. Nothing was written for the second: a new change needs a new idempotency key."
+        )
+        conflict.delta = delta
+        return conflict
+    if isinstance(outcome, Receipt):
+        again = "replayed" if outcome.outcome == "recorded" else outcome.outcome
+        return outcome if delta is sent else Receipt(again, delta)
+    return outcome if delta is sent else failed(outcome, delta)
