@@ -32,6 +32,14 @@ class Mistake:
     """Another place, for a mistake that takes two."""
 
 
+DELETED = (
+    "        from ledger import items, tokens\n"
+    "        from ledger.requests import DeleteMany, Key, keyed\n"
+    "        pk, tokens_of = items.delta_pk(lane), [tokens.from_bytes(entry[:16]) for entry in {}]\n"
+    "        yield DeleteMany(tuple(keyed(Key(pk, token)) for token in tokens_of))\n"
+)
+HIGHEST_TAKEN = '__import__("ledger.tokens").tokens.from_bytes(taken.tokens[-1])'
+
 MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a producer, or of who runs the compactor
     Mistake(
         "the naive merge",
@@ -41,48 +49,49 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
         "    return (yield from naive.merge(lane))\n"
         "    checkpoint = yield from fold(\n",
         "reader/read.py",
-        "        sums = yield from _checkpoints(lanes, consistent)\n        yield from _tails(sums, consistent)\n",
+        "        found = yield GetMany(",
         "        from lab.designs import naive\n"
         "        sums = []\n"
         "        for lane in lanes:\n"
         "            value, _ = yield from naive.read(lane, consistent=consistent)\n"
         "            held = sum(value >> n & 1 for n in range(64))\n"
-        "            sums.append(LaneSum(lane, None, value, held))\n",
+        "            sums.append(LaneSum(lane, value, held))\n"
+        "        return sums, True\n"
+        "        found = yield GetMany(",
     ),
     Mistake(
         "deltas deleted at fold",
         "compactor/fold.py",
-        "        tally.folded += len(deltas)",
-        "        from ledger.requests import DeleteMany\n"
-        "        yield DeleteMany(tuple(items.delta_item(d) for d in deltas))\n"
-        "        tally.folded += len(deltas)",
+        "        tally.folded += len(found)",
+        f"{DELETED.format('found')}        tally.folded += len(found)",
     ),
     Mistake(
         "deltas deleted just before the commit",
         "compactor/commit.py",
         "    version = before.version + 1 if before else 1\n",
-        "    from ledger.requests import DeleteMany\n"
-        "    yield DeleteMany(tuple(items.delta_item(d) for d in deltas))\n"
-        "    version = before.version + 1 if before else 1\n",
+        f"    if True:\n{DELETED.format('entries.apart')}    version = before.version + 1 if before else 1\n",
     ),
     Mistake(
         "tail read before the checkpoint",
         "reader/read.py",
-        "        sums = yield from _checkpoints(lanes, consistent)\n        yield from _tails(sums, consistent)\n",
-        "        early = [LaneSum(lane, None, 0, 0) for lane in lanes]\n"
-        "        found = yield GetMany(tuple(items.checkpoint_key(lane) for lane in lanes), consistent)\n"
-        "        for s, item in zip(early, found):\n"
-        "            s.watermark = items.checkpoint_of(s.lane, item).watermark if item else None\n"
-        "        yield from _tails(early, consistent)\n"
-        "        sums = yield from _checkpoints(lanes, consistent)\n"
-        "        for s, e in zip(sums, early):\n"
-        "            s.value, s.count = s.value + e.value, s.count + e.count\n",
+        "        found = yield GetMany(tuple(items.checkpoint_key(lane) for lane in lanes), consistent)\n",
+        "        early = yield GetMany(tuple(items.checkpoint_key(lane) for lane in lanes), consistent)\n"
+        "        marks = [i and items.checkpoint_of(lane, i).watermark for lane, i in zip(lanes, early)]\n"
+        "        first = [TailSum(lane, mark, consistent=consistent) for lane, mark in zip(lanes, marks)]\n"
+        "        yield from _read_all(first)\n"
+        "        found = yield GetMany(tuple(items.checkpoint_key(lane) for lane in lanes), consistent)\n",
+        "reader/read.py",
+        "        yield from _read_all([tail for tail, out in zip(tails, left_out, strict=True) if not out])\n",
+        "        tails = first\n",
     ),
     Mistake(
         "tail at the watermark too",
-        "reader/read.py",
-        "s.watermark, consistent=consistent",
-        "s.watermark and s.watermark[:-1], consistent=consistent",
+        "ledger/tail.py",
+        "items.tail_after(watermark), consistent",
+        "watermark and watermark[:-1], consistent",
+        "ledger/tail.py",
+        "self._above = lane, bound(watermark, LOWEST)",
+        "self._above = lane, bound(watermark and tokens.before(watermark), LOWEST)",
     ),
     Mistake(
         "no bound on a read's time",
@@ -111,29 +120,21 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "cutoff after the Query",
         "compactor/fold.py",
-        "        found = yield from every_item(\n"
-        "            items.delta_pk(lane),\n"
-        "            checkpoint.watermark if checkpoint else None,\n"
-        "            tokens.last_of(cutoff_ms),\n"
-        "            most=fold_max,\n"
-        "            consistent=True,\n"
-        "        )\n",
-        "        every = yield from every_item(\n"
-        "            items.delta_pk(lane), checkpoint.watermark if checkpoint else None, None, consistent=True\n"
-        "        )\n"
+        "        if tail is None or watermark != left:\n"
+        "            tail = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True)\n"
+        "        found = yield from tail.take(fold_max)\n",
+        "        every = yield from Tail(lane, watermark, None, consistent=True).take()\n"
         "        from ledger.requests import Pause\n"
-        "        yield Pause(300)\n"  # a process that is slow just there, which is rare by itself
+        "        yield Pause(allowed_lateness_ms * 6 // 5)\n"  # a process that is slow just there, which is rare by itself
         "        now = yield Now()\n"
-        "        last = tokens.last_of(now.wall_ms - allowed_lateness_ms)\n"
-        '        found = [item for item in every if item["sk"]["S"] <= last][:fold_max]\n',
+        "        last = tokens.to_bytes(tokens.last_of(now.wall_ms - allowed_lateness_ms))\n"
+        "        found = [entry for entry in every if entry[:TOKEN_BYTES] <= last][:fold_max]\n",
     ),
     Mistake(
         "the tail by the watermark's time, not by its ULID",
         "reader/read.py",
-        "            sums.append(LaneSum(lane, checkpoint.watermark, checkpoint.total, checkpoint.count))",
-        "            from ledger import tokens\n"
-        "            last = tokens.last_of(tokens.time_ms(checkpoint.watermark))\n"
-        "            sums.append(LaneSum(lane, last, checkpoint.total, checkpoint.count))",
+        "TailSum(lane, checkpoint.watermark if checkpoint else None,",
+        "TailSum(lane, tokens.last_of(tokens.time_ms(checkpoint.watermark)) if checkpoint else None,",
     ),
     Mistake(
         "a compactor takes every lane for its own Region's",
@@ -144,26 +145,26 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "shard chosen at random",
         "ledger/lanes.py",
-        "    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter)",
+        "    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter, number)",
         "    Lane.turn = getattr(Lane, 'turn', 0) + 1\n    return Lane(region, Lane.turn % number, counter)",
     ),
     Mistake(
         "watermark at the cutoff, not at the last delta taken",
         "compactor/fold.py",
-        "hi=highest, watermark=highest",
-        "hi=highest, watermark=tokens.last_of(cutoff_ms)",
+        "hi=left, watermark=left",
+        "hi=left, watermark=tokens.last_of(cutoff_ms)",
     ),
     Mistake(
         "settle moves the watermark",
         "compactor/settle.py",
         "watermark=checkpoint.watermark, now_ms",
-        "watermark=taken[-1].token, now_ms",
+        f"watermark={HIGHEST_TAKEN}, now_ms",
     ),
     Mistake(
         "settle files strays under their own hi",
         "compactor/settle.py",
         "hi=hi, watermark",
-        "hi=taken[-1].token, watermark",
+        f"hi={HIGHEST_TAKEN}, watermark",
     ),
     Mistake(
         "settle confirms with a stale read",
@@ -180,8 +181,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "checkpoint without settle's count",
         "compactor/commit.py",
-        "        count=(before.count if before else 0) + len(segment),",
-        "        count=(before.count if before else 0) + (len(segment) if hi == watermark else 0),",
+        "        count=(before.count if before else 0) + len(entries),",
+        "        count=(before.count if before else 0) + (len(entries) if hi == watermark else 0),",
     ),
     Mistake(
         "clean at the first visit",
@@ -210,8 +211,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "clean deletes what is not listed",
         "compactor/clean.py",
-        "for f in listed if f.change == f.delta.change]",
-        "for f in found]",
+        "if listed.issuperset(held.apart)]",
+        "]",
     ),
     Mistake(
         "no rebuild after a replica was made again",
@@ -228,15 +229,141 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "a retry mints a new token",
         "lab/histories/cast.py",
-        "                yield from add(delta)\n",
+        "                yield from add(mine[0].delta)\n",
+        "                delta = mine[0].delta\n"
         "                fresh = tokens.make(tokens.time_ms(delta.token), bytes([choices.pick(250)] * 10))\n"
         "                yield from add(Delta(delta.lane, fresh, delta.change))\n",
     ),
     Mistake(
         "a retry goes to its own Region's lane",
         "lab/histories/cast.py",
-        "                yield from add(delta)\n",
+        "                yield from add(mine[0].delta)\n",
+        "                delta = mine[0].delta\n"
         "                yield from add(Delta(Lane(region, 0, COUNTER), delta.token, delta.change))\n",
+    ),
+    # packs
+    Mistake(
+        "a reader knows no token again",
+        "ledger/tail.py",
+        "self._unique.new(items.entries_of(self.lane, i).between(self._above, HIGHEST))",
+        "items.entries_of(self.lane, i).between(self._above, HIGHEST)",
+    ),
+    Mistake(
+        "a reader knows the tokens of a page alone",
+        "ledger/tail.py",
+        "        self._pages.turn(page)\n",
+        "        self._pages.turn(page)\n        self._unique = Unique(PACK_SPAN_MS)\n",
+    ),
+    Mistake(
+        "packs are held against packs, not against single deltas",
+        "ledger/entries.py",
+        "            self._young.update(found)\n            return entries",
+        "            self._young.update(found if len(found) > 1 else ())\n            return entries",
+    ),
+    Mistake(
+        "a token is forgotten at once, not a span later",
+        "ledger/entries.py",
+        "last_ms - self._span_ms > self._old_until_ms",
+        "last_ms > self._old_until_ms",
+    ),
+    Mistake(
+        "a reader counts what its packs hold at or below the watermark",
+        "ledger/tail.py",
+        ".between(self._above, HIGHEST)",
+        "",
+    ),
+    Mistake(
+        "clean deletes a pack when one of its entries is listed",
+        "compactor/clean.py",
+        "listed.issuperset(held.apart)",
+        "not listed.isdisjoint(held.apart)",
+    ),
+    Mistake(
+        "clean looks at the highest token of a pack alone",
+        "compactor/clean.py",
+        "listed.issuperset(held.apart)",
+        "held.apart[-1] in listed",
+    ),
+    Mistake(
+        "a pack's name has its lowest token",
+        "ledger/values.py",
+        "tokens.from_bytes(self.entries.tokens[-1])",
+        "tokens.from_bytes(self.entries.tokens[0])",
+    ),
+    Mistake(
+        "a pack's name does not tell its content",
+        "ledger/values.py",
+        "hashlib.sha256(self.entries.data)",
+        "hashlib.sha256()",
+    ),
+    Mistake(
+        "fold takes whole packs, also above the cutoff",
+        "ledger/tail.py",
+        "entries.between(self._above, self._upto)",
+        "entries.between(self._above, HIGHEST)",
+    ),
+    Mistake(
+        "fold looks no further than the cutoff",
+        "ledger/tail.py",
+        "else items.tail_upto(upto)",
+        "else items.tail_after(upto)",
+    ),
+    Mistake(
+        "fold takes what is not complete",
+        "ledger/tail.py",
+        "return bisect_left(self._found, self._complete) if self._pages.more else len(self._found)",
+        "return len(self._found)",
+    ),
+    Mistake(
+        "fold_max cuts in the order of the items",
+        "ledger/tail.py",
+        "        self._found.sort()\n",
+        "",
+        "compactor/fold.py",
+        "Entries.of(found)",
+        "Entries.of(sorted(found))",
+    ),
+    Mistake(
+        "fold knows no token again",
+        "ledger/tail.py",
+        "self.unique.new(entries.between(self._above, self._upto)).apart",
+        "entries.between(self._above, self._upto).apart",
+        "compactor/fold.py",
+        "Entries.of(found)",
+        'Entries(b"".join(found), tuple(entry[:TOKEN_BYTES] for entry in found))',
+    ),
+    Mistake(
+        "what was read ahead is kept though another folded",
+        "compactor/fold.py",
+        "if tail is None or watermark != left:",
+        "if tail is None:",
+    ),
+    Mistake(
+        "settle ignores packs that reach above the watermark",
+        "compactor/listing.py",
+        "items.tail_after(watermark) if whole else items.tail_upto(watermark)",
+        "items.tail_after(watermark)",
+    ),
+    Mistake(
+        "settle takes what a pack holds above the watermark",
+        "compactor/listing.py",
+        "held.between(LOWEST, self._upto).apart",
+        "held.apart",
+    ),
+    Mistake(
+        "no bound on a pack's span",
+        "ledger/packing.py",
+        "span_ms <= PACK_SPAN_MS and ",
+        "",
+        "ledger/values.py",
+        "if self.entries.span_ms > PACK_SPAN_MS:",
+        "if False:",
+    ),
+    Mistake(
+        "acknowledged before the put is",
+        "lab/histories/packs.py",
+        "                answers.append(failure)\n",
+        "                answers.append(None)\n",
     ),
 )
 
