@@ -19,7 +19,8 @@ from ledger.values import Lane
 
 @dataclass(slots=True)
 class Holding:
-    """What a lane holds, by its keys. deltas: how many. folded: something of the compactor; whole: its checkpoint."""
+    """What a lane holds, by its keys. deltas: how many, a pack being a fold of them. folded: something of the
+    compactor; whole: its checkpoint."""
 
     deltas: int = 0
     folded: bool = False
@@ -42,7 +43,7 @@ def by_lane(keys: Iterable[Key]) -> Iterable[tuple[Lane, str, Key]]:
 
 
 def every_lane(
-    wanted: Callable[[Lane], bool], page_seen: Callable[[], None] = lambda: None
+    wanted: Callable[[Lane], bool], page_seen: Callable[[], None] = lambda: None, *, fold_min: int = 1
 ) -> Program[dict[Lane, Holding]]:
     """The lanes that are wanted, in order. Raises the TableErrors."""
     found: dict[Lane, Holding] = {}
@@ -53,7 +54,8 @@ def every_lane(
         for lane, kind, key in by_lane(page.keys):
             if wanted(lane):
                 holding = found.setdefault(lane, Holding())
-                holding.deltas += kind == "delta"
+                if kind == "delta":  # a key does not tell how many a pack holds
+                    holding.deltas += fold_min if items.is_pack(key.sk) else 1
                 holding.folded |= kind == "fold"
                 holding.whole |= key == items.checkpoint_key(lane)
     return dict(sorted(found.items()))
@@ -61,7 +63,9 @@ def every_lane(
 
 def find_lanes(settings: Settings) -> Program[Lanes]:
     """Both in order. Raises the TableErrors."""
-    found = yield from every_lane(lambda lane: lane.region == settings.region or not settings.reads(lane))
+    found = yield from every_lane(
+        lambda lane: lane.region == settings.region or not settings.reads(lane), fold_min=settings.fold_min
+    )
     needy = [
         lane
         for lane, held in found.items()

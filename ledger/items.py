@@ -85,6 +85,12 @@ def is_pack(sk: str) -> bool:
     return "#" in sk
 
 
+def highest_of(sk: str) -> str | None:
+    """The highest token that an item holds, by its sort key; None when it is neither a delta's nor a pack's."""
+    token = sk.partition("#")[0]
+    return token if tokens.is_token(token) else None
+
+
 def entries_of(lane: Lane, item: Item) -> Entries:
     """What a delta or a pack holds."""
 

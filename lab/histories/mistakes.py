@@ -33,10 +33,9 @@ class Mistake:
 
 
 DELETED = (
-    "        from ledger import items, tokens\n"
-    "        from ledger.requests import DeleteMany, Key, keyed\n"
-    "        pk, tokens_of = items.delta_pk(lane), [tokens.from_bytes(entry[:16]) for entry in {}]\n"
-    "        yield DeleteMany(tuple(keyed(Key(pk, token)) for token in tokens_of))\n"
+    "        from ledger import items as i, requests as r, tokens as t\n"
+    "        sks = [t.from_bytes(entry[:16]) for entry in {}]\n"
+    "        yield r.DeleteMany(tuple(r.keyed(r.Key(i.delta_pk(lane), sk)) for sk in sks))\n"
 )
 HIGHEST_TAKEN = '__import__("ledger.tokens").tokens.from_bytes(taken.tokens[-1])'
 
@@ -125,7 +124,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
         "        found = yield from tail.take(fold_max)\n",
         "        every = yield from Tail(lane, watermark, None, consistent=True).take()\n"
         "        from ledger.requests import Pause\n"
-        "        yield Pause(allowed_lateness_ms * 6 // 5)\n"  # a process that is slow just there, which is rare by itself
+        "        yield Pause(allowed_lateness_ms * 6 // 5)\n"  # slow just there, which is rare by itself
         "        now = yield Now()\n"
         "        last = tokens.to_bytes(tokens.last_of(now.wall_ms - allowed_lateness_ms))\n"
         "        found = [entry for entry in every if entry[:TOKEN_BYTES] <= last][:fold_max]\n",

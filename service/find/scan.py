@@ -127,7 +127,8 @@ def _in_need(keys: Sequence[Key], folded: Mapping[Lane, bool], settings: Setting
             continue
         if lane not in deltas:
             continue
-        whole = items.delta_pk(lane) not in edges
+        packs = any(map(items.is_pack, deltas[lane]))  # their keys do not tell what they hold
+        whole = items.delta_pk(lane) not in edges and not packs
         try:
             if whole:
                 found = Outlook.of(lane, item, deltas[lane], settings)

@@ -40,11 +40,11 @@ class Arrived:
 def arrived(record: Any, region: str) -> tuple[Lane, str, int | None] | None:
     """(lane, token, when the record was made) of a new delta of `region`; None for every other record."""
     match record:
-        case {"eventName": "INSERT", "dynamodb": {"Keys": {"pk": {"S": str(pk)}, "sk": {"S": str(token)}}} as change}:
-            found = items.lane_of(pk)
+        case {"eventName": "INSERT", "dynamodb": {"Keys": {"pk": {"S": str(pk)}, "sk": {"S": str(sk)}}} as change}:
+            found, token = items.lane_of(pk), items.highest_of(sk)
         case _:
             return None
-    if found is None or found[0] != "delta" or found[1].region != region or not tokens.is_token(token):
+    if found is None or found[0] != "delta" or found[1].region != region or token is None:
         return None
     made = change.get("ApproximateCreationDateTime")
     known = isinstance(made, int | float) and not isinstance(made, bool) and 0 <= made < TIME_S_MAX

@@ -52,8 +52,8 @@ def test_folded_deltas_wait_for_clean_and_the_note_says_how_long() -> None:
     assert home.run(outlook(LANE, settings())) == Outlook(below=True, noted_ms=NOW_MS)
     assert home.asked == [
         Get(items.checkpoint_key(LANE)),
-        Query(items.delta_pk(LANE), token(1), None, 1),
-        Query(items.delta_pk(LANE), None, token(1), 1),
+        Query(items.delta_pk(LANE), f"{token(1)}$", None, 1),
+        Query(items.delta_pk(LANE), None, f"{token(1)}$", 1),
         Get(items.note_key(LANE)),
     ]
     home.now_ms += KEEP_MS
