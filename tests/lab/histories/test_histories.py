@@ -9,6 +9,8 @@ from lab.histories import explore
 from lab.histories.history import play
 from lab.histories.mistakes import MISTAKES, ROOT, Mistake, catch
 from lab.histories.shrink import told
+from lab.histories.small_casts import a_retry_after_the_merge
+from lab.histories.stage import Stage
 from simulator.choices import Drawn, Replayed
 from simulator.faults import mix
 from simulator.trace import Trace
@@ -36,7 +38,7 @@ def test_a_history_can_be_read() -> None:
 
 
 @pytest.mark.parametrize("cast", explore.CASTS, ids=lambda cast: cast.__name__)
-def test_every_order_of_a_small_cast_is_right(cast: Callable[[explore.Stage], None]) -> None:
+def test_every_order_of_a_small_cast_is_right(cast: Callable[[Stage], None]) -> None:
     explored = explore.explore(cast)
     assert explored.trace == ()
     assert explored.states > 30
@@ -44,7 +46,7 @@ def test_every_order_of_a_small_cast_is_right(cast: Callable[[explore.Stage], No
 
 
 def test_the_obvious_design_goes_wrong_and_its_shortest_trace_says_how() -> None:
-    explored = explore.explore(explore.a_retry_after_the_merge)
+    explored = explore.explore(a_retry_after_the_merge)
     assert 0 < explored.wrong < explored.states
     assert explored.trace[-1] == "WRONG: at the end eu-west-1 reads 2: a delta is counted twice"
     assert [line.split("  ")[0] for line in explored.trace[:-1]] == [

@@ -1,0 +1,229 @@
+"""Where a small cast plays: a world with a few deltas in it, and the processes that are let loose on it.
+
+Rule 1: what a cast does before its processes begin happens at once and without a fault.
+Rule 2: it keeps what each process was told, because a process that was told the same is in the same state.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from compactor.clean import clean
+from compactor.fold import fold
+from compactor.rebuild import rebuild
+from compactor.report import Tally
+from compactor.settle import settle
+from compactor.visit import visit
+from lab.histories import checker
+from lab.histories.cast import COUNTER, Asked, Record, Seen
+from lab.histories.history import REGIONS, finish, judge_end, timed
+from ledger import tokens
+from ledger.add import add
+from ledger.errors import GaveUp, LedgerError
+from ledger.packing import add_packed
+from ledger.requests import DeleteMany, Get, Key, Program, Request
+from ledger.through import through
+from ledger.values import Delta, Lane
+from reader.read import read
+from simulator.choices import Replayed
+from simulator.faults import NONE
+from simulator.process import Log, Process, Script
+from simulator.world import World
+
+HOME, AWAY = REGIONS[:2]
+LANE = Lane(HOME, 0, COUNTER)
+SETTINGS = replace(timed(1), fold_min=1, fold_max=3)
+FOLD = {"allowed_lateness_ms": SETTINGS.allowed_lateness_ms, "fold_min": 1}
+NOTHING = Get(Key("nothing", "nothing"))
+"""Asked between two steps that a process takes whole."""
+
+
+class Stage:
+    """A world with a few deltas in it, and the processes that are let loose on it."""
+
+    def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
+        self.choices, self.order = Replayed(order), order
+        self.world = World((HOME, AWAY), self.choices, page_size=10, lag_steps=0)
+        self.settings = replace(SETTINGS, regions=(HOME, AWAY))
+        self.record = Record()
+        self.processes: list[Process] = []
+        self.told: list[list[int]] = []
+        self.passes_ms = 0
+        self.time_goes = False
+        """Whether it matters when a process asks for the time."""
+        self.judge: Callable[[Stage], list[str]] = judged
+        self.stops = True
+        """Whether everything stops in every state, or only at the end."""
+        self.log = log
+        self.everywhere: set[int] = set()
+        self.strays: list[Asked] = []
+
+    def delta(self, number: int, *, old_ms: int = 1_000, put: bool = True, stray: bool = False) -> Delta:
+        """Delta `number`, asked for `old_ms` ago; `put` at home and acknowledged (as a stray?), or only made."""
+        token = tokens.keyed(COUNTER, str(number), self.world.now_ms - old_ms)
+        asked = Asked(number, Delta(LANE, token, 4**number))
+        self.record.asked.append(asked)
+        if stray:
+            self.strays.append(asked)
+        if put:
+            self.alone(add(asked.delta))
+            asked.acknowledged, asked.on_time = True, not stray
+        return asked.delta
+
+    def everything_is_acknowledged(self) -> None:
+        """What was asked for is in the table, on time unless it was to be a stray."""
+        for asked in self.record.asked:
+            asked.on_time = asked.on_time or (asked not in self.strays and not asked.acknowledged)
+            asked.acknowledged = True
+
+    def alone(self, program: Program[object]) -> None:
+        """Run a program at home before the others begin."""
+        finish(self.world, HOME, program)
+
+    def everything_arrives(self) -> None:
+        self.world.quiesce()
+        self.everywhere = {asked.number for asked in self.record.asked}
+
+    def wait(self, ms: int) -> None:
+        self.world.now_ms += ms
+
+    def tell(self, who: str, what: object, came: object) -> None:
+        if self.log is not None:
+            self.log(who, what, came)
+
+    # -- the processes -------------------------------------------------------------------------------------------------
+
+    def enter(self, name: str, region: str, make: Callable[[], Program[object]]) -> None:
+        """A process that runs one program; its failures end it, as they end a visit. Deletes happen one by one."""
+        told: list[int] = []
+
+        def step(request: Request) -> Generator[Any, Any, Any]:
+            try:
+                if isinstance(request, DeleteMany):
+                    answers: tuple[Any, ...] = ()
+                    for item in request.items:
+                        answers += yield DeleteMany((item,))
+                        told.append(hash(repr(answers)))
+                    return answers
+                answer = yield request
+            except LedgerError as error:
+                told.append(hash(repr(error)))
+                raise
+            told.append(hash(repr(answer)))
+            return answer
+
+        def script() -> Script:
+            try:
+                yield from through(make(), step)
+            except (GaveUp, LedgerError):
+                return
+
+        self.told.append(told)
+        self.processes.append(Process(name, region, script, self.world, NONE, self.log))
+
+    def fold(self, name: str = "fold", times: int = 1, fold_max: int = 5) -> None:
+        most = 1 if times > 1 else fold_max
+        self.enter(name, HOME, partial(fold, LANE, Tally(), **FOLD, fold_max=most, commits_max=times))
+
+    def folded(self) -> None:
+        self.alone(fold(LANE, Tally(), **FOLD, fold_max=5))
+
+    def settle(self, name: str = "settle") -> None:
+        """Of what is below the watermark that there is now."""
+        watermark = max(asked.delta.token for asked in self.record.asked if asked.on_time)
+        self.enter(name, HOME, partial(settle, LANE, Tally(), watermark, fold_max=5))
+
+    def cleaning(self) -> Program[object]:
+        return clean(LANE, Tally(), (HOME, AWAY), units_per_s=500, keep_ms=self.settings.keep_ms)
+
+    def clean(self, name: str = "clean") -> None:
+        self.enter(name, HOME, self.cleaning)
+
+    def noted(self) -> None:
+        """What is folded arrives everywhere and is noted; then `keep` passes."""
+        self.everything_arrives()
+        self.alone(self.cleaning())
+        self.wait(self.settings.keep_ms)
+
+    def visiting(self) -> Program[object]:
+        return visit(LANE, Tally(), self.settings)
+
+    def rebuild(self) -> None:
+        self.enter("rebuild", HOME, partial(rebuild, LANE))
+
+    def add(self, delta: Delta, region: str = HOME, name: str = "") -> None:
+        asked = next(each for each in self.record.asked if each.delta == delta)
+
+        def program() -> Program[None]:
+            yield from add(delta)
+            asked.acknowledged = True
+            late_ms = self.world.now_ms - tokens.time_ms(delta.token)
+            asked.on_time = asked.on_time or (region == HOME and late_ms <= self.settings.allowed_lateness_ms)
+
+        self.enter(name or f"add through {region}", region, program)
+
+    def pack(self, *deltas: Delta) -> None:
+        """One item with all of them is there, too."""
+        self.alone(add_packed(deltas))
+
+    def add_pack(self, *deltas: Delta, region: str = HOME) -> None:
+        asked = [each for each in self.record.asked if each.delta in deltas]
+
+        def program() -> Program[None]:
+            for outcome in (yield from add_packed(deltas)):
+                if isinstance(outcome, LedgerError):
+                    raise outcome
+            for each in asked:
+                each.acknowledged = True
+                late_ms = self.world.now_ms - tokens.time_ms(each.delta.token)
+                each.on_time = each.on_time or (region == HOME and late_ms <= self.settings.allowed_lateness_ms)
+
+        self.enter(f"add a pack through {region}", region, program)
+
+    def time(self, ms: int) -> None:
+        """Some time passes, at some moment."""
+        self.passes_ms, self.time_goes = ms, True
+
+    def must(self, region: str) -> frozenset[int]:
+        """What a strong read must hold that begins now: what was on time and is in its Region."""
+        there = (asked for asked in self.record.asked if region == HOME or asked.number in self.everywhere)
+        return frozenset(asked.number for asked in there if asked.on_time)
+
+    def reading(self) -> Program[tuple[int, int]]:
+        limit = self.settings.read_time_max_ms
+        _, sums = yield from read(self.settings.lanes_of(COUNTER), consistent=True, read_time_max_ms=limit)
+        return sum(each.value for each in sums), sum(each.count for each in sums)
+
+    def read(self, region: str = HOME, reads: Callable[[], Program[tuple[int, int]]] | None = None) -> None:
+        """A strong read, judged by what it must hold."""
+
+        def program() -> Program[None]:
+            must = self.must(region)
+            value, count = yield from (reads or self.reading)()
+            self.record.seen.append(Seen(region, True, value, count, len(self.record.asked), must))
+
+        self.enter(f"read in {region}", region, program)
+
+    def compactions(self, times: int, everywhere: bool) -> None:
+        """Visits, each whole, and `keep` passes after each; what they write arrives `everywhere` before that."""
+
+        def program() -> Program[None]:
+            for _ in range(times):
+                yield NOTHING
+                finish(self.world, HOME, self.visiting())
+                if everywhere:
+                    self.world.quiesce()
+                yield NOTHING
+                self.wait(self.settings.keep_ms)
+
+        self.time_goes, self.stops = True, False  # between two visits alone it could stop
+        self.enter("compactor", HOME, program)
+
+
+def judged(stage: Stage) -> list[str]:
+    """What is wrong if everything stops here."""
+    world, asked = stage.world, stage.record.asked
+    seen = [Seen(at, True, *finish(world, at, stage.reading()), len(asked), stage.must(at)) for at in (HOME, AWAY)]
+    wrong = [why for each in seen if (why := checker.check_read(each, asked))]
+    return wrong or judge_end(world, stage.settings, stage.record)
