@@ -135,8 +135,9 @@ def test_a_table_without_a_shape_takes_every_process() -> None:
 # -- asked once --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("table", [Told(), table_of()], ids=["without a shape", "with one"])
-def test_a_ledger_asks_once_and_every_later_add_is_one_put(table: Told) -> None:
+@pytest.mark.parametrize("make", [Told, table_of], ids=["without a shape", "with one"])
+def test_a_ledger_asks_once_and_every_later_add_is_one_put(make: Callable[[], Told]) -> None:
+    table = make()
     ledger = Ledger(OURS, table=table)
     for _ in range(3):
         ledger.add("stock", 1)
