@@ -192,10 +192,7 @@ CALLS: dict[str, Call] = {
     "Ledger.add": (lambda world, **given: world.ledger.add(**given), CHANGE),
     "Ledger.prepare": (lambda world, **given: world.ledger.apply(world.ledger.prepare(**given)), CHANGE),
     "Ledger.apply": (lambda world, delta: world.ledger.apply(delta), {"delta": delta(3)}),
-    "Ledger.add_many": (
-        lambda world, changes: world.ledger.add_many(changes),
-        {"changes": [Change(COUNTER, 4)]},
-    ),
+    "Ledger.add_many": (lambda world, changes: world.ledger.add_many(changes), {"changes": [Change(COUNTER, 4)]}),
     "Change": (lambda world, **given: only(world.ledger.add_many([Change(**given)])), CHANGE),
     "Delta": (
         lambda world, **given: world.ledger.apply(Delta(**given)),
@@ -227,10 +224,7 @@ CALLS: dict[str, Call] = {
     "message.dumps": (lambda world, change: message.dumps(change), {"change": Change(**CHANGE)}),
     "message.dumps a change": (lambda world, **given: message.loads(message.dumps(Change(**given))), CHANGE),
     "message.loads": (lambda world, text: message.loads(text), {"text": message.dumps(Change(**CHANGE))}),
-    "ChangeQueue": (
-        lambda world, url: ChangeQueue(url, client=CLIENT).send(Change(**CHANGE)),
-        {"url": "a queue"},
-    ),
+    "ChangeQueue": (lambda world, url: ChangeQueue(url, client=CLIENT).send(Change(**CHANGE)), {"url": "a queue"}),
     "ChangeQueue.send": (lambda world, change: QUEUE.send(change), {"change": Change(**CHANGE)}),
     "ChangeQueue.send_many": (lambda world, changes: QUEUE.send_many(changes), {"changes": [Change(**CHANGE)]}),
     "Compactor.compact": (lambda world, counter: world.compactor.compact(counter), {"counter": COUNTER}),

@@ -14,14 +14,7 @@ from ledger import items
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.items import version_is
-from ledger.requests import (
-    Get,
-    Program,
-    Put,
-    Query,
-    Request,
-    Transact,
-)
+from ledger.requests import Get, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, CleanNote, Segment
 from tests.support import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, token, two_regions
 

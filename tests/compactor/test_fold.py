@@ -8,15 +8,7 @@ from compactor.fold import fold
 from compactor.report import Tally
 from ledger import items, tokens
 from ledger.conditions import Absent
-from ledger.requests import (
-    DeleteMany,
-    Get,
-    Now,
-    Program,
-    Put,
-    Query,
-    Transact,
-)
+from ledger.requests import DeleteMany, Get, Now, Program, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
 from tests.support import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value
 

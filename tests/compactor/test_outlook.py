@@ -26,10 +26,7 @@ from tests.support import (
 def test_a_lane_without_deltas_has_nothing_left() -> None:
     home, _ = two_regions()
     assert home.run(outlook(LANE, settings())) == Outlook()
-    assert home.asked == [
-        Get(items.checkpoint_key(LANE)),
-        Query(items.delta_pk(LANE), None, None, 1),
-    ]
+    assert home.asked == [Get(items.checkpoint_key(LANE)), Query(items.delta_pk(LANE), None, None, 1)]
 
 
 @pytest.mark.parametrize("page_size", [1, 2, 1_000])

@@ -8,15 +8,7 @@ from compactor.commit import past_the_limits
 from compactor.report import Report, Tally
 from compactor.visit import visit
 from ledger import items, tokens
-from ledger.errors import (
-    DamagedItem,
-    LaneDamaged,
-    LedgerError,
-    NotAllowed,
-    OutcomeUnknown,
-    Throttled,
-    Unavailable,
-)
+from ledger.errors import DamagedItem, LaneDamaged, LedgerError, NotAllowed, OutcomeUnknown, Throttled, Unavailable
 from ledger.requests import DeleteMany, Put, Request, Transact
 from ledger.values import Delta
 from reader import Reader

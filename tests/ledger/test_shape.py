@@ -95,11 +95,7 @@ def test_a_process_with_other_settings_neither_adds_nor_reads(call: str, other: 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
     "ours",
-    [
-        OURS,
-        settings(ABROAD, (ABROAD, HOME), seats=8, stock=4),
-        settings(HOME, (HOME, ABROAD, THIRD), stock=4, seats=8),
-    ],
+    [OURS, settings(ABROAD, (ABROAD, HOME), seats=8, stock=4), settings(HOME, (HOME, ABROAD, THIRD), stock=4, seats=8)],
     ids=["the same", "in another order", "with a Region that is being added"],
 )
 def test_a_process_with_the_settings_of_the_table_goes_on(call: str, ours: Settings) -> None:

@@ -89,11 +89,7 @@ class Edge:
         self.client = Script(lines)
         self.pauses: list[float] = []
         self.table = DynamoTable(
-            "counters",
-            "eu-west-1",
-            lambda region: cast(Any, self.client),
-            pause=self.pauses.append,
-            jitter=lambda: 0.5,
+            "counters", "eu-west-1", lambda region: cast(Any, self.client), pause=self.pauses.append, jitter=lambda: 0.5
         )
 
     def answer(self, request: Request) -> Any:

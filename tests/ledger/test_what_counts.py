@@ -70,11 +70,7 @@ def test_whatever_is_valid_counts_once(counter: str, change: int, key: str, at: 
     (batched,) = ledger(table).add_many([Change(counter, change, key, at)])
     assert [first.outcome, again.outcome, getattr(batched, "outcome", batched)] == ["recorded", "replayed", "replayed"]
     assert list(table.items.values()) == [
-        {
-            "pk": {"S": f"delta#eu-west-1#0#{counter}"},
-            "sk": {"S": first.delta.token},
-            "change": {"N": str(change)},
-        }
+        {"pk": {"S": f"delta#eu-west-1#0#{counter}"}, "sk": {"S": first.delta.token}, "change": {"N": str(change)}}
     ]
     reader = Reader(SETTINGS, table=table, clock=lambda: NOW_MS)
     assert (reader.read(counter).value, reader.read(counter).count) == (change, 1)

@@ -115,12 +115,7 @@ def test_the_same_instant_in_another_time_zone_is_the_same_change(table: Recorde
 
 @pytest.mark.parametrize(
     "other",
-    [
-        {"counter": "d"},
-        {"idempotency_key": "k2"},
-        {"at": AT + timedelta(milliseconds=1)},
-        {"region": ABROAD},
-    ],
+    [{"counter": "d"}, {"idempotency_key": "k2"}, {"at": AT + timedelta(milliseconds=1)}, {"region": ABROAD}],
     ids=str,
 )
 def test_another_counter_key_time_or_region_is_another_change(table: Recorder, other: dict[str, Any]) -> None:
@@ -444,10 +439,7 @@ def test_any_instant_from_1970_to_five_minutes_ahead_is_a_time(table: Recorder, 
 @pytest.mark.parametrize(
     ("at", "says"),
     [
-        (
-            datetime(2010, 12, 1),
-            "at=datetime.datetime(2010, 12, 1, 0, 0) has no time zone, so it is no instant",
-        ),
+        (datetime(2010, 12, 1), "at=datetime.datetime(2010, 12, 1, 0, 0) has no time zone, so it is no instant"),
         (datetime(2010, 12, 1), "datetime.now(UTC) has one"),
         (NOW + 6 * MINUTES, "at=2026-05-01T00:06:00+00:00 is more than five minutes ahead"),
         (NOW + 6 * MINUTES, "this clock's 2026-05-01T00:00:00+00:00"),

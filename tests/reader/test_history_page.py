@@ -112,11 +112,7 @@ def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded
     home.put(*map(delta, range(3, 9)))
     checkpoint = Get(items.checkpoint_key(LANE), consistent)
     segments = Query(items.fold_pk(LANE), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
-    assert asked(None, None, 5) == [
-        checkpoint,
-        segments,
-        Query(items.delta_pk(LANE), token(2), None, 2, consistent),
-    ]
+    assert asked(None, None, 5) == [checkpoint, segments, Query(items.delta_pk(LANE), token(2), None, 2, consistent)]
     assert asked(token(1), None, 5)[1:] == [
         Query(items.fold_pk(LANE), items.segments_of_hi(token(1)), items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
         Query(items.delta_pk(LANE), token(2), None, 4, consistent),

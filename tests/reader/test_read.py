@@ -114,13 +114,7 @@ def test_a_read_that_is_always_too_slow_says_so_after_a_bounded_number_of_starts
 
 @pytest.mark.parametrize(
     ("wall_ms", "steady_ms", "holds"),
-    [
-        (0, 0, True),
-        (READ_MS, READ_MS, True),
-        (READ_MS + 1, 0, False),
-        (0, READ_MS + 1, False),
-        (-1, 0, False),
-    ],
+    [(0, 0, True), (READ_MS, READ_MS, True), (READ_MS + 1, 0, False), (0, READ_MS + 1, False), (-1, 0, False)],
 )
 def test_a_read_is_in_time_when_both_clocks_say_so(wall_ms: int, steady_ms: int, holds: bool) -> None:
     assert in_time(Instant(NOW_MS, 7), Instant(NOW_MS + wall_ms, 7 + steady_ms), READ_MS) is holds

@@ -9,19 +9,7 @@ from ledger.errors import InvalidCounter, InvalidInput, ReadTooSlow, Unavailable
 from ledger.requests import GetMany, Request, Together
 from ledger.values import Lane
 from reader import Balance, Reader
-from tests.support import (
-    COUNTER,
-    LANE,
-    NOW_MS,
-    READ_MS,
-    A,
-    B,
-    Region,
-    compactor,
-    delta,
-    settings,
-    two_regions,
-)
+from tests.support import COUNTER, LANE, NOW_MS, READ_MS, A, B, Region, compactor, delta, settings, two_regions
 
 
 def reader(table: Region, **changed: Any) -> Reader:

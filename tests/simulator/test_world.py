@@ -6,18 +6,7 @@ from ledger.actions import Add
 from ledger.conditions import Absent
 from ledger.errors import TokenConflict, TransactionConflict, Unavailable
 from ledger.items import version_is
-from ledger.requests import (
-    Delete,
-    DeleteMany,
-    Get,
-    Item,
-    Key,
-    Put,
-    Query,
-    Transact,
-    Update,
-    keyed,
-)
+from ledger.requests import Delete, DeleteMany, Get, Item, Key, Put, Query, Transact, Update, keyed
 from simulator.choices import Enumerated, Replayed
 from simulator.world import TOKEN_MS, Landing, World
 
