@@ -132,25 +132,20 @@ def test_a_table_without_a_shape_takes_every_process() -> None:
 
 
 @pytest.mark.parametrize("table", [Told(), table_of()], ids=["without a shape", "with one"])
-def test_a_ledger_asks_once_and_every_later_add_is_one_put(table: Told) -> None:
-    ledger = Ledger(OURS, table=table)
+def test_each_asks_once_and_every_later_add_is_one_put(table: Told) -> None:
+    ledger, reader = Ledger(OURS, table=table), Reader(OURS, table=table)
     for _ in range(3):
         ledger.add("stock", 1)
     ledger.add_many([Change("stock", 1)])
     assert [type(request) for request in table.asked] == [Get, Put, Put, Put, PutMany, Put]
     assert table.asked[0] == ASKED
     assert ASKED.consistent
-
-
-def test_a_reader_and_a_compactor_ask_once() -> None:
-    table = table_of()
-    reader = Reader(OURS, table=table)
     compactor = Compactor(OURS, tables={HOME: table, ABROAD: table})
     for _ in range(2):
         reader.read("stock")
         compactor.compact("stock")
         compactor.verify("stock")
-    assert table.asked.count(ASKED) == 2
+    assert table.asked.count(ASKED) == 3
 
 
 @pytest.mark.parametrize("failure", [Unavailable("no answer"), Throttled("slower")], ids=str)
@@ -214,31 +209,33 @@ class Client:
         return {}
 
 
-def denied() -> ClientError:
-    return ClientError({"Error": {"Code": "AccessDeniedException", "Message": "not authorized"}}, "GetItem")
+DENIED = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "not authorized"}}, "GetItem")
 
 
-def test_a_role_that_may_not_read_the_shape_adds_as_before_and_does_not_ask_again() -> None:
-    client = Client(denied())
-    ledger = Ledger(OURS, client=cast(Any, client))
-    for _ in range(2):
-        assert ledger.add("stock", 1).outcome == "recorded"
-    assert client.called == ["get_item", "put_item", "put_item"]
-
-
-def test_credentials_that_are_missing_for_a_moment_do_not_spare_the_question() -> None:
-    client = Client(NoCredentialsError())
+@pytest.mark.parametrize(
+    ("failure", "called"),
+    [
+        (DENIED, ["get_item", "put_item", "put_item", "put_item"]),
+        (NoCredentialsError(), ["get_item", "put_item", "get_item", "put_item", "put_item"]),
+    ],
+    ids=["a role that may not read the shape does not ask again", "credentials that are missing for a moment"],
+)
+def test_who_gets_no_shape_adds_as_before(failure: Exception, called: list[str]) -> None:
+    client = Client(failure)
     ledger = Ledger(OURS, client=cast(Any, client))
     for _ in range(3):
-        ledger.add("stock", 1)
-    assert client.called == ["get_item", "put_item", "get_item", "put_item", "put_item"]
+        assert ledger.add("stock", 1).outcome == "recorded"
+    assert client.called == called
 
 
-# -- the item ----------------------------------------------------------------------------------------------------------
+# -- the item, and who writes it --------------------------------------------------------------------------------------
 
 
-def test_the_item_is_as_the_data_model_says() -> None:
-    table = table_of()
+def test_a_shape_is_written_once_as_the_data_model_says() -> None:
+    table = MemoryTable()
+    assert run(write(OURS), table, NOW) == "written"
+    assert run(write(OURS), table, NOW) == "kept"
+    assert shape_in(table) == Shape((HOME, ABROAD), {"stock": 4, "seats": 8}, 1)
     assert table.items[items.SHAPE_KEY] == {
         "pk": {"S": "shape"},
         "sk": {"S": "shape"},
@@ -251,30 +248,19 @@ def test_the_item_is_as_the_data_model_says() -> None:
         },
         "version": {"N": "1"},
     }
-
-
-def test_a_shape_for_all_counters_has_the_empty_prefix() -> None:
-    ours = Settings(table="counters", region=HOME, shards={"": 2})
-    table = table_of(ours)
-    assert shape_in(table) == Shape((HOME,), {"": 2})
-    assert run(check(ours), table, NOW) == Shape((HOME,), {"": 2})
+    for_all = Settings(table="counters", region=HOME, shards={"": 2})
+    assert run(check(for_all), table_of(for_all), NOW) == Shape((HOME,), {"": 2})
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        {"regions": {"L": []}},
-        {"regions": {"L": [{"S": HOME}, {"S": HOME}]}},
-        {"regions": {"L": [{"S": "Europe"}]}},
-        {"regions": {"L": [{"N": "1"}]}},
-        {"regions": {"SS": [HOME]}},
-        {"regions": {}},
-        {"shards": {"L": [{"S": "stock"}]}},
-        {"shards": {"L": [{"M": {"prefix": {"S": "stock"}}}]}},
+        *({"regions": {"L": [{"S": region} for region in regions]}} for regions in ([], [HOME, HOME], ["Europe"])),
+        *({"regions": regions} for regions in ({"L": [{"N": "1"}]}, {"SS": [HOME]}, {})),
+        *({"shards": {"L": [shards]}} for shards in ({"S": "stock"}, {"M": {"prefix": {"S": "stock"}}})),
         {"shards": {"L": [{"M": {"prefix": {"S": "stock"}, "shards": {"N": "0"}}}]}},
         {"shards": {"L": [{"M": {"prefix": {"S": "stock"}, "shards": {"N": "4"}}}] * 2}},
-        {"version": {"N": "0"}},
-        {"version": {"S": "1"}},
+        *({"version": {"N": "0"}}, {"version": {"S": "1"}}),
     ],
     ids=str,
 )
@@ -285,16 +271,6 @@ def test_a_damaged_shape_is_told_and_never_guessed_at(damage: dict[str, Any]) ->
         Ledger(OURS, table=table).add("stock", 1)
     with pytest.raises(DamagedItem):
         run(write(OURS), table, NOW)
-
-
-# -- who writes it -----------------------------------------------------------------------------------------------------
-
-
-def test_a_shape_is_written_once() -> None:
-    table = MemoryTable()
-    assert run(write(OURS), table, NOW) == "written"
-    assert run(write(OURS), table, NOW) == "kept"
-    assert shape_in(table) == Shape((HOME, ABROAD), {"stock": 4, "seats": 8}, 1)
 
 
 def test_a_shape_grows_by_regions_at_its_end_and_keeps_what_else_the_item_holds() -> None:
