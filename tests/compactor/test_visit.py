@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from compactor.commit import past_the_limits
 from compactor.report import Report, Tally
 from compactor.visit import visit
 from ledger import items, tokens
-from ledger.errors import DamagedItem, LaneDamaged, LedgerError, NotAllowed, OutcomeUnknown, Throttled, Unavailable
+from ledger.errors import DamagedItem, LedgerError, NotAllowed, OutcomeUnknown, Throttled, Unavailable
 from ledger.requests import DeleteMany, Put, Request, Transact
 from ledger.values import Delta
 from reader import Reader
@@ -54,6 +53,9 @@ def test_clean_comes_before_fold_before_settle() -> None:
     assert segments == [f"segment#{token(2)}#0000000002", f"segment#{token(1)}#0000000003"]
     assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 1)
     assert value(home) == {0, 1, 2}
+    home, _ = noted()
+    home.run(visit(LANE, Tally(), settings(clean=False)))
+    assert not [request for request in home.asked if isinstance(request, DeleteMany)]
 
 
 def test_a_lane_that_is_busy_in_two_regions_is_cleaned_and_its_visits_stay_small() -> None:
@@ -84,12 +86,6 @@ def test_clean_asks_every_region_before_it_notes() -> None:
     home.run(visit(LANE, tally := Tally(), settings()))
     assert not tally.postponed_by
     assert items.note_key(LANE) in home.items
-
-
-def test_clean_may_be_left_out() -> None:
-    home, _ = noted()
-    home.run(visit(LANE, Tally(), settings(clean=False)))
-    assert not [request for request in home.asked if isinstance(request, DeleteMany)]
 
 
 FAILURES = [Throttled("slow"), Unavailable("away"), OutcomeUnknown("lost"), NotAllowed("no")]
@@ -141,7 +137,7 @@ def test_a_clean_whose_note_fails_is_postponed_and_the_fold_goes_on() -> None:
 
 def test_a_damaged_note_is_raised_after_the_lane_was_folded_and_settled() -> None:
     home, _ = noted()
-    home.store([{**home.items[items.note_key(LANE)], "version": {"S": "1"}}])
+    home.alter(items.note_key(LANE), version={"S": "1"})
     home.put(delta(0))
     with pytest.raises(DamagedItem) as raised:
         home.run(visit(LANE, tally := Tally(), settings()))
@@ -162,12 +158,3 @@ def test_a_watermark_ahead_of_the_clock_is_told() -> None:
     assert Report.total([report, Report()]).ahead == {LANE: ahead_ms}
     home.now_ms += ahead_ms
     assert compactor(home, away).compact(COUNTER).ahead == {}
-
-
-def test_a_lane_past_the_limits_says_what_to_do() -> None:
-    error = past_the_limits(LANE, ValueError("version must be from 1"))
-    assert isinstance(error, LaneDamaged)
-    assert str(error) == (
-        f"{LANE}: no checkpoint can follow what stands in the table: version must be from 1. Nothing was written. "
-        "Look at the lane's checkpoint, note and segments, then rebuild it."
-    )
