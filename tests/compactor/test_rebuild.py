@@ -16,7 +16,7 @@ from ledger import items
 from ledger.conditions import Absent, Condition
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, OutcomeUnknown
 from ledger.items import version_is
-from ledger.requests import DeleteMany, Get, Item, Key, Now, Program, Put, PutMany, Query, Request, Transact, keyed
+from ledger.requests import DeleteMany, Get, Item, Key, Now, Put, PutMany, Query, Request, Transact, keyed
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 from reader.history import history
 from tests.support import (
@@ -44,7 +44,7 @@ def lane_of_four_versions() -> tuple[Region, Region, list[dict[Key, Item]]]:
     home.put(delta(2), delta(4), delta(6))
     states = [dict(home.items)]
     for number in (1, 2, 3):
-        home.run(_fold_one())
+        home.run(fold(LANE, Tally(), allowed_lateness_ms=0, fold_min=1, fold_max=1, commits_max=1))
         assert number == len(states)
         states.append(dict(home.items))
     home.put(delta(3))
@@ -53,10 +53,6 @@ def lane_of_four_versions() -> tuple[Region, Region, list[dict[Key, Item]]]:
     home.put(delta(5), delta(7))
     home.asked.clear()
     return home, away, states
-
-
-def _fold_one() -> Program[Checkpoint | None]:
-    return fold(LANE, Tally(), allowed_lateness_ms=0, fold_min=1, fold_max=1, commits_max=1)
 
 
 EVERYTHING = {2, 3, 4, 5, 6, 7}

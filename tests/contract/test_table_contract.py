@@ -67,17 +67,21 @@ def moto_client(region: str) -> "DynamoDBClient":
     return boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
 
 
+def create_table(client: "DynamoDBClient", name: str) -> None:
+    client.create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        AttributeDefinitions=[{"AttributeName": each, "AttributeType": "S"} for each in ("pk", "sk")],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
 @contextmanager
 def moto() -> Iterator[World]:
     with mock_aws():
         clients = {region: moto_client(region) for region in (HOME, ABROAD)}
         for client in clients.values():
-            client.create_table(
-                TableName="counters",
-                KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-                AttributeDefinitions=[{"AttributeName": each, "AttributeType": "S"} for each in ("pk", "sk")],
-                BillingMode="PAY_PER_REQUEST",
-            )
+            create_table(client, "counters")
         yield World(*(DynamoTable("counters", region, clients.__getitem__) for region in clients))
 
 
