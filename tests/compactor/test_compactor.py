@@ -16,7 +16,6 @@ from tests.support import (
     A,
     B,
     Region,
-    compact_for_long,
     compactor,
     delta,
     settings,
@@ -215,11 +214,3 @@ def test_a_name_that_is_no_counter_is_refused_and_nothing_is_sent(name: Any) -> 
         with pytest.raises(InvalidCounter):
             call(name)
     assert home.asked == away.asked == []
-
-
-def test_compacting_again_and_again_changes_no_value() -> None:
-    home, away = two_regions()
-    home.put(*map(delta, range(9)))
-    for _ in range(4):
-        compact_for_long(home, away)
-        assert value(home) == value(away) == set(range(9))

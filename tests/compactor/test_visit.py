@@ -53,9 +53,6 @@ def test_clean_comes_before_fold_before_settle() -> None:
     assert segments == [f"segment#{token(2)}#0000000002", f"segment#{token(1)}#0000000003"]
     assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 1)
     assert value(home) == {0, 1, 2}
-    home, _ = noted()
-    home.run(visit(LANE, Tally(), settings(clean=False)))
-    assert not [request for request in home.asked if isinstance(request, DeleteMany)]
 
 
 def test_a_lane_that_is_busy_in_two_regions_is_cleaned_and_its_visits_stay_small() -> None:
@@ -73,19 +70,6 @@ def test_a_lane_that_is_busy_in_two_regions_is_cleaned_and_its_visits_stay_small
         assert deltas <= 40 * (2 * KEEP_MS // 60_000 + 3), f"minute {minute}: {deltas} deltas"
     assert sum(cleaned) >= 40 * (120 - 2 * KEEP_MS // 60_000 - 3)
     assert Reader(settings(), table=home).read(COUNTER).value == 120 * 40
-
-
-def test_clean_asks_every_region_before_it_notes() -> None:
-    home, away = two_regions()
-    home.put(delta(1))
-    compactor(home, away).compact(COUNTER)
-    home.peers = {B: away}
-    home.run(visit(LANE, tally := Tally(), settings()))
-    assert tally.postponed_by == [B]
-    home.copy_to(away)
-    home.run(visit(LANE, tally := Tally(), settings()))
-    assert not tally.postponed_by
-    assert items.note_key(LANE) in home.items
 
 
 FAILURES = [Throttled("slow"), Unavailable("away"), OutcomeUnknown("lost"), NotAllowed("no")]
