@@ -160,8 +160,8 @@ def refused(table: Region, error: type[Exception], match: str | None = None) -> 
     assert table.items == before
 
 
-def reader(table: Region, ttl: float = 5.0, **changed: Any) -> Reader:
-    return Reader(settings(**changed), ttl, table=table, clock=lambda: table.now_ms)
+def reader(table: Region, ttl: float = 5.0, *, consistent: bool = True, **changed: Any) -> Reader:
+    return Reader(settings(**changed), ttl, consistent=consistent, table=table, clock=lambda: table.now_ms)
 
 
 def compactor(home: Region, away: Region, **changed: Any) -> Compactor:

@@ -9,20 +9,7 @@ from ledger import items
 from ledger.errors import InvalidCounter, InvalidSettings, LaneDamaged, Unavailable
 from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact
 from ledger.values import Lane, Segment
-from tests.support import (
-    COUNTER,
-    KEEP_MS,
-    LANE,
-    A,
-    B,
-    Region,
-    compactor,
-    delta,
-    settings,
-    token,
-    two_regions,
-    value,
-)
+from tests.support import COUNTER, KEEP_MS, LANE, A, B, Region, compactor, delta, settings, token, two_regions, value
 
 
 def written_pks(region: Region) -> set[str]:

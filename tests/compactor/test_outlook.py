@@ -8,19 +8,7 @@ from compactor.visit import visit
 from ledger import items
 from ledger.errors import DamagedItem
 from ledger.requests import Get, Query, keyed
-from tests.support import (
-    KEEP_MS,
-    LANE,
-    LATENESS_MS,
-    NOW_MS,
-    Region,
-    compactor,
-    delta,
-    settings,
-    token,
-    two_regions,
-    value,
-)
+from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, compactor, delta, settings, token, two_regions, value
 
 
 def test_a_lane_without_deltas_has_nothing_left_and_a_damaged_checkpoint_is_not_guessed_at() -> None:
@@ -85,7 +73,7 @@ def test_a_tail_that_can_be_folded_is_told_whatever_lies_below() -> None:
 
 
 def test_a_visit_is_bounded_in_its_commits_and_strays_do_not_wait_for_the_tail() -> None:
-    home = Region()
+    home, _ = two_regions()
     home.put(*map(delta, range(10, 13)))
     home.run(visit(LANE, Tally(), settings(fold_max=1)))  # three ranges
     home.put(delta(1), delta(2), *map(delta, range(20, 25)))

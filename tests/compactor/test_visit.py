@@ -11,30 +11,16 @@ from ledger.errors import DamagedItem, LedgerError, NotAllowed, OutcomeUnknown, 
 from ledger.requests import DeleteMany, Put, Request, Transact
 from ledger.values import Delta
 from reader import Reader
-from tests.support import (
-    COUNTER,
-    KEEP_MS,
-    LANE,
-    LATENESS_MS,
-    NOW_MS,
-    B,
-    Region,
-    compactor,
-    delta,
-    settings,
-    token,
-    two_regions,
-    value,
-)
+from tests.support import KEEP_MS, LANE, LATENESS_MS, B, Region, compactor, delta, settings, token, two_regions, value
 
 
 def noted() -> tuple[Region, Region]:
     """Delta 1 folded, noted, and old enough to be deleted; delta 2 in the tail."""
     home, away = two_regions()
     home.put(delta(1))
-    compactor(home, away).compact(COUNTER)
+    compactor(home, away).compact(LANE.counter)
     home.copy_to(away)
-    compactor(home, away).compact(COUNTER)
+    compactor(home, away).compact(LANE.counter)
     home.now_ms += KEEP_MS
     home.put(delta(2))
     home.asked.clear()
@@ -64,12 +50,12 @@ def test_a_lane_that_is_busy_in_two_regions_is_cleaned_and_its_visits_stay_small
         )
         home.now_ms += 60_000
         home.asked.clear()
-        cleaned.append(compactor(home, away, fold_min=32).compact(COUNTER).cleaned)
+        cleaned.append(compactor(home, away, fold_min=32).compact(LANE.counter).cleaned)
         home.copy_to(away)  # slower than a visit, and done by the next one
         deltas = sum(key.pk == items.delta_pk(LANE) for key in home.items)
         assert deltas <= 40 * (2 * KEEP_MS // 60_000 + 3), f"minute {minute}: {deltas} deltas"
     assert sum(cleaned) >= 40 * (120 - 2 * KEEP_MS // 60_000 - 3)
-    assert Reader(settings(), table=home).read(COUNTER).value == 120 * 40
+    assert Reader(settings(), table=home).read(LANE.counter).value == 120 * 40
 
 
 FAILURES = [Throttled("slow"), Unavailable("away"), OutcomeUnknown("lost"), NotAllowed("no")]
@@ -105,7 +91,7 @@ def test_a_clean_whose_deletes_fail_is_postponed_and_the_fold_goes_on(failure: L
     home.run(visit(LANE, tally := Tally(), settings()))
     assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 1 if each else 0)
     assert (tally.postponed_by, tally.uncleaned) == ([str(failure)], True)
-    assert items.note_of(LANE, home.items[items.note_key(LANE)]).noted_ms == NOW_MS  # not renewed
+    assert items.note_of(LANE, home.items[items.note_key(LANE)]).noted_ms == home.now_ms - KEEP_MS  # not renewed
     assert value(home) == {0, 1, 2, 3}
 
 
@@ -133,12 +119,12 @@ def test_a_watermark_ahead_of_the_clock_is_told() -> None:
     home, away = two_regions()
     home.now_ms += 86_400_000
     home.put(delta(1, at_ms=home.now_ms - LATENESS_MS))
-    compactor(home, away).compact(COUNTER)  # by a clock that was a day ahead
+    compactor(home, away).compact(LANE.counter)  # by a clock that was a day ahead
     home.now_ms -= 86_400_000
     home.put(delta(2))
     ahead_ms = 86_400_000 - LATENESS_MS
-    report = compactor(home, away).compact(COUNTER)
+    report = compactor(home, away).compact(LANE.counter)
     assert (report.ahead, report.settled) == ({LANE: ahead_ms}, 1)
     assert Report.total([report, Report()]).ahead == {LANE: ahead_ms}
     home.now_ms += ahead_ms
-    assert compactor(home, away).compact(COUNTER).ahead == {}
+    assert compactor(home, away).compact(LANE.counter).ahead == {}

@@ -76,9 +76,7 @@ def value(table: MemoryTable, counter: str = "c") -> int:
 # -- add -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_add_without_a_key_records_a_delta_with_the_time_of_the_clock_and_the_given_entropy(
-    table: Recorder,
-) -> None:
+def test_an_add_without_a_key_records_a_delta_with_the_time_of_the_clock_and_the_given_entropy(table: Recorder) -> None:
     writer = ledger(table)
     token = tokens.make(NOW_MS, (1).to_bytes(10, "big"))
     assert writer.add("c", -6) == Receipt("recorded", Delta(Lane(HOME, 0, "c"), token, -6))

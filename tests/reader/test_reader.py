@@ -8,22 +8,8 @@ import pytest
 from ledger.errors import InvalidCounter, InvalidInput, ReadTooSlow, Unavailable
 from ledger.requests import GetMany, Together
 from ledger.values import Lane
-from reader import Balance, Reader
-from tests.support import (
-    COUNTER,
-    LANE,
-    NOW_MS,
-    READ_MS,
-    A,
-    B,
-    Region,
-    Slow,
-    compactor,
-    delta,
-    reader,
-    settings,
-    two_regions,
-)
+from reader import Balance
+from tests.support import COUNTER, LANE, NOW_MS, READ_MS, A, B, Region, Slow, compactor, delta, reader, two_regions
 
 
 def test_a_balance_says_value_count_pending_and_the_parts_of_each_region() -> None:
@@ -77,8 +63,7 @@ def test_an_eventual_reader_asks_eventually_consistent_and_still_sums_a_real_set
     home.put(delta(1))
     home.lag()
     home.put(delta(2))
-    eventual = Reader(settings(), consistent=False, table=home, clock=lambda: home.now_ms)
-    assert eventual.read(COUNTER).value == 4
+    assert reader(home, consistent=False).read(COUNTER).value == 4
     assert reader(home).read(COUNTER).value == 20
 
 
@@ -119,5 +104,5 @@ def test_an_age_that_is_no_number_of_seconds_is_refused(seconds: Any) -> None:
     with pytest.raises(InvalidInput, match="max_age"):
         reader(table).read(COUNTER, max_age=seconds)
     with pytest.raises(InvalidInput, match="ttl"):
-        Reader(settings(), ttl=seconds, table=table)
+        reader(table, ttl=seconds)
     assert table.asked == []
