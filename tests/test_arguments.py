@@ -86,17 +86,14 @@ SETTINGS: dict[str, object] = {
     "clean": True,
 }
 ENVIRONMENT: dict[str, object] = {
-    "LEDGER_TABLE": "counters",
     "AWS_REGION": A,
     "LEDGER_REGIONS": f"{A},{B}",
     "LEDGER_SHARDS": '{"stock:": 1}',
-    "LEDGER_ENDPOINT_URL": "http://127.0.0.1:8000",
-    "LEDGER_CLEAN": "true",
-    "LEDGER_ALLOWED_LATENESS_MS": "1",
-    "LEDGER_KEEP_MS": "3",
-    "LEDGER_READ_TIME_MAX_MS": "2",
-    "LEDGER_FOLD_MIN": "1",
-    "LEDGER_FOLD_MAX": "5",
+    **{
+        f"LEDGER_{name.upper()}": str(value)
+        for name, value in SETTINGS.items()
+        if name not in ("region", "regions", "shards")
+    },
 }
 
 

@@ -82,7 +82,6 @@ def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     long_tail, short_tail, stray, done, theirs = (
         Lane(region, 0, name) for region, name in ((A, "long"), (A, "short"), (A, "stray"), (A, "done"), (B, "long"))
     )
-    tuned = {"fold_min": 3}
     for lane in (stray, done):
         home.put(delta(5, lane))
         compactor(home, away, clean=False).compact(lane.counter)
@@ -91,7 +90,7 @@ def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     home.put(*(delta(n, lane) for n in (1, 2, 3) for lane in (long_tail, theirs)))
     home.put(*(delta(n, short_tail) for n in (1, 2)))
     home.asked.clear()
-    report = compactor(home, away, **tuned).run()
+    report = compactor(home, away, fold_min=3).run()
     assert (report.lanes, report.folded, report.settled, report.problems) == (2, 3, 1, {})
     assert written_pks(home) == {items.fold_pk(long_tail), items.fold_pk(stray)}
     assert [request.after is None for request in home.asked if isinstance(request, Scan)].count(True) == 1

@@ -10,7 +10,19 @@ from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.items import version_is
 from ledger.requests import Get, Now, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
-from tests.support import KEEP_MS, LANE, NOW_MS, Region, compactor, delta, refused, summed, token, two_regions, value
+from tests.support import (
+    LANE,
+    NOW_MS,
+    Region,
+    compact_for_long,
+    compactor,
+    delta,
+    refused,
+    summed,
+    token,
+    two_regions,
+    value,
+)
 
 
 def folded(*numbers: int, page_size: int = 1_000) -> Region:
@@ -138,10 +150,7 @@ def test_a_damaged_segment_is_named_and_nothing_is_settled() -> None:
 def test_a_stray_that_arrives_after_everything_was_cleaned_still_counts_once() -> None:
     home, away = two_regions()
     home.put(delta(2))
-    for _ in range(3):
-        compactor(home, away).compact(LANE.counter)
-        home.copy_to(away)
-        home.now_ms += KEEP_MS
+    compact_for_long(home, away, 3)
     assert items.delta_key(delta(2)) not in home.items
     home.put(delta(1), delta(2))
     compactor(home, away).compact(LANE.counter)

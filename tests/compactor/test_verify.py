@@ -9,7 +9,7 @@ from compactor.commit import LANDING_MAX_MS
 from compactor.verify import LaneCheck, verify
 from ledger import items
 from ledger.errors import DamagedItem, GaveUp, ReadTooSlow
-from ledger.requests import DeleteMany, Get, Instant, Item, Now, Program, Put, Query, Request, Transact, run
+from ledger.requests import DeleteMany, Get, Instant, Now, Program, Put, Query, Request, Transact, run
 from ledger.through import through
 from ledger.values import Delta, Lane, Segment
 from tests.support import (
@@ -84,33 +84,33 @@ def test_a_lane_that_was_never_folded_is_its_tail(page_size: int) -> None:
     assert home.run(verify(LANE)) == LaneCheck(LANE, sum(4**n for n in range(1, 6)), 5, 0, ())
 
 
-def _segment(number: int) -> Item:
-    return items.segment_item(Segment.of(LANE, token(4), 3, [delta(number)]))
+def _watermark(number: int) -> Callable[[Region], None]:
+    return lambda home: home.alter(CHECKPOINT, watermark={"S": token(number)})
 
 
-@pytest.mark.parametrize(
-    ("harm", "says"),
-    [
-        (lambda home: home.alter(CHECKPOINT, total={"N": "7"}), [["checkpoint's total is 7"]]),
-        (lambda home: home.alter(CHECKPOINT, count={"N": "9"}), [["checkpoint's count is 9"]]),
-        *(
-            (lambda home, n=n: home.alter(CHECKPOINT, watermark={"S": token(n)}), [[f"watermark is {token(n)}"]])
-            for n in (3, 9)
-        ),
-        (lambda home: home.drop(items.segment_key(LANE, token(2), 1)), [["total"], ["count"]]),
-        (lambda home: home.store([_segment(4)]), [["lists a delta twice"]]),
-        (lambda home: home.store([_segment(1)]), [["outside its range"]]),
-        (lambda home: home.store([_segment(2)]), [["outside its range"]]),  # 2 is the hi of the range below
-        (lambda home: home.put(Delta(LANE, token(2), 99)), [[token(2), "99", str(4**2)]]),
-    ],
-    ids=[
-        *("total", "count", "watermark below", "watermark above", "a segment is missing", "a token in two segments"),
-        *("a token outside its range", "a token at the end of the range below", "a delta with another change"),
-    ],
-)
-def test_what_does_not_agree_is_told(harm: Callable[[Region], None], says: list[list[str]]) -> None:
+def _lists(number: int) -> Callable[[Region], None]:
+    """One more segment of the range above 2 up to 4, which lists this delta."""
+    return lambda home: home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(number)]))])
+
+
+HARMS: dict[str, tuple[Callable[[Region], None], list[list[str]]]] = {
+    "total": (lambda home: home.alter(CHECKPOINT, total={"N": "7"}), [["checkpoint's total is 7"]]),
+    "count": (lambda home: home.alter(CHECKPOINT, count={"N": "9"}), [["checkpoint's count is 9"]]),
+    "watermark below": (_watermark(3), [[f"checkpoint's watermark is {token(3)}"]]),
+    "watermark above": (_watermark(9), [[f"checkpoint's watermark is {token(9)}"]]),
+    "a missing segment": (lambda home: home.drop(items.segment_key(LANE, token(2), 1)), [["total"], ["count"]]),
+    "a token in two segments": (_lists(4), [["lists a delta twice"]]),
+    "a token below its range": (_lists(1), [["outside its range"]]),
+    "a token at the end of the range below": (_lists(2), [["outside its range"]]),
+    "another change": (lambda home: home.put(Delta(LANE, token(2), 99)), [[token(2), "99", str(4**2)]]),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_what_does_not_agree_is_told(harm: str) -> None:
     home, away = folded()
-    harm(home)
+    does, says = HARMS[harm]
+    does(home)
     home.asked.clear()
     verification = compactor(home, away).verify(COUNTER)
     assert not verification.ok
@@ -210,5 +210,5 @@ def test_a_counter_is_verified_in_all_its_regions_each_lane_at_home() -> None:
 
 def test_nobody_guesses_the_value_of_a_counter_of_which_one_lane_cannot_be_recounted() -> None:
     home, away = folded()
-    home.store([_segment(4)])
+    _lists(4)(home)
     assert compactor(home, away).verify(COUNTER).value is None
