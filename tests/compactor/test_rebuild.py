@@ -200,6 +200,13 @@ def test_what_was_cleaned_stays_counted_and_it_can_be_repeated() -> None:
     assert value(home) == EVERYTHING
 
 
+def test_its_version_is_above_every_segment_also_one_settled_under_an_older_hi() -> None:
+    home, away, _ = lane_of_four_versions()
+    home.drop(CHECKPOINT)
+    compactor(home, away).rebuild(COUNTER)
+    assert home.items[CHECKPOINT]["version"] == {"N": "5"}
+
+
 def test_the_next_clean_starts_from_a_new_note() -> None:
     home, away, _ = lane_of_four_versions()
     home.copy_to(away)

@@ -10,19 +10,7 @@ from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.items import version_is
 from ledger.requests import Get, Now, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
-from tests.support import (
-    LANE,
-    NOW_MS,
-    Region,
-    compact_for_long,
-    compactor,
-    delta,
-    refused,
-    summed,
-    token,
-    two_regions,
-    value,
-)
+from tests.support import LANE, Region, compact_for_long, compactor, delta, refused, summed, token, two_regions, value
 
 
 def folded(*numbers: int, page_size: int = 1_000) -> Region:
@@ -43,7 +31,7 @@ def test_candidates_are_sought_cheaply_and_confirmed_by_begin_then_the_covering_
     table = folded(2)
     table.put(delta(1), delta(3))
     tally = settled(table)
-    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), NOW_MS)
+    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), table.now_ms)
     assert table.asked == [
         Query(items.delta_pk(LANE), None, token(2), None, False),
         Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, False),
