@@ -58,17 +58,10 @@ def test_settings_that_cannot_be_are_refused_by_name(changed: dict[str, Any], na
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("eu-wst-1", "eu-west-1"),
-        ("us-eats-1", "us-east-1"),
-        ("ap-southeasst-2", "ap-southeast-2"),
-        ("us-gov-wset-1", "us-gov-west-1"),
-        ("eu-west1", "eu-west-1"),
+        *(("eu-wst-1", "eu-west-1"), ("us-eats-1", "us-east-1"), ("ap-southeasst-2", "ap-southeast-2")),
+        *(("us-gov-wset-1", "us-gov-west-1"), ("eu-west1", "eu-west-1")),
         ("us-east-1a", "us-east-1"),  # a zone
-        ("eu-west", None),
-        ("eu-west-", None),
-        ("west-1", None),
-        ("1-west-1", None),
-        ("home", None),
+        *((typed, None) for typed in ("eu-west", "eu-west-", "west-1", "1-west-1", "home")),
     ],
 )
 def test_a_region_that_aws_cannot_have_is_refused_with_the_one_that_was_meant(typed: str, meant: str | None) -> None:
@@ -97,11 +90,8 @@ def test_every_region_of_dynamodb_that_boto3_knows_is_one_and_so_are_those_to_co
 @pytest.mark.parametrize(
     ("name", "passed", "most"),
     [
-        ("table", "t" * 300, 40),
-        ("clean", "c" * 300, 40),
-        ("keep_ms", "9" * 300, 40),
-        ("regions", ("r" * 300,), 200),
-        ("endpoint_url", "u" * 300, 200),
+        *((name, "x" * 300, 40) for name in ("table", "clean", "keep_ms")),
+        *(("regions", ("r" * 300,), 200), ("endpoint_url", "u" * 300, 200)),
     ],
 )
 def test_what_was_passed_is_shown_as_far_as_a_log_line_goes(name: str, passed: object, most: int) -> None:

@@ -83,21 +83,14 @@ INVALID: dict[str, tuple[st.SearchStrategy[Any], type[InvalidInput]]] = {
         any_text.filter(lambda text: not (text.isascii() and text and all(33 <= ord(c) <= 126 for c in text)))
         | st.builds(lambda text, odd, end: text + odd + end, counters, st.sampled_from(" \n\0\x7fé"), counters)
         | st.integers(257, 10_000).map(lambda size: "x" * size)
-        | st.none()
-        | st.binary()
-        | st.integers(),
+        | st.one_of(st.none(), st.binary(), st.integers()),
         InvalidCounter,
     ),
     "change": (
         st.integers(min_value=CHANGE_MAX + 1)
         | st.integers(max_value=-CHANGE_MAX - 1)
         | st.integers(39, 10_000).map(lambda digits: -(10**digits))
-        | st.booleans()
-        | st.floats()
-        | changes.map(Decimal)
-        | changes.map(str)
-        | changes.map(float)
-        | st.none(),
+        | st.one_of(st.booleans(), st.floats(), st.none(), *map(changes.map, (Decimal, str, float))),
         InvalidChange,
     ),
     "idempotency_key": (

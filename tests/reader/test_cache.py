@@ -13,7 +13,6 @@ from reader import Reader
 from tests.support import COUNTER, NOW_MS, Region, Slow, compactor, delta, reader, settings
 
 TIMEOUT_S = 20
-THREADS = 100
 
 
 def loads(table: Region) -> int:
@@ -155,13 +154,12 @@ def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_long
 
 
 class Busy(Region):
-    """A table whose first load waits until `released` is set, and a clock that tells how many threads asked it."""
+    """A table whose loads wait until so many threads have asked its clock; the first of them may fail."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, *, fail_first: bool = False) -> None:
         super().__init__()
-        self.threads, self.everybody = threads, threading.Event()
+        self.threads, self.fail_first, self.everybody = threads, fail_first, threading.Event()
         self.came: set[int] = set()
-        self.fail_first = False
 
     def clock(self) -> int:
         self.came.add(threading.get_ident())
@@ -201,22 +199,16 @@ def at_once(number: int, call: Callable[[], object]) -> list[object]:
     return answers
 
 
-def test_a_hundred_threads_that_ask_at_once_cause_one_load() -> None:
-    table = Busy(THREADS)
+@pytest.mark.parametrize(("number", "fails"), [(100, 0), (8, 1)])
+def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_its_thread_alone(
+    number: int, fails: int
+) -> None:
+    table = Busy(number, fail_first=fails > 0)
     table.put(delta(1))
     shared = Reader(settings(), table=table, clock=table.clock)
-    assert at_once(THREADS, lambda: shared.value(COUNTER)) == [4] * THREADS
-    assert loads(table) == 1
-
-
-def test_a_load_that_fails_fails_for_its_thread_alone_and_nobody_hangs() -> None:
-    table = Busy(8)
-    table.fail_first = True
-    table.put(delta(1))
-    shared = Reader(settings(), table=table, clock=table.clock)
-    answers = at_once(8, lambda: shared.value(COUNTER))
-    assert sorted(map(str, answers)) == ["4"] * 7 + ["the first load fails"]
-    assert loads(table) == 2
+    answers = at_once(number, lambda: shared.value(COUNTER))
+    assert sorted(map(str, answers)) == ["4"] * (number - fails) + ["the first load fails"] * fails
+    assert loads(table) == 1 + fails
 
 
 def test_a_thread_that_waits_for_a_load_is_not_given_an_older_balance_than_it_asked_for() -> None:
