@@ -5,8 +5,6 @@ Rule 2: CPU is this process's.
 Rule 3: The comparators ask for the same item, and for many threads they have this library's Config too.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -14,20 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, cycle, islice, permutations
-from typing import TYPE_CHECKING
 
 from botocore.config import Config
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.designs.optimistic import EntityTag
 from lab.designs.trial import Trial
+from lab.engines.ministack import Engine
 from ledger import Delta, Ledger, Settings
 from ledger.client import CONFIG
 from ledger.items import delta_item
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
-
-    from lab.engines.ministack import Engine
 
 REGION, TABLE = "eu-west-1", "bench-speed"
 COUNTER = "stock:85123A"
@@ -131,9 +125,4 @@ def _seconds(threads: ThreadPoolExecutor, add: Callable[[], object], each: int) 
 
 
 def _plain_add(client: DynamoDBClient) -> None:
-    client.update_item(
-        TableName=TABLE,
-        Key=KEY,
-        UpdateExpression="ADD amount :one",
-        ExpressionAttributeValues=ONE,
-    )
+    client.update_item(TableName=TABLE, Key=KEY, UpdateExpression="ADD amount :one", ExpressionAttributeValues=ONE)

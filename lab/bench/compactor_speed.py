@@ -6,30 +6,25 @@ Rule 3: The backlog whose memory is measured makes its pages when they are asked
 it would be the fold's.
 """
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.config import Config
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from compactor.clean import clean
 from compactor.fold import fold
 from compactor.report import Tally
 from compactor.settle import settle
+from lab.engines.ministack import Engine
 from ledger import Delta, Lane, Settings, tokens
 from ledger.client import CONFIG
 from ledger.items import delta_item, fold_pk
 from ledger.requests import Get, Instant, Item, Page, Program, Put, Query, Request, Result, Transact, run
 from ledger.table import DynamoTable
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
-
-    from lab.engines.ministack import Engine
 
 REGION, TABLE = "eu-west-1", "bench-compaction"
 START_MS = 1_800_000_000_000
@@ -105,13 +100,7 @@ def fold_peak_mb(deltas: int) -> float:
 
 
 def _fold(tally: Tally) -> Program[Any]:
-    return fold(
-        LANE,
-        tally,
-        allowed_lateness_ms=SETTINGS.allowed_lateness_ms,
-        fold_min=1,
-        fold_max=SETTINGS.fold_max,
-    )
+    return fold(LANE, tally, allowed_lateness_ms=SETTINGS.allowed_lateness_ms, fold_min=1, fold_max=SETTINGS.fold_max)
 
 
 class Backlog:

@@ -5,24 +5,19 @@ Rule 2: The clock is ours, so that nothing waits.
 Rule 3: Times are of CPU, because machines are noisy. Speed is in speed.py and compaction.py.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from compactor import Compactor, Report
+from lab.engines.ministack import Engine
 from lab.meters.meter import Meter
 from ledger import Change, Ledger, Settings
 from ledger.units import Cost
 from reader import Balance, Reader
-
-if TYPE_CHECKING:
-    from lab.engines.ministack import Engine
 
 REGION = "eu-west-1"
 START_MS = 1_800_000_000_000

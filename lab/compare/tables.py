@@ -4,17 +4,12 @@ Rule 1: Nothing is measured or worked out here beyond a share or a sum.
 Rule 2: A row is a design, in the order given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from lab.compare.cost import Spent
+from lab.compare.scale import Read
+from lab.compare.speed import Pace, Trips
 from ledgerctl import bill
-
-if TYPE_CHECKING:
-    from lab.compare.cost import Spent
-    from lab.compare.scale import Read
-    from lab.compare.speed import Pace, Trips
 
 A_YEAR = 12_000_000
 """Changes of a year: a million a month."""

@@ -47,10 +47,7 @@ class Acknowledged:
     """What one design acknowledged, where and when. Thread-safe; `now` and `wall` give seconds."""
 
     def __init__(
-        self,
-        lateness_ms: int,
-        now: Callable[[], float] = time.monotonic,
-        wall: Callable[[], float] = time.time,
+        self, lateness_ms: int, now: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
     ) -> None:
         self._lateness_s, self._now, self._wall = lateness_ms / 1_000, now, wall
         self._lock = threading.Lock()

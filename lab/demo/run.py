@@ -7,8 +7,6 @@ Rule 4: At the end everything is delivered, replicated, compacted and cleaned, t
 Region.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time
@@ -18,7 +16,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.demo.acknowledged import Acknowledged
 from lab.demo.delivery import Deliveries
@@ -33,9 +33,6 @@ from lab.engines.ministack import Engine
 from lab.engines.replicator import Replicator
 from lab.events import Event, is_witness, truth_of
 from ledger import Settings
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 MIN_LAG_MS, MAX_LAG_MS, POLL_MS = 20, 1_500, 250
 PARTITION_EVERY_S, PARTITION_S = 6.0, 3.0
@@ -161,10 +158,8 @@ class Run:
         ]
 
     def _replicator(self, engine: Engine, table: str) -> Replicator:
-        clients = {region: engine.client(region) for region in REGIONS}
-        streams = {region: engine.stream_client(region) for region in REGIONS}
         rng = random.Random(f"{self._seed}{table}")
-        return Replicator(clients, streams, table, REGIONS, rng, MIN_LAG_MS, MAX_LAG_MS, poll_ms=POLL_MS)
+        return Replicator(engine, table, REGIONS, rng, MIN_LAG_MS, MAX_LAG_MS, POLL_MS)
 
     # -- all the time --------------------------------------------------------------------------------------------------
 

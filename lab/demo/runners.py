@@ -5,13 +5,13 @@ Rule 2: ours is the shipped classes; the others are those of lab/designs, with t
 Rule 3: `Unanswered` means that the caller does not know whether the change was applied.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
+
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from compactor import Compactor, Report
 from lab.designs import Design
@@ -24,9 +24,6 @@ from ledger.clocks import wall_clock
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.requests import Instant, Program, Result, Table, run
 from reader import Reader
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 Clients = Mapping[str, "DynamoDBClient"]
 

@@ -5,24 +5,20 @@ it.
 Rule 2: What was sent is counted below the SDK, once for each attempt.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from ledger import failures
 from ledger.client import CONFIG
 from ledger.table import DynamoTable
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 
 def config(attempts: int) -> Config:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.designs.attributes import integer, number
+from lab.designs.expressions import integer, number
 from ledger.actions import Set
 from ledger.conditions import Absent, AtLeast, AtMost, Condition, Either
 from ledger.errors import InvalidChange, TableError

@@ -10,8 +10,8 @@ https://aws.amazon.com/blogs/database/implement-auto-increment-with-amazon-dynam
 
 from dataclasses import dataclass
 
-from lab.designs.attributes import integer, number
 from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, Outcome, check_unit, pause
+from lab.designs.expressions import integer, number
 from ledger.actions import Set
 from ledger.conditions import Absent, Equals
 from ledger.paging import every_item

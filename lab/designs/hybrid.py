@@ -15,8 +15,8 @@ Source: https://www.jawaadahmar.com/projects/distributed-counter
 import contextlib
 from dataclasses import dataclass
 
-from lab.designs.attributes import integer, number
 from lab.designs.design import FOR_EVER, VALUE, Claims, Contended, Design, Outcome, check_unit
+from lab.designs.expressions import integer, number
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, All, Equals, Not, Value
 from ledger.errors import TableError

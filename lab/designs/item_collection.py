@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.designs import naive
-from lab.designs.attributes import integer
 from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
+from lab.designs.expressions import integer
 from ledger import items, tokens
 from ledger.add import add
 from ledger.paging import every_item

@@ -11,8 +11,8 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/BestPra
 
 from dataclasses import dataclass
 
-from lab.designs.attributes import integer, number, said, text
 from lab.designs.design import NONE, TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem, pause
+from lab.designs.expressions import integer, number, said, text
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, Equals
 from ledger.errors import OutcomeUnknown

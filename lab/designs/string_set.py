@@ -10,9 +10,8 @@ Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-a
 
 from dataclasses import dataclass
 
-from lab.designs.attributes import text
 from lab.designs.design import FOR_EVER, Claims, Outcome, SingleItem, check_unit
-from lab.designs.expressions import Exclude, Include, SizeBelow
+from lab.designs.expressions import Exclude, Include, SizeBelow, text
 from ledger.conditions import Absent, All, Condition, Contains, Either, Not
 from ledger.requests import Delete, Item, Program, Update
 

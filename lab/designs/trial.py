@@ -14,8 +14,7 @@ from botocore.config import Config
 from lab.designs import Design, Outcome, every
 from lab.designs.clients import config, table_of
 from lab.designs.transaction_marker import TransactionMarker
-from lab.engines.dynamodb_local import DynamoDBLocal
-from lab.engines.maven import VERSION, installed
+from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
 from lab.engines.ministack import Engine
 from ledger.requests import Instant, Item, Program, Result, run
 from ledger.settings import Settings

@@ -10,8 +10,6 @@ engine after it.
 Rule 4: An engine that dies says so, with the end of its log, and not as a connection error somewhere else.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os
@@ -26,16 +24,13 @@ import time
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 import boto3
 from botocore.config import Config
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.engines.streams import StreamsClient
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 HOST = "127.0.0.1"
 START_TIMEOUT_MS = 30_000
@@ -191,9 +186,7 @@ class Engine:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             # A dead engine explains whatever went wrong in the block, except that somebody ended the program.
             if error is None or isinstance(error, Exception):

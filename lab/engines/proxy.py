@@ -18,9 +18,10 @@ from typing import Any
 
 from lab.engines import http_messages as wire
 from lab.engines import partiql
+from lab.engines.children import CONTEXT, Children
+from lab.engines.ministack import HOST, Engine
 from lab.engines.proxy_faults import Fault, Mix, decide, refusal
 
-HOST = "127.0.0.1"
 OUTSIDE = "outside"
 """Where writers and readers stand: no partition lies between them and a Region."""
 
@@ -38,6 +39,13 @@ def main(engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_i
     Told: ("partition", bool), ("storm", how many times as many faults); anything else is answered by the counts so far.
     """
     asyncio.run(_Proxy(engine_port, seed, mixed, control, item_by_item).run())
+
+
+def start(children: Children, engine: Engine, seed: int, mixed: Mix, *, item_by_item: bool) -> tuple[Connection, str]:
+    """A proxy in front of the engine, as one of `children`: what it is told through, and its endpoint."""
+    control, theirs = CONTEXT.Pipe()
+    children.start("proxy", main, int(engine.endpoint_url.rpartition(":")[2]), seed, mixed, theirs, item_by_item)
+    return control, f"http://{HOST}:{control.recv()}"
 
 
 class _Proxy:
@@ -134,7 +142,8 @@ class _Proxy:
 
     async def _forward(self, request: wire.Message) -> wire.Message | None:
         """The engine's answer; None when the connection to it broke."""
-        reader, writer = self._idle.pop() if self._idle else await self._connect()
+        idle = self._idle.pop() if self._idle else None
+        reader, writer = idle or await asyncio.open_connection(HOST, self._engine_port, limit=wire.LIMIT_BYTES)
         try:
             writer.write(request.spelled())
             async with asyncio.timeout(ENGINE_TIMEOUT_S):
@@ -145,9 +154,6 @@ class _Proxy:
             return None
         self._idle.append((reader, writer))
         return answer
-
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection(HOST, self._engine_port, limit=wire.LIMIT_BYTES)
 
     def _later(self, work: Any) -> None:
         task = asyncio.create_task(work)

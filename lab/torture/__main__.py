@@ -20,7 +20,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from lab.engines.maven import LocalMissing, LocalNotGot
 from lab.engines.ministack import EngineMissing
 from lab.torture import record
 from lab.torture.explain import explain
@@ -73,8 +72,8 @@ def main(
         folder = _folder(history, seed + rounds)
         changes = min(CHANGES_OF_ROUND, max(100, round(left / OPERATIONS_OF_CHANGE)))
         try:
-            outcome = _round(console, engine, Plan.draw(seed + rounds, changes, str(folder)), began + seconds)
-        except (EngineMissing, LocalMissing, LocalNotGot) as error:
+            outcome = _round(console, engine, Plan(seed + rounds, changes, str(folder)), began + seconds)
+        except EngineMissing as error:
             console.print(f"[bold red]Torture cannot run:[/] {escape(str(error))}")
             raise typer.Exit(2) from None
         rounds += 1

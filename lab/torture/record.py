@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 Line = dict[str, Any]
@@ -33,16 +32,11 @@ class Recorder:
         os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
         return now_ns
 
-    def close(self) -> None:
-        os.close(self._file)
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
 
 
 def lines_of(path: Path) -> list[Line]:

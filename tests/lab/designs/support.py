@@ -1,12 +1,12 @@
 """Where designs are tried: a simulated table in two Regions, and a table of an engine; and answers that are lost."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, Self
+
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.designs.clients import config, table_of
 from lab.designs.design import Design, Outcome
@@ -19,9 +19,6 @@ from ledger.through import through
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 EU, US = "eu-west-1", "us-east-1"
 C = "stock:85123A"
@@ -68,7 +65,7 @@ class OnEngine:
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
 
     @classmethod
-    def of(cls, engine: Engine, name: str) -> OnEngine:
+    def of(cls, engine: Engine, name: str) -> Self:
         client = client_of(engine)
         engine.create_table(name, EU, client)
         return cls(table_of(name, client, pause=lambda s: None), client)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from lab.designs.attributes import integer, text
 from lab.designs.design import Contended
+from lab.designs.expressions import integer, text
 from lab.designs.hybrid import THING, Hybrid
 from lab.engines.ministack import Engine
 from lab.engines.streams import StreamReader

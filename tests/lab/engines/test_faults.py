@@ -8,7 +8,7 @@ import pytest
 from botocore.config import Config
 
 from lab.engines import proxy
-from lab.engines.children import CONTEXT, Children
+from lab.engines.children import Children
 from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
 from lab.engines.proxy_faults import FAULTS, Mix
@@ -38,11 +38,9 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def behind(engine: Engine, mixed: Mix) -> Iterator[tuple[str, Callable[[tuple[object, ...]], object]]]:
     """The endpoint of a proxy with such a mix, and what tells it something."""
-    control, theirs = CONTEXT.Pipe()
-    with Children() as children, control, theirs:
-        port = int(engine.endpoint_url.rpartition(":")[2])
-        children.start("proxy", proxy.main, port, 1, mixed, theirs, True)
-        yield f"http://127.0.0.1:{control.recv()}", control.send
+    with Children() as children:
+        control, endpoint = proxy.start(children, engine, 1, mixed, item_by_item=True)
+        yield endpoint, control.send
 
 
 def table(endpoint: str, name: str, region: str = A, place: str = OUTSIDE) -> DynamoTable:

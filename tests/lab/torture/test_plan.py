@@ -11,7 +11,7 @@ from lab.torture.writers import Asked
 
 @pytest.mark.parametrize("seed", range(50))
 def test_every_plan_has_settings_that_hold_together(seed: int) -> None:
-    plan = Plan.draw(seed, 1_000, "nowhere").with_proxy(1)
+    plan = Plan(seed, 1_000, "nowhere", proxy="http://127.0.0.1:1")
     for region in REGIONS:
         settings = plan.settings(region, "outside")
         assert settings.endpoint_url == "http://127.0.0.1:1/outside"
@@ -19,11 +19,11 @@ def test_every_plan_has_settings_that_hold_together(seed: int) -> None:
 
 
 def test_on_time_allows_for_the_clocks_of_the_compactors() -> None:
-    assert 0 < ON_TIME_MS < Plan.draw(1, 1, "").settings("eu-west-1", "x", "http://x").allowed_lateness_ms
+    assert 0 < ON_TIME_MS < Plan(1, 1, "").settings("eu-west-1", "x", "http://x").allowed_lateness_ms
 
 
 def test_a_plans_clock_is_the_monotonic_one() -> None:
-    plan = Plan.draw(1, 1, "")
+    plan = Plan(1, 1, "")
     wall_ms = plan.clock()()
     assert abs(plan.monotonic_ns(wall_ms) + plan.wall_ns - wall_ms * 1_000_000) == 0
     assert plan.clock(100)() - plan.clock()() in range(90, 101)
