@@ -17,7 +17,7 @@ from lab.engines.ministack import Engine
 from lab.meters.meter import Meter
 from ledger import Change, Ledger, Settings
 from ledger.units import Cost
-from reader import Balance, Reader
+from reader import Reader
 
 REGION = "eu-west-1"
 START_MS = 1_800_000_000_000
@@ -70,7 +70,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A counter's life: its changes, what their writes and compaction cost, and the deltas a merge took."""
+    """A counter's life: its changes, what writes and compaction cost for each, and the deltas a merge took."""
 
     changes: int
     write_units: float
@@ -85,7 +85,6 @@ class ReadCost:
     changes: int
     requests: int
     read_units: float
-    pending: int
 
 
 def lives(
@@ -102,25 +101,25 @@ def lives(
             reports.append(hot.compact("hot"))
             say(f"{written:,} of {targets[-1]:,} changes")
         reads.append(_read(hot, "hot", written))
-    total, spent = Report.total(reports), hot.cost("ledger", "compactor")
+    total = Report.total(reports)
     cold = Bench(engine, "bench-cold")
     cold.write("cold", 20)
     cold.compact("cold")
-    cold_spent = cold.cost("ledger", "compactor")
-    return (
-        Life(written, spent.write_units / written, spent.read_units / written, total.folded / total.commits),
-        Life(20, cold_spent.write_units / 20, cold_spent.read_units / 20, 0),
-        reads,
-    )
+    return _life(hot, written, total.folded / total.commits), _life(cold, 20, 0), reads
+
+
+def _life(bench: Bench, changes: int, deltas_per_commit: float) -> Life:
+    spent = bench.cost("ledger", "compactor")
+    return Life(changes, spent.write_units / changes, spent.read_units / changes, deltas_per_commit)
 
 
 def _read(bench: Bench, counter: str, changes: int) -> ReadCost:
     before = bench.cost("reader")
-    balance: Balance = bench.reader.read(counter)
-    if balance.value != changes:
-        raise AssertionError(f"the counter reads {balance.value}, but it has {changes} changes of 1")
+    value = bench.reader.read(counter).value
+    if value != changes:
+        raise AssertionError(f"the counter reads {value}, but it has {changes} changes of 1")
     spent = bench.cost("reader") - before
-    return ReadCost(changes, spent.requests, spent.read_units, balance.pending)
+    return ReadCost(changes, spent.requests, spent.read_units)
 
 
 FUNCTIONS = ("add_from_queue", "api", "mark", "plan", "compact", "find")

@@ -30,7 +30,7 @@ GLANCE_S = 0.05
 
 
 class Deliveries:
-    """Delivers all events. `rounds(region)`: how often ours was compacted there; `advance`: as Watcher's."""
+    """Delivers all events. `rounds(region)`: how often ours was compacted there; `advance`: as Screen's."""
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ Source: https://www.jawaadahmar.com/projects/distributed-counter
 
 import contextlib
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lab.designs.design import FOR_EVER, VALUE, Claims, Contended, Design, Outcome, check_unit
 from lab.designs.expressions import integer, number
@@ -36,10 +37,7 @@ class Hybrid(Design):
     name: str = "hybrid, best effort and stream"
     sdk_attempts: int = 1
     ceiling: int | None = None
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=FOR_EVER, limit="soft", units=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, limit="soft", units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         check_unit(change, 1, -1)

@@ -14,6 +14,7 @@ Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from compactor.report import Tally
 from compactor.visit import visit
@@ -39,10 +40,7 @@ class ItemCollection(Design):
 
     name: str = "item collection"
     settings: Settings
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=FOR_EVER, mismatch=True, regions=True, history=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, mismatch=True, regions=True, history=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         token = tokens.keyed(counter, key, at_ms)
@@ -66,10 +64,7 @@ class NaiveMerge(ItemCollection):
     """The total stands beside the deltas, as in `lab.designs.naive`, which sums them."""
 
     name: str = "item collection, naive merge"
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=Memory(merges=False), mismatch=True)
+    claims: ClassVar = Claims(memory=Memory(merges=False), mismatch=True)
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
         lane = self._lane(counter)

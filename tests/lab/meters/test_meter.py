@@ -12,7 +12,6 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 from moto import mock_aws
 from mypy_boto3_dynamodb import DynamoDBClient
-from mypy_boto3_dynamodb.type_defs import BatchStatementRequestTypeDef
 
 from lab.meters.meter import Cost, Meter, Uncountable
 
@@ -75,33 +74,6 @@ def test_a_put_and_its_retry_are_two_requests_and_one_replicated_unit(client: Dy
     with pytest.raises(ClientError, match="ConditionalCheckFailed"):
         client.put_item(TableName="t", Item={**KEY, "change": {"N": "-6"}}, **NEW_ONLY)
     assert meter.costs() == {"PutItem": Cost(requests=2, write_units=2, replicated_units=1)}
-
-
-def test_inserts_in_a_batch_are_charged_one_by_one() -> None:
-    # Not by moto: its PartiQL knows no parameters in a batch's INSERT.
-    client, meter = make_answered_client((200, b'{"Responses": [{}, {"Error": {"Code": "DuplicateItem"}}]}')), Meter()
-    meter.attach(client)
-    insert: BatchStatementRequestTypeDef = {
-        "Statement": "INSERT INTO \"t\" VALUE {'pk': ?, 'sk': ?, 'change': ?}",
-        "Parameters": [{"S": "p"}, {"S": "s"}, {"N": "4"}],
-    }
-    client.batch_execute_statement(Statements=[insert, insert])
-    assert meter.costs() == {"BatchExecuteStatement": Cost(requests=1, write_units=2, replicated_units=1)}
-
-
-def test_a_projected_scan_after_large_puts_costs_the_whole_items(client: DynamoDBClient, meter: Meter) -> None:
-    for sk in ("a", "b"):
-        client.put_item(TableName="t", Item={"pk": {"S": "p"}, "sk": {"S": sk}, "entries": {"B": bytes(6000)}})
-    client.scan(TableName="t", ProjectionExpression="pk, sk", ConsistentRead=True)
-    client.get_item(TableName="t", Key=KEY)
-    assert meter.costs()["Scan"].read_units == 3
-    assert meter.costs()["GetItem"].read_units == 0.5
-
-
-def test_a_remembered_item_costs_its_size_to_delete(client: DynamoDBClient, meter: Meter) -> None:
-    meter.remember("t", {**KEY, "entries": {"B": bytes(2000)}})
-    client.batch_write_item(RequestItems={"t": [{"DeleteRequest": {"Key": KEY}}]})
-    assert meter.total() == Cost(requests=1, write_units=2, replicated_units=2)
 
 
 def test_a_transaction_costs_twice_also_when_cancelled(client: DynamoDBClient, meter: Meter) -> None:
