@@ -194,14 +194,14 @@ class Scene:
         )
 
     def _enter_readers(self, region: str) -> tuple[Process, ...]:
-        own, report, sights = replace(SETTINGS, region=region), self.problems.append, self.sights[region]
-        once = {
-            "ours": ("reader", "reader", scripts.reading(own)),
-            "atomic": ("naive", "reader of ADD", scripts.reading_atomic(region, self._simulated)),
+        own, report, see = replace(SETTINGS, region=region), self.problems.append, self.sights[region].__setitem__
+        once: dict[str, tuple[str, str, Callable[[], scripts.Reading]]] = {
+            "ours": ("reader", "reader", partial(scripts.reading, own)),
+            "atomic": ("naive", "reader of ADD", partial(scripts.reading_atomic, region, self._simulated)),
             "merge": ("naive", "reader of the merge", scripts.reading_merged),
         }
         return tuple(
-            self._enter(kind, who, region, partial(scripts.reads, read, partial(sights.__setitem__, design), report))
+            self._enter(kind, who, region, partial(scripts.reads, read, partial(see, design), report))
             for design, (kind, who, read) in once.items()
         )
 

@@ -39,7 +39,7 @@ class Sight:
     count: int | None = None
 
 
-Once = Callable[[], Generator[Any, Any, Sight]]
+Reading = Generator[Any, Any, Sight]
 
 
 def _until_acknowledged(send: Callable[[], Generator[Any, Any, object]]) -> Script:
@@ -68,33 +68,25 @@ def adds_to_be_merged(delta: Delta) -> Script:
     return _until_acknowledged(lambda: add(Delta(NAIVE_LANE, delta.token, delta.change)))
 
 
-def reading(settings: Settings) -> Once:
+def reading(settings: Settings) -> Reading:
     """A strong read of ours."""
-
-    def once() -> Generator[Any, Any, Sight]:
-        lanes = settings.lanes_of(COUNTER)
-        _, sums = yield from read(lanes, consistent=True, read_time_max_ms=settings.read_time_max_ms)
-        return Sight(sum(each.value for each in sums), sum(each.count for each in sums))
-
-    return once
+    lanes = settings.lanes_of(COUNTER)
+    _, sums = yield from read(lanes, consistent=True, read_time_max_ms=settings.read_time_max_ms)
+    return Sight(sum(each.value for each in sums), sum(each.count for each in sums))
 
 
-def reading_atomic(region: str, simulated: Simulated) -> Once:
+def reading_atomic(region: str, simulated: Simulated) -> Reading:
     """A strong read of the atomic counter."""
-
-    def once() -> Generator[Any, Any, Sight]:
-        return Sight((yield from simulated.steps(ATOMIC.value(COUNTER), region)))
-
-    return once
+    return Sight((yield from simulated.steps(ATOMIC.value(COUNTER), region)))
 
 
-def reading_merged() -> Generator[Any, Any, Sight]:
+def reading_merged() -> Reading:
     """A strong read of the naive merge."""
     value, _ = yield from naive.read(NAIVE_LANE)
     return Sight(value)
 
 
-def reads(once: Once, see: Callable[[Sight], None], report: Callable[[str], None]) -> Script:
+def reads(once: Callable[[], Reading], see: Callable[[Sight], None], report: Callable[[str], None]) -> Script:
     """Reads for ever; `see` is given what each showed, `report` what nothing in the scene can cause."""
     while True:
         yield READ

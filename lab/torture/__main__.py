@@ -7,22 +7,20 @@ Rule 2: The history of a round that was not is kept, and its seed named.
 import os
 import random
 import shutil
-import signal
-import sys
 import tempfile
 import time
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from lab.engines.ministack import EngineMissing
+from lab.engines.ministack import EngineMissing, end_on_signals
 from lab.torture import record
-from lab.torture.explain import explain
+from lab.torture.checker import explain
 from lab.torture.plan import Plan
 from lab.torture.round import Outcome, play
 
@@ -58,7 +56,7 @@ def main(
 
     Exit code: 0 when no round has a violation, 1 when one has, 2 when the engine cannot be had.
     """
-    signal.signal(signal.SIGTERM, _ended)
+    end_on_signals()
     os.environ.update(CREDENTIALS)
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_PROFILE"):
         os.environ.pop(name, None)
@@ -77,7 +75,7 @@ def main(
             console.print(f"[bold red]Torture cannot run:[/] {escape(str(error))}")
             raise typer.Exit(2) from None
         rounds += 1
-        _add(total, outcome)
+        total += outcome
         if outcome.violations:
             console.print(escape(explain(outcome.violations, record.merged(folder.glob("*.jsonl")))))
             console.print(
@@ -113,13 +111,6 @@ def _folder(history: Path | None, seed: int) -> Path:
     return folder
 
 
-def _add(total: Outcome, outcome: Outcome) -> None:
-    total.operations += outcome.operations
-    total.faults += outcome.faults
-    total.events += outcome.events
-    total.violations += outcome.violations
-
-
 def _figures(total: Outcome, rounds: int, seed: int, engine: EngineName, seconds: float) -> str:
     def listed(counts: Counter[str]) -> str:
         return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()) if name != "requests")
@@ -134,10 +125,6 @@ def _figures(total: Outcome, rounds: int, seed: int, engine: EngineName, seconds
             f"violations  {len(total.violations)}",
         )
     )
-
-
-def _ended(*_: object) -> NoReturn:
-    sys.exit(143)  # through every `with`, so that nothing is left running
 
 
 if __name__ == "__main__":

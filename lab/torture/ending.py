@@ -17,8 +17,8 @@ from lab.engines.replicator import Replicator
 from lab.torture import checker
 from lab.torture import writers as writes
 from lab.torture.checker import Violation
-from lab.torture.counter_history import CounterHistory
 from lab.torture.plan import KEEP_MS, LATENESS_MS, REGIONS, TABLE, Plan, name_of
+from lab.torture.record import CounterHistory
 from ledger import Ledger, Settings
 from reader import Reader
 

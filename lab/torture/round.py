@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Self
 
 from lab.engines import proxy
 from lab.engines.children import Children
@@ -23,11 +24,10 @@ from lab.engines.proxy_faults import mix
 from lab.engines.replicator import Replicator
 from lab.torture import checker, ending, record
 from lab.torture.checker import Violation
-from lab.torture.counter_history import CounterHistory, histories_of
 from lab.torture.disturb import Disturber
 from lab.torture.plan import ON_TIME_MS, REGIONS, TABLE, Plan
 from lab.torture.processes import Processes
-from lab.torture.record import Line
+from lab.torture.record import CounterHistory, Line, histories_of
 
 LAG_MS = (20, 900)
 TURN_S, JUDGE_EVERY_S = 0.05, 15.0
@@ -45,6 +45,13 @@ class Outcome:
     faults: Counter[str] = field(default_factory=Counter)
     events: Counter[str] = field(default_factory=Counter)
     violations: list[Violation] = field(default_factory=list)
+
+    def __iadd__(self, other: Self) -> Self:
+        self.operations += other.operations
+        self.faults += other.faults
+        self.events += other.events
+        self.violations += other.violations
+        return self
 
 
 def play(plan: Plan, local: bool, deadline: float, say: Callable[[str], None]) -> Outcome:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from lab.torture import checker
-from lab.torture.counter_history import histories_of
-from lab.torture.record import Line
+from lab.torture.record import Line, histories_of
 
 A, B = "eu-west-1", "us-east-1"
 LATE_NS = 1_000
