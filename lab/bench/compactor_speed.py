@@ -30,8 +30,7 @@ START_MS = 1_800_000_000_000
 LANE = Lane(REGION, 0, "hot")
 SETTINGS = Settings(table=TABLE, region=REGION)
 PUTS_MAX = 25
-READ_TIMEOUT_S = 60
-"""DynamoDB Local may take longer than our 5 seconds."""
+READ_TIMEOUT_S = 60  # DynamoDB Local may take longer than our 5 seconds
 
 
 def delta(number: int) -> Delta:

@@ -21,8 +21,7 @@ from reader import Reader
 
 REGION = "eu-west-1"
 START_MS = 1_800_000_000_000
-ROUND = 10_000
-"""Changes between two runs of the compactor on the hot counter."""
+ROUND = 10_000  # changes between two runs of the compactor on the hot counter
 
 
 class Bench:

@@ -15,9 +15,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 BASE = 8
-SLOTS = 20
-"""Digits of a sum; the last has no upper bound."""
-
+SLOTS = 20  # digits of a sum; the last has no upper bound
 EVENTS = 20
 CEILING = 15
 
@@ -75,8 +73,7 @@ class Record:
 
     units: bool
     asked: set[int] = field(default_factory=set)
-    acknowledged: dict[str, set[int]] = field(default_factory=dict)
-    """By the Region that did."""
+    acknowledged: dict[str, set[int]] = field(default_factory=dict)  # by the Region that did
     refused: set[int] = field(default_factory=set)
     reads: Reads = Reads()
 

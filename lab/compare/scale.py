@@ -34,12 +34,8 @@ from ledger.units import item_bytes, read_units
 from ledger.values import Delta, Lane
 
 CHANGES = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-ITEMS_MAX = 1_000
-"""Changes that are put as items: DynamoDB Local takes some hundred a second."""
-
-IDS_MAX = 10_000
-"""Changes that are put as ids of a set."""
-
+ITEMS_MAX = 1_000  # changes that are put as items: DynamoDB Local takes some hundred a second
+IDS_MAX = 10_000  # changes that are put as ids of a set
 PAGE_BYTES_MAX = 1024 * 1024
 AT_ONCE = 3
 COUNTER = "scale"

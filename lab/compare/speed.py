@@ -26,11 +26,8 @@ from ledger.errors import LedgerError
 
 THREADS, COUNTERS = (1, 8, 32), (1, 1_000)
 ROUNDS, SLICE_S = 3, 0.1
-EACH = 1
-"""Changes of a writer in a slice, on average, at least."""
-
-SLOW = 4
-"""Times as long as plain ADD: a slice that took longer is not repeated."""
+EACH = 1  # changes of a writer in a slice, on average, at least
+SLOW = 4  # times as long as plain ADD: a slice that took longer is not repeated
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,9 +115,7 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-A_YEAR = 12_000_000
-"""Changes of a year: a million a month."""
-
+A_YEAR = 12_000_000  # changes of a year: a million a month
 REGIONS = (1, 2, 3)
 
 

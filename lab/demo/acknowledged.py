@@ -28,8 +28,7 @@ class Ack:
     at_s: float
     in_time: bool
     until_s: float = math.inf
-    apart: bool = False
-    """The link has been cut ever since, so that nothing that another Region did can hide it."""
+    apart: bool = False  # the link has been cut ever since, so that nothing that another Region did can hide it
 
     def holds(self, ended_s: float) -> bool:
         """Whether a read that ended then had to hold it."""
@@ -39,8 +38,7 @@ class Ack:
 @dataclass(slots=True)
 class _Region:
     acks: dict[str, dict[Name, Ack]] = field(default_factory=lambda: defaultdict(dict))
-    settled_s: float = -math.inf
-    """What was acknowledged at home before this is in the value."""
+    settled_s: float = -math.inf  # what was acknowledged at home before this is in the value
 
 
 class Acknowledged:

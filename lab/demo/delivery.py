@@ -22,8 +22,7 @@ from lab.demo.runners import Unanswered
 from lab.events import Event
 
 WRITERS = 12
-PLAY_MIN_S = 15.0
-"""A short list of events is spread over this, so that folds, cuts and reads meet it."""
+PLAY_MIN_S = 15.0  # a short list of events is spread over this, so that folds, cuts and reads meet it
 ROUNDS_LATE = 2
 """A late event comes when the compactor of its home has been there so often: the second began after its lateness."""
 GLANCE_S = 0.05
@@ -49,8 +48,7 @@ class Deliveries:
         self._newest = datetime.fromtimestamp(0, UTC)
         self._lock = threading.Lock()
         self._failures: list[BaseException] = []
-        self.cut = False
-        """Whether the link is cut; a caller that is cut off from its home Region goes to the other one."""
+        self.cut = False  # whether the link is cut; a caller that is cut off from its home Region goes to the other one
 
     def run(self, over: threading.Event, say: Callable[[str], None]) -> None:
         """Returns when everything is delivered, or when `over`. Raises what a writer raised."""

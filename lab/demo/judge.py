@@ -16,19 +16,14 @@ from lab.demo.runners import Sight
 from lab.events import WITNESS_CHANGES, Event, is_witness
 from lab.histories.checker import deltas_in
 
-SUMS_MAX = 200
-"""Counters with more changes than this are judged by their number of changes alone."""
-
-Name: TypeAlias = tuple[str, datetime]
-"""A change's name among those of its counter: its key and its time in the file."""
+SUMS_MAX = 200  # counters with more changes than this are judged by their number of changes alone
+Name: TypeAlias = tuple[str, datetime]  # a change's name among those of its counter: its key and its time in the file
 
 
 class Verdict(Enum):
     TRUE = auto()
-    UNTRUE = auto()
-    """No set of the counter's changes, none twice, gives what was read."""
-    SHORT = auto()
-    """Some set does, but none that holds what the read had to hold."""
+    UNTRUE = auto()  # no set of the counter's changes, none twice, gives what was read
+    SHORT = auto()  # some set does, but none that holds what the read had to hold
 
 
 class Judge:

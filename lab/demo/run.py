@@ -36,10 +36,8 @@ from ledger import Settings
 
 MIN_LAG_MS, MAX_LAG_MS, POLL_MS = 20, 1_500, 250
 PARTITION_EVERY_S, PARTITION_S = 6.0, 3.0
-PAUSE_S = 8.0
-"""Between two runs of a compactor, or of the naive merge."""
-HELD_UP_S = 2.0
-"""How long a slow reader stands still between two requests; below `read_time_max_ms`."""
+PAUSE_S = 8.0  # between two runs of a compactor, or of the naive merge
+HELD_UP_S = 2.0  # how long a slow reader stands still between two requests; below `read_time_max_ms`
 HELD_UP_READS = 6
 DRAIN_TIMEOUT_MS = 120_000
 SETTINGS = Settings(
@@ -66,8 +64,7 @@ class Run:
         self._held_up = {region: HeldUp() for region in REGIONS}
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._rounds: Counter[str] = Counter()
-        """How often ours was compacted in each Region."""
+        self._rounds: Counter[str] = Counter()  # how often ours was compacted in each Region
 
     def run(self) -> Outcome:
         """Run the events. Raises what a thread raised, EngineMissing, EngineDied, ReplicationError."""

@@ -22,12 +22,9 @@ from lab.events import is_witness
 
 BUSIEST = 5
 NAME_MAX = 20
-LINES = 10
-"""How often a console that cannot draw is told how far it is."""
-EVENTS_PER_S = 70
-"""What two free cores deliver, to all three designs."""
-REST_S = 25
-"""What comes after the last event: the late ones, then rest."""
+LINES = 10  # how often a console that cannot draw is told how far it is
+EVENTS_PER_S = 70  # what two free cores deliver, to all three designs
+REST_S = 25  # what comes after the last event: the late ones, then rest
 
 
 def opening(name: str, events: int, witnesses: int) -> str:

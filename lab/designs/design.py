@@ -19,9 +19,7 @@ from ledger.errors import InvalidChange, TableError
 from ledger.requests import Get, Item, Key, Pause, Program, Update
 
 VALUE = "value"
-TRIES_MAX = 12
-"""How often an optimistic writer looks and tries again."""
-
+TRIES_MAX = 12  # how often an optimistic writer looks and tries again
 PAUSE_MS, DOUBLINGS_MAX = 50, 5
 
 Outcome = Literal["recorded", "replayed", "refused"]

@@ -30,8 +30,7 @@ from ledger.values import Delta, Lane
 from reader.history import history
 from reader.read import read
 
-MERGE_MAX = 99
-"""A transaction has at most 100 actions, and one is the total's."""
+MERGE_MAX = 99  # a transaction has at most 100 actions, and one is the total's
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,8 +92,7 @@ class Engine:
     one Region only. `executable`: the ministack program; by default what find_executable finds.
     """
 
-    _probed, _up = "/_ministack/health", 200
-    """What it is asked until it answers, and with which status it is up."""
+    _probed, _up = "/_ministack/health", 200  # what it is asked until it answers, and with which status it is up
 
     def __init__(self, executable: Path | None = None) -> None:
         self._executable = executable
@@ -102,8 +101,7 @@ class Engine:
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
         self._log: IO[bytes] | None = None
-        self.endpoint_url = ""
-        """`http://127.0.0.1:<port>` while the engine runs."""
+        self.endpoint_url = ""  # `http://127.0.0.1:<port>` while the engine runs
 
     def start(self) -> None:
         """Starts the engine and waits until it answers.

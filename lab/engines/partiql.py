@@ -25,8 +25,7 @@ _DELETE = re.compile(r'DELETE FROM "([^"]+)" WHERE (.*)')
 _TERM = re.compile(r'"([^"]+)" = \?')
 _METHODS = {"PutItem": "put_item", "DeleteItem": "delete_item"}
 
-Answer = tuple[int, bytes]
-"""Status and body."""
+Answer = tuple[int, bytes]  # status and body
 
 
 def requests_of(body: bytes) -> list[tuple[str, bytes]]:

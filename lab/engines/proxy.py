@@ -22,9 +22,7 @@ from lab.engines.children import CONTEXT, Children
 from lab.engines.ministack import HOST, Engine
 from lab.engines.proxy_faults import Fault, Mix, decide, refusal
 
-OUTSIDE = "outside"
-"""Where writers and readers stand: no partition lies between them and a Region."""
-
+OUTSIDE = "outside"  # where writers and readers stand: no partition lies between them and a Region
 _REGION = re.compile(r"Credential=[^/]*/[^/]*/([^/]*)/")
 PARTITION = Fault("cut off by the partition", times=0, answer="reset")
 PLAIN = Fault("")

@@ -17,8 +17,7 @@ from ledger import items, tokens
 from ledger.values import Delta, Lane
 from simulator.world import Replica
 
-BLOCKS_MAX, SEGMENTS_MAX = 18, 4
-"""Most blocks of a place that are shown one by one: two lines of a phone."""
+BLOCKS_MAX, SEGMENTS_MAX = 18, 4  # most blocks of a place that are shown one by one: two lines of a phone
 
 
 @dataclass(slots=True)

@@ -40,10 +40,8 @@ SETTINGS = Settings(
 )
 """The protocol's times, shortened so that a change is folded and cleaned while one watches."""
 DOWN_STEPS = 400
-CRASH_BY_STEPS = 300
-"""A crash waits for the compactor's next write, which is the worst moment, but no longer than this."""
-REST_STEPS = 400
-"""Time enough to visit every lane, to merge and to read."""
+CRASH_BY_STEPS = 300  # a crash waits for the compactor's next write, which is the worst moment, but no longer than this
+REST_STEPS = 400  # time enough to visit every lane, to merge and to read
 SAMPLE_STEPS, SAMPLES = 25, 240
 FORGET_STEPS = 500
 STEPS_TO_NEXT_MAX = 1_000
@@ -60,8 +58,7 @@ class Scene:
         self.truth = Customers(SETTINGS, self._choices)
         self.sights = {region: dict.fromkeys(DESIGNS, Sight()) for region in REGIONS}
         self.done: dict[str, Counter[str]] = {region: Counter() for region in REGIONS}
-        self.problems: list[str] = []
-        """Errors that nothing on the page can cause."""
+        self.problems: list[str] = []  # errors that nothing on the page can cause
         self.samples: deque[tuple[int, ...]] = deque(maxlen=SAMPLES)
         """The time, the truth, then each design's value in the first Region, then in the second."""
         self.requests = Requests()

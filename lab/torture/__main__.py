@@ -25,9 +25,7 @@ from lab.torture.plan import Plan
 from lab.torture.round import Outcome, play
 
 CHANGES_OF_ROUND = 20_000
-OPERATIONS_OF_CHANGE = 1.3
-"""About: sends again and reads come on top of the changes."""
-
+OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes
 SAY_EVERY_S = 5.0
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "embedded",

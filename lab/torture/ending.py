@@ -23,9 +23,7 @@ from ledger import Ledger, Settings
 from reader import Reader
 
 DRAIN_TIMEOUT_MS = 300_000
-VISITS = 3
-"""Compactions, keep apart: fold and note, clean and note again, clean."""
-
+VISITS = 3  # compactions, keep apart: fold and note, clean and note again, clean
 REPLAYED, HISTORIES = 0.15, 0.3
 REPLAYED_AT_ONCE, VALUES_AT_ONCE = 25, 20
 

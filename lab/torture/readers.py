@@ -19,8 +19,7 @@ TTL_S = 0.4
 PAUSE_S = (0.0, 0.4)
 WEAK, CACHED, SEVERAL = 0.1, 0.2, 0.1
 SEVERAL_COUNTERS = 5
-LATEST, OLDER = 0.6, 400
-"""A share of reads takes one of the latest counters, the others any of the last OLDER."""
+LATEST, OLDER = 0.6, 400  # a share of reads takes one of the latest counters, the others any of the last OLDER
 
 
 def main(plan: Plan, reader: int, generation: int, reached: Any, stop: Any) -> None:

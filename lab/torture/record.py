@@ -100,8 +100,7 @@ class Read:
     ended_ns: int
     value: int
     count: int | None
-    at_home: int | None
-    """What it says of the lanes of its own Region."""
+    at_home: int | None  # what it says of the lanes of its own Region
 
 
 @dataclass(slots=True)

@@ -27,9 +27,7 @@ TAKEN_OVER = 200
 LATE, LATE_BY_MS = 0.1, (0, 6_000)
 AHEAD, AHEAD_BY_MS = 0.02, (0, 3_000)
 SENDS_MAX = 6
-MIXED = 3
-"""Every third counter is asked for in both Regions, the others in one of them: fewer and longer lanes."""
-
+MIXED = 3  # every third counter is asked for in both Regions, the others in one of them: fewer and longer lanes
 PAUSE_S = (0.0, 0.5)
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
