@@ -39,10 +39,6 @@ def test_a_witness_change_that_is_lacking_is_found() -> None:
     assert of_a_witness(0, 27) is Verdict.SHORT
 
 
-def test_more_changes_than_there_are_is_found() -> None:
-    assert judge_of(5, 7).verdict("stock:a", Sight(12, 3)) is Verdict.UNTRUE
-
-
 @given(
     st.lists(st.integers(-9, 9), min_size=1, max_size=6),
     st.integers(-60, 60),

@@ -1,4 +1,4 @@
-"""Where the designs are tried: a simulated table, tables of the embedded engine, and one of DynamoDB Local."""
+"""Where the designs are tried: a simulated table, and tables of the embedded engine."""
 
 from collections.abc import Iterator
 
@@ -6,12 +6,6 @@ import pytest
 
 from lab.engines.ministack import Engine
 from tests.lab.designs.support import OnEngine, OnWorld, Place
-
-
-@pytest.fixture(scope="module", params=["engine", "dynamodb_local"])
-def place(request: pytest.FixtureRequest, table_names: Iterator[str]) -> OnEngine:
-    """One table for a whole module, on each engine."""
-    return OnEngine.of(request.getfixturevalue(request.param), next(table_names))
 
 
 @pytest.fixture
