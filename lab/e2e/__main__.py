@@ -23,7 +23,7 @@ from lab.engines import proxy
 from lab.engines.children import Children
 from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.engines.proxy import OUTSIDE
-from lab.events import SHOP, BadEvents, Event, read_events, shop_day, witness_events
+from lab.events import SHOP, BadEvents, Event, read_events, shop_day, with_witnesses
 
 HISTORIES = 5
 WRONG_SHOWN = 20
@@ -42,7 +42,7 @@ def main(
     console = Console(highlight=False, soft_wrap=True)
     try:
         shop = read_events(events, SHOP, limit) if events else shop_day(seed, limit)
-        wrong = _play(console, sorted([*shop, *witness_events(shop, seed)], key=lambda event: event.at), seed)
+        wrong = _play(console, with_witnesses(shop, seed), seed)
     except (BadEvents, EngineMissing, NotDeployed) as error:
         console.print(f"[bold red]It cannot run:[/] {escape(str(error))}")
         raise typer.Exit(2) from None

@@ -11,7 +11,6 @@ Rule 4: An engine that dies says so, with the end of its log, and not as a conne
 """
 
 import atexit
-import contextlib
 import os
 import shutil
 import signal
@@ -22,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import IO, Any, Self
@@ -161,7 +161,7 @@ class Engine:
 
     def stream_client(self, region: str) -> StreamsClient:
         """A new boto3 DynamoDB Streams client for a Region; it may be shared by threads."""
-        return self._client("dynamodbstreams", region)
+        return self._client("dynamodbstreams", region, CONFIG)
 
     def create_table(self, name: str, region: str, client: DynamoDBClient | None = None) -> None:
         """Creates an empty table in one Region: string keys pk and sk, on demand, a stream of new and old images.
@@ -172,10 +172,7 @@ class Engine:
         (client or self.client(region)).create_table(
             TableName=name,
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "S"},
-            ],
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
             BillingMode="PAY_PER_REQUEST",
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
         )
@@ -192,7 +189,7 @@ class Engine:
         finally:
             self.stop()
 
-    def _client(self, service: Any, region: str, config: Config | None = CONFIG) -> Any:
+    def _client(self, service: Any, region: str, config: Config | None) -> Any:
         self.check()
         with self._lock:
             return self._session.client(
@@ -207,20 +204,13 @@ class Engine:
     def _wait_until_up(self, port: int) -> None:
         for _ in range(START_TIMEOUT_MS // PROBE_EVERY_MS):
             self.check()
-            if self._answers(port):
-                return
+            connection = HTTPConnection(HOST, port, timeout=2)
+            with closing(connection), suppress(OSError, HTTPException):
+                connection.request("GET", self._probed)
+                if connection.getresponse().status == self._up:
+                    return
             time.sleep(PROBE_EVERY_MS / 1_000)
         raise EngineDied(f"the embedded DynamoDB did not answer within {START_TIMEOUT_MS} ms{self._log_tail()}")
-
-    def _answers(self, port: int) -> bool:
-        connection = HTTPConnection(HOST, port, timeout=2)
-        try:
-            connection.request("GET", self._probed)
-            return connection.getresponse().status == self._up
-        except (OSError, HTTPException):
-            return False
-        finally:
-            connection.close()
 
     def _log_tail(self) -> str:
         if self._directory is None:
@@ -251,8 +241,8 @@ def _free_port() -> int:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     for sent in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, sent)  # its own session, so the group is the engine and its children
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_TIMEOUT_MS / 1_000)
             return

@@ -7,7 +7,7 @@ Rule 4: A visitor's request is taken whole or refused with BadControl.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from lab.designs.simulated import Simulated
 from lab.live import scripts
 from lab.live.controls import BadControl, Controls
 from lab.live.customers import Customers
-from lab.live.request_rows import Requests
+from lab.live.request_rows import KINDS, Requests
 from lab.live.scripts import Sight
 from ledger.requests import DeleteMany, Key, Put, Transact
 from ledger.settings import Settings
@@ -174,10 +174,11 @@ class Scene:
 
     # -- who acts ------------------------------------------------------------------------------------------------------
 
-    def _enter(self, kind: str, who: str, region: str, script: Callable[[], Script]) -> Process:
-        return Process(who, region, script, self.world, NONE, partial(self._heard, kind, region))
+    def _enter(self, who: str, region: str, script: Callable[[], Script]) -> Process:
+        return Process(who, region, script, self.world, NONE, partial(self._heard, region))
 
-    def _heard(self, kind: str, region: str, who: str, what: object, came: object) -> None:
+    def _heard(self, region: str, who: str, what: object, came: object) -> None:
+        kind = who if who in KINDS else "naive"
         self.requests.heard(self.now_ms, region, kind, who, what, came)
         if kind == "compactor" and isinstance(what, Put | Transact | DeleteMany):
             self._writes[region] += 1
@@ -185,28 +186,15 @@ class Scene:
     def _enter_housekeepers(self, region: str) -> tuple[Process, Process]:
         own = replace(SETTINGS, region=region)
         compacts = partial(scripts.compacts, own, self.done[region], self.problems.append)
-        return (
-            self._enter("compactor", "compactor", region, compacts),
-            self._enter("naive", "naive merge", region, scripts.merges),
-        )
+        return self._enter("compactor", region, compacts), self._enter("naive merge", region, scripts.merges)
 
-    def _enter_readers(self, region: str) -> tuple[Process, ...]:
-        own, report, see = replace(SETTINGS, region=region), self.problems.append, self.sights[region].__setitem__
-        once: dict[str, tuple[str, str, Callable[[], scripts.Reading]]] = {
-            "ours": ("reader", "reader", partial(scripts.reading, own)),
-            "atomic": ("naive", "reader of ADD", partial(scripts.reading_atomic, region, self._simulated)),
-            "merge": ("naive", "reader of the merge", scripts.reading_merged),
-        }
-        return tuple(
-            self._enter(kind, who, region, partial(scripts.reads, read, partial(see, design), report))
-            for design, (kind, who, read) in once.items()
-        )
+    def _enter_readers(self, region: str) -> Iterator[Process]:
+        readings, see = scripts.readings(replace(SETTINGS, region=region), self._simulated), self.sights[region]
+        for design, (who, once) in readings.items():
+            reads = partial(scripts.reads, once, partial(see.__setitem__, design), self.problems.append)
+            yield self._enter(who, region, reads)
 
     def _deliver(self, delta: Delta, region: str) -> None:
         """One delivery of a change through a Region: the same to each design."""
-        atomically = partial(scripts.adds_atomically, delta, region, self._simulated)
-        self._writers += [
-            self._enter("writer", "writer", region, partial(scripts.adds, delta)),
-            self._enter("naive", "writer of ADD", region, atomically),
-            self._enter("naive", "writer of the merge", region, partial(scripts.adds_to_be_merged, delta)),
-        ]
+        for who, send in scripts.sends(delta, region, self._simulated).items():
+            self._writers.append(self._enter(who, region, partial(scripts.until_acknowledged, send)))

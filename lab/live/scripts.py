@@ -40,9 +40,10 @@ class Sight:
 
 
 Reading = Generator[Any, Any, Sight]
+Send = Callable[[], Generator[Any, Any, object]]
 
 
-def _until_acknowledged(send: Callable[[], Generator[Any, Any, object]]) -> Script:
+def until_acknowledged(send: Send) -> Script:
     while True:
         try:
             yield from send()
@@ -51,39 +52,32 @@ def _until_acknowledged(send: Callable[[], Generator[Any, Any, object]]) -> Scri
             yield RETRY
 
 
-def adds(delta: Delta) -> Script:
-    """One delivery of a change, to ours."""
-    return _until_acknowledged(lambda: add(delta))
+def sends(delta: Delta, region: str, simulated: Simulated) -> dict[str, Send]:
+    """One delivery of a change to each design, by who sends it; to the naive merge under the same token."""
+    change, token = delta.change, delta.token
+    return {
+        "writer": lambda: add(delta),
+        "writer of ADD": lambda: simulated.steps(ATOMIC.add(COUNTER, change, token, 0), region, ATOMIC.sdk_attempts),
+        "writer of the merge": lambda: add(Delta(NAIVE_LANE, token, change)),
+    }
 
 
-def adds_atomically(delta: Delta, region: str, simulated: Simulated) -> Script:
-    """The same delivery as an UpdateItem ADD."""
-    return _until_acknowledged(
-        lambda: simulated.steps(ATOMIC.add(COUNTER, delta.change, delta.token, 0), region, ATOMIC.sdk_attempts)
-    )
+def readings(settings: Settings, simulated: Simulated) -> dict[str, tuple[str, Callable[[], Reading]]]:
+    """By design, who reads it strongly, and how."""
 
+    def ours() -> Reading:
+        lanes = settings.lanes_of(COUNTER)
+        _, sums = yield from read(lanes, consistent=True, read_time_max_ms=settings.read_time_max_ms)
+        return Sight(sum(each.value for each in sums), sum(each.count for each in sums))
 
-def adds_to_be_merged(delta: Delta) -> Script:
-    """The same delivery as an item of the naive merge, under the same token."""
-    return _until_acknowledged(lambda: add(Delta(NAIVE_LANE, delta.token, delta.change)))
+    def atomic() -> Reading:
+        return Sight((yield from simulated.steps(ATOMIC.value(COUNTER), settings.region)))
 
+    def merged() -> Reading:
+        value, _ = yield from naive.read(NAIVE_LANE)
+        return Sight(value)
 
-def reading(settings: Settings) -> Reading:
-    """A strong read of ours."""
-    lanes = settings.lanes_of(COUNTER)
-    _, sums = yield from read(lanes, consistent=True, read_time_max_ms=settings.read_time_max_ms)
-    return Sight(sum(each.value for each in sums), sum(each.count for each in sums))
-
-
-def reading_atomic(region: str, simulated: Simulated) -> Reading:
-    """A strong read of the atomic counter."""
-    return Sight((yield from simulated.steps(ATOMIC.value(COUNTER), region)))
-
-
-def reading_merged() -> Reading:
-    """A strong read of the naive merge."""
-    value, _ = yield from naive.read(NAIVE_LANE)
-    return Sight(value)
+    return {"ours": ("reader", ours), "atomic": ("reader of ADD", atomic), "merge": ("reader of the merge", merged)}
 
 
 def reads(once: Callable[[], Reading], see: Callable[[Sight], None], report: Callable[[str], None]) -> Script:
