@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 BASE = 8
 SLOTS = 20  # digits of a sum; the last has no upper bound
@@ -48,13 +48,7 @@ class Counted:
     reads: Reads = Reads()
 
     def __add__(self, other: Counted) -> Counted:
-        return Counted(
-            self.events + other.events,
-            self.lost + other.lost,
-            self.doubled + other.doubled,
-            self.gave_up + other.gave_up,
-            self.reads + other.reads,
-        )
+        return Counted(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)

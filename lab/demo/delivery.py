@@ -15,8 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from lab.demo.acknowledged import Acknowledged
 from lab.demo.event_faults import Fate, LostAnswers, plan
+from lab.demo.judge import Acknowledged
 from lab.demo.outcome import REGIONS, Outcome
 from lab.demo.runners import Unanswered
 from lab.events import Event

@@ -19,10 +19,9 @@ from functools import partial
 
 from mypy_boto3_dynamodb.client import DynamoDBClient
 
-from lab.demo.acknowledged import Acknowledged
 from lab.demo.delivery import Deliveries
 from lab.demo.event_faults import HeldUp, LostAnswers
-from lab.demo.judge import Judge, Verdict, base4
+from lab.demo.judge import Acknowledged, Judge, Verdict, base4
 from lab.demo.outcome import REGIONS, Outcome, Reads
 from lab.demo.runners import Clients, Other, Ours, Runner, Sight
 from lab.demo.screen import Screen

@@ -2,7 +2,7 @@
 
 from selenium.webdriver import Keys
 
-from tests.browser.page import Page
+from tests.browser.conftest import Page
 
 PICTURE_BYTES_MAX = 120_000
 

@@ -13,7 +13,7 @@ from ledger.actions import Add
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Instant, run
 from simulator.faults import Faults
-from tests.lab.designs.support import EU, START_MS, C, OnWorld, Place, add, adds, value
+from tests.lab.designs.conftest import EU, START_MS, C, OnWorld, Place, add, adds, value
 
 
 @pytest.mark.parametrize("spelled_as", [Add, SetSum])

@@ -10,7 +10,7 @@ from lab.designs import Design, every
 from lab.histories.history import SETTINGS
 from ledger.errors import LedgerError, TokenConflict
 from simulator.faults import Faults
-from tests.lab.designs.support import EU, US, C, OnWorld, Place, add, adds, deliveries, value
+from tests.lab.designs.conftest import EU, US, C, OnWorld, Place, add, adds, deliveries, value
 
 ALL = every(replace(SETTINGS, regions=(EU, US)))
 each = pytest.mark.parametrize("design", ALL, ids=lambda design: design.name)

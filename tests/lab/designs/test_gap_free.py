@@ -5,7 +5,7 @@ from functools import partial
 
 from lab.designs.gap_free import GapFree
 from simulator.faults import Faults
-from tests.lab.designs.support import C, OnEngine, OnWorld, Place, add, until_answered, value
+from tests.lab.designs.conftest import C, OnEngine, OnWorld, Place, add, until_answered, value
 
 IDS = GapFree()
 FAULTS = Faults(lost=150, dropped=50, late=50, throttled=50, crash=50)

@@ -12,7 +12,7 @@ from lab.engines.ministack import Engine
 from lab.engines.streams import StreamReader
 from ledger.requests import Get, Item, Key, Program
 from simulator.faults import Faults
-from tests.lab.designs.support import EU, START_MS, C, OnEngine, OnWorld, Place, add, adds, value
+from tests.lab.designs.conftest import EU, START_MS, C, OnEngine, OnWorld, Place, add, adds, value
 
 HYBRID = Hybrid()
 LIMITED = Hybrid(ceiling=3)

@@ -11,7 +11,7 @@ from lab.designs.optimistic_history import OptimisticHistory
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Program, Update
 from simulator.faults import Faults
-from tests.lab.designs.support import START_MS, C, OnEngine, OnWorld, Place, add, adds, unanswered, value
+from tests.lab.designs.conftest import START_MS, C, OnEngine, OnWorld, Place, add, adds, unanswered, value
 
 ALL: list[SingleItem] = [EntityTag(), OnValue(), OptimisticHistory()]
 

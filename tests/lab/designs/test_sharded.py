@@ -11,7 +11,7 @@ from lab.designs.sharded import Sharded
 from lab.designs.string_set import StringSet
 from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.transaction_token import TransactionToken
-from tests.lab.designs.support import START_MS, C, OnWorld, Place, add, adds, value
+from tests.lab.designs.conftest import START_MS, C, OnWorld, Place, add, adds, value
 
 INNER = [Atomic(), EntityTag(), TransactionToken(), TransactionMarker(), StringSet()]
 by_name = pytest.mark.parametrize("inner", INNER, ids=lambda inner: inner.name)

@@ -6,7 +6,7 @@ from lab.designs.string_set import IDS, StringSet
 from ledger.errors import InvalidChange, ItemTooLarge
 from ledger.requests import ITEM_BYTES_MAX, Program, Put, keyed
 from ledger.units import item_bytes
-from tests.lab.designs.support import C, Place, add, value
+from tests.lab.designs.conftest import C, Place, add, value
 
 SET = StringSet(ceiling=3)
 

@@ -20,6 +20,7 @@ from ledger.table import DynamoTable
 from reader import Reader
 
 A, B = "eu-west-1", "us-east-1"
+ITEM = {"pk": {"S": "p"}, "sk": {"S": "s"}}
 BY_KIND = {fault.kind: fault for fault in FAULTS}
 
 
@@ -33,6 +34,15 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "embedded")
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture
+def name(engine: Engine, table_names: Iterator[str]) -> str:
+    """A new table in both Regions."""
+    made = next(table_names)
+    for region in (A, B):
+        engine.create_table(made, region)
+    return made
 
 
 @contextmanager
@@ -63,50 +73,37 @@ def table(endpoint: str, name: str, region: str = A, place: str = OUTSIDE) -> Dy
     ],
 )
 def test_a_fault_does_to_a_put_what_its_kind_says(
-    kind: str, raised: type[TableError] | None, written: bool, engine: Engine, table_names: Iterator[str]
+    kind: str, raised: type[TableError] | None, written: bool, engine: Engine, name: str
 ) -> None:
-    name = next(table_names)
-    engine.create_table(name, A)
-    item = {"pk": {"S": "p"}, "sk": {"S": "s"}}
     with behind(engine, {BY_KIND[kind]: 1.0}) as (endpoint, _):
         asked = table(endpoint, name)
         if raised is None:
-            asked.answer(Put(item))
+            asked.answer(Put(ITEM))
         else:
             with pytest.raises(raised):
-                asked.answer(Put(item))
-    assert ("Item" in engine.client(A).get_item(TableName=name, Key=item)) == written
+                asked.answer(Put(ITEM))
+    assert ("Item" in engine.client(A).get_item(TableName=name, Key=ITEM)) == written
 
 
-def test_a_cancelled_transaction_is_seen_as_a_conflict(engine: Engine, table_names: Iterator[str]) -> None:
-    name = next(table_names)
-    engine.create_table(name, A)
+def test_a_cancelled_transaction_is_seen_as_a_conflict(engine: Engine, name: str) -> None:
     puts = tuple(Put({"pk": {"S": "p"}, "sk": {"S": sk}}, Absent()) for sk in "ab")
     with behind(engine, {BY_KIND["conflict"]: 1.0}) as (endpoint, _), pytest.raises(TransactionConflict):
         table(endpoint, name).answer(Transact(puts))
     assert engine.client(A).scan(TableName=name)["Count"] == 0
 
 
-def test_a_partition_cuts_a_region_off_from_the_other_but_nobody_outside(
-    engine: Engine, table_names: Iterator[str]
-) -> None:
-    name = next(table_names)
-    for region in (A, B):
-        engine.create_table(name, region)
-    item = {"pk": {"S": "p"}, "sk": {"S": "s"}}
+def test_a_partition_cuts_a_region_off_from_the_other_but_nobody_outside(engine: Engine, name: str) -> None:
     with behind(engine, {}) as (endpoint, tell):
         tell(("partition", True))
-        table(endpoint, name, A, place=A).answer(Put(item))
-        table(endpoint, name, B).answer(Put(item))
+        table(endpoint, name, A, place=A).answer(Put(ITEM))
+        table(endpoint, name, B).answer(Put(ITEM))
         with pytest.raises(OutcomeUnknown):
-            table(endpoint, name, B, place=A).answer(Put(item))
+            table(endpoint, name, B, place=A).answer(Put(ITEM))
         tell(("partition", False))
-        table(endpoint, name, B, place=A).answer(Put(item))
+        table(endpoint, name, B, place=A).answer(Put(ITEM))
 
 
-def test_the_shipped_classes_speak_through_the_proxy_batches_too(engine: Engine, table_names: Iterator[str]) -> None:
-    name = next(table_names)
-    engine.create_table(name, A)
+def test_the_shipped_classes_speak_through_the_proxy_batches_too(engine: Engine, name: str) -> None:
     with behind(engine, {}) as (endpoint, _):
         settings = Settings(table=name, region=A, endpoint_url=f"{endpoint}/{OUTSIDE}")
         ledger = Ledger(settings)
