@@ -24,7 +24,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import TypeAlias
 
-from lab.demo.runners import Sight
+from lab.designs.design import Sight
 from lab.events import WITNESS_CHANGES, Event, is_witness
 from lab.histories.checker import deltas_in
 

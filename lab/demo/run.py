@@ -23,9 +23,10 @@ from lab.demo.delivery import Deliveries
 from lab.demo.event_faults import HeldUp, LostAnswers
 from lab.demo.judge import Acknowledged, Judge, Verdict, base4
 from lab.demo.outcome import REGIONS, Outcome, Reads
-from lab.demo.runners import Clients, Other, Ours, Runner, Sight
+from lab.demo.runners import Clients, Other, Ours, Runner
 from lab.demo.screen import Screen
 from lab.designs.atomic import Atomic
+from lab.designs.design import Sight
 from lab.designs.item_collection import NaiveMerge
 from lab.engines import partiql
 from lab.engines.ministack import Engine

@@ -8,7 +8,6 @@ Rule 3: `Unanswered` means that the caller does not know whether the change was 
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -16,6 +15,7 @@ from mypy_boto3_dynamodb.client import DynamoDBClient
 from compactor import Compactor, Report
 from lab.designs import Design
 from lab.designs.clients import table_of
+from lab.designs.design import Sight
 from lab.events import Event
 from lab.meters.meter import Meter
 from ledger import Ledger, Settings
@@ -30,14 +30,6 @@ Clients = Mapping[str, "DynamoDBClient"]
 
 class Unanswered(Exception):
     """The request may or may not have been applied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What a read showed; `count` is None for designs that do not know it."""
-
-    value: int
-    count: int | None = None
 
 
 class Runner(Protocol):

@@ -69,7 +69,7 @@ class Replicator:
         max_lag_ms: int,
         poll_ms: int = POLL_MS,
     ) -> None:
-        self._replicas = Replicas(regions, rng, min_lag_ms, max_lag_ms)
+        self.replicas = Replicas(regions, rng, min_lag_ms, max_lag_ms)  # counts what was applied and overwritten
         self._clients = {region: engine.client(region) for region in regions}
         self._readers = {
             region: StreamReader(client, engine.stream_client(region), table)
@@ -86,21 +86,6 @@ class Replicator:
         # A daemon, so that a program which forgot stop() still ends.
         self._thread = threading.Thread(target=self._run, name=f"replicator-{table}", daemon=True)
 
-    @property
-    def applied(self) -> int:
-        """Changes delivered to a Region so far (one change to N Regions counts up to N - 1 times; merged ones once)."""
-        return self._replicas.applied
-
-    @property
-    def pending(self) -> int:
-        """Changes seen in a stream and not yet delivered."""
-        return self._replicas.pending
-
-    @property
-    def overwritten(self) -> int:
-        """Writes lost, for good and silently, to a concurrent write of the same item in another Region."""
-        return self._replicas.overwritten
-
     def start(self) -> None:
         """Starts the thread. Raises RuntimeError if it was started before."""
         self._thread.start()
@@ -115,13 +100,13 @@ class Replicator:
         if unknown:
             raise ValueError(f"not Regions of this table: {sorted(unknown)}")
         with self._turned:
-            self._replicas.cut(regions or self._regions)
+            self.replicas.cut(regions or self._regions)
             self._partitioned = True
 
     def heal(self) -> None:
         """Ends the partition: what was held back is delivered, each change by a lag of its own."""
         with self._turned:
-            self._replicas.join(_now_ms())
+            self.replicas.join(_now_ms())
             self._partitioned = False
 
     def drain(self, timeout_ms: int = DRAIN_TIMEOUT_MS) -> None:
@@ -139,7 +124,7 @@ class Replicator:
                     return
                 reason = (
                     self._cannot_drain()
-                    or f"not done after {timeout_ms} ms, {self.pending} changes are known to be pending"
+                    or f"not done after {timeout_ms} ms, {self.replicas.pending} changes are known to be pending"
                 )
                 raise ReplicationError(f"replication of table {self._table} was not drained: {reason}") from self._error
             finally:
@@ -189,10 +174,10 @@ class Replicator:
         drains = [drain for drain in self._drains if not drain.done]
         marking = any(drain.mark is None for drain in drains)
         ends = [self._read(region, to_the_end=marking) for region in self._regions]
-        oldest = self._replicas.oldest_pending() if drains else None
+        oldest = self.replicas.oldest_pending() if drains else None
         for drain in drains:
             if drain.mark is None and all(ends):
-                drain.mark = self._replicas.newest_order
+                drain.mark = self.replicas.newest_order
             drain.done = drain.mark is not None and (oldest is None or oldest > drain.mark)
         for region in self._regions:
             self._deliver(region)
@@ -203,16 +188,16 @@ class Replicator:
             page = self._readers[region].read()
             now_ms = _now_ms()
             for change in page:
-                self._replicas.saw(region, change, now_ms)
+                self.replicas.saw(region, change, now_ms)
             if not page:
-                self._replicas.caught_up(region, now_ms)
+                self.replicas.caught_up(region, now_ms)
                 return True
-            if not (to_the_end or len(page) >= LARGE_PAGE or self._replicas.unsettled(region)):
+            if not (to_the_end or len(page) >= LARGE_PAGE or self.replicas.unsettled(region)):
                 return False
         return False
 
     def _deliver(self, region: str) -> None:
-        due = self._replicas.take(region, _now_ms(), BATCH_ITEMS * BATCHES_PER_TURN)
+        due = self.replicas.take(region, _now_ms(), BATCH_ITEMS * BATCHES_PER_TURN)
         for start in range(0, len(due), BATCH_ITEMS):
             batch = due[start : start + BATCH_ITEMS]
             answer = self._clients[region].batch_write_item(
@@ -221,7 +206,7 @@ class Replicator:
             refused: list[Any] = list(answer.get("UnprocessedItems", {}).get(self._table, []))
             if refused:
                 names = [name for name, _, _ in batch[0].key]
-                self._replicas.refused(region, [_key_of_write(each, names) for each in refused], _now_ms())
+                self.replicas.refused(region, [_key_of_write(each, names) for each in refused], _now_ms())
 
 
 def _write(delivery: Delivery) -> Any:

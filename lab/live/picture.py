@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lab.designs.design import Sight
 from lab.live.customers import COUNTER
 from lab.live.scene import DESIGNS, REGIONS, SETTINGS, Scene
-from lab.live.scripts import Sight
 from ledger import items, tokens
 from ledger.values import Delta, Lane
 from simulator.world import Replica

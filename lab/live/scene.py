@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from lab.designs.design import Sight
 from lab.designs.simulated import Simulated
 from lab.live import scripts
 from lab.live.controls import BadControl, Controls
 from lab.live.customers import Customers
 from lab.live.request_rows import KINDS, Requests
-from lab.live.scripts import Sight
 from ledger.requests import DeleteMany, Key, Put, Transact
 from ledger.settings import Settings
 from ledger.values import Delta

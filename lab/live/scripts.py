@@ -8,13 +8,13 @@ Rule 4: A script stops and goes on at any yield.
 
 from collections import Counter
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any
 
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.designs import naive
 from lab.designs.atomic import Atomic
+from lab.designs.design import Sight
 from lab.designs.simulated import Simulated
 from lab.live.customers import COUNTER
 from ledger.add import add
@@ -29,14 +29,6 @@ RETRY, READ, VISIT, MERGE = (Sleep(steps) for steps in (20, 30, 100, 300))
 NAIVE_LANE = Lane("eu-west-1", 0, "naive-merge")
 """The naive merge has one list of changes, and every Region works on it."""
 ATOMIC = Atomic()
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What a read showed. `count`: of how many changes it is the sum; None for designs that do not know it."""
-
-    value: int = 0
-    count: int | None = None
 
 
 Reading = Generator[Any, Any, Sight]

@@ -16,7 +16,7 @@ def test_after_a_cut_with_lag_and_duplicates_the_page_shows_the_truth_in_both_re
     page.click("#cut")
     page.wait(lambda: page.text("#verdict").startswith("The link is cut"))
     cut_at = page.number("#truth")
-    page.wait(lambda: page.number("#truth") > cut_at + 80)
+    page.wait(lambda: page.number("#truth") > cut_at + 110)
     page.click("#cut")
     page.wait(lambda: page.text("#verdict").startswith("Both Regions count"))
     page.click("#rest")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.demo.judge import SUMS_MAX, Acknowledged, Judge, Verdict, base4
-from lab.demo.runners import Sight
+from lab.designs.design import Sight
 from lab.events import WITNESS_CHANGES, Event, shop_day
 
 AT = shop_day(1, 1)[0].at

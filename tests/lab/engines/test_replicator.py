@@ -78,7 +78,8 @@ def test_writes_in_three_regions_reach_all_of_them(engine: Engine) -> None:
         three.replicator.drain()
         expected = {f"item-{number}": number for number in range(90)}
         assert [three.values(region) for region in (A, B, C)] == [expected] * 3
-        assert (three.replicator.applied, three.replicator.pending, three.replicator.overwritten) == (180, 0, 0)
+        replicas = three.replicator.replicas
+        assert (replicas.applied, replicas.pending, replicas.overwritten) == (180, 0, 0)
 
 
 def test_of_two_concurrent_writes_of_an_item_the_last_wins_everywhere(engine: Engine) -> None:
@@ -89,7 +90,7 @@ def test_of_two_concurrent_writes_of_an_item_the_last_wins_everywhere(engine: En
         two.put(A, "x", 2)
         two.replicator.heal()
         two.replicator.drain()
-        assert (two.values(A), two.values(B), two.replicator.overwritten) == ({"x": 2}, {"x": 2}, 1)
+        assert (two.values(A), two.values(B), two.replicator.replicas.overwritten) == ({"x": 2}, {"x": 2}, 1)
 
 
 def test_regions_that_fight_over_the_same_items_converge_to_the_last_writers(engine: Engine) -> None:
@@ -103,7 +104,7 @@ def test_regions_that_fight_over_the_same_items_converge_to_the_last_writers(eng
             last[name] = value
         two.replicator.drain()
         assert (two.values(A), two.values(B)) == (last, last)
-        assert two.replicator.overwritten > 0
+        assert two.replicator.replicas.overwritten > 0
 
 
 def test_nothing_crosses_a_partition_and_everything_crosses_after_it(engine: Engine) -> None:
