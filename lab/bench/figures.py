@@ -2,7 +2,7 @@
 
 Rule 1: Units are the meter's, by AWS's published rules from the items that really crossed the wire.
 Rule 2: The clock is ours, so that nothing waits.
-Rule 3: Times are of CPU, because machines are noisy. Speed is in speed.py and compaction.py.
+Rule 3: Times are of CPU, because machines are noisy. Speed is in add_speed.py and compactor_speed.py.
 """
 
 import os

@@ -8,7 +8,7 @@ Rule 3: `Unanswered` means that the caller does not know whether the change was 
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TypeAlias
 
 from mypy_boto3_dynamodb.client import DynamoDBClient
 
@@ -32,23 +32,6 @@ class Unanswered(Exception):
     """The request may or may not have been applied."""
 
 
-class Runner(Protocol):
-    name: str
-    table: str
-    writes: Meter
-    reads: Meter
-
-    def add(self, event: Event, home: str, region: str) -> None:
-        """Add an event that was first asked for in `home`, through `region`. Raises Unanswered."""
-
-    def housekeep(self, region: str) -> bool:
-        """What the design's scheduled job does, once; whether it did all that it had found to do."""
-
-    def read(self, counter: str, region: str) -> Sight: ...
-
-    def values(self, counters: Sequence[str], region: str) -> dict[str, int]: ...
-
-
 class Ours:
     """One delta an event; a compactor in each Region. `values` reads through clients of its own, `bulk`."""
 
@@ -67,12 +50,14 @@ class Ours:
         self._compactors = {r: Compactor(s, clients=compactors) for r, s in settings.items()}
 
     def add(self, event: Event, home: str, region: str) -> None:
+        """Add an event that was first asked for in `home`, through `region`. Raises Unanswered."""
         try:
             self._ledgers[region].add(event.counter, event.change, idempotency_key=event.key, at=event.at, region=home)
         except OutcomeUnknown as error:
             raise Unanswered from error
 
     def housekeep(self, region: str) -> bool:
+        """What the design's scheduled job does, once; whether it did all that it had found to do."""
         report = self._compactors[region].run()
         for error in report.problems.values():
             raise error
@@ -119,6 +104,9 @@ class Other:
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
         return {counter: self.read(counter, region).value for counter in counters}
+
+
+Runner: TypeAlias = Ours | Other
 
 
 def _run(program: Program[Result], table: Table) -> Result:

@@ -28,11 +28,9 @@ CHANGES_OF_ROUND = 20_000
 OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes
 SAY_EVERY_S = 5.0
 CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "embedded",
-    "AWS_SECRET_ACCESS_KEY": "embedded",
+    **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "embedded"),
+    **dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull),
     "AWS_EC2_METADATA_DISABLED": "true",
-    "AWS_CONFIG_FILE": os.devnull,
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "NO_PROXY": "127.0.0.1",
 }
 """So that boto3 clients need no account, and find none."""
@@ -76,10 +74,8 @@ def main(
         total += outcome
         if outcome.violations:
             console.print(escape(explain(outcome.violations, record.merged(folder.glob("*.jsonl")))))
-            console.print(
-                f"[bold red]{len(outcome.violations)} violations[/] in the round of seed {seed + rounds - 1}."
-            )
-            console.print(f"Its history: {folder}")
+            about = f"in the round of seed {seed + rounds - 1}. Its history: {folder}"
+            console.print(f"[bold red]{len(outcome.violations)} violations[/] {about}")
             break
         if history is None:
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,13 +1,14 @@
-"""What the proxy does to a request: by itself, and in front of a real engine."""
+"""What stands between a client and a real engine: the proxy and its faults, and PartiQL item by item."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import boto3
 import pytest
 from botocore.config import Config
 
-from lab.engines import proxy
+from lab.engines import partiql, proxy
 from lab.engines.children import Children
 from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
@@ -15,7 +16,7 @@ from lab.engines.proxy_faults import FAULTS, Mix
 from ledger import Change, Ledger, Settings
 from ledger.conditions import Absent
 from ledger.errors import OutcomeUnknown, TableError, Throttled, TransactionConflict
-from ledger.requests import Put, Transact
+from ledger.requests import AlreadyThere, DeleteMany, Get, Key, Put, PutMany, Transact
 from ledger.table import DynamoTable
 from reader import Reader
 
@@ -112,3 +113,19 @@ def test_the_shipped_classes_speak_through_the_proxy_batches_too(engine: Engine,
         assert ledger.apply(first.delta).outcome == "replayed"
         assert [receipt.outcome for receipt in receipts if not isinstance(receipt, Exception)] == ["recorded"] * 2
         assert Reader(settings).read("c").value == 21
+
+
+def test_a_client_that_sends_item_by_item_answers_as_one_that_sends_batches(engine: Engine, name: str) -> None:
+    client = engine.client(A)
+    partiql.send_item_by_item(client, through=engine.client(A))
+    asked = DynamoTable(name, A, lambda _: client)
+
+    def item(sk: str, change: int) -> dict[str, Any]:
+        return {"pk": {"S": "p"}, "sk": {"S": sk}, "change": {"N": str(change)}}
+
+    assert asked.answer(PutMany((item("a", 1), item("b", 1)))) == (None, None)
+    assert asked.answer(PutMany((item("a", 2), item("c", 1)))) == (AlreadyThere(item("a", 1)), None)
+    deletes = DeleteMany((item("a", 1), item("b", 2), item("x", 1)))
+    assert asked.answer(deletes) == (None, AlreadyThere(item("b", 1)), None)
+    assert [asked.answer(Get(Key("p", sk))) for sk in "abc"] == [None, item("b", 1), item("c", 1)]
+    client.close()
