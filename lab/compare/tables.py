@@ -14,7 +14,7 @@ from lab.compare.changes import Counted
 from lab.compare.cost import Spent
 from lab.compare.scale import Read
 from lab.compare.speed import Pace, Trips
-from lab.designs import Claims, Design, Memory
+from lab.designs import Design, Memory
 from ledgerctl import bill
 
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
@@ -59,7 +59,13 @@ def abilities(designs: Iterable[Design]) -> Iterator[str]:
         *("", "the same change again counts once", "another change under a used key is refused", "a limit holds"),
         *("several Regions write", "every change can be listed", "one write resets it", "changes"),
     )
-    return markdown(heads, ((each.name, *_abilities(each.claims)) for each in designs))
+    rows = []
+    for each in designs:
+        claims = each.claims
+        yes = ("yes" if claimed else "no" for claimed in (claims.regions, claims.history, claims.reset))
+        again = (memory(claims.memory), "yes" if claims.mismatch else "no")
+        rows.append((each.name, *again, LIMITS[claims.limit], *yes, "of 1" if claims.units else "any"))
+    return markdown(heads, rows)
 
 
 def events(rows: Iterable[Row], group: str) -> int:
@@ -92,13 +98,6 @@ def memory(memory: Memory) -> str:
     if not math.isinf(memory.writes):
         until.append(f"{memory.writes:.0f} changes")
     return ", ".join(until) or "for ever"
-
-
-def _abilities(claims: Claims) -> tuple[str, ...]:
-    found = (claims.mismatch, claims.regions, claims.history, claims.reset)
-    mismatch, regions, history, reset = ("yes" if each else "no" for each in found)
-    changes = "of 1" if claims.units else "any"
-    return memory(claims.memory), mismatch, LIMITS[claims.limit], regions, history, reset, changes
 
 
 def _sum(row: Row, names: Sequence[str]) -> Counted:

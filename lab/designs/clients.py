@@ -26,11 +26,11 @@ def config(attempts: int) -> Config:
     return CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": attempts}))
 
 
-def _some_of(seconds: float) -> None:
-    time.sleep(seconds * random.random())
-
-
-def table_of(name: str, client: DynamoDBClient, pause: Callable[[float], None] = _some_of) -> DynamoTable:
+def table_of(
+    name: str,
+    client: DynamoDBClient,
+    pause: Callable[[float], None] = lambda seconds: time.sleep(seconds * random.random()),
+) -> DynamoTable:
     """A table in the client's Region. Every pause, also one that a design asks for, is at most as long as was asked."""
     return DynamoTable(name, client.meta.region_name, lambda _: client, pause=pause, jitter=lambda: 1.0)
 

@@ -114,12 +114,24 @@ class Engine:
         self._directory = Path(tempfile.mkdtemp(prefix="ledger-engine-"))
         atexit.register(self.stop)
         try:
-            port = _free_port()
+            # Free now, and taken again in a moment: the engine says so in its log if another program was quicker.
+            with socket.socket() as probe:
+                probe.bind((HOST, 0))
+                port: int = probe.getsockname()[1]
             self.endpoint_url = f"http://{HOST}:{port}"
             self._log = (self._directory / "engine.log").open("wb")
             self._process = subprocess.Popen(
                 [executable],
-                env={**os.environ, **_environment(port, self._directory)},
+                env=os.environ
+                | {
+                    "BIND_HOST": HOST,
+                    "GATEWAY_PORT": str(port),
+                    "STATE_DIR": str(self._directory / "state"),
+                    "TMPDIR": str(self._directory),  # its pid file
+                    "LOG_LEVEL": "WARNING",  # a log line for every request costs more than the request
+                    "PERSIST_STATE": "0",
+                    "DOCKER_HOST": f"unix://{self._directory}/no-docker",  # it would look for containers to clean up
+                },
                 cwd=self._directory,
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
@@ -217,26 +229,6 @@ class Engine:
             return ""
         lines = (self._directory / "engine.log").read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
         return "; its log ends:\n" + "\n".join(lines) if lines else "; its log is empty"
-
-
-def _environment(port: int, directory: Path) -> dict[str, str]:
-    return {
-        "BIND_HOST": HOST,
-        "GATEWAY_PORT": str(port),
-        "STATE_DIR": str(directory / "state"),
-        "TMPDIR": str(directory),  # its pid file
-        "LOG_LEVEL": "WARNING",  # a log line for every request costs more than the request
-        "PERSIST_STATE": "0",
-        "DOCKER_HOST": f"unix://{directory}/no-docker",  # it would look for containers to clean up
-    }
-
-
-def _free_port() -> int:
-    # Free now, and taken again in a moment: the engine says so in its log if another program was quicker.
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -19,6 +19,7 @@ from ledger import tokens
 from ledger.values import Delta, Lane
 
 SHOWN_VIOLATIONS, SHOWN_LINES = 5, 40
+Sums = dict[str, tuple[list[int], list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ def _sets(history: CounterHistory) -> Iterator[str]:
 
 def _bounds(history: CounterHistory) -> Iterator[str]:
     """A strong read's part of its own Region lies between what was acknowledged there and what was attempted there."""
-    lower, upper = _sums(history)
+    changes = history.changes.values()
+    lower = _running((each.home, each.owed_from_ns, each.number) for each in changes if each.owed_from_ns is not None)
+    upper = _running((each.home, each.invoked_ns, each.number) for each in changes if each.may_count)
     for read in history.reads:
         if read.strong and read.at_home is not None:
             owed_ns, owed = lower[read.region]
@@ -73,27 +76,13 @@ def _bounds(history: CounterHistory) -> Iterator[str]:
                 )
 
 
-Sums = dict[str, tuple[list[int], list[int]]]
-
-
-def _sums(history: CounterHistory) -> tuple[Sums, Sums]:
-    """By Region: the times, and the running sums, of what is owed and of what was attempted."""
-    lower: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    upper: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for change in history.changes.values():
-        if change.owed_from_ns is not None:
-            lower[change.home].append((change.owed_from_ns, 4**change.number))
-        if change.may_count:
-            upper[change.home].append((change.invoked_ns, 4**change.number))
-    return _running(lower), _running(upper)
-
-
-def _running(events: Mapping[str, list[tuple[int, int]]]) -> Sums:
+def _running(events: Iterable[tuple[str, int, int]]) -> Sums:
+    """By Region, the times and the running sums, from (Region, time, number)."""
     sums: Sums = defaultdict(lambda: ([], [0]))
-    for region, each in events.items():
-        for time_ns, change in sorted(each):
-            sums[region][0].append(time_ns)
-            sums[region][1].append(sums[region][1][-1] + change)
+    for region, time_ns, number in sorted(events):
+        times_ns, totals = sums[region]
+        times_ns.append(time_ns)
+        totals.append(totals[-1] + 4**number)
     return sums
 
 
