@@ -92,14 +92,15 @@ def shop_day(seed: int, count: int = 3_000) -> list[Event]:
     ]
 
 
-def witness_events(events: list[Event], seed: int) -> list[Event]:
-    """Changes of powers of four, spread over the times of `events`."""
+def with_witnesses(events: list[Event], seed: int) -> list[Event]:
+    """These events and, spread over their times, changes of powers of four; in the order of time."""
     rng = random.Random(seed)
-    return [
+    witnesses = [
         Event(f"witness:{w:02}", 4**k, f"{w}/{k}", rng.choice(events).at + timedelta(milliseconds=rng.randrange(1000)))
         for w in range(WITNESSES)
         for k in range(WITNESS_CHANGES)
     ]
+    return sorted([*events, *witnesses], key=lambda event: event.at)
 
 
 def is_witness(counter: str) -> bool:

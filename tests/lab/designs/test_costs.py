@@ -7,7 +7,7 @@ from lab.designs.trial import Trial
 from lab.engines.ministack import Engine
 from lab.histories.history import SETTINGS
 from lab.meters.meter import Meter
-from tests.lab.designs.support import C
+from tests.lab.designs.conftest import C
 
 CHANGES = 4
 UNITS = {
