@@ -34,8 +34,7 @@ CREATE: dict[str, Any] = {
 
 @command("init")
 def init(
-    call: Call,
-    deletion_protection: Annotated[bool, typer.Option(help="Nobody deletes it by mistake.")] = True,
+    call: Call, deletion_protection: Annotated[bool, typer.Option(help="Nobody deletes it by mistake.")] = True
 ) -> None:
     """Make the table, with a replica in every Region of --regions."""
     home, name = call.settings.region, call.settings.table

@@ -45,9 +45,7 @@ def each(work: Callable[[Name], Done], names: Sequence[Name]) -> list[Done]:
 
 @command("list")
 def list_(
-    call: Call,
-    prefix: Prefix = "",
-    limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100,
+    call: Call, prefix: Prefix = "", limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100
 ) -> None:
     """List counters by name: a scan.
 

@@ -140,11 +140,7 @@ class Api:
             same(counter, delta.counter)
             asked = self._change(delta, key_of_header(idempotency_key))
             receipt = self._ledger.add(
-                asked.counter,
-                asked.change,
-                idempotency_key=asked.idempotency_key,
-                at=asked.at,
-                region=asked.region,
+                asked.counter, asked.change, idempotency_key=asked.idempotency_key, at=asked.at, region=asked.region
             )
             tell(self._watch, receipt)
             hit = {"Idempotency-Hit": "true"} if receipt.outcome == "replayed" else {}

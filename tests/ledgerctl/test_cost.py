@@ -7,16 +7,7 @@ import pytest
 
 from ledgerctl.bill import PRICES
 from ledgerctl.cost import amount
-from ledgerctl.workload import (
-    LANES_MAX,
-    MARKS_MAX,
-    SECONDS,
-    TABLE_UNITS_MAX,
-    Workload,
-    beyond,
-    bill_of,
-    read_units,
-)
+from ledgerctl.workload import LANES_MAX, MARKS_MAX, SECONDS, TABLE_UNITS_MAX, Workload, beyond, bill_of, read_units
 from tests.ledgerctl.support import Tables
 
 ROOT = Path(__file__).parents[2]

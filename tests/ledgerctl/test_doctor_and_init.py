@@ -94,11 +94,7 @@ def test_a_table_of_another_shape_is_found(changed: dict[str, Any], level: str, 
 
 @pytest.mark.parametrize(
     ("replicas", "regions", "what"),
-    [
-        ([], (A, B), "replicas for regions"),
-        ([B], (A,), "regions for replicas"),
-        ([B], (A, B), None),
-    ],
+    [([], (A, B), "replicas for regions"), ([B], (A,), "regions for replicas"), ([B], (A, B), None)],
 )
 def test_replicas_and_regions_are_held_against_each_other(
     replicas: list[str], regions: tuple[str, ...], what: str | None

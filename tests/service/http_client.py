@@ -49,12 +49,7 @@ class Client:
     """The API on a table in memory, or on a given one."""
 
     def __init__(
-        self,
-        table: Table | None = None,
-        *,
-        try_it: bool = False,
-        origins: Sequence[str] = (),
-        level: str = "INFO",
+        self, table: Table | None = None, *, try_it: bool = False, origins: Sequence[str] = (), level: str = "INFO"
     ) -> None:
         self.table = MemoryTable()
         self.lines = io.StringIO()
