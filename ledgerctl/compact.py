@@ -7,7 +7,7 @@ Rule 3: What fails for one counter stops no other.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
@@ -20,11 +20,8 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import DATA, NO_ANSWER
-from ledgerctl.list import Prefix, each
-from ledgerctl.scan import counters_of, lanes
+from ledgerctl.list import Done, Name, Prefix, counters_of, each, lanes
 
-Name = TypeVar("Name")
-Done = TypeVar("Done")
 Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all: found by a scan.")]
 
 
@@ -116,17 +113,14 @@ def each_of(
     call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
 ) -> list[tuple[Name, Done | LedgerError]]:
     """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
-    with show.bar(call.err, what, len(names)) as bar:
 
-        def one(name: Name) -> tuple[Name, Done | LedgerError]:
-            try:
-                return name, work(name)
-            except LedgerError as error:
-                return name, error
-            finally:
-                bar.advance()
+    def one(name: Name) -> tuple[Name, Done | LedgerError]:
+        try:
+            return name, work(name)
+        except LedgerError as error:
+            return name, error
 
-        outcomes = each(one, names)
+    outcomes = each(call, what, names, one)
     errors = [outcome for _, outcome in outcomes if isinstance(outcome, LedgerError)]
     if errors and (len(names) == 1 or len(errors) == len(names)):
         raise errors[0]

@@ -26,9 +26,8 @@ from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
 from ledgerctl.history import FileFormat
-from ledgerctl.recipe import DEFAULT, Recipe, recipe_of
 from ledgerctl.rows import BadRows, Row, Rows, opened
-from ledgerctl.templates import BadRow, Columns
+from ledgerctl.templates import DEFAULT, BadRow, Columns, Recipe, recipe_of
 
 BATCH = 500
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TextIO
 
 from ledger.errors import InvalidMessage
 from ledger.message import parsed
-from ledgerctl.templates import BadTemplate
+from ledgerctl.failures import BadTemplate
 
 LINE, REASON, TEXT = "bad_line", "bad_reason", "bad_text"
 

@@ -17,8 +17,8 @@ from ledger.errors import LedgerError, OutcomeUnknown
 from ledger.memory import MemoryTable
 from ledger.requests import PutMany, Request
 from ledger.values import Delta, Lane
+from ledgerctl.history import entry_of, with_strays
 from ledgerctl.imports import BATCH
-from ledgerctl.strays import entry_of, with_strays
 from tests.ledgerctl.support import NOW_MS, A, B, Tables
 from tests.strategies import changes, counters, effort, keys
 
