@@ -57,21 +57,18 @@ def table_findings(region: str, table: Mapping[str, Any], *, single: bool = Fals
     limited = f"on demand, at most {', '.join(capped)}" if capped else "provisioned"
     no_stream: Level = "warn" if single and view == "none" else "fail"
     turn_on = (
-        "A global table and the service need it; `ledgerctl init` turns a missing one on, else: aws dynamodb update-table "
-        f"--stream-specification StreamEnabled=true,StreamViewType={IMAGES}"
+        "A global table and the service need it; `ledgerctl init` turns a missing one on, else: aws dynamodb "
+        f"update-table --stream-specification StreamEnabled=true,StreamViewType={IMAGES}"
     )
     unprotected = "aws dynamodb update-table --deletion-protection-enabled"
     suffices = "Adds above it are throttled and tried again: see that it suffices."
+    keys_stay, charged = "Keys never change: make a table with `init`.", "Each is charged for every write."
     on_demand = mode == "PAY_PER_REQUEST" and not capped
     return [
         _judged(status == "ACTIVE", f"{region} table", "active", f"is {status}", "Wait until it is ACTIVE.", "warn"),
-        _judged(
-            keys == KEYS, f"{region} keys", "pk and sk, strings", shown, "Keys never change: make one with `init`."
-        ),
+        _judged(keys == KEYS, f"{region} keys", "pk and sk, strings", shown, keys_stay),
         _judged(view == IMAGES, f"{region} stream", "new and old images", view, turn_on, no_stream),
-        _judged(
-            not indexes, f"{region} indexes", "none", ", ".join(indexes), "Each is charged for every write.", "warn"
-        ),
+        _judged(not indexes, f"{region} indexes", "none", ", ".join(indexes), charged, "warn"),
         _judged(protected, f"{region} deletion protection", "on", "off", unprotected, "warn"),
         _judged(on_demand, f"{region} throughput", "on demand", limited, suffices, "warn"),
     ]
