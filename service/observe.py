@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
@@ -59,6 +59,12 @@ class Watch:
         metrics.set_default_dimensions(stage=stage)
         level = environ.get("POWERTOOLS_LOG_LEVEL", "INFO")
         return cls(Logger(service=service, level=level, stage=stage), metrics)
+
+    @classmethod
+    def here(cls, name: str, stream: IO[str] | None = None, level: str = "INFO") -> Watch:
+        """Of a process that is no Lambda: lines to `stream`, else standard output, and metrics that nobody is sent."""
+        logger = Logger(service=name, stream=stream, level=level)
+        return cls(logger, EphemeralMetrics(namespace=NAMESPACE, service=name))
 
     def count(self, name: str, value: float = 1, unit: MetricUnit = MetricUnit.Count) -> None:
         """Add a value to a metric. A count of nothing is not written."""

@@ -29,24 +29,15 @@ def test_the_prices_are_those_of_the_page_on_costs() -> None:
     assert PRICES.page in COSTS
 
 
-def test_a_million_plain_adds_are_five_eighths_of_a_dollar_in_each_region() -> None:
-    add = Usage(write_units=1, read_units=1)
+def test_dollars_are_those_worked_out_by_hand() -> None:
+    add, refused_twice = Usage(write_units=1, read_units=1), Usage(write_units=3, read_units=1, replicated_units=1)
     assert [million_changes(add, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
     assert million_reads(add) == 0.125
-
-
-def test_a_write_that_failed_is_not_replicated() -> None:
-    refused_twice = Usage(write_units=3, read_units=1, replicated_units=1)
-    assert million_changes(refused_twice, 3) == 0.625 * (3 + 1 + 1)
-
-
-def test_the_compactors_reads_are_paid_once_for_every_change() -> None:
-    assert million_changes(Usage(1, 1, compaction_read_units=2), 2) == 0.625 * 2 + 0.125 * 2
-
-
-def test_an_item_for_every_change_is_stored_with_its_overhead() -> None:
-    assert storage_month(Usage(1, 1, item_bytes=69, items=1), 10**9, 1) == pytest.approx(169 * 0.45)
-    assert storage_month(Usage(1, 1, item_bytes=69, items=1), 10**9, 2) == pytest.approx(2 * 217 * 0.45)
+    assert million_changes(refused_twice, 3) == 0.625 * (3 + 1 + 1), "a write that failed is not replicated"
+    assert million_changes(Usage(1, 1, compaction_read_units=2), 2) == 0.625 * 2 + 0.125 * 2, "read in one Region"
+    stored = Usage(1, 1, item_bytes=69, items=1)
+    assert storage_month(stored, 10**9, 1) == pytest.approx(169 * 0.45)
+    assert storage_month(stored, 10**9, 2) == pytest.approx(2 * 217 * 0.45)
 
 
 @given(UNITS, UNITS, st.integers(1, 5))

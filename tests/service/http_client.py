@@ -2,20 +2,19 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics
-
-from ledger import Ledger, Settings
+from ledger import Settings
 from ledger.memory import MemoryTable
 from ledger.requests import Table
 from reader import Reader
 from service.api.app import Api
-from service.api.local import event_of
+from service.api.local import HOST, event_of, serve
 from service.observe import Watch
 
 NOW_MS = 1_735_725_000_000
@@ -53,18 +52,10 @@ class Client:
     ) -> None:
         self.table = MemoryTable()
         self.lines = io.StringIO()
-        self.metrics = EphemeralMetrics(namespace="Ledger", service="test")
         self.now_ms = NOW_MS
-        table = table or self.table
-        watch = Watch(Logger(service=f"test-{id(self)}", stream=self.lines, level=level), self.metrics)
-        self.api = Api(
-            Ledger(SETTINGS, table=table, clock=self.clock),
-            Reader(SETTINGS, table=table, clock=self.clock),
-            Reader(SETTINGS, consistent=False, table=table, clock=self.clock),
-            watch,
-            try_it=try_it,
-            origins=origins,
-        )
+        watch = Watch.here(f"test-{id(self)}", self.lines, level)
+        self.metrics = watch.metrics
+        self.api = Api(SETTINGS, watch, table=table or self.table, clock=self.clock, try_it=try_it, origins=origins)
 
     def clock(self) -> int:
         return self.now_ms
@@ -93,3 +84,16 @@ class Client:
 
     def value(self, counter: str = "stock:85123A") -> int:
         return Reader(SETTINGS, table=self.table).read(counter).value
+
+
+@contextmanager
+def served(api: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[int]:
+    """The port of a real server on loopback that asks `api`."""
+    server = serve(api, port=0)
+    assert server.server_address[0] == HOST == "127.0.0.1"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    thread.join()
+    server.server_close()

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics
 from aws_lambda_powertools.utilities.batch.exceptions import UnexpectedBatchTypeError
 
 from ledger import Ledger, Settings
@@ -23,6 +21,7 @@ from service import observe
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Watch
 from tests.service.lambda_context import Context
+from tests.service.support import sqs
 
 SETTINGS = Settings(table="counters", region="eu-west-1", regions=("eu-west-1", "us-east-1"))
 COUNTER = "stock:85123A"
@@ -32,31 +31,6 @@ NOW_MS = 1_291_200_000_000
 def message(n: int, **changed: Any) -> str:
     said = {"counter": COUNTER, "change": 4**n, "idempotency_key": f"order/{n}", "at": "2010-12-01T08:26:00Z"}
     return json.dumps({name: value for name, value in (said | changed).items() if value is not ...})
-
-
-def sqs(*bodies: str) -> dict[str, Any]:
-    """The event of an SQS event source, as AWS documents it."""
-    return {
-        "Records": [
-            {
-                "messageId": f"message-{n}",
-                "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
-                "body": body,
-                "attributes": {
-                    "ApproximateReceiveCount": "1",
-                    "SentTimestamp": "1545082649183",
-                    "SenderId": "AIDAIENQZJOLO23YVJ4VO",
-                    "ApproximateFirstReceiveTimestamp": "1545082649185",
-                },
-                "messageAttributes": {},
-                "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
-                "eventSource": "aws:sqs",
-                "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:changes",
-                "awsRegion": "eu-west-1",
-            }
-            for n, body in enumerate(bodies)
-        ]
-    }
 
 
 class Table(MemoryTable):
@@ -79,24 +53,20 @@ class World:
     def __init__(self, table: Table | None = None, level: str = "INFO") -> None:
         self.table = table or Table()
         self.lines = io.StringIO()
-        self.metrics = EphemeralMetrics(namespace="Ledger", service="test")
-        logger = Logger(service=f"test-{id(self)}", stream=self.lines, level=level)
-        self.watch = Watch(logger, self.metrics)
+        self.watch = Watch.here(f"test-{id(self)}", self.lines, level)
         self.handler = AddFromQueue(Ledger(SETTINGS, table=self.table, clock=lambda: NOW_MS), self.watch)
 
     def add(self, *bodies: str) -> list[int]:
-        """The numbers of the messages that are reported as failed."""
-        response = self.handler(sqs(*bodies), None)
-        return sorted(
-            int(str(item["itemIdentifier"]).removeprefix("message-")) for item in response["batchItemFailures"]
-        )
+        """The numbers of the messages that are reported as failed, the first being 0."""
+        failures = self.handler(sqs(*bodies), None)["batchItemFailures"]
+        return sorted(int(str(each["itemIdentifier"]).removeprefix("m")) - 1 for each in failures)
 
     @property
     def value(self) -> int:
         return Reader(SETTINGS, table=self.table).read(COUNTER).value
 
     def counted(self, name: str) -> float:
-        return float(sum(self.metrics.metric_set.get(name, {"Value": []})["Value"]))
+        return float(sum(self.watch.metrics.metric_set.get(name, {"Value": []})["Value"]))
 
     def logged(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.lines.getvalue().splitlines()]

@@ -8,36 +8,26 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics
 
 from service.api import openapi
 from service.api.gate import BODY_BYTES_MAX
-from service.api.local import HOST, event_of, serve
+from service.api.local import HOST, event_of
 from service.observe import Watch
-from tests.service.http_client import ULID
+from tests.service.http_client import ULID, served
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    watch = Watch(Logger(service="local", stream=io.StringIO()), EphemeralMetrics(namespace="Ledger", service="test"))
-    server = serve(openapi.in_memory(watch=watch), port=0)
-    assert server.server_address[0] == "127.0.0.1"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(openapi.in_memory(watch=Watch.here("local", io.StringIO()))) as port:
+        yield port
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from ledger.requests import Put
 from service.add_from_queue.handler import AddFromQueue
 from tests.ledgerctl.support import Tables
 from tests.service.http_client import SETTINGS, ULID, ULID_AT, Client
-from tests.service.test_add_from_queue import World, sqs
+from tests.service.support import sqs
+from tests.service.test_add_from_queue import World
 
 COUNTER, CHANGE = "stock:85123A", 10
 UUID7 = "01942138-3806-7abc-8def-0123456789ab"
