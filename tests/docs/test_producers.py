@@ -70,16 +70,11 @@ def test_the_python_compiles() -> None:
 )
 def test_the_state_machine_makes_the_librarys_own_token(stock_code: str, order_line: str, invoiced_at: str) -> None:
     event = {"stock_code": stock_code, "order_line": order_line, "invoiced_at": invoiced_at, "quantity": 6}
-    named = {
-        name: evaluated(expression, states={"input": event})
-        for name, expression in STATES["Name the change"]["Assign"].items()
-    }
+    assigned = STATES["Name the change"]["Assign"].items()
+    named = {name: evaluated(expression, states={"input": event}) for name, expression in assigned}
     at_ms = to_ms(datetime.fromisoformat(invoiced_at))
-    assert named == {
-        "pk": f"delta#eu-west-1#0#stock:{stock_code}",
-        "token": tokens.keyed(f"stock:{stock_code}", order_line, at_ms),
-        "change": "-6",
-    }
+    token = tokens.keyed(f"stock:{stock_code}", order_line, at_ms)
+    assert named == {"pk": f"delta#eu-west-1#0#stock:{stock_code}", "token": token, "change": "-6"}
 
 
 @pytest.mark.parametrize("states", [STATES, WORKFLOW], ids=["producers", "recipe"])
@@ -93,15 +88,13 @@ def test_a_state_machine_leads_from_state_to_state(states: dict[str, Any]) -> No
             jsonata.Jsonata(expression)
 
 
-def test_the_state_machine_puts_with_the_condition() -> None:
+def test_the_state_machine_puts_with_the_condition_and_looks_at_what_is_there() -> None:
     put = STATES["Put the delta"]["Arguments"]
     assert put["ConditionExpression"] == TEMPLATE["ConditionExpression"] == "attribute_not_exists(pk)"
     assert set(put["Item"]) == set(TEMPLATE["Item"]) == {"pk", "sk", "change"}
-
-
-@pytest.mark.parametrize(("result", "there"), [({"Item": {"change": {"N": "-6"}}}, "-6"), ({}, "nothing")])
-def test_the_state_machine_looks_at_what_is_there(result: dict[str, Any], there: str) -> None:
-    assert evaluated(STATES["Look what is there"]["Assign"]["there"], states={"result": result}) == there
+    look = STATES["Look what is there"]["Assign"]["there"]
+    for result, there in (({"Item": {"change": {"N": "-6"}}}, "-6"), ({}, "nothing")):
+        assert evaluated(look, states={"result": result}) == there
 
 
 def test_the_model_takes_tokens_and_no_other_text() -> None:

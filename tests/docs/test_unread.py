@@ -31,8 +31,7 @@ def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) 
     for _ in range(2):
         moved = sum(move(lane, SETTINGS) for lane in unread)
         compactor.compact(COUNTER)
-    value = Reader(SETTINGS).read(COUNTER).value
-    assert value == 20
+    assert Reader(SETTINGS).read(COUNTER).value == 20
     assert 0 < moved < 20
     table = DynamoTable.of(SETTINGS)
     held = account.dynamodb.scan(TableName="counters")["Items"]
