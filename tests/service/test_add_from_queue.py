@@ -91,24 +91,12 @@ def test_a_message_that_comes_again_is_a_success() -> None:
 
 
 POISON = [
-    "",
-    "not JSON",
-    "[]",
-    "{}",
-    message(0, counter=...),
-    message(0, at=...),
-    message(0, idempotency_key=...),
+    *("", "not JSON", "[]", "{}"),
+    *(message(0, **{missing: ...}) for missing in ("counter", "at", "idempotency_key")),
+    *(message(0, change=change) for change in ("1", 1.5, True, 10**18 + 1, 10**37)),
+    *(message(0, counter=counter) for counter in ("two words", "b\u00fc")),
+    *(message(0, at=at) for at in ("yesterday", "2010-12-01T08:26:00", "2999-01-01T00:00:00Z")),
     message(0, note="unknown field"),
-    message(0, change="1"),
-    message(0, change=1.5),
-    message(0, change=True),
-    message(0, change=10**18 + 1),
-    message(0, change=10**37),
-    message(0, counter="two words"),
-    message(0, counter="b\u00fc"),
-    message(0, at="yesterday"),
-    message(0, at="2010-12-01T08:26:00"),
-    message(0, at="2999-01-01T00:00:00Z"),
     message(0, region="mars-north-1"),
 ]
 
@@ -163,19 +151,16 @@ def test_an_event_that_is_no_batch_fails_the_function(event: dict[str, Any]) -> 
         World().handler(event)
 
 
-def test_no_line_above_debug_names_an_amount() -> None:
-    world = World(Table(lambda n: OutcomeUnknown("no") if n == 3 else None), level="INFO")
+def test_no_line_above_debug_names_an_amount_and_the_reason_is_told_at_debug() -> None:
     amount = 123_454_321
     bodies = [message(0, change=amount), message(0, change=amount + 1), message(1, change=f"{amount}")]
-    world.add(*bodies, message(2, change=amount), message(3, change=amount))
-    assert world.logged()
-    assert "12345432" not in world.lines.getvalue()
-
-
-def test_the_reason_is_told_at_debug() -> None:
-    world = World(level="DEBUG")
-    world.add(message(0, change="5"))
-    assert any("not '5'" in line.get("why", "") for line in world.logged())
+    bodies += [message(2, change=amount), message(3, change=amount)]
+    for level, told in (("INFO", False), ("DEBUG", True)):
+        world = World(Table(lambda n: OutcomeUnknown("no") if n == 3 else None), level)
+        world.add(*bodies)
+        assert world.logged()
+        assert ("12345432" in world.lines.getvalue()) == told
+        assert any(f"not '{amount}'" in line.get("why", "") for line in world.logged()) == told
 
 
 def test_metrics_and_the_request_are_in_what_the_function_prints() -> None:
@@ -191,9 +176,8 @@ def test_metrics_and_the_request_are_in_what_the_function_prints() -> None:
         "LEDGER_TABLE": "counters",
         "AWS_REGION": "eu-west-1",
         "LEDGER_STAGE": "test",
-        "POWERTOOLS_SERVICE_NAME": "add_from_queue",
-        "POWERTOOLS_METRICS_NAMESPACE": "Ledger",
     }
+    environ |= {"POWERTOOLS_SERVICE_NAME": "add_from_queue", "POWERTOOLS_METRICS_NAMESPACE": "Ledger"}
     root = Path(__file__).parents[2]
     run = subprocess.run([sys.executable, "-c", code], env=environ, cwd=root, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
