@@ -33,8 +33,7 @@ from service.api.keys import HEADER, key_of_header, time_of_key
 from service.api.models import ADDED, BULK, READ, Added, BulkResults, CounterBalance, History, NewDelta
 from service.api.paths import IN_PATH, no_such_route, same
 from service.api.problems import NOT_WRITTEN, Problem, invalid, problem_of
-from service.observe import Watch
-from service.outcomes import tell
+from service.observe import Watch, tell
 
 TRY_IT = "/try-it"
 HEADERS = {"Cache-Control": "no-store"}
