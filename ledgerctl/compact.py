@@ -40,13 +40,11 @@ def compact(call: Call, counters: Counters = None) -> None:
     problems += [(str(lane), error_of(lane)) for lane in unread]
     told = {name: getattr(report, name) for name in ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")}
     if call.json:
-        failed = {name: str(error) for name, error in problems}
-        conflicts = list(report.conflicts)
-        consumed = show.cost_fields(call.consumed.take())
         ahead = {str(lane): ms for lane, ms in report.ahead.items()}
         fields = {"region": region, "counters": len(names), **told, "postponed_by": list(report.postponed_by)}
-        fields |= {"conflicts": conflicts, "watermark_ahead_ms": ahead, "problems": failed}
-        call.document(fields | consumed)
+        fields |= {"conflicts": list(report.conflicts), "watermark_ahead_ms": ahead}
+        fields |= {"problems": {name: str(error) for name, error in problems}}
+        call.document(fields | show.cost_fields(call.consumed.take()))
     else:
         what = show.counted(len(names), "counter")
         deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -160,7 +159,7 @@ def _entries(call: Call, counter: str, since: str | None, until: str | None, lim
             if after is None:
                 return
 
-    return islice(pages(limit), limit)
+    return pages(limit)
 
 
 @contextmanager

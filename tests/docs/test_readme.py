@@ -21,7 +21,7 @@ from ledger.memory import MemoryTable
 from ledger.prepare import AHEAD_MAX_MS
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import Delta, Lane, Segment, Shape
-from tests.docs.pages import ROOT, blocks, run
+from tests.docs.pages import RECIPES, ROOT, blocks, run
 
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
@@ -132,6 +132,14 @@ def test_every_link_file_and_folder_that_is_named_exists(page: Path) -> None:
         assert not anchor or anchor in anchors(linked), target
     named = {name for name in code(prose(page)) if re.fullmatch(r"\w+/([\w.-]+/)*([\w-]+\.\w+)?", name)}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_every_recipe_is_in_the_index_and_ends_with_what_to_watch_out_for_and_what_it_costs() -> None:
+    pages = {page.name: page.read_text() for page in RECIPES.glob("*.md") if page.name != "README.md"}
+    index = (RECIPES / "README.md").read_text()
+    assert set(re.findall(r"^\| \[[^]]+\]\(([\w-]+\.md)\)", index, re.MULTILINE)) == set(pages)
+    for name, text in pages.items():
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE)[-2:] == ["Watch out", "Cost"], name
 
 
 def test_every_make_target_that_is_named_exists() -> None:

@@ -289,11 +289,8 @@ def test_a_template_that_fits_no_row_is_told_before_the_first(
     assert said.code == 2
     assert says in said.err
     assert not (tmp_path / "x.bad.csv").exists()
-
-
-def test_a_file_that_is_not_there_is_said_plainly(tables: Tables) -> None:
-    said = tables.ctl("import", "/no/such/file.csv")
-    assert (said.code, said.err) == (2, "error: /no/such/file.csv: No such file or directory.\nName another file.\n")
+    none = tables.ctl("import", "/no/such/file.csv")
+    assert (none.code, none.err) == (2, "error: /no/such/file.csv: No such file or directory.\nName another file.\n")
 
 
 drawn = st.lists(
@@ -381,20 +378,15 @@ def test_an_export_replaces_no_file_and_half_of_one_is_no_file(tables: Tables, t
     assert tables.ctl("export", "c", "--out", str(path)).code == 0
 
 
-def test_rows_come_from_standard_input_too(tables: Tables) -> None:
-    tables.ctl("add", "c", "5")
-    exported = tables.ctl("export", "c").out
-    other = Tables()
-    assert other.ctl("import", "-", input=exported).out.startswith("1 recorded")
-    assert values(other) == {"c": 5}
-
-
-def test_a_row_for_a_region_that_nobody_reads_is_bad(tables: Tables, tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
+def test_rows_come_from_standard_input_too_and_those_of_a_region_that_nobody_reads_are_bad(
+    tables: Tables, tmp_path: Path
+) -> None:
     tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
     tables.ctl("add", "c", "5", "--region", B)
-    path.write_text(tables.ctl("export", "c").out)
-    del tables.environ["LEDGER_REGIONS"]
-    said = tables.ctl("import", str(path))
-    assert said.out.endswith("1 bad\n")
+    exported, path = tables.ctl("export", "c").out, tmp_path / "x.jsonl"
+    both, one = Tables(environ=tables.environ), Tables()
+    assert both.ctl("import", "-", input=exported).out.startswith("1 recorded")
+    assert values(both) == {"c": 5}
+    path.write_text(exported)
+    assert one.ctl("import", str(path)).out.endswith("1 bad\n")
     assert "region='us-east-1' is not one of" in (tmp_path / "x.bad.jsonl").read_text()
