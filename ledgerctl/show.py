@@ -103,7 +103,6 @@ class Bar:
 @contextmanager
 def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Bar]:
     columns = [TextColumn("{task.description}"), BarColumn(), *([MofNCompleteColumn()] if count else [])]
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as made:
+    columns.append(TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as made:
         yield Bar(made, made.add_task(what, total=total))

@@ -92,37 +92,35 @@ def test_compact_goes_on_after_a_damaged_lane_and_says_so(tables: Tables) -> Non
 
 
 class Throttling(MemoryTable):
-    """Throttles whoever asks for one counter's checkpoint."""
+    """Throttles whoever asks for the checkpoint of `other`, once it is told to."""
 
-    throttled: Lane | None = None
+    throttled = False
 
     def answer(self, request: Request, /) -> Any:
-        if self.throttled and isinstance(request, Get) and request.key.pk == items.fold_pk(self.throttled):
+        if self.throttled and isinstance(request, Get) and request.key.pk == items.fold_pk(Lane(A, 0, "other")):
             raise Throttled("Slower.")
         return super().answer(request)
 
 
 def test_a_conflict_beside_a_throttled_counter_is_about_the_data() -> None:
-    table = Throttling()
-    tables = Tables(table)
+    tables = Tables(table := Throttling())
     tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_KEEP_MS": "60001"}
     delta = tables.ledger.add("c", 1).delta
     tables.clock.now_ms += 70_000
     for _ in range(2):  # the second one writes its clean note
         assert tables.ctl("compact").code == 0
     table.answer(Put(items.delta_item(Delta(delta.lane, delta.token, 2))))
-    table.throttled = Lane(A, 0, "other")
+    table.throttled = True
     tables.clock.now_ms += 70_000
     both = tables.ctl("compact", "c", "other")
     assert (both.code, "Slower." in both.err, "listed with another change" in both.err) == (1, True, True)
 
 
 def test_lag_shows_the_other_lanes_and_says_which_is_missing() -> None:
-    table = Throttling()
-    tables = Tables(table)
+    tables = Tables(table := Throttling())
     for name in ("c", "other"):
         tables.ledger.add(name, 1)
-    table.throttled = Lane(A, 0, "other")
+    table.throttled = True
     said = tables.ctl("lag")
     assert said.code == 3
     assert "eu-west-1#0#c " in said.out

@@ -20,7 +20,7 @@ from reader import Reader
 from service import observe
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Watch
-from tests.service.lambda_context import Context
+from tests.service.http_client import Context
 from tests.service.support import sqs
 
 SETTINGS = Settings(table="counters", region="eu-west-1", regions=("eu-west-1", "us-east-1"))
@@ -167,7 +167,7 @@ def test_metrics_and_the_request_are_in_what_the_function_prints() -> None:
     """The entry point as Lambda starts it: from the environment alone, before the first event."""
     code = (
         "from service.add_from_queue.main import handler\n"
-        "from tests.service.lambda_context import Context\n"
+        "from tests.service.http_client import Context\n"
         "import json\n"
         "print(json.dumps(handler({'Records': [{'messageId': 'm', 'body': 'poison'}]}, Context())))"
     )

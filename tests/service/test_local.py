@@ -128,7 +128,7 @@ def test_the_entry_point_starts_from_the_environment_and_asks_no_table_before_a_
         "import json, sys\n"
         "from service.api.main import handler\n"
         "from service.api.local import event_of\n"
-        "from tests.service.lambda_context import Context\n"
+        "from tests.service.http_client import Context\n"
         "for target in ('/nowhere', '/try-it?format=json'):\n"
         "    print(handler(event_of('GET', target, {}, None), Context())['statusCode'])\n"
         "print('moto' in sys.modules)"
