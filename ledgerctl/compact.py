@@ -142,11 +142,6 @@ def _show(call: Call, name: str, verification: Verification) -> None:
 
 
 def _checked(name: str, verification: Verification) -> dict[str, object]:
-    return {
-        "counter": name,
-        "ok": verification.ok,
-        "value": verification.value,
-        "strays": verification.strays,
-        "differences": list(verification.differences),
-        "unread": [str(lane) for lane in verification.unread],
-    }
+    told = {"ok": verification.ok, "value": verification.value, "strays": verification.strays}
+    unread = [str(lane) for lane in verification.unread]
+    return {"counter": name, **told, "differences": list(verification.differences), "unread": unread}

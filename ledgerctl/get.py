@@ -46,14 +46,8 @@ def get(call: Call, counter: Counter) -> None:
 
 def fields_of(counter: str, balance: Balance) -> dict[str, object]:
     """A balance for JSON; amounts are integers."""
-    return {
-        "counter": counter,
-        "value": balance.value,
-        "count": balance.count,
-        "pending": balance.pending,
-        "by_region": dict(balance.by_region),
-        "as_of": time_text(balance.as_of),
-    }
+    sums = {"counter": counter, "value": balance.value, "count": balance.count, "pending": balance.pending}
+    return {**sums, "by_region": dict(balance.by_region), "as_of": time_text(balance.as_of)}
 
 
 def summary(balance: Balance) -> str:

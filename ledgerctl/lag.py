@@ -84,16 +84,9 @@ def _age(time_ms: int | None, now_ms: int) -> int | None:
 
 
 def _fields(each: LaneLag, now_ms: int, fold_min: int) -> dict[str, object]:
-    return {
-        "lane": str(each.lane),
-        "counter": each.lane.counter,
-        "region": each.lane.region,
-        "shard": each.lane.shard,
-        "tail": each.tail,
-        "oldest_age_ms": _age(each.oldest_ms, now_ms),
-        "watermark_age_ms": _age(each.watermark_ms, now_ms),
-        "strays": each.strays,
-        "to_clean": each.to_clean,
-        "to_do": to_do(each, fold_min).split() if to_do(each, fold_min) != "-" else [],
-        "damage": each.damage,
-    }
+    lane, to_do_there = each.lane, to_do(each, fold_min)
+    named = {"lane": str(lane), "counter": lane.counter, "region": lane.region, "shard": lane.shard}
+    ages = {"oldest_age_ms": _age(each.oldest_ms, now_ms), "watermark_age_ms": _age(each.watermark_ms, now_ms)}
+    waits = {"strays": each.strays, "to_clean": each.to_clean}
+    todo = to_do_there.split() if to_do_there != "-" else []
+    return {**named, "tail": each.tail, **ages, **waits, "to_do": todo, "damage": each.damage}

@@ -41,6 +41,8 @@ def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes |
         text, encoded = (body or b"").decode(), False
     except UnicodeDecodeError:
         text, encoded = base64.b64encode(body or b"").decode(), True
+    http = {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": HOST, "userAgent": ""}
+    context = {"accountId": "anonymous", "apiId": "local", "domainName": "localhost", "requestId": str(uuid.uuid4())}
     return {
         "version": "2.0",
         "routeKey": "$default",
@@ -48,15 +50,7 @@ def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes |
         "rawQueryString": query,
         "headers": {name.lower(): value for name, value in headers.items()},
         **({"queryStringParameters": parameters} if parameters else {}),
-        "requestContext": {
-            "accountId": "anonymous",
-            "apiId": "local",
-            "domainName": "localhost",
-            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": HOST, "userAgent": ""},
-            "requestId": str(uuid.uuid4()),
-            "routeKey": "$default",
-            "stage": "$default",
-        },
+        "requestContext": {**context, "http": http, "routeKey": "$default", "stage": "$default"},
         **({"body": text} if body else {}),
         "isBase64Encoded": encoded,
     }

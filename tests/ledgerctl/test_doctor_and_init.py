@@ -136,18 +136,7 @@ NARROW = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, 
         (ODD, {}, 0, {"clean": "warn", "allowed_lateness_ms": "warn", "keep_ms": "warn"}),
         ({}, dict.fromkeys(("Scan", "DeleteItem", "DescribeTable"), REFUSED), 0, dict.fromkeys(NARROW, "warn")),
     ],
-    ids=[
-        "strong",
-        "stream",
-        "expires",
-        "backups",
-        "no-shape",
-        "damaged",
-        "unseen",
-        "unread",
-        "settings",
-        "narrow-role",
-    ],
+    ids=["strong", "stream", "expires", "backups", "no-shape", "damaged", "unseen", "unread", "settings", "narrow"],
 )
 def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know(
     environ: dict[str, str], changed: dict[str, Any], code: int, found: dict[str, str]

@@ -122,36 +122,23 @@ def test_a_body_that_is_not_as_described_is_refused(body: bytes, status: int, na
     assert client.table.items == {}
 
 
-@pytest.mark.parametrize(
-    ("key", "more"),
-    [
-        ("k", {"at": "2999-01-01T00:00:00Z"}),
-        ("k", {"at": "1969-12-31T23:59:59Z"}),
-        ("k", {"at": "0001-01-01T00:00:00+23:59"}),
-        ("7ZZZZZZZZZZZZZZZZZZZZZZZZZ", {}),
-    ],
-)
-def test_a_time_out_of_range_is_refused(key: str, more: dict[str, str]) -> None:
-    refused(Client().add(1, key, **more), 422, "invalid-time")
+@pytest.mark.parametrize("at", ["2999-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59"])
+def test_a_time_out_of_range_is_refused(at: str) -> None:
+    refused(Client().add(1, "k", at=at), 422, "invalid-time")
+    refused(Client().add(1, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), 422, "invalid-time")
 
 
-@pytest.mark.parametrize(
-    ("media_type", "status"),
-    [
-        ("text/plain", 415),
-        ("application/x-www-form-urlencoded", 415),
-        ("application/jsonx", 415),
-        ("application/json", 201),
-        ("Application/JSON", 201),
-        ("application/json;charset=UTF-8", 201),
-        (" application/json ", 201),
-    ],
-)
-def test_a_body_is_json_in_every_spelling_and_nothing_else(media_type: str, status: int) -> None:
+JSON = ("application/json", "Application/JSON", "application/json;charset=UTF-8", " application/json ")
+
+
+@pytest.mark.parametrize("media_type", [*JSON, "text/plain", "application/x-www-form-urlencoded", "application/jsonx"])
+def test_a_body_is_json_in_every_spelling_and_nothing_else(media_type: str) -> None:
     headers = {"idempotency-key": ULID, "CONTENT-TYPE": media_type}
     answer = Client().ask("POST", f"/counters/{COUNTER}/deltas", {"counter": COUNTER, "change": 1}, headers)
-    assert answer.status == status
-    assert status == 201 or answer.problem == "not-json"
+    if media_type in JSON:
+        assert answer.status == 201
+    else:
+        refused(answer, 415, "not-json")
 
 
 def test_a_body_in_base64_is_read_like_any_other() -> None:
@@ -167,21 +154,11 @@ def event(path: str, method: str = "GET", headers: dict[str, str] | None = None,
     """An event as AWS documents it, field by field."""
     http = {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "agent"}
     iam = {"accessKey": "AKIA", "accountId": "111122223333", "userArn": "arn:aws:iam::x"}
-    context = {
-        "accountId": "123456789012",
-        "apiId": "api-id",
-        "authorizer": {"iam": iam},
-        "domainName": "id.execute-api.eu-west-1.amazonaws.com",
-        "domainPrefix": "id",
-        "http": http,
-        "requestId": "id",
-        "routeKey": "$default",
-        "stage": stage,
-        "time": "12/Mar/2020:19:03:58 +0000",
-        "timeEpoch": 1583348638390,
-    }
+    where = {"domainName": "id.execute-api.eu-west-1.amazonaws.com", "domainPrefix": "id", "http": http, "stage": stage}
+    whose = {"accountId": "123456789012", "apiId": "api-id", "authorizer": {"iam": iam}, "requestId": "id"}
+    when = {"routeKey": "$default", "time": "12/Mar/2020:19:03:58 +0000", "timeEpoch": 1583348638390}
     asked = {"version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": "", "headers": headers or {}}
-    return asked | {"requestContext": context, "isBase64Encoded": False}
+    return asked | {"requestContext": {**whose, **where, **when}, "isBase64Encoded": False}
 
 
 def test_a_stage_in_the_path_is_not_part_of_the_route() -> None:
@@ -221,12 +198,8 @@ def test_a_path_that_names_another_counter_than_the_request_or_is_not_confirmed_
 @pytest.mark.parametrize(
     ("method", "target"),
     [
-        ("GET", "/counters/a?counter=a&"),
-        ("GET", "/counters?counter=a&"),
-        ("GET", "/counters/a/history?counter=a&"),
-        ("GET", "/history?counter=a&"),
-        ("POST", "/counters/a/deltas?"),
-        ("POST", "/deltas?"),
+        *(("GET", f"{path}?counter=a&") for path in ("/counters/a", "/counters", "/counters/a/history", "/history")),
+        *(("POST", f"{path}?") for path in ("/counters/a/deltas", "/deltas")),
     ],
 )
 def test_a_parameter_that_a_route_does_not_have_or_has_twice_is_refused(method: str, target: str) -> None:
@@ -298,9 +271,7 @@ def test_every_name_can_stand_in_the_body_and_in_the_query(name: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "name", "allow"),
     [
-        ("GET", "/", 404, "no-such-route", None),
-        ("GET", "/counter/x", 404, "no-such-route", None),
-        ("GET", "/try-it", 404, "no-such-route", None),
+        *(("GET", path, 404, "no-such-route", None) for path in ("/", "/counter/x", "/try-it")),
         ("GET", "/counters/", 404, "invalid-counter", None),
         ("DELETE", "/counters/x", 405, "method-not-allowed", "GET, HEAD, OPTIONS"),
         ("PUT", "/counters/x/deltas", 405, "method-not-allowed", "POST, OPTIONS"),
