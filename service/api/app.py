@@ -221,16 +221,9 @@ class Api:
 
     def _read(self, counter: str, max_age: float, consistent: bool) -> Response[CounterBalance]:
         balance: Balance = self._readers[consistent].read(counter, max_age=max_age)
-        said = CounterBalance(
-            counter=counter,
-            value=balance.value,
-            count=balance.count,
-            as_of=time_text(balance.as_of),
-            pending=balance.pending,
-            by_region=dict(balance.by_region),
-            cached=balance.cached,
-        )
-        return _json(said)
+        known: dict[str, Any] = {name: getattr(balance, name) for name in ("value", "count", "pending", "cached")}
+        as_of, by_region = time_text(balance.as_of), dict(balance.by_region)
+        return _json(CounterBalance(counter=counter, as_of=as_of, by_region=by_region, **known))
 
     def _history(self, counter: str, since: Since, until: Until, limit: int, cursor: str | None) -> Response[History]:
         after = None if cursor is None else cursors.position_of(counter, cursor)

@@ -1,4 +1,4 @@
-"""What is told to producers is held against the code: the message, the Python, the state machine and its token."""
+"""What is told to producers is held against the code: message, Python, state machine, token, and the retry contract."""
 
 import hashlib
 import json
@@ -9,12 +9,15 @@ from typing import Any
 import jsonata  # type: ignore[import-untyped]
 import pytest
 
-from ledger import Change, tokens
+from ledger import Change, client, errors, tokens
 from ledger.checks import to_ms
 from ledger.message import NAMES, dumps, loads
-from tests.docs.pages import RECIPES, ROOT, blocks
+from tests.docs.pages import RECIPES, ROOT, blocks, run
 
 PAGE = ROOT / "docs" / "producers.md"
+RETRIES = ROOT / "docs" / "retries.md"
+ANSWERS = RETRIES.read_text().partition("## What an attempt answered")[2].partition("\n## ")[0]
+OF_OTHERS = {"ReadTooSlow", "LaneDamaged", "LaneUnread", "NotYetReplicated", "GaveUp"}
 (MESSAGE,) = (json.loads(block) for block in blocks(PAGE, "json"))
 MACHINE, WORKFLOW_MACHINE = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
 MODEL, TEMPLATE = (json.loads(block) for block in blocks(RECIPES / "api-gateway.md", "json"))
@@ -101,3 +104,29 @@ def test_the_model_takes_tokens_and_no_other_text() -> None:
     pattern = MODEL["properties"]["token"]["pattern"]
     for text in ("015JGGKGE064BG4X58772SZHBM", "8" * 26, "015jggkge064bg4x58772szhbm", "0" * 25, "0" * 27, "I" * 26):
         assert bool(re.search(pattern, text)) == tokens.is_token(text)
+
+
+def test_the_python_of_the_contract_prints_what_its_comments_say() -> None:
+    run(RETRIES)
+
+
+def test_every_error_of_an_add_has_its_row_and_the_row_says_whether_anything_was_written() -> None:
+    written: dict[str, str] = {}
+    for line in ANSWERS.splitlines():
+        if line.startswith("| `") and line.count("|") == 4:
+            _, what, whether, _, _ = line.split("|")
+            written |= {name: whether.strip() for name in re.findall(r"`([A-Z]\w+)`", what)}
+    leaves = {
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.LedgerError) and not kind.__subclasses__()
+    }
+    leaves -= {name for name in leaves if issubclass(getattr(errors, name), errors.InvalidInput)}
+    assert leaves - OF_OTHERS == set(written) - {"InvalidInput", "ChangeQueue"}
+    for name in set(written) - {"ChangeQueue"}:
+        says_no = "othing was written" in str(getattr(errors, name).__doc__)
+        assert written[name].startswith("no") == says_no, name
+
+
+def test_the_tries_of_boto3_are_those_of_the_client() -> None:
+    assert f"| one put, up to {client.ATTEMPTS} times in all |" in RETRIES.read_text()
