@@ -181,7 +181,6 @@ TWICE = {
     "lanes": "which there are, and which need a visit",
     "main": "one a function",
     "rebuild": "the program and its command",
-    "scan": "the service's and the command line's",
     "shape": "the table's, and what is looked at in it",
     "visit": "the program and the function's",
 }
