@@ -13,7 +13,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,15 +23,16 @@ import typer
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import framework, rendered, table_shape
+from infra import framework, table_shape
 from infra.build import ROOT, BuildFailed, build, sizes
 from infra.table_stack import REGIONS_MAX, DeploymentRefused, TableStack
+from ledger.settings import Settings
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: "keepMs=600000 findSchedule=rate(5 minutes)"
 CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
-OUTPUTS = ("HttpApiUrl", "ChangesQueueUrl", "ChangesDeadLetterQueueUrl")
 QUEUES_OF_CHANGES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl")
+OUTPUTS = ("HttpApiUrl", *QUEUES_OF_CHANGES)
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -78,7 +78,7 @@ def package(
     artifact = build("lambda")
     say(sizes(artifact))
     framework.lint(ROOT / "infra" / "table.yml", target.regions[0])
-    templates = _render(target, artifact)
+    templates, _ = _render(target, artifact)
     for region, template in templates.items():
         framework.lint(template, region)
     environment = {**os.environ, "LEDGER_PACKAGED": os.pathsep.join(map(str, templates.values()))}
@@ -102,15 +102,14 @@ def deploy(
     say(f"account {_account(target.regions)}, stage {stage}, {' '.join(target.regions)}")
     artifact = build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")
     say(sizes(artifact))
-    templates = _render(target, artifact)
-    settings = rendered.settings_of(templates[target.regions[0]], target.regions[0])
+    _, settings = _render(target, artifact)
     tables = {region: table_shape.table_of(target.table, region, client) for region in target.regions}
     table_shape.refuse_another(settings, tables[target.regions[0]])
     table = target.table_stack
     table.deploy(target.regions, deletion_protection=deletion_protection)
     for region in target.regions:
         stream_arn = table.stream_arn(region)
-        framework.deploy(stage, region, target.params_of(region, str(artifact.relative_to(ROOT)), stream_arn))
+        framework.run("deploy", stage, region, target.params_of(region, str(artifact.relative_to(ROOT)), stream_arn))
     table_shape.write_in(settings, tables, say)
     for region in target.regions:
         outputs = _outputs(target, region) or {}
@@ -137,7 +136,7 @@ def remove(
         if outputs is None:
             say(f"no service in {region}")
         else:
-            framework.remove(stage, region, target.params_of(region, "unused.zip"))
+            framework.run("remove", stage, region, target.params_of(region, "unused.zip"))
     say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
 
 
@@ -150,10 +149,10 @@ def client(service: Any, region: str) -> Any:
     return boto3.session.Session().client(service, region_name=region, config=CONFIG)
 
 
-def main(command: Callable[[], None] = app) -> None:
+def main() -> None:
     """Run a command; what it refuses ends it with one line and exit code 1."""
     try:
-        command()
+        app()
     except (DeploymentRefused, BuildFailed) as error:
         sys.exit(f"error: {error}")
     except (BotoCoreError, ClientError) as error:
@@ -178,14 +177,14 @@ def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
     return Deployment(name, stage, names, {key: value for key, _, value in pairs})
 
 
-def _render(target: Deployment, artifact: Path) -> dict[str, Path]:
-    """Each Region's template, with settings that its functions take; calls no AWS. Raises DeploymentRefused."""
-    templates = {}
+def _render(target: Deployment, artifact: Path) -> tuple[dict[str, Path], Settings]:
+    """Each Region's template, and the settings of the first's functions; calls no AWS. Raises DeploymentRefused."""
+    templates, settings = {}, []
     for region in target.regions:
         params = target.params_of(region, str(artifact.relative_to(ROOT)))
         templates[region] = framework.package(target.stage, region, params)
-        rendered.settings_of(templates[region], region)
-    return templates
+        settings.append(table_shape.settings_of(templates[region], region))
+    return templates, settings[0]
 
 
 def _account(regions: tuple[str, ...]) -> str:

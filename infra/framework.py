@@ -29,32 +29,19 @@ def check_tools() -> None:
 def package(stage: str, region: str, params: Mapping[str, str]) -> Path:
     """Packages one Region without any call to AWS; the template's path."""
     directory = ROOT / "build" / "package" / f"{stage}-{region}"
-    _run("package", stage, region, params, "--package", str(directory.relative_to(ROOT)))
+    run("package", stage, region, params, "--package", str(directory.relative_to(ROOT)))
     return directory / "cloudformation-template-update-stack.json"
-
-
-def deploy(stage: str, region: str, params: Mapping[str, str]) -> None:
-    _run("deploy", stage, region, params)
-
-
-def remove(stage: str, region: str, params: Mapping[str, str]) -> None:
-    _run("remove", stage, region, params)
 
 
 def lint(template: Path, region: str) -> None:
     """Raises DeploymentRefused unless cfn-lint finds nothing in a template."""
-    command: list[str | Path] = [
-        Path(sys.executable).with_name("cfn-lint"),
-        "--ignore-checks",
-        LINT_IGNORED,
-        "--regions",
-        region,
-    ]
-    if subprocess.run([*command, "--template", template], cwd=ROOT, check=False).returncode != 0:
+    program = str(Path(sys.executable).with_name("cfn-lint"))
+    command = [program, "--ignore-checks", LINT_IGNORED, "--regions", region, "--template", str(template)]
+    if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         raise DeploymentRefused(f"cfn-lint objects to {template.relative_to(ROOT)}; see above")
 
 
-def _run(command: str, stage: str, region: str, params: Mapping[str, str], *more: str) -> None:
+def run(command: str, stage: str, region: str, params: Mapping[str, str], *more: str) -> None:
     given = [argument for name, value in params.items() for argument in ("--param", f"{name}={value}")]
     arguments = [str(PROGRAM), command, "--stage", stage, "--region", region, *given, *more]
     environment = {**os.environ, "SLS_NOTIFICATIONS_MODE": "off"}

@@ -1,23 +1,43 @@
 """A deployment and the table's shape: what it would start the functions with, asked of the table and written into it.
 
-Rule 1: The settings are those that the rendered template gives the functions, so a parameter that was forgotten is
-seen.
+Rule 1: The settings are those that the rendered templates give the functions, so a parameter that was forgotten is
+seen. Those that contradict each other would end every function at its import, in one Region after the other.
 Rule 2: Asking comes before every change, writing after the last one.
 """
 
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from infra.table_stack import DeploymentRefused
 from ledger import items
 from ledger.clocks import instants, wall_clock
-from ledger.errors import LedgerError, TableMissing
+from ledger.errors import InvalidSettings, LedgerError, TableMissing
 from ledger.requests import Get, Item, Table, run
-from ledger.settings import Settings
+from ledger.settings import REGION_FROM, Settings
 from ledger.shape import unlike, write
 from ledger.table import DynamoTable
 
 HERE = "A deployment takes them from REGIONS, PARAMS and serverless.yml"
+
+
+def settings_of(template: Path, region: str) -> Settings:
+    """The settings with which a template starts its functions in `region`. Raises DeploymentRefused."""
+    settings: Settings | None = None
+    for name, resource in json.loads(template.read_text())["Resources"].items():
+        if resource["Type"] != "AWS::Lambda::Function":
+            continue
+        said = resource["Properties"].get("Environment", {}).get("Variables", {})
+        known = {key: str(value) for key, value in said.items() if not isinstance(value, dict)}  # a Ref is known later
+        try:
+            settings = Settings.from_env(known | {REGION_FROM: region})
+        except InvalidSettings as error:
+            why = f"{name} would not start in {region}: {error.why}"
+            raise DeploymentRefused(f"{why} Correct PARAMS or serverless.yml; nothing was deployed") from None
+    if settings is None:
+        raise DeploymentRefused(f"the template of {region} has no function; nothing was deployed")
+    return settings
 
 
 def table_of(name: str, region: str, client: Callable[[str, str], Any]) -> Table:

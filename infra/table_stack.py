@@ -53,18 +53,12 @@ class TableStack:
         for region in regions:
             self._wait_until_active(region, others=set(regions) - {region})
 
-    def regions(self, home: str) -> list[str]:
-        """The Regions of the deployed stack, its own first; none if it is not there."""
-        stack = self._stack(home)
-        return [] if stack is None else _regions_of(stack)
-
     def stream_arn(self, region: str) -> str:
         """The stream of the replica in a Region."""
         arn = self._describe(region).get("LatestStreamArn")
         if not arn:
-            raise DeploymentRefused(
-                f"the table {self.table} in {region} has no stream; deploy the stack {self.name} again"
-            )
+            why = f"the table {self.table} in {region} has no stream"
+            raise DeploymentRefused(f"{why}; deploy the stack {self.name} again")
         return str(arn)
 
     def _stack(self, region: str) -> dict[str, Any] | None:
@@ -78,9 +72,8 @@ class TableStack:
     def _refuse_strangers(self, regions: Sequence[str]) -> None:
         for region in regions[1:]:
             if self._stack(region) is not None:
-                raise DeploymentRefused(
-                    f"the stack {self.name} is in {region}: name that Region first, REGIONS='{region} …'"
-                )
+                first = f"name that Region first, REGIONS='{region} …'"
+                raise DeploymentRefused(f"the stack {self.name} is in {region}: {first}")
         for region in regions:
             if self._describe(region):
                 raise DeploymentRefused(
@@ -128,9 +121,8 @@ class TableStack:
         for region in regions:
             if region not in have:
                 self.say(f"the stack left out the replica in {region}: adding it")
-                self._dynamodb(home).update_table(
-                    TableName=self.table, ReplicaUpdates=[{"Create": {"RegionName": region}}]
-                )
+                created: Any = [{"Create": {"RegionName": region}}]
+                self._dynamodb(home).update_table(TableName=self.table, ReplicaUpdates=created)
                 self._wait_until_active(home, others={region})
 
     def _wait_until_active(self, region: str, others: set[str]) -> None:

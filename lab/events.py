@@ -16,8 +16,9 @@ from pathlib import Path
 from ledger import Ledger, Settings
 from ledger.errors import InvalidInput
 from ledger.memory import MemoryTable
+from ledgerctl.failures import BadTemplate
 from ledgerctl.rows import Row, Rows, opened
-from ledgerctl.templates import BadRow, BadTemplate, Columns, change_of, check_template
+from ledgerctl.templates import BadRow, Columns, change_of, check_template
 
 WITNESSES, WITNESS_CHANGES = 24, 28
 _CHECKING = Ledger(Settings(table="checking", region="eu-west-1"), table=MemoryTable())
@@ -92,14 +93,15 @@ def shop_day(seed: int, count: int = 3_000) -> list[Event]:
     ]
 
 
-def witness_events(events: list[Event], seed: int) -> list[Event]:
-    """Changes of powers of four, spread over the times of `events`."""
+def with_witnesses(events: list[Event], seed: int) -> list[Event]:
+    """These events and, spread over their times, changes of powers of four; in the order of time."""
     rng = random.Random(seed)
-    return [
+    witnesses = [
         Event(f"witness:{w:02}", 4**k, f"{w}/{k}", rng.choice(events).at + timedelta(milliseconds=rng.randrange(1000)))
         for w in range(WITNESSES)
         for k in range(WITNESS_CHANGES)
     ]
+    return sorted([*events, *witnesses], key=lambda event: event.at)
 
 
 def is_witness(counter: str) -> bool:

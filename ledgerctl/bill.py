@@ -60,25 +60,25 @@ class Usage:
     items: float = 0.0
 
 
-def million_changes(usage: Usage, regions: int, prices: Prices = PRICES) -> float:
+def million_changes(usage: Usage, regions: int) -> float:
     """Dollars for a million changes, in all Regions together."""
     replicated = usage.write_units if usage.replicated_units is None else usage.replicated_units
     return (
-        usage.write_units * prices.write
-        + (_regions(regions) - 1) * replicated * prices.replicated_write
-        + usage.compaction_read_units * prices.read
+        usage.write_units * PRICES.write
+        + (_regions(regions) - 1) * replicated * PRICES.replicated_write
+        + usage.compaction_read_units * PRICES.read
     )
 
 
-def million_reads(usage: Usage, prices: Prices = PRICES) -> float:
+def million_reads(usage: Usage) -> float:
     """Dollars for a million reads; each is made in one Region."""
-    return usage.read_units * prices.read
+    return usage.read_units * PRICES.read
 
 
-def storage_month(usage: Usage, changes: float, regions: int, prices: Prices = PRICES) -> float:
+def storage_month(usage: Usage, changes: float, regions: int) -> float:
     """Dollars a month for what that many changes have left, in all Regions together; a year's changes after a year."""
     overhead = ITEM_OVERHEAD_BYTES + (REPLICA_OVERHEAD_BYTES if _regions(regions) > 1 else 0)
-    return changes * (usage.item_bytes + usage.items * overhead) / 1e9 * regions * prices.storage
+    return changes * (usage.item_bytes + usage.items * overhead) / 1e9 * regions * PRICES.storage
 
 
 def _regions(regions: int) -> int:

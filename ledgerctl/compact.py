@@ -7,7 +7,7 @@ Rule 3: What fails for one counter stops no other.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
@@ -20,11 +20,8 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import DATA, NO_ANSWER
-from ledgerctl.list import Prefix, each
-from ledgerctl.scan import counters_of, lanes
+from ledgerctl.list import Done, Name, Prefix, counters_of, each, lanes
 
-Name = TypeVar("Name")
-Done = TypeVar("Done")
 Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all: found by a scan.")]
 
 
@@ -43,13 +40,11 @@ def compact(call: Call, counters: Counters = None) -> None:
     problems += [(str(lane), error_of(lane)) for lane in unread]
     told = {name: getattr(report, name) for name in ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")}
     if call.json:
-        failed = {name: str(error) for name, error in problems}
-        conflicts = list(report.conflicts)
-        consumed = show.cost_fields(call.consumed.take())
         ahead = {str(lane): ms for lane, ms in report.ahead.items()}
         fields = {"region": region, "counters": len(names), **told, "postponed_by": list(report.postponed_by)}
-        fields |= {"conflicts": conflicts, "watermark_ahead_ms": ahead, "problems": failed}
-        call.document(fields | consumed)
+        fields |= {"conflicts": list(report.conflicts), "watermark_ahead_ms": ahead}
+        fields |= {"problems": {name: str(error) for name, error in problems}}
+        call.document(fields | show.cost_fields(call.consumed.take()))
     else:
         what = show.counted(len(names), "counter")
         deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
@@ -116,17 +111,14 @@ def each_of(
     call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
 ) -> list[tuple[Name, Done | LedgerError]]:
     """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
-    with show.bar(call.err, what, len(names)) as bar:
 
-        def one(name: Name) -> tuple[Name, Done | LedgerError]:
-            try:
-                return name, work(name)
-            except LedgerError as error:
-                return name, error
-            finally:
-                bar.advance()
+    def one(name: Name) -> tuple[Name, Done | LedgerError]:
+        try:
+            return name, work(name)
+        except LedgerError as error:
+            return name, error
 
-        outcomes = each(one, names)
+    outcomes = each(call, what, names, one)
     errors = [outcome for _, outcome in outcomes if isinstance(outcome, LedgerError)]
     if errors and (len(names) == 1 or len(errors) == len(names)):
         raise errors[0]
@@ -150,11 +142,6 @@ def _show(call: Call, name: str, verification: Verification) -> None:
 
 
 def _checked(name: str, verification: Verification) -> dict[str, object]:
-    return {
-        "counter": name,
-        "ok": verification.ok,
-        "value": verification.value,
-        "strays": verification.strays,
-        "differences": list(verification.differences),
-        "unread": [str(lane) for lane in verification.unread],
-    }
+    told = {"ok": verification.ok, "value": verification.value, "strays": verification.strays}
+    unread = [str(lane) for lane in verification.unread]
+    return {"counter": name, **told, "differences": list(verification.differences), "unread": unread}

@@ -6,6 +6,7 @@ Rule 3: What may not be looked at is a warning, for a narrow role is no fault.
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -48,17 +49,15 @@ def doctor(call: Call) -> None:
     home = call.ask(settings.region, "describe_table", TableName=settings.table)
     if isinstance(home, LedgerError) and not isinstance(home, NotAllowed):
         raise home
-    findings = [*shape.settings_findings(settings)]
+    findings = shape.settings_findings(settings)
     if not isinstance(home, LedgerError):
         findings += [_clock(call, home), *shape.replica_findings(settings, home["Table"])]
     for region in settings.regions:
         findings += _region(call, region)
-    findings += [_shape(call), *_lanes(call)]
-    findings += _permissions(call)
+    findings += [_shape(call), *_lanes(call), *_permissions(call)]
     if call.json:
         for each in findings:
-            fields = {"level": each.level, "what": each.what, "says": each.says, "remedy": each.remedy}
-            call.document(fields)
+            call.document(asdict(each))
     else:
         for each in findings:
             call.say(Text.assemble((f"{each.level:<5}", STYLES[each.level]), f"{each.what}: {each.says}"))
@@ -166,13 +165,8 @@ def _reads(table: str, region: str) -> list[Try]:
     delta, fold = items.delta_pk(lane), items.fold_pk(lane)
 
     def query(pk: str) -> dict[str, Any]:
-        values = {":pk": {"S": pk}}
-        return {
-            "TableName": table,
-            "KeyConditionExpression": "pk = :pk",
-            "ExpressionAttributeValues": values,
-            "Limit": 1,
-        }
+        asked = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": {"S": pk}}}
+        return {"TableName": table, "Limit": 1, **asked}
 
     batch = {"RequestItems": {table: {"Keys": [_key(fold)]}}}
     return [

@@ -15,7 +15,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from ledger import errors
 from ledger.failures import code_of, error_of
-from ledgerctl.templates import BadTemplate
 
 FINE, DATA, USAGE, NO_ANSWER, UNKNOWN, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
@@ -33,6 +32,7 @@ UNREACHABLE = (
 SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
 ADVICE = (" Give this process credentials.", " Check this process's role.", " Read again later.", " Call again.")
 NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
+PROFILES = "`aws configure list-profiles` names the profiles there are."
 
 
 class Wrong(Exception):
@@ -43,23 +43,24 @@ class Wrong(Exception):
         self.kind, self.message, self.remedy, self.code = kind, message, remedy, code
 
 
+class BadTemplate(Wrong):
+    """A template fits no row; the message names the option."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("BadTemplate", message, 'Templates name columns of the header, or fields: "{invoice}/{line}".')
+
+
 def told(failure: Exception, where: Callable[[], str]) -> Wrong:
     """How `failure` is told; `where` names the table."""
-    if isinstance(failure, BadTemplate):
-        return Wrong(
-            "BadTemplate", str(failure), 'Templates name columns of the header, or fields: "{invoice}/{line}".'
-        )
     if isinstance(failure, OSError) and failure.filename is not None:
         return Wrong("FileError", f"{failure.filename}: {failure.strerror}.", "Name another file.")
     if isinstance(failure, NO_PROFILE):
-        return Wrong(
-            "NoProfile", f"{failure}.".replace("..", "."), "`aws configure list-profiles` names those there are."
-        )
+        return Wrong("NoProfile", f"{failure}.".replace("..", "."), PROFILES)
     if isinstance(failure, ClientError | BotoCoreError):
         ours = error_of(failure, getattr(failure, "operation_name", "the request"), False, "the table")
         ours.__cause__ = failure
         failure = ours
-    kind, cause = type(failure).__name__, failure.__cause__
+    kind, cause, said = type(failure).__name__, failure.__cause__, str(failure)
     match failure:
         case errors.InvalidSettings(why=why):
             return Wrong(kind, why, "Options win over the environment: `ledgerctl COMMAND --help` names both.")
@@ -69,20 +70,18 @@ def told(failure: Exception, where: Callable[[], str]) -> Wrong:
             remedy = "Name another with --table, --region or --endpoint-url, or make it: ledgerctl init."
             return Wrong(kind, f"There is no table {where()}.", remedy)
         case errors.TableMismatch():
-            return Wrong(kind, str(failure), "`ledgerctl doctor` looks at the table's shape.", DATA)
+            return Wrong(kind, said, "`ledgerctl doctor` looks at the table's shape.", DATA)
         case errors.NotAllowed() | errors.Unavailable() | errors.OutcomeUnknown():
             code = USAGE if isinstance(cause, NO_PROFILE) else NO_ANSWER
             return Wrong(kind, _sentence(failure), _remedy(failure, cause, where), code)
         case errors.DamagedItem() | errors.LaneDamaged():
-            return Wrong(
-                kind, str(failure), "`ledgerctl verify` shows how far it goes; docs/operations.md what to do.", DATA
-            )
+            return Wrong(kind, said, "`ledgerctl verify` shows how far it goes; docs/operations.md what to do.", DATA)
         case errors.SettingsMismatch():
-            return Wrong(kind, str(failure), "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules.")
+            return Wrong(kind, said, "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules.")
         case errors.TokenConflict():
-            return Wrong(kind, str(failure), code=DATA)
+            return Wrong(kind, said, code=DATA)
         case errors.LedgerError():  # throttled, in conflict, too slow, not yet replicated
-            return Wrong(kind, str(failure), "Run it again.", NO_ANSWER)
+            return Wrong(kind, said, "Run it again.", NO_ANSWER)
     message = f"ledgerctl met something that it does not know: {kind}: {failure}"
     return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", OURS)
 
@@ -103,7 +102,7 @@ def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
             "endpoint takes any."
         )
     if isinstance(cause, NO_PROFILE):
-        return "`aws configure list-profiles` names the profiles there are."
+        return PROFILES
     if code in EXPIRED or isinstance(cause, SIGN_IN):
         return "Sign in again, such as by `aws sso login`."
     if isinstance(failure, errors.NotAllowed):

@@ -5,7 +5,7 @@ Rule 2: What the read cost is what DynamoDB says it consumed.
 """
 
 from collections import deque
-from datetime import datetime
+from contextlib import nullcontext, suppress
 from itertools import count as from_
 from typing import Annotated
 
@@ -46,14 +46,8 @@ def get(call: Call, counter: Counter) -> None:
 
 def fields_of(counter: str, balance: Balance) -> dict[str, object]:
     """A balance for JSON; amounts are integers."""
-    return {
-        "counter": counter,
-        "value": balance.value,
-        "count": balance.count,
-        "pending": balance.pending,
-        "by_region": dict(balance.by_region),
-        "as_of": time_text(balance.as_of),
-    }
+    sums = {"counter": counter, "value": balance.value, "count": balance.count, "pending": balance.pending}
+    return {**sums, "by_region": dict(balance.by_region), "as_of": time_text(balance.as_of)}
 
 
 def summary(balance: Balance) -> str:
@@ -76,9 +70,7 @@ def watch(
     before: Balance | None = None
     seen: deque[int] = deque(maxlen=POINTS)
     live = None if call.json or not call.out.is_terminal else Live(console=call.out, auto_refresh=False)
-    try:
-        if live:
-            live.start()
+    with suppress(KeyboardInterrupt), live or nullcontext():  # Ctrl-C is the way to end it
         for reads in from_(1):
             try:
                 balance = call.reader.read(counter)
@@ -86,28 +78,20 @@ def watch(
                 if before is None:  # what has never worked may never work
                     raise
                 _tell(call, failure)
-                if reads == count:
-                    return
-                call.surroundings.pause(interval)
-                continue
-            consumed = call.consumed.take()
-            seen.append(balance.value)
-            if live:
-                graph = show.sparkline(list(seen), ascii_only=call.out.options.ascii_only)
-                live.update(_screen(counter, balance, before, graph, consumed), refresh=True)
-            elif call.json:
-                call.document(fields_of(counter, balance) | show.cost_fields(consumed))
             else:
-                call.say(_line(counter, balance, before))
-            before = balance
+                consumed = call.consumed.take()
+                seen.append(balance.value)
+                if live:
+                    graph = show.sparkline(list(seen), ascii_only=call.out.options.ascii_only)
+                    live.update(_screen(counter, balance, before, graph, consumed), refresh=True)
+                elif call.json:
+                    call.document(fields_of(counter, balance) | show.cost_fields(consumed))
+                else:
+                    call.say(_line(counter, balance, before))
+                before = balance
             if reads == count:
                 return
             call.surroundings.pause(interval)
-    except KeyboardInterrupt:  # the way to end it
-        return
-    finally:
-        if live:
-            live.stop()
 
 
 def _tell(call: Call, failure: Exception) -> None:
@@ -124,20 +108,13 @@ def _line(counter: str, balance: Balance, before: Balance | None) -> str:
 
 def _screen(counter: str, balance: Balance, before: Balance | None, graph: str, consumed: Consumption) -> Text:
     change = balance.value - before.value if before else 0
-    per_second = change / seconds if before and (seconds := _seconds(before.as_of, balance.as_of)) else 0.0
+    seconds = (balance.as_of - before.as_of).total_seconds() if before else 0.0
+    per_second = change / seconds if seconds else 0.0
     style = "green" if change > 0 else "red" if change < 0 else "dim"
     return Text.assemble(
-        (counter, "bold"),
-        "  ",
+        (f"{counter}  ", "bold"),
         (f"{balance.value:,}", "bold cyan"),
-        "  ",
-        (f"{show.signed(change)}  {per_second:+,.1f} a second", style),
-        "\n",
-        (graph, "cyan"),
-        "\n",
+        (f"  {show.signed(change)}  {per_second:+,.1f} a second\n", style),
+        (f"{graph}\n", "cyan"),
         (f"{balance.pending:,} pending  {show.moment(balance.as_of)}  {show.cost(consumed)}", "dim"),
     )
-
-
-def _seconds(earlier: datetime, later: datetime) -> float:
-    return (later - earlier).total_seconds()

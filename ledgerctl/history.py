@@ -1,17 +1,18 @@
 """`history` and `export`: every change of a counter, for people or for another program.
 
 Rule 1: An entry is written as `import` can take it back: counter, change, at, token, Region.
-Rule 2: With the token the same change counts once, wherever it is imported. A stray is in neither before the next
-settle.
+Rule 2: With the token the same change counts once, wherever it is imported.
+Rule 3: `history` has a stray only after the next settle. `export` must lose nothing, so it asks for the strays first
+and reads the history then: whoever is settled in between is in both, and is taken once.
 """
 
 import csv
+import heapq
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -19,13 +20,13 @@ import typer
 
 from compactor.listing import strays
 from ledger.message import time_text
+from ledger.values import Delta
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
-from ledgerctl.failures import USAGE, Wrong
+from ledgerctl.failures import Wrong
 from ledgerctl.get import Counter
-from ledgerctl.scan import counters_of, lanes
-from ledgerctl.strays import with_strays
+from ledgerctl.list import counters_of, lanes
 from reader import Entry
 from reader.reader import PAGE_ENTRIES_MAX
 
@@ -59,9 +60,7 @@ def history(
     """Show the changes of a counter, in the order of time."""
     entries = _entries(call, counter, since, until, limit)
     if call.json or format_ is not Format.table:
-        write(
-            sys.stdout, "csv" if format_ is Format.csv and not call.json else "jsonl", ((counter, e) for e in entries)
-        )
+        write(sys.stdout, "jsonl" if call.json else format_.value, ((counter, entry) for entry in entries))
         return
     total = count = 0
     rows = []
@@ -101,7 +100,7 @@ def export(
                     yield name, entry
                 bar.advance()
 
-        count = write(file, "csv" if format_ is FileFormat.csv else "jsonl", every())
+        count = write(file, format_.value, every())
     what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')}"
     if late:
         call.note(f"strays among them, which no read counts yet: {late:,}", None)
@@ -124,6 +123,27 @@ def write(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> i
     return count
 
 
+def entry_of(delta: Delta) -> Entry:
+    return Entry(delta.token, delta.at, delta.change, delta.lane.region)
+
+
+def with_strays(history: Iterable[Entry], found: Iterable[Delta]) -> Iterator[Entry]:
+    """The entries of a counter in the order of their tokens, each change once."""
+
+    def place(entry: Entry) -> tuple[str, str]:
+        return entry.token, entry.region
+
+    of_strays = sorted((entry_of(delta) for delta in found), key=place)
+    settled: set[tuple[str, str]] = set()
+    names = {place(entry) for entry in of_strays}
+    for entry in heapq.merge(history, of_strays, key=lambda entry: entry.token):
+        if place(entry) not in names:
+            yield entry
+        elif place(entry) not in settled:
+            settled.add(place(entry))
+            yield entry
+
+
 def _entries(call: Call, counter: str, since: str | None, until: str | None, limit: int | None) -> Iterator[Entry]:
     """With a limit some pages; without one the whole history, which is one read and so whole in any Region."""
     bounds = {"since": show.time_typed(since), "until": show.time_typed(until)}
@@ -139,7 +159,7 @@ def _entries(call: Call, counter: str, since: str | None, until: str | None, lim
             if after is None:
                 return
 
-    return islice(pages(limit), limit)
+    return pages(limit)
 
 
 @contextmanager
@@ -150,7 +170,7 @@ def _opened(out: Path | None) -> Iterator[TextIO]:
     try:
         file = out.open("x", encoding="utf-8", newline="")
     except FileExistsError:
-        raise Wrong("FileExists", f"{out} is there already.", "Name a new file.", USAGE) from None
+        raise Wrong("FileExists", f"{out} is there already.", "Name a new file.") from None
     try:
         with file:
             yield file

@@ -26,9 +26,8 @@ from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
 from ledgerctl.history import FileFormat
-from ledgerctl.recipe import DEFAULT, Recipe, recipe_of
 from ledgerctl.rows import BadRows, Row, Rows, opened
-from ledgerctl.templates import BadRow, Columns
+from ledgerctl.templates import DEFAULT, BadRow, Columns, Recipe, recipe_of
 
 BATCH = 500
 
@@ -77,7 +76,8 @@ def import_(
         size = None if file == "-" else path.stat().st_size
         bar = stack.enter_context(show.bar(call.err, "importing", size, count=False))
         try:
-            for taken in _batches(_from(from_line, rows, path)):
+            waiting = _from(from_line, rows, path)
+            while taken := list(islice(waiting, BATCH)):
                 _put(call, recipe, taken, bad, tally, dry_run)
                 tally.line = taken[-1].line + 1
                 if size is not None:
@@ -127,11 +127,6 @@ def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tall
     tally.fine, tally.bad = tally.fine + len(taken) - len(refused), bad.count
 
 
-def _batches(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    while taken := list(islice(rows, BATCH)):
-        yield taken
-
-
 def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
     if call.json:
         counts = {"recorded": tally.recorded, "replayed": tally.replayed, "bad": tally.bad}
@@ -166,9 +161,8 @@ def _cut_off(call: Call, failure: BaseException, tally: Tally, file: str, bad: B
         remedy = f"{remedy}\nBad rows so far: {bad.path}"
     if isinstance(failure, Exception):
         wrong = told(failure, call.where)
-        return Wrong(
-            wrong.kind, f"{wrong.message} The import stopped: {went_on}", f"{wrong.remedy}\n{remedy}", wrong.code
-        )
+        message = f"{wrong.message} The import stopped: {went_on}"
+        return Wrong(wrong.kind, message, f"{wrong.remedy}\n{remedy}", wrong.code)
     return Wrong("Interrupted", f"Interrupted. {went_on}", remedy, INTERRUPTED)
 
 

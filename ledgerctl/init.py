@@ -34,8 +34,7 @@ CREATE: dict[str, Any] = {
 
 @command("init")
 def init(
-    call: Call,
-    deletion_protection: Annotated[bool, typer.Option(help="Nobody deletes it by mistake.")] = True,
+    call: Call, deletion_protection: Annotated[bool, typer.Option(help="Nobody deletes it by mistake.")] = True
 ) -> None:
     """Make the table, with a replica in every Region of --regions."""
     home, name = call.settings.region, call.settings.table
@@ -46,11 +45,17 @@ def init(
         if not call.json:
             call.say(text)
 
+    def do(region: str, text: str, operation: str, **arguments: Any) -> None:
+        answer = call.ask(region, operation, TableName=name, **arguments)
+        if isinstance(answer, LedgerError):
+            raise answer
+        if text:
+            step(f"{region}: {text}")
+
     there = call.ask(home, "describe_table", TableName=name)
     if isinstance(there, TableMissing):
         protected = {"DeletionProtectionEnabled": deletion_protection}
-        _do(call, home, "create_table", TableName=name, **CREATE, **protected)
-        step(f"{home}: made the table {name}")
+        do(home, f"made the table {name}", "create_table", **CREATE, **protected)
     elif isinstance(there, LedgerError):
         raise there
     else:
@@ -58,24 +63,21 @@ def init(
         _refuse_another_shape(call)
     table = _active(call, home, ())
     if _stream_is_missing(table):
-        _do(call, home, "update_table", TableName=name, **STREAM)
-        step(f"{home}: turned the stream on")
+        do(home, "turned the stream on", "update_table", **STREAM)
         table = _active(call, home, ())
     for region in call.settings.regions:
         if region == home:
             continue
         if lacking := region not in {each["RegionName"] for each in table.get("Replicas", [])}:
-            _do(call, home, "update_table", TableName=name, ReplicaUpdates=[{"Create": {"RegionName": region}}])
+            do(home, "", "update_table", ReplicaUpdates=[{"Create": {"RegionName": region}}])
         table = _active(call, home, (region,))  # DynamoDB adds one Region at a time
         if lacking:
             step(f"{region}: made a replica")
     for region in call.settings.regions:
         if _stream_is_missing(_active(call, region, ())):
-            _do(call, region, "update_table", TableName=name, **STREAM)
-            step(f"{region}: turned the stream on")
+            do(region, "turned the stream on", "update_table", **STREAM)
         if deletion_protection and not _active(call, region, ()).get("DeletionProtectionEnabled"):
-            _do(call, region, "update_table", TableName=name, DeletionProtectionEnabled=True)
-            step(f"{region}: turned deletion protection on")
+            do(region, "turned deletion protection on", "update_table", DeletionProtectionEnabled=True)
         if _turned_recovery_on(call, region):
             step(f"{region}: point-in-time recovery is on")
         _refuse(call, region, _active(call, region, ()), "That was left as it is.")
@@ -135,12 +137,6 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
     why = told(answer, call.where)
     message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back. {why.message}"
     raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
-
-
-def _do(call: Call, region: str, operation: str, **arguments: Any) -> None:
-    answer = call.ask(region, operation, **arguments)
-    if isinstance(answer, LedgerError):
-        raise answer
 
 
 def _active(call: Call, region: str, others: tuple[str, ...]) -> dict[str, Any]:

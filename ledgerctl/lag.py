@@ -15,8 +15,7 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.compact import each_of, exit_code_of
-from ledgerctl.list import Prefix
-from ledgerctl.scan import lanes
+from ledgerctl.list import Prefix, lanes
 
 
 def to_do(each: LaneLag, fold_min: int) -> str:
@@ -66,24 +65,17 @@ def lag_(
 
 def _show(call: Call, seen: list[LaneLag], limit: int, now_ms: int) -> None:
     fold_min = call.settings.fold_min
-    rows = [
-        (
-            str(each.lane),
-            f"{each.tail:,}",
-            show.age(_age(each.oldest_ms, now_ms)),
-            show.age(_age(each.watermark_ms, now_ms)),
-            f"{each.strays:,}",
-            f"{each.to_clean:,}",
-            to_do(each, fold_min),
-        )
-        for each in seen[:limit]
-    ]
+    rows = []
+    for each in seen[:limit]:
+        ages = (show.age(_age(time_ms, now_ms)) for time_ms in (each.oldest_ms, each.watermark_ms))
+        counts = (f"{each.strays:,}", f"{each.to_clean:,}", to_do(each, fold_min))
+        rows.append((str(each.lane), f"{each.tail:,}", *ages, *counts))
     if rows:
         call.out.print(show.table(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows))
     waiting = sum(1 for each in seen if to_do(each, fold_min) != "-")
     call.say(f"lanes that wait for the compactor: {waiting:,} of {len(seen):,}", style="dim")
-    for each in (each for each in seen[:limit] if each.damage):
-        call.note(str(each.damage), "red")
+    for damage in filter(None, (each.damage for each in seen[:limit])):
+        call.note(damage, "red")
     call.note(show.cost(call.consumed.take()))
 
 
@@ -92,16 +84,9 @@ def _age(time_ms: int | None, now_ms: int) -> int | None:
 
 
 def _fields(each: LaneLag, now_ms: int, fold_min: int) -> dict[str, object]:
-    return {
-        "lane": str(each.lane),
-        "counter": each.lane.counter,
-        "region": each.lane.region,
-        "shard": each.lane.shard,
-        "tail": each.tail,
-        "oldest_age_ms": _age(each.oldest_ms, now_ms),
-        "watermark_age_ms": _age(each.watermark_ms, now_ms),
-        "strays": each.strays,
-        "to_clean": each.to_clean,
-        "to_do": to_do(each, fold_min).split() if to_do(each, fold_min) != "-" else [],
-        "damage": each.damage,
-    }
+    lane, to_do_there = each.lane, to_do(each, fold_min)
+    named = {"lane": str(lane), "counter": lane.counter, "region": lane.region, "shard": lane.shard}
+    ages = {"oldest_age_ms": _age(each.oldest_ms, now_ms), "watermark_age_ms": _age(each.watermark_ms, now_ms)}
+    waits = {"strays": each.strays, "to_clean": each.to_clean}
+    todo = to_do_there.split() if to_do_there != "-" else []
+    return {**named, "tail": each.tail, **ages, **waits, "to_do": todo, "damage": each.damage}

@@ -4,19 +4,19 @@ Rule 1: Both scan the table, and say what that cost.
 Rule 2: `top` then reads every counter it compares.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import Annotated, TypeVar
 
 import typer
 
+from compactor.lanes import every_lane
+from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.get import fields_of
-from ledgerctl.scan import counters_of, lanes
-from reader import Balance
 
 WORKERS = 8
 Name = TypeVar("Name")
@@ -30,24 +30,37 @@ class By(StrEnum):
     pending = "pending"
 
 
-ORDER: dict[By, Callable[[Balance], int]] = {
-    By.value: lambda balance: balance.value,
-    By.changes: lambda balance: balance.count,
-    By.pending: lambda balance: balance.pending,
-}
+def lanes(call: Call, prefix: str = "") -> dict[Lane, int]:
+    """Each lane of the counters that begin with `prefix`, and how many deltas it holds as items, in order: a scan.
+
+    Says on standard error what the scan cost.
+    """
+    with show.bar(call.err, "scanning", None, count=False) as bar:
+        found = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance))
+    call.note(f"scanned the table for names: {show.cost(call.consumed.take())}")
+    return {lane: holding.deltas for lane, holding in found.items()}
 
 
-def each(work: Callable[[Name], Done], names: Sequence[Name]) -> list[Done]:
+def counters_of(found: Iterable[Lane]) -> list[str]:
+    return sorted({lane.counter for lane in found})
+
+
+def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
     """The outcomes in order, some at a time; the first alone, because it asks for the table's shape, once for all."""
-    with ThreadPoolExecutor(WORKERS) as workers:
-        return [*map(work, names[:1]), *workers.map(work, names[1:])]
+    with show.bar(call.err, what, len(names)) as bar, ThreadPoolExecutor(WORKERS) as workers:
+
+        def one(name: Name) -> Done:
+            try:
+                return work(name)
+            finally:
+                bar.advance()
+
+        return [*map(one, names[:1]), *workers.map(one, names[1:])]
 
 
 @command("list")
 def list_(
-    call: Call,
-    prefix: Prefix = "",
-    limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100,
+    call: Call, prefix: Prefix = "", limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100
 ) -> None:
     """List counters by name: a scan.
 
@@ -80,15 +93,9 @@ def top(
 ) -> None:
     """Show the largest counters: a scan, and a read of each."""
     names = counters_of(lanes(call, prefix))
-    with show.bar(call.err, "reading", len(names)) as bar:
-
-        def read(name: str) -> tuple[str, Balance]:
-            balance = call.reader.read(name)
-            bar.advance()
-            return name, balance
-
-        balances = each(read, names)
-    balances.sort(key=lambda pair: (-ORDER[by](pair[1]), pair[0]))
+    attribute = "count" if by is By.changes else by.value
+    balances = list(zip(names, each(call, "reading", names, call.reader.read), strict=True))
+    balances.sort(key=lambda pair: (-getattr(pair[1], attribute), pair[0]))
     if call.json:
         for name, balance in balances[:limit]:
             call.document(fields_of(name, balance))

@@ -58,15 +58,14 @@ class Plan:
     error: LedgerError | None = None
 
     def says(self) -> str:
-        match self.would:
-            case "write" if self.checkpoint is not None:
-                total, count = self.checkpoint.total, self.checkpoint.count
-                return f"its segments give a checkpoint with total {total:,}, count {count:,}"
-            case "delete":
-                return "it has no segments: this checkpoint is deleted, and its deltas are the tail"
-            case "nothing":
-                return "its segments give no checkpoint: there are none"
-        return f"it cannot be rebuilt: {self.error}"
+        if self.checkpoint is not None:
+            total, count = self.checkpoint.total, self.checkpoint.count
+            return f"its segments give a checkpoint with total {total:,}, count {count:,}"
+        return {
+            "delete": "it has no segments: this checkpoint is deleted, and its deltas are the tail",
+            "nothing": "its segments give no checkpoint: there are none",
+            "fail": f"it cannot be rebuilt: {self.error}",
+        }[self.would]
 
     def fields(self) -> dict[str, object]:
         sums = {} if self.checkpoint is None else {"total": self.checkpoint.total, "count": self.checkpoint.count}
@@ -87,10 +86,8 @@ def rebuild(
     """
     region = call.settings.region
     plans = [plan(call, lane) for lane in call.settings.lanes_of(counter, region)]
-    if not call.json:
-        for each in plans:
-            call.say(f"{each.lane}: {each.now}")
-            call.say(f"  {each.says()}")
+    for each in plans if not call.json else ():
+        call.say(f"{each.lane}: {each.now}\n  {each.says()}")
     errors = [each.error for each in plans if each.error is not None]
     if dry_run:
         if call.json:

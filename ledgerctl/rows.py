@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TextIO
 
 from ledger.errors import InvalidMessage
 from ledger.message import parsed
-from ledgerctl.templates import BadTemplate
+from ledgerctl.failures import BadTemplate
 
 LINE, REASON, TEXT = "bad_line", "bad_reason", "bad_text"
 
@@ -39,13 +39,13 @@ class Rows:
     def __init__(self, text: TextIO, format_: str) -> None:
         self.names: list[str] | None = None
         if format_ == "csv":
-            lines = _Lines(text)
-            reader = csv.reader(lines)
+            taken: list[str] = []
+            reader = csv.reader(_noted(text, taken))
             with suppress(csv.Error):
                 self.names = next(reader, None)
             if not self.names:
                 raise BadTemplate("The file has no header: the first line of a CSV names its columns.")
-            self._rows = _csv_rows(reader, lines, self.names)
+            self._rows = _csv_rows(reader, taken, self.names)
         else:
             self._rows = _json_rows(text)
 
@@ -53,24 +53,16 @@ class Rows:
         return self._rows
 
 
-class _Lines:
-    """The lines of a text; `taken` are those since it was emptied."""
-
-    def __init__(self, text: TextIO) -> None:
-        self._text = iter(text)
-        self.taken: list[str] = []
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        self.taken.append(next(self._text))
-        return self.taken[-1]
+def _noted(text: TextIO, taken: list[str]) -> Iterator[str]:
+    """The lines; `taken` has those since it was emptied."""
+    for line in text:
+        taken.append(line)
+        yield line
 
 
-def _csv_rows(reader: Any, lines: _Lines, names: list[str]) -> Iterator[Row]:
+def _csv_rows(reader: Any, taken: list[str], names: list[str]) -> Iterator[Row]:
     while True:
-        lines.taken.clear()
+        taken.clear()
         line = reader.line_num + 1
         try:
             values = next(reader)
@@ -78,7 +70,7 @@ def _csv_rows(reader: Any, lines: _Lines, names: list[str]) -> Iterator[Row]:
             return
         except csv.Error as error:  # a field too long: what it swallowed may be many rows, so each line is told
             why = f"The row is no CSV: {error}. Is there a quote that is never closed?"
-            yield from [Row(line + i, {}, (raw.rstrip("\r\n"),), why) for i, raw in enumerate(lines.taken)]
+            yield from [Row(line + i, {}, (raw.rstrip("\r\n"),), why) for i, raw in enumerate(taken)]
             continue
         if len(values) == len(names):
             yield Row(line, dict(zip(names, values, strict=True)), values)

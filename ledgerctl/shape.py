@@ -53,40 +53,24 @@ def table_findings(region: str, table: Mapping[str, Any], *, single: bool = Fals
     capped = [f"{name} {value}" for name, value in most.items() if isinstance(value, int) and value > 0]
     status = table.get("TableStatus", "?")
     shown = ", ".join(f"{name} {kind} {type_}" for name, kind, type_ in keys)
+    protected = bool(table.get("DeletionProtectionEnabled"))
+    limited = f"on demand, at most {', '.join(capped)}" if capped else "provisioned"
+    no_stream: Level = "warn" if single and view == "none" else "fail"
+    turn_on = (
+        "A global table and the service need it; `ledgerctl init` turns a missing one on, else: aws dynamodb "
+        f"update-table --stream-specification StreamEnabled=true,StreamViewType={IMAGES}"
+    )
+    unprotected = "aws dynamodb update-table --deletion-protection-enabled"
+    suffices = "Adds above it are throttled and tried again: see that it suffices."
+    keys_stay, charged = "Keys never change: make a table with `init`.", "Each is charged for every write."
+    on_demand = mode == "PAY_PER_REQUEST" and not capped
     return [
         _judged(status == "ACTIVE", f"{region} table", "active", f"is {status}", "Wait until it is ACTIVE.", "warn"),
-        _judged(
-            keys == KEYS, f"{region} keys", "pk and sk, strings", shown, "Keys never change: make a table with `init`."
-        ),
-        _judged(
-            view == IMAGES,
-            f"{region} stream",
-            "new and old images",
-            f"{view}",
-            "A global table and the service need it; `ledgerctl init` turns a missing one on, else: aws dynamodb "
-            "update-table --stream-specification "
-            f"StreamEnabled=true,StreamViewType={IMAGES}",
-            "warn" if single and view == "none" else "fail",
-        ),
-        _judged(
-            not indexes, f"{region} indexes", "none", ", ".join(indexes), "Each is charged for every write.", "warn"
-        ),
-        _judged(
-            bool(table.get("DeletionProtectionEnabled")),
-            f"{region} deletion protection",
-            "on",
-            "off",
-            "aws dynamodb update-table --deletion-protection-enabled",
-            "warn",
-        ),
-        _judged(
-            mode == "PAY_PER_REQUEST" and not capped,
-            f"{region} throughput",
-            "on demand",
-            f"on demand, at most {', '.join(capped)}" if capped else "provisioned",
-            "Adds above it are throttled and tried again: see that it suffices.",
-            "warn",
-        ),
+        _judged(keys == KEYS, f"{region} keys", "pk and sk, strings", shown, keys_stay),
+        _judged(view == IMAGES, f"{region} stream", "new and old images", view, turn_on, no_stream),
+        _judged(not indexes, f"{region} indexes", "none", ", ".join(indexes), charged, "warn"),
+        _judged(protected, f"{region} deletion protection", "on", "off", unprotected, "warn"),
+        _judged(on_demand, f"{region} throughput", "on demand", limited, suffices, "warn"),
     ]
 
 
@@ -110,30 +94,16 @@ def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Findi
     lacking, unnamed = sorted(wanted - have), sorted(have - wanted)
     waiting = sorted(region for region, status in replicas.items() if status != "ACTIVE")
     consistency = table.get("MultiRegionConsistency", "EVENTUAL")
+    add, none = "Add it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS) everywhere.", " ".join(lacking)
+    name = "Whoever adds there is not read here: name it in LEDGER_REGIONS of every process."
+    names, one = "regions for replicas", f"regions lacks {' '.join(unnamed)}"
+    mode = "This mode has no transactions, so nothing can be folded: make a table in the default mode."
+    between, eventual = "consistency between Regions", consistency == "EVENTUAL"
     return [
-        _judged(
-            not lacking,
-            REPLICAS,
-            " ".join(settings.regions),
-            f"no replica in {' '.join(lacking)}",
-            "Add it with `ledgerctl init`, or correct --regions (LEDGER_REGIONS) everywhere.",
-        ),
-        _judged(
-            not unnamed,
-            "regions for replicas",
-            "every replica is named",
-            f"regions lacks {' '.join(unnamed)}",
-            "Whoever adds there is not read here: name it in LEDGER_REGIONS of every process.",
-            "warn",
-        ),
+        _judged(not lacking, REPLICAS, " ".join(settings.regions), f"no replica in {none}", add),
+        _judged(not unnamed, names, "every replica is named", one, name, "warn"),
         _judged(not waiting, "replicas active", "yes", f"{' '.join(waiting)} not yet", "Wait until they are.", "warn"),
-        _judged(
-            consistency == "EVENTUAL",
-            "consistency between Regions",
-            "eventual",
-            consistency.lower(),
-            "This mode has no transactions, so nothing can be folded: make a table in the default mode.",
-        ),
+        _judged(eventual, between, "eventual", consistency.lower(), mode),
     ]
 
 
@@ -177,22 +147,13 @@ def clock_finding(skew_ms: int, settings: Settings) -> Finding:
 
 def settings_findings(settings: Settings) -> list[Finding]:
     """What Settings accept, and yet is seldom meant."""
+    late_ms, keep_ms, read_ms = settings.allowed_lateness_ms, settings.keep_ms, settings.read_time_max_ms
+    late, keep = f"{late_ms:,} ms", f"{keep_ms:,} ms"
+    strays = "Adds that take longer, after a retry or through a queue, become strays: allow some seconds."
+    spoils = "A clock that is wrong by the difference can spoil a read: keep twice as long at least."
+    near = f"{keep}, near read_time_max_ms={read_ms:,}"
     return [
         _judged(settings.clean, "clean", "on", "off", "Folded deltas stay for ever: ten times the storage.", "warn"),
-        _judged(
-            settings.allowed_lateness_ms >= 1_000,
-            "allowed_lateness_ms",
-            f"{settings.allowed_lateness_ms:,} ms",
-            f"{settings.allowed_lateness_ms:,} ms",
-            "Adds that take longer, after a retry or through a queue, become strays: allow some seconds.",
-            "warn",
-        ),
-        _judged(
-            settings.keep_ms >= 2 * settings.read_time_max_ms,
-            "keep_ms",
-            f"{settings.keep_ms:,} ms",
-            f"{settings.keep_ms:,} ms, near read_time_max_ms={settings.read_time_max_ms:,}",
-            "A clock that is wrong by the difference can spoil a read: keep twice as long at least.",
-            "warn",
-        ),
+        _judged(late_ms >= 1_000, "allowed_lateness_ms", late, late, strays, "warn"),
+        _judged(keep_ms >= 2 * read_ms, "keep_ms", keep, near, spoils, "warn"),
     ]

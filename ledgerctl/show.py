@@ -53,9 +53,8 @@ def cost(consumed: Consumption) -> str:
     if not consumed.requests:
         return "no requests to DynamoDB"
     least = "at least " if consumed.untold else ""
-    units = [
-        f"{n:,.1f} {kind} units" for n, kind in ((consumed.read_units, "read"), (consumed.write_units, "write")) if n
-    ]
+    kinds = ((consumed.read_units, "read"), (consumed.write_units, "write"))
+    units = [f"{n:,.1f} {kind} units" for n, kind in kinds if n]
     return f"{counted(consumed.requests, 'request')}, {least}{', '.join(units) or '0 units'}"
 
 
@@ -82,8 +81,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
     """A plain table: the `left` first columns are text and may fold, the others numbers."""
     made = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for i, name in enumerate(columns):
-        text = i < left
-        made.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text)
+        made.add_column(name, justify="left" if i < left else "right", overflow="fold", no_wrap=i >= left)
     for row in rows:
         made.add_row(*row)
     return made
@@ -105,7 +103,6 @@ class Bar:
 @contextmanager
 def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Bar]:
     columns = [TextColumn("{task.description}"), BarColumn(), *([MofNCompleteColumn()] if count else [])]
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as made:
+    columns.append(TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as made:
         yield Bar(made, made.add_task(what, total=total))

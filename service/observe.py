@@ -3,17 +3,22 @@
 Rule 1: A log line is one event in the words of docs/glossary.md, with the lane in a field and amounts at debug only.
 Rule 2: A counter's name is never a dimension, because each value of a dimension is a metric of its own.
 Rule 3: Metrics are written also when the function fails.
+Rule 4: Every outcome of a change, whichever way it came, has one metric and at most one line above debug. No such line
+holds an amount, so the text of an error, which may, is told at debug.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from ledger import Receipt, errors
+from ledger.errors import LedgerError
 
 NAMESPACE = "Ledger"
 
@@ -60,6 +65,12 @@ class Watch:
         level = environ.get("POWERTOOLS_LOG_LEVEL", "INFO")
         return cls(Logger(service=service, level=level, stage=stage), metrics)
 
+    @classmethod
+    def here(cls, name: str, stream: IO[str] | None = None, level: str = "INFO") -> Watch:
+        """Of a process that is no Lambda: lines to `stream`, else standard output, and metrics that nobody is sent."""
+        logger = Logger(service=name, stream=stream, level=level)
+        return cls(logger, EphemeralMetrics(namespace=NAMESPACE, service=name))
+
     def count(self, name: str, value: float = 1, unit: MetricUnit = MetricUnit.Count) -> None:
         """Add a value to a metric. A count of nothing is not written."""
         if value or unit is not MetricUnit.Count:
@@ -92,3 +103,35 @@ def count(metrics: Metered, name: str, value: int) -> None:
 
 def milliseconds(metrics: Metered, name: str, value: int) -> None:
     metrics.add_metric(name, MetricUnit.Milliseconds, value)
+
+
+Outcome = Receipt | LedgerError
+
+
+def tell(watch: Watch, outcome: Outcome, **fields: object) -> None:
+    """Count one outcome, and log it if somebody may have to do something about it."""
+    if isinstance(outcome, Receipt):
+        watch.count(DELTAS_RECORDED if outcome.outcome == "recorded" else DELTAS_REPLAYED)
+        return
+    told = fields | {"error": type(outcome).__name__}
+    if outcome.delta is not None:
+        told |= {"lane": str(outcome.delta.lane), "token": outcome.delta.token}
+    if isinstance(outcome, errors.InvalidMessage):
+        told["field"] = outcome.field
+    logger = watch.logger
+    match outcome:
+        case errors.InvalidInput():
+            watch.count(DELTAS_REFUSED)
+            logger.warning("change refused: nothing was written, and a retry is refused again", extra=told)
+        case errors.TokenConflict():
+            watch.count(DELTAS_CONFLICTING)
+            logger.warning("token conflict: its key already stands for another change, which counts", extra=told)
+        case errors.OutcomeUnknown():
+            logger.warning("outcome unknown: a retry with the same key finds out, and counts once", extra=told)
+        case errors.Throttled() | errors.TransactionConflict() | errors.Unavailable():
+            logger.warning("change not written: it may be retried", extra=told)
+        case errors.SettingsMismatch():
+            logger.error("change not written: this function's settings are not the table's", extra=told)
+        case _:
+            logger.error("change not written: look at the table and at this function's role", extra=told)
+    logger.debug("why", extra=told | {"why": str(outcome)})

@@ -7,8 +7,7 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lab.engines.dynamodb_local import DynamoDBLocal
-from lab.engines.maven import can_be_had, installed
+from lab.engines.dynamodb_local import DynamoDBLocal, installed, missing
 from lab.engines.ministack import Engine, EngineMissing
 
 # The same examples in every run; `make test ARGS=--hypothesis-profile=long` draws more, and new ones.
@@ -25,8 +24,8 @@ def engine() -> Iterator[Engine]:
     running = Engine()
     try:
         running.start()
-    except EngineMissing as missing:
-        pytest.skip(str(missing))
+    except EngineMissing as error:
+        pytest.skip(str(error))
     try:
         yield running
     finally:
@@ -42,7 +41,7 @@ def table_names() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def dynamodb_local() -> Iterator[DynamoDBLocal]:
     """As `make contract` got it; where CI is set it is got now, if it can be."""
-    if installed() is None and not can_be_had():
+    if installed() is None and missing():
         pytest.skip("DynamoDB Local needs a JDK and Maven, and they are not on PATH")
     if installed() is None and not os.environ.get("CI"):
         pytest.skip("DynamoDB Local is not here; `make contract` gets it")

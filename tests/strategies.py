@@ -188,16 +188,9 @@ class Passed:
 
 
 _any_text = st.text(st.characters(codec=None, exclude_categories=()), max_size=20)
-_plain = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | _any_text
-    | st.binary(max_size=20)
-    | st.complex_numbers()
-    | st.timedeltas()
-    | datetimes
+_plain = st.one_of(
+    *(st.none(), st.booleans(), st.integers(), st.floats(), _any_text, st.binary(max_size=20)),
+    *(st.complex_numbers(), st.timedeltas(), datetimes),
 )
 _nested = st.recursive(
     _plain, lambda inner: st.lists(inner, max_size=3) | st.tuples(inner) | st.dictionaries(_any_text, inner, max_size=3)

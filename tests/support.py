@@ -7,7 +7,10 @@ which of them is missing or doubled.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+import pytest
 
 from compactor import Compactor, Report
 from lab.histories.checker import deltas_in
@@ -99,6 +102,10 @@ class Region(MemoryTable):
         for item in stored:
             super().answer(Put(item))
 
+    def alter(self, key: Key, **attributes: Any) -> None:
+        """Give the item of this key other attributes, past every check."""
+        self.store([{**self.items[key], **attributes}])
+
     def drop(self, *keys: Key) -> None:
         super().answer(DeleteMany(tuple(map(keyed, keys))))
 
@@ -126,10 +133,35 @@ class Region(MemoryTable):
         return refused
 
 
+class Slow(Region):
+    """Its answers take so long, by the wall clock: all of them, or those to requests of some kinds."""
+
+    def __init__(self, answer_ms: int, *kinds: type, **given: Any) -> None:
+        super().__init__(**given)
+        self.answer_ms, self.kinds = answer_ms, kinds or (object,)
+
+    def answer(self, request: Request, /) -> Any:
+        self.now_ms += self.answer_ms if isinstance(request, self.kinds) else 0
+        return super().answer(request)
+
+
 def two_regions(**given: Any) -> tuple[Region, Region]:
     home, away = Region(**given), Region(**given)
     home.peers, away.peers = {A: home, B: away}, {A: home, B: away}
     return home, away
+
+
+@contextmanager
+def refused(table: Region, error: type[Exception], match: str | None = None) -> Iterator[pytest.ExceptionInfo[Any]]:
+    """What is done inside raises this, and changes nothing in the table."""
+    before = dict(table.items)
+    with pytest.raises(error, match=match) as raised:
+        yield raised
+    assert table.items == before
+
+
+def reader(table: Region, ttl: float = 5.0, *, consistent: bool = True, **changed: Any) -> Reader:
+    return Reader(settings(**changed), ttl, consistent=consistent, table=table, clock=lambda: table.now_ms)
 
 
 def compactor(home: Region, away: Region, **changed: Any) -> Compactor:
@@ -138,7 +170,7 @@ def compactor(home: Region, away: Region, **changed: Any) -> Compactor:
 
 def value(table: Region, region: str = A) -> set[int]:
     """The deltas that a read in this Region sums; their number and their sum must agree."""
-    balance = Reader(settings(region), table=table, clock=lambda: table.now_ms).read(COUNTER)
+    balance = reader(table, region=region).read(COUNTER)
     held = summed(balance.value)
     assert balance.count == len(held)
     return held

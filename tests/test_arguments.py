@@ -63,6 +63,13 @@ def not_network(given: object) -> Any:
 
 
 Call = tuple[Callable[..., object], Mapping[str, object]]
+
+
+def call(does: Callable[..., object], **right: object) -> Call:
+    """What is called with a world, and what is right to pass it."""
+    return does, right
+
+
 CHANGE: dict[str, Any] = {"counter": COUNTER, "change": 4, "idempotency_key": "k", "at": AT, "region": B}
 SETTINGS: dict[str, object] = {
     "table": "counters",
@@ -79,17 +86,14 @@ SETTINGS: dict[str, object] = {
     "clean": True,
 }
 ENVIRONMENT: dict[str, object] = {
-    "LEDGER_TABLE": "counters",
     "AWS_REGION": A,
     "LEDGER_REGIONS": f"{A},{B}",
     "LEDGER_SHARDS": '{"stock:": 1}',
-    "LEDGER_ENDPOINT_URL": "http://127.0.0.1:8000",
-    "LEDGER_CLEAN": "true",
-    "LEDGER_ALLOWED_LATENESS_MS": "1",
-    "LEDGER_KEEP_MS": "3",
-    "LEDGER_READ_TIME_MAX_MS": "2",
-    "LEDGER_FOLD_MIN": "1",
-    "LEDGER_FOLD_MAX": "5",
+    **{
+        f"LEDGER_{name.upper()}": str(value)
+        for name, value in SETTINGS.items()
+        if name not in ("region", "regions", "shards")
+    },
 }
 
 
@@ -97,16 +101,9 @@ class Client:
     """A boto3 client that knows no change."""
 
     def put_item(self, **_: object) -> dict[str, object]:
-        return {}
+        return {"Responses": {}, "Items": []}
 
-    def batch_get_item(self, **_: object) -> dict[str, object]:
-        return {"Responses": {}}
-
-    def query(self, **_: object) -> dict[str, object]:
-        return {"Items": []}
-
-    def get_item(self, **_: object) -> dict[str, object]:
-        return {}
+    get_item = batch_get_item = query = put_item
 
     def send_message_batch(self, *, Entries: list[dict[str, str]], **_: object) -> dict[str, object]:
         return {"Successful": [{"Id": entry["Id"], "MessageId": "a message"} for entry in Entries]}
@@ -116,142 +113,123 @@ CLIENT: Any = Client()
 QUEUE = ChangeQueue("a queue", client=CLIENT)
 CALLS: dict[str, Call] = {
     # -- the classes, each made and then used --
-    "Ledger": (
-        lambda world, settings, clock, entropy: Ledger(settings, table=world.home, clock=clock, entropy=entropy).add(
-            COUNTER, 1
-        ),
-        {"settings": MADE, "clock": lambda: NOW_MS, "entropy": entropy},
+    "Ledger": call(
+        lambda world, **given: Ledger(given.pop("settings"), table=world.home, **given).add(COUNTER, 1),
+        settings=MADE,
+        clock=lambda: NOW_MS,
+        entropy=entropy,
     ),
-    "Ledger on a table": (
-        lambda world, table: Ledger(MADE, table=not_network(table)).add("c", 1),
-        {"table": MemoryTable()},
+    "Ledger on a table": call(
+        lambda world, table: Ledger(MADE, table=not_network(table)).add("c", 1), table=MemoryTable()
     ),
-    "Ledger on a client": (
-        lambda world, client: Ledger(MADE, client=not_network(client)).add("c", 1),
-        {"client": Client()},
+    "Ledger on a client": call(
+        lambda world, client: Ledger(MADE, client=not_network(client)).add("c", 1), client=Client()
     ),
-    "Ledger with what is called": (
+    "Ledger with what is called": call(
         lambda world, now, random: Ledger(MADE, table=world.home, clock=lambda: now, entropy=lambda size: random).add(
             COUNTER, 1
         ),
-        {"now": NOW_MS, "random": bytes(10)},
+        now=NOW_MS,
+        random=bytes(10),
     ),
-    "Reader": (
-        lambda world, settings, ttl, consistent, clock: Reader(
-            settings, ttl, consistent=consistent, table=world.home, clock=clock
-        ).value(COUNTER),
-        {"settings": MADE, "ttl": 5, "consistent": False, "clock": lambda: NOW_MS},
+    "Reader": call(
+        lambda world, settings, ttl, **given: Reader(settings, ttl, table=world.home, **given).value(COUNTER),
+        settings=MADE,
+        ttl=5,
+        consistent=False,
+        clock=lambda: NOW_MS,
     ),
-    "Reader on a table": (
-        lambda world, table: Reader(MADE, table=not_network(table)).read("c"),
-        {"table": MemoryTable()},
+    "Reader on a table": call(
+        lambda world, table: Reader(MADE, table=not_network(table)).read("c"), table=MemoryTable()
     ),
-    "Reader on a client": (
-        lambda world, client: Reader(MADE, client=not_network(client)).read("c"),
-        {"client": Client()},
+    "Reader on a client": call(
+        lambda world, client: Reader(MADE, client=not_network(client)).read("c"), client=Client()
     ),
-    "Reader with what is called": (
-        lambda world, now: Reader(MADE, table=world.home, clock=lambda: now).value(COUNTER),
-        {"now": NOW_MS},
+    "Reader with what is called": call(
+        lambda world, now: Reader(MADE, table=world.home, clock=lambda: now).value(COUNTER), now=NOW_MS
     ),
-    "Compactor": (
+    "Compactor": call(
         lambda world, settings, clock: Compactor(settings, tables=world.tables, clock=clock).compact(COUNTER),
-        {"settings": MADE, "clock": lambda: NOW_MS},
+        settings=MADE,
+        clock=lambda: NOW_MS,
     ),
-    "Compactor on tables": (
+    "Compactor on tables": call(
         lambda world, tables: Compactor(MADE, tables=not_network(tables)).compact(COUNTER),
-        {"tables": {A: MemoryTable(), B: MemoryTable()}},
+        tables={A: MemoryTable(), B: MemoryTable()},
     ),
-    "Compactor on a table of each Region": (
+    "Compactor on a table of each Region": call(
         lambda world, home, away: Compactor(MADE, tables={A: home, B: away}).verify(COUNTER),
-        {"home": MemoryTable(), "away": MemoryTable()},
+        home=MemoryTable(),
+        away=MemoryTable(),
     ),
-    "Compactor on clients": (
+    "Compactor on clients": call(
         lambda world, clients: Compactor(
             MADE, clients={A: CLIENT, B: CLIENT, **clients} if isinstance(clients, dict) else not_network(clients)
         ).compact(COUNTER),
-        {"clients": {A: Client(), B: Client()}},
+        clients={A: Client(), B: Client()},
     ),
-    "Compactor on a client of each Region": (
+    "Compactor on a client of each Region": call(
         lambda world, home, away: Compactor(MADE, clients={A: home, B: away}).verify(COUNTER),
-        {"home": Client(), "away": Client()},
+        home=Client(),
+        away=Client(),
     ),
-    "Compactor.compact with what is called": (
-        lambda world, now: Compactor(MADE, tables=world.tables, clock=lambda: now).compact(COUNTER),
-        {"now": NOW_MS},
+    "Compactor.compact with what is called": call(
+        lambda world, now: Compactor(MADE, tables=world.tables, clock=lambda: now).compact(COUNTER), now=NOW_MS
     ),
-    "Compactor.rebuild with what is called": (
-        lambda world, now: Compactor(MADE, tables=world.tables, clock=lambda: now).rebuild(COUNTER),
-        {"now": NOW_MS},
+    "Compactor.rebuild with what is called": call(
+        lambda world, now: Compactor(MADE, tables=world.tables, clock=lambda: now).rebuild(COUNTER), now=NOW_MS
     ),
-    "MemoryTable": (
-        lambda world, page_size, peers: Reader(MADE, table=MemoryTable(page_size=page_size, peers=peers)).read("c"),
-        {"page_size": 1, "peers": {}},
+    "MemoryTable": call(
+        lambda world, **given: Reader(MADE, table=MemoryTable(**given)).read("c"), page_size=1, peers={}
     ),
     # -- what they do --
-    "Ledger.add": (lambda world, **given: world.ledger.add(**given), CHANGE),
-    "Ledger.prepare": (lambda world, **given: world.ledger.apply(world.ledger.prepare(**given)), CHANGE),
-    "Ledger.apply": (lambda world, delta: world.ledger.apply(delta), {"delta": delta(3)}),
-    "Ledger.add_many": (
-        lambda world, changes: world.ledger.add_many(changes),
-        {"changes": [Change(COUNTER, 4)]},
+    "Ledger.add": call(lambda world, **given: world.ledger.add(**given), **CHANGE),
+    "Ledger.prepare": call(lambda world, **given: world.ledger.apply(world.ledger.prepare(**given)), **CHANGE),
+    "Ledger.apply": call(lambda world, delta: world.ledger.apply(delta), delta=delta(3)),
+    "Ledger.add_many": call(lambda world, changes: world.ledger.add_many(changes), changes=[Change(COUNTER, 4)]),
+    "Change": call(lambda world, **given: only(world.ledger.add_many([Change(**given)])), **CHANGE),
+    "Delta": call(lambda world, **given: world.ledger.apply(Delta(**given)), lane=LANE, token=token(3), change=4),
+    "Lane": call(
+        lambda world, **given: world.ledger.apply(Delta(Lane(**given), token(3), 4)), region=A, shard=0, counter=COUNTER
     ),
-    "Change": (lambda world, **given: only(world.ledger.add_many([Change(**given)])), CHANGE),
-    "Delta": (
-        lambda world, **given: world.ledger.apply(Delta(**given)),
-        {"lane": LANE, "token": token(3), "change": 4},
+    "Reader.value": call(lambda world, counter: world.reader.value(counter), counter=COUNTER),
+    "Reader.values": call(lambda world, counters: world.reader.values(counters), counters=[COUNTER]),
+    "Reader.values of one": call(lambda world, name: world.reader.values(["c", name]), name=COUNTER),
+    "Reader.read": call(lambda world, **given: world.reader.read(**given), counter=COUNTER, max_age=1),
+    "Reader.history": call(
+        lambda world, **given: list(world.reader.history(**given)), counter=COUNTER, since=to_datetime(0), until=AT
     ),
-    "Lane": (
-        lambda world, **given: world.ledger.apply(Delta(Lane(**given), token(3), 4)),
-        {"region": A, "shard": 0, "counter": COUNTER},
+    "Reader.history_page": call(
+        lambda world, **given: world.reader.history_page(**given),
+        counter=COUNTER,
+        since=to_datetime(0),
+        until=AT,
+        after=Position(token(1), A),
+        limit=1,
     ),
-    "Reader.value": (lambda world, counter: world.reader.value(counter), {"counter": COUNTER}),
-    "Reader.values": (lambda world, counters: world.reader.values(counters), {"counters": [COUNTER]}),
-    "Reader.values of one": (lambda world, name: world.reader.values(["c", name]), {"name": COUNTER}),
-    "Reader.read": (
-        lambda world, counter, max_age: world.reader.read(counter, max_age=max_age),
-        {"counter": COUNTER, "max_age": 1},
+    "Position": call(
+        lambda world, **given: world.reader.history_page(COUNTER, after=Position(**given)), token=token(1), region=A
     ),
-    "Reader.history": (
-        lambda world, counter, since, until: list(world.reader.history(counter, since=since, until=until)),
-        {"counter": COUNTER, "since": to_datetime(0), "until": AT},
-    ),
-    "Reader.history_page": (
-        lambda world, counter, **given: world.reader.history_page(counter, **given),
-        {"counter": COUNTER, "since": to_datetime(0), "until": AT, "after": Position(token(1), A), "limit": 1},
-    ),
-    "Position": (
-        lambda world, **given: world.reader.history_page(COUNTER, after=Position(**given)),
-        {"token": token(1), "region": A},
-    ),
-    "message.dumps": (lambda world, change: message.dumps(change), {"change": Change(**CHANGE)}),
-    "message.dumps a change": (lambda world, **given: message.loads(message.dumps(Change(**given))), CHANGE),
-    "message.loads": (lambda world, text: message.loads(text), {"text": message.dumps(Change(**CHANGE))}),
-    "ChangeQueue": (
-        lambda world, url: ChangeQueue(url, client=CLIENT).send(Change(**CHANGE)),
-        {"url": "a queue"},
-    ),
-    "ChangeQueue.send": (lambda world, change: QUEUE.send(change), {"change": Change(**CHANGE)}),
-    "ChangeQueue.send_many": (lambda world, changes: QUEUE.send_many(changes), {"changes": [Change(**CHANGE)]}),
-    "Compactor.compact": (lambda world, counter: world.compactor.compact(counter), {"counter": COUNTER}),
-    "Compactor.verify": (lambda world, counter: world.compactor.verify(counter), {"counter": COUNTER}),
-    "Compactor.rebuild": (lambda world, counter: world.compactor.rebuild(counter), {"counter": COUNTER}),
+    "message.dumps": call(lambda world, change: message.dumps(change), change=Change(**CHANGE)),
+    "message.dumps a change": call(lambda world, **given: message.loads(message.dumps(Change(**given))), **CHANGE),
+    "message.loads": call(lambda world, text: message.loads(text), text=message.dumps(Change(**CHANGE))),
+    "ChangeQueue": call(lambda world, url: ChangeQueue(url, client=CLIENT).send(Change(**CHANGE)), url="a queue"),
+    "ChangeQueue.send": call(lambda world, change: QUEUE.send(change), change=Change(**CHANGE)),
+    "ChangeQueue.send_many": call(lambda world, changes: QUEUE.send_many(changes), changes=[Change(**CHANGE)]),
+    "Compactor.compact": call(lambda world, counter: world.compactor.compact(counter), counter=COUNTER),
+    "Compactor.verify": call(lambda world, counter: world.compactor.verify(counter), counter=COUNTER),
+    "Compactor.rebuild": call(lambda world, counter: world.compactor.rebuild(counter), counter=COUNTER),
     # -- settings, each made and then used --
-    "Settings": (lambda world, **given: world.with_settings(Settings(**given)), SETTINGS),
-    "Settings.lanes_of": (
-        lambda world, counter, region: MADE.lanes_of(counter, region),
-        {"counter": COUNTER, "region": A},
+    "Settings": call(lambda world, **given: world.with_settings(Settings(**given)), **SETTINGS),
+    "Settings.lanes_of": call(lambda world, **given: MADE.lanes_of(**given), counter=COUNTER, region=A),
+    "Lane.parse": call(lambda world, text: Lane.parse(text), text="eu-west-1#0#stock"),
+    "Settings.reads": call(lambda world, lane: MADE.reads(lane), lane=Lane(A, 0, COUNTER)),
+    "Settings.from_env": call(lambda world, environ: Settings.from_env(environ), environ=ENVIRONMENT),
+    "Settings.from_env with arguments": call(
+        lambda world, **given: world.with_settings(Settings.from_env({}, **given)), **SETTINGS
     ),
-    "Lane.parse": (lambda world, text: Lane.parse(text), {"text": "eu-west-1#0#stock"}),
-    "Settings.reads": (lambda world, lane: MADE.reads(lane), {"lane": Lane(A, 0, COUNTER)}),
-    "Settings.from_env": (lambda world, environ: Settings.from_env(environ), {"environ": ENVIRONMENT}),
-    "Settings.from_env with arguments": (
-        lambda world, **given: world.with_settings(Settings.from_env({}, **given)),
-        SETTINGS,
-    ),
-    "Settings.from_env's variables": (
-        lambda world, **variables: world.with_settings(Settings.from_env(variables)),
-        ENVIRONMENT,
+    "Settings.from_env's variables": call(
+        lambda world, **variables: world.with_settings(Settings.from_env(variables)), **ENVIRONMENT
     ),
 }
 ARGUMENTS = [(name, argument) for name, (_, given) in CALLS.items() for argument in given]

@@ -28,8 +28,7 @@ KNOWS = {
     "ledgerctl": {"ledger", "reader", "compactor"},
     "lab": {"ledger", "reader", "compactor", "simulator", "ledgerctl"},
 }
-FILES = [path for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
-NAMES = [str(path.relative_to(ROOT)) for path in FILES]
+NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
 BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/table.py"}
 ATTRIBUTES = {"change", "total", "count", "watermark", "version", "last", "committed_ms", "entries", "noted_ms"}
 
@@ -107,21 +106,11 @@ def test_arrows_inside_the_lab_lead_down() -> None:
     assert len(known) > 10
 
 
-def test_the_packages_are_found() -> None:
+def test_boto3_is_known_to_the_table_edge_alone_ulid_to_tokens_and_what_lambda_needs_to_none() -> None:
     assert {name.partition("/")[0] for name in NAMES} == set(OURS)
-    assert set(NAMES) >= BOTO
-
-
-def test_boto3_is_known_to_the_table_edge_alone() -> None:
     assert {name for name in NAMES if imported(name) & {"boto3", "botocore"}} == BOTO
-
-
-def test_what_lambda_alone_needs_is_not_imported() -> None:
-    assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic"}]
-
-
-def test_ulid_is_known_to_tokens_alone() -> None:
     assert {name for name in NAMES if "ulid" in imported(name)} == {"ledger/tokens.py"}
+    assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic"}]
 
 
 def test_the_environment_is_read_by_the_settings_alone() -> None:
@@ -157,26 +146,18 @@ def test_attribute_names_are_known_to_items_alone() -> None:
 
 def test_a_loop_over_pages_stands_in_one_file_alone() -> None:
     """So that none forgets to go on, or stops in silence; and one place starts a slow read again."""
-    paths = [path for room in KNOWS for path in (ROOT / room).rglob("*.py")]
     for bound, file in (("PAGES_MAX", "ledger/paging.py"), ("STARTS_MAX", "reader/restart.py")):
-        assert [str(path.relative_to(ROOT)) for path in paths if re.search(rf"\b{bound}\b", path.read_text())] == [file]
+        assert [str(path) for path in MODULES if re.search(rf"\b{bound}\b", (ROOT / path).read_text())] == [file]
 
 
-def test_the_wheel_reaches_for_nothing_that_is_not_in_it() -> None:
+def test_the_wheel_holds_what_it_reaches_for_and_needs_what_its_packages_import_and_no_more() -> None:
     there = {*PROJECT["tool"]["setuptools"]["packages"]}
     assert not there & {"infra", "lab", "service", "tests"}
     assert all(KNOWS[package] <= there for package in there)
-
-
-def test_the_wheel_needs_what_its_packages_import_and_no_more() -> None:
     assert third_party(*OURS) == named(PROJECT["project"]["dependencies"]) == set(DISTRIBUTIONS.values())
     extra = named(PROJECT["project"]["optional-dependencies"]["cli"])
     assert third_party("simulator") <= {*DISTRIBUTIONS.values(), *extra}
-
-
-def test_cachetools_may_be_as_old_as_google_auth_wants_it() -> None:
-    """It holds it below 6; `make oldest` runs the cache's tests with the oldest that is allowed."""
-    assert "cachetools>=5" in PROJECT["project"]["dependencies"]
+    assert "cachetools>=5" in PROJECT["project"]["dependencies"]  # google-auth holds it below 6
     assert "cachetools==5.0.0 " in (ROOT / "requirements-oldest.lock").read_text()
 
 
@@ -185,16 +166,6 @@ def test_there_is_one_version() -> None:
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "ledger.__version__"}
     assert openapi.document()["info"]["version"] == __version__
     assert f"git checkout v{__version__} &&" in (ROOT / "docs" / "deploying.md").read_text()
-
-
-@pytest.mark.parametrize("package", OURS)
-def test_a_package_is_typed(package: str) -> None:
-    assert (ROOT / package / "py.typed").is_file()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_module_opens_by_saying_what_it_is(name: str) -> None:
-    assert ast.get_docstring(tree(name))
 
 
 TWICE = {
@@ -210,7 +181,6 @@ TWICE = {
     "lanes": "which there are, and which need a visit",
     "main": "one a function",
     "rebuild": "the program and its command",
-    "scan": "the service's and the command line's",
     "shape": "the table's, and what is looked at in it",
     "visit": "the program and the function's",
 }
@@ -233,5 +203,7 @@ def test_a_participle_is_no_noun_and_theatre_stays_in_its_room() -> None:
     assert {path.parent.as_posix() for path, stem in stems.items() if stem in THEATRE} <= {"lab/histories", "lab/live"}
 
 
-def test_rules_are_numbered() -> None:
+def test_a_package_is_typed_and_its_modules_open_by_saying_what_they_are_with_numbered_rules() -> None:
+    assert all((ROOT / package / "py.typed").is_file() for package in OURS)
+    assert [name for name in NAMES if not ast.get_docstring(tree(name))] == []
     assert not [path for path in MODULES if SPOKEN.search(ast.get_docstring(tree(str(path))) or "")]

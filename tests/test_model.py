@@ -70,6 +70,9 @@ class Public(RuleBasedStateMachine):
     def clock(self) -> int:
         return self.now_ms
 
+    def entropy(self, size: int) -> bytes:
+        return next(self.numbers).to_bytes(size, "big")
+
     # -- what the dictionary says ------------------------------------------------------------------------------------
 
     def of(self, counter: str) -> set[int]:
@@ -278,21 +281,15 @@ class Public(RuleBasedStateMachine):
             region: settings(region, shards=SHARDS, fold_min=fold_min, fold_max=fold_max, clean=clean)
             for region in (A, B)
         }
-        given: dict[str, Any] = {"clock": self.clock}
-        self.ledgers = {
-            region: Ledger(
-                made, table=self.tables[region], entropy=lambda size: next(self.numbers).to_bytes(size, "big"), **given
-            )
-            for region, made in self.settings.items()
-        }
-        self.readers = {
-            region: Reader(made, ttl=TTL_S, table=self.tables[region], **given)
-            for region, made in self.settings.items()
-        }
-        self.compactors = {
-            region: Compactor(made, tables=self.tables, **given) for region, made in self.settings.items()
-        }
+        self.ledgers: dict[str, Ledger] = {}
+        self.readers: dict[str, Reader] = {}
+        self.compactors: dict[str, Compactor] = {}
         self.loaded: dict[tuple[str, str], Balance] = {}
+        for region, made in self.settings.items():
+            table = self.tables[region]
+            self.ledgers[region] = Ledger(made, table=table, clock=self.clock, entropy=self.entropy)
+            self.readers[region] = Reader(made, ttl=TTL_S, table=table, clock=self.clock)
+            self.compactors[region] = Compactor(made, tables=self.tables, clock=self.clock)
 
     @invariant()
     def every_read_of_now_is_true(self) -> None:

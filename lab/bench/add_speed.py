@@ -5,35 +5,26 @@ Rule 2: CPU is this process's.
 Rule 3: The comparators ask for the same item, and for many threads they have this library's Config too.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from itertools import count, cycle, islice, permutations
-from typing import TYPE_CHECKING
 
 from botocore.config import Config
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.designs.optimistic import EntityTag
 from lab.designs.trial import Trial
+from lab.engines.ministack import Engine
 from ledger import Delta, Ledger, Settings
 from ledger.client import CONFIG
 from ledger.items import delta_item
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
-
-    from lab.engines.ministack import Engine
-
 REGION, TABLE = "eu-west-1", "bench-speed"
 COUNTER = "stock:85123A"
 THREADS = 32
-KEY = {"pk": {"S": COUNTER}, "sk": {"S": "plain"}}
-ONE = {":one": {"N": "1"}}
 
 
 def add_over_put(engine: Engine, rounds: int = 60, each: int = 50) -> tuple[float, float]:
@@ -48,12 +39,10 @@ def add_over_put(engine: Engine, rounds: int = 60, each: int = 50) -> tuple[floa
     orders = cycle(permutations(range(3)))
     ratios = []
     for order in islice(orders, rounds + 2):
+        deltas = [[ledger.prepare(COUNTER, -6) for _ in range(each)] for _ in range(2)]
         works = [
             partial(_add, ledger, each),
-            *(
-                partial(_put, client, settings.table, [ledger.prepare(COUNTER, -6) for _ in range(each)])
-                for client in (bare, tuned)
-            ),
+            *(partial(_put, client, settings.table, some) for client, some in zip((bare, tuned), deltas, strict=True)),
         ]
         spent = {index: _cpu(works[index]) for index in order}
         ratios.append((spent[0] / spent[1], spent[0] / spent[2]))
@@ -82,30 +71,19 @@ def _put(client: DynamoDBClient, table: str, deltas: Sequence[Delta]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Throughput:
-    """Adds a second of 32 threads on one counter, over those of UpdateItem ADD and of optimistic locking.
+def adds_over_others(engine: Engine, rounds: int = 12, each: int = 5) -> dict[str, float]:
+    """Adds a second of 32 threads on one counter, over those of others: medians of ratios in turns.
 
-    plain: boto3 as it comes, but with a connection for every thread. tuned: with this library's Config.
-    """
-
-    plain: float
-    tuned: float
-    optimistic: float
-
-
-def adds_over_others(engine: Engine, rounds: int = 12, each: int = 5) -> Throughput:
-    """Medians of ratios in turns. Optimistic locking is that of lab/designs; it is slow, and takes part in one
-    round of four.
+    plain: UpdateItem ADD by boto3 as it comes, but with a connection for every thread. tuned: with this library's
+    Config. optimistic: the locking of lab/designs; it is slow, and takes part in one round of four.
     """
     engine.create_table(TABLE, REGION)
-    tuned = engine.client(REGION, CONFIG)
     ledger = Ledger(Settings(table=TABLE, region=REGION), client=engine.client(REGION, CONFIG))
     ours = partial(ledger.add, COUNTER, 1)
     optimistic, numbers = Trial(engine, EntityTag()), count()
     others: dict[str, Callable[[], object]] = {
         "plain": partial(_plain_add, engine.client(REGION, Config(max_pool_connections=THREADS))),
-        "tuned": partial(_plain_add, tuned),
+        "tuned": partial(_plain_add, engine.client(REGION, CONFIG)),
         "optimistic": lambda: optimistic.add(COUNTER, 1, str(next(numbers))),
     }
     ratios: dict[str, list[float]] = {name: [] for name in others}
@@ -119,7 +97,7 @@ def adds_over_others(engine: Engine, rounds: int = 12, each: int = 5) -> Through
                 theirs = _seconds(threads, other, each)
                 if number >= 0:  # the first round warms up
                     ratios[name].append(2 * theirs / (before + _seconds(threads, ours, each)))
-    return Throughput(**{name: statistics.median(found) for name, found in ratios.items()})
+    return {name: statistics.median(found) for name, found in ratios.items()}
 
 
 def _seconds(threads: ThreadPoolExecutor, add: Callable[[], object], each: int) -> float:
@@ -131,9 +109,5 @@ def _seconds(threads: ThreadPoolExecutor, add: Callable[[], object], each: int) 
 
 
 def _plain_add(client: DynamoDBClient) -> None:
-    client.update_item(
-        TableName=TABLE,
-        Key=KEY,
-        UpdateExpression="ADD amount :one",
-        ExpressionAttributeValues=ONE,
-    )
+    key, one = {"pk": {"S": COUNTER}, "sk": {"S": "plain"}}, {":one": {"N": "1"}}
+    client.update_item(TableName=TABLE, Key=key, UpdateExpression="ADD amount :one", ExpressionAttributeValues=one)

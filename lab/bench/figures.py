@@ -2,10 +2,8 @@
 
 Rule 1: Units are the meter's, by AWS's published rules from the items that really crossed the wire.
 Rule 2: The clock is ours, so that nothing waits.
-Rule 3: Times are of CPU, because machines are noisy. Speed is in speed.py and compaction.py.
+Rule 3: Times are of CPU, because machines are noisy. Speed is in add_speed.py and compactor_speed.py.
 """
-
-from __future__ import annotations
 
 import os
 import statistics
@@ -13,21 +11,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from compactor import Compactor, Report
+from lab.engines.ministack import Engine
 from lab.meters.meter import Meter
 from ledger import Change, Ledger, Settings
 from ledger.units import Cost
-from reader import Balance, Reader
-
-if TYPE_CHECKING:
-    from lab.engines.ministack import Engine
+from reader import Reader
 
 REGION = "eu-west-1"
 START_MS = 1_800_000_000_000
-ROUND = 10_000
-"""Changes between two runs of the compactor on the hot counter."""
+ROUND = 10_000  # changes between two runs of the compactor on the hot counter
 
 
 class Bench:
@@ -51,15 +45,13 @@ class Bench:
         return self.now_ms
 
     def write(self, counter: str, changes: int) -> None:
-        """Add that many changes of 1, a millisecond apart."""
-        for _ in range(changes // 500):
-            self.now_ms += 500
-            for receipt in self.ledger.add_many([Change(counter, 1)] * 500):
+        """Add that many changes of 1, about a millisecond apart."""
+        for done in range(0, changes, 500):
+            some = min(500, changes - done)
+            self.now_ms += some
+            for receipt in self.ledger.add_many([Change(counter, 1)] * some):
                 if isinstance(receipt, Exception):
                     raise receipt
-        for _ in range(changes % 500):
-            self.now_ms += 1
-            self.ledger.add(counter, 1)
 
     def compact(self, counter: str) -> Report:
         """A compaction after everything is old enough, then the two visits of a clean."""
@@ -75,7 +67,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A counter's life: its changes, what their writes and compaction cost, and the deltas a merge took."""
+    """A counter's life: its changes, what writes and compaction cost for each, and the deltas a merge took."""
 
     changes: int
     write_units: float
@@ -90,7 +82,6 @@ class ReadCost:
     changes: int
     requests: int
     read_units: float
-    pending: int
 
 
 def lives(
@@ -107,25 +98,25 @@ def lives(
             reports.append(hot.compact("hot"))
             say(f"{written:,} of {targets[-1]:,} changes")
         reads.append(_read(hot, "hot", written))
-    total, spent = Report.total(reports), hot.cost("ledger", "compactor")
+    total = Report.total(reports)
     cold = Bench(engine, "bench-cold")
     cold.write("cold", 20)
     cold.compact("cold")
-    cold_spent = cold.cost("ledger", "compactor")
-    return (
-        Life(written, spent.write_units / written, spent.read_units / written, total.folded / total.commits),
-        Life(20, cold_spent.write_units / 20, cold_spent.read_units / 20, 0),
-        reads,
-    )
+    return _life(hot, written, total.folded / total.commits), _life(cold, 20, 0), reads
+
+
+def _life(bench: Bench, changes: int, deltas_per_commit: float) -> Life:
+    spent = bench.cost("ledger", "compactor")
+    return Life(changes, spent.write_units / changes, spent.read_units / changes, deltas_per_commit)
 
 
 def _read(bench: Bench, counter: str, changes: int) -> ReadCost:
     before = bench.cost("reader")
-    balance: Balance = bench.reader.read(counter)
-    if balance.value != changes:
-        raise AssertionError(f"the counter reads {balance.value}, but it has {changes} changes of 1")
+    value = bench.reader.read(counter).value
+    if value != changes:
+        raise AssertionError(f"the counter reads {value}, but it has {changes} changes of 1")
     spent = bench.cost("reader") - before
-    return ReadCost(changes, spent.requests, spent.read_units, balance.pending)
+    return ReadCost(changes, spent.requests, spent.read_units)
 
 
 FUNCTIONS = ("add_from_queue", "api", "mark", "plan", "compact", "find")

@@ -63,43 +63,37 @@ def report(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:
         yield ""
         yield from table("reads false / missing an event", results, columns, wrong_reads)
     yield ""
-    yield from limits_table(results)
+    limits = list(dict.fromkeys(name for result in results for name in result.limits))
+    yield from table(f"at worst beyond {CEILING}: value / granted", results, limits, beyond)
     total = sum((each for result in results for each in result.faults.values()), Counted())
     yield ""
     yield f"in all {total.events:,} events, {total.gave_up} whose caller gave up; {total.reads.made:,} reads"
 
 
 def table(
-    title: str, results: Iterable[Accuracy], columns: Sequence[str], cell: Callable[[Counted], str]
+    title: str, results: Iterable[Accuracy], columns: Sequence[str], cell: Callable[[Accuracy, str], str]
 ) -> Iterator[str]:
     """A row for each design, a column for each of what befell it."""
     yield f"{title:{NAME_WIDTH}}" + "".join(f"{column:>{WIDTH}}" for column in columns)
     for result in results:
-        cells = (cell(result.faults[column]) for column in columns)
-        yield f"{_name(result):{NAME_WIDTH}}" + "".join(f"{each:>{WIDTH}}" for each in cells)
+        cells = "".join(f"{cell(result, column):>{WIDTH}}" for column in columns)
+        yield f"{result.design + NET * result.net:{NAME_WIDTH}}{cells}"
 
 
-def wrong(counted: Counted) -> str:
+def wrong(result: Accuracy, fault: str) -> str:
+    counted = result.faults[fault]
     return f"{counted.lost}/{counted.doubled}"
 
 
-def wrong_reads(counted: Counted) -> str:
-    return f"{counted.reads.false}/{counted.reads.missed}"
+def wrong_reads(result: Accuracy, fault: str) -> str:
+    reads = result.faults[fault].reads
+    return f"{reads.false}/{reads.missed}"
 
 
-def limits_table(results: Iterable[Accuracy]) -> Iterator[str]:
+def beyond(result: Accuracy, scenario: str) -> str:
     """At worst of all seeds."""
-    columns = list(dict.fromkeys(name for result in results for name in result.limits))
-    title = f"at worst beyond {CEILING}: value / granted"
-    yield f"{title:{NAME_WIDTH}}" + "".join(f"{column:>{WIDTH}}" for column in columns)
-    for result in results:
-        cells = (result.limits[column] for column in columns)
-        row = "".join(f"{'none' if each is None else f'{each.beyond}/{each.granted}':>{WIDTH}}" for each in cells)
-        yield f"{_name(result):{NAME_WIDTH}}{row}"
-
-
-def _name(result: Accuracy) -> str:
-    return result.design + NET * result.net
+    limit = result.limits[scenario]
+    return "none" if limit is None else f"{limit.beyond}/{limit.granted}"
 
 
 if __name__ == "__main__":

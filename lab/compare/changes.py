@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 BASE = 8
-SLOTS = 20
-"""Digits of a sum; the last has no upper bound."""
-
+SLOTS = 20  # digits of a sum; the last has no upper bound
 EVENTS = 20
 CEILING = 15
 
@@ -50,13 +48,7 @@ class Counted:
     reads: Reads = Reads()
 
     def __add__(self, other: Counted) -> Counted:
-        return Counted(
-            self.events + other.events,
-            self.lost + other.lost,
-            self.doubled + other.doubled,
-            self.gave_up + other.gave_up,
-            self.reads + other.reads,
-        )
+        return Counted(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +67,7 @@ class Record:
 
     units: bool
     asked: set[int] = field(default_factory=set)
-    acknowledged: dict[str, set[int]] = field(default_factory=dict)
-    """By the Region that did."""
+    acknowledged: dict[str, set[int]] = field(default_factory=dict)  # by the Region that did
     refused: set[int] = field(default_factory=set)
     reads: Reads = Reads()
 

@@ -39,9 +39,7 @@ from ledger.units import Cost, item_bytes
 from ledgerctl.bill import Usage
 
 SEED = 1
-SHOP, ONE = 100, 220
-"""Changes of many counters and of one; half of the latter are more than design 3 keeps in its item."""
-
+SHOP, ONE = 100, 220  # changes of many counters and of one; half of the latter are more than design 3 keeps in its item
 STEP_MS = 1_000
 READS_MAX = 30
 KEY_LENGTH = 36

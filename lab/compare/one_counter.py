@@ -28,8 +28,7 @@ from simulator.world import World
 C = "stock:85123A"
 START_MS = 1_800_000_000_000
 A_MINUTE = 10
-DELIVERIES_MAX = 20
-"""Then the caller gives up."""
+DELIVERIES_MAX = 20  # then the caller gives up
 BUSY_MINUTES = 15
 """After the last event all housekeeping is done within these; the rest of a longer wait has none, and nothing to do."""
 CALM_MINUTES = 4

@@ -8,12 +8,12 @@ Rule 3: Tables are the lines of accuracy.py and tables.py, so that there is one 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.compare import accuracy, summary, tables
+from lab.compare import accuracy, tables
 from lab.compare.accuracy import Accuracy
 from lab.compare.cost import ONE, SHOP, Spent
 from lab.compare.scale import Read
 from lab.compare.speed import Pace, Trips
-from lab.compare.summary import Row
+from lab.compare.tables import Row
 from ledgerctl.bill import PRICES
 from ledgerctl.lane import CHANGES_MAX, PARTITION_WRITE_UNITS
 
@@ -60,7 +60,7 @@ is only a ratio to plain `ADD` in the same run.
 
 ## The table to choose by
 """
-    yield from summary.choice(found.rows)
+    yield from tables.choice(found.rows)
     yield f"""
 - Lost and doubled: of events whose callers send them again until they are answered, with the faults of
   [Accuracy](#accuracy): in *crashes* every first delivery dies, in *repeats* every message comes twice. `*`: a way that
@@ -88,7 +88,7 @@ What follows from it:
 
 Each cell is held by a test, also each "no" (`tests/lab/designs/test_claims.py`).
 """
-    yield from summary.abilities(row.design for row in found.rows)
+    yield from tables.abilities(row.design for row in found.rows)
     yield """
 AWS's seven are atomic ADD, optimistic with an entity tag and with history, the transactions with a client token and
 with a marker, the item collection that is merged, and the set; the others vary them or are built of them. A limit in

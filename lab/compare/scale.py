@@ -12,12 +12,12 @@ change; a page ends at 1 MB, an item at 400 KB (LIMITS). An id has 36 characters
 LIMITS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.bench.compactor_speed import put_all
 from lab.designs import Design
@@ -33,16 +33,9 @@ from ledger.requests import ITEM_BYTES_MAX, keyed
 from ledger.units import item_bytes, read_units
 from ledger.values import Delta, Lane
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
-
 CHANGES = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-ITEMS_MAX = 1_000
-"""Changes that are put as items: DynamoDB Local takes some hundred a second."""
-
-IDS_MAX = 10_000
-"""Changes that are put as ids of a set."""
-
+ITEMS_MAX = 1_000  # changes that are put as items: DynamoDB Local takes some hundred a second
+IDS_MAX = 10_000  # changes that are put as ids of a set
 PAGE_BYTES_MAX = 1024 * 1024
 AT_ONCE = 3
 COUNTER = "scale"

@@ -13,9 +13,9 @@ counts as none.
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 
 from lab.designs import Design
@@ -26,11 +26,8 @@ from ledger.errors import LedgerError
 
 THREADS, COUNTERS = (1, 8, 32), (1, 1_000)
 ROUNDS, SLICE_S = 3, 0.1
-EACH = 1
-"""Changes of a writer in a slice, on average, at least."""
-
-SLOW = 4
-"""Times as long as plain ADD: a slice that took longer is not repeated."""
+EACH = 1  # changes of a writer in a slice, on average, at least
+SLOW = 4  # times as long as plain ADD: a slice that took longer is not repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +74,11 @@ class Slice:
         return len(self.took_s) / self.seconds
 
 
-@dataclass(slots=True)
 class Writers:
     """The writers of one design, in tables of their own."""
 
-    trial: Trial
-    traffic: Traffic = field(init=False)
-    _numbers: Iterator[int] = field(default_factory=count)
-
-    def __post_init__(self) -> None:
-        self.traffic = Traffic(self.trial.client)
+    def __init__(self, trial: Trial) -> None:
+        self.trial, self.traffic, self._numbers = trial, Traffic(trial.client), count()
 
     def slice(self, threads: ThreadPoolExecutor, writers: int, counters: int, slice_s: float) -> Slice:
         """Every writer makes changes, at least one, until the time is over and all have made EACH on average."""

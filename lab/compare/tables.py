@@ -1,24 +1,120 @@
-"""What cost.py, speed.py and scale.py found, as lines of plain text of at most 100 columns.
+"""What `make compare` found, as tables: in Markdown to choose by, and in plain text of at most 100 columns.
 
-Rule 1: Nothing is measured or worked out here beyond a share or a sum.
-Rule 2: A row is a design, in the order given.
+Rule 1: Nothing is measured or worked out here beyond a share or a sum; every other cell is a claim that
+tests/lab/designs/test_claims.py holds.
+Rule 2: A row is a design, in the order given, and nothing here knows one by its name.
 """
 
-from __future__ import annotations
-
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
+from lab.compare.accuracy import NET, Accuracy
+from lab.compare.changes import Counted
+from lab.compare.cost import Spent
+from lab.compare.scale import Read
+from lab.compare.speed import Pace, Trips
+from lab.designs import Design, Memory
 from ledgerctl import bill
 
-if TYPE_CHECKING:
-    from lab.compare.cost import Spent
-    from lab.compare.scale import Read
-    from lab.compare.speed import Pace, Trips
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
+GROUPS = {
+    "crashes, lost answers": ("at once", "late", "no reply", "crash"),
+    "repeats within 10 minutes": ("twice", "9 min"),
+    "later repeats": ("11 min", "1 day", "8 days"),
+    "two Regions": ("Regions", "cut off", "failover"),
+}
+"""The scenarios by what a reader has to fear; together they are all."""
 
-A_YEAR = 12_000_000
-"""Changes of a year: a million a month."""
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was found of one design. one: on one counter; pace: 32 writers on one counter."""
+
+    design: Design
+    accuracy: Accuracy
+    one: Spent
+    reads: Sequence[Read]
+    pace: Pace
+
+
+LIMITS = {"hard": "yes, in one Region", "soft": "nearly", "none": "no"}
+
+
+def choice(rows: Iterable[Row]) -> Iterator[str]:
+    """What goes wrong, what is held, what it takes."""
+    found = list(rows)
+    groups = (f"{group}: lost / doubled of {events(found, group):,}" for group in GROUPS)
+    heads = (
+        *("", "the same change again counts once", *groups),
+        *("a limit holds", "write units a change", "read units, at rest, after 10^6 changes"),
+        "changes/s of 32 writers, ADD = 1",
+    )
+    return markdown(heads, (_choice(row) for row in found))
+
+
+def abilities(designs: Iterable[Design]) -> Iterator[str]:
+    """What each can do at all."""
+    heads = (
+        *("", "the same change again counts once", "another change under a used key is refused", "a limit holds"),
+        *("several Regions write", "every change can be listed", "one write resets it", "changes"),
+    )
+    rows = []
+    for each in designs:
+        claims = each.claims
+        yes = ("yes" if claimed else "no" for claimed in (claims.regions, claims.history, claims.reset))
+        again = (memory(claims.memory), "yes" if claims.mismatch else "no")
+        rows.append((each.name, *again, LIMITS[claims.limit], *yes, "of 1" if claims.units else "any"))
+    return markdown(heads, rows)
+
+
+def events(rows: Iterable[Row], group: str) -> int:
+    """How many events each design got in these scenarios; all get the same."""
+    return max((_sum(row, GROUPS[group]).events for row in rows), default=0)
+
+
+def _choice(row: Row) -> tuple[str, ...]:
+    wrong = (_sum(row, names) for names in GROUPS.values())
+    at_million = next(read for read in row.reads if read.changes == 1_000_000)
+    return (
+        row.design.name,
+        memory(row.design.claims.memory),
+        *(f"{some.lost:,} / {some.doubled:,}{NET * row.accuracy.net}" for some in wrong),
+        LIMITS[row.design.claims.limit],
+        f"{row.one.usage.write_units:.2f}{', grows' if row.one.grows else ''}",
+        f"{'' if at_million.measured else '~'}{at_million.read_units:,.0f}" if at_million.possible else "full",
+        f"{row.pace.rate:.2f}",
+    )
+
+
+def memory(memory: Memory) -> str:
+    """For how long a change that is sent again counts once."""
+    if memory.ms == 0 or memory.writes == 0:
+        return "no"
+    until = [] if memory.merges else ["until merged"]
+    if not math.isinf(memory.ms):
+        days = memory.ms / DAY_MS
+        until.append(f"{days:.0f} days" if days >= 1 else f"{memory.ms / MINUTE_MS:.0f} minutes")
+    if not math.isinf(memory.writes):
+        until.append(f"{memory.writes:.0f} changes")
+    return ", ".join(until) or "for ever"
+
+
+def _sum(row: Row, names: Sequence[str]) -> Counted:
+    return sum((row.accuracy.faults[name] for name in names), Counted())
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield _line(heads)
+    yield _line(("---", *("---:" for _ in heads[1:])))
+    yield from map(_line, rows)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+A_YEAR = 12_000_000  # changes of a year: a million a month
 REGIONS = (1, 2, 3)
 
 

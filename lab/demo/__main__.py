@@ -11,7 +11,7 @@ from rich.markup import escape
 from lab.demo.run import Run
 from lab.demo.screen import Screen, closing, opening
 from lab.engines.ministack import EngineMissing, end_on_signals
-from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, witness_events
+from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_witnesses
 from ledgerctl.templates import Columns
 
 
@@ -35,7 +35,7 @@ def main(
     console = Console(highlight=False, soft_wrap=True)
     try:
         shop = read_events(events, Columns(counter, change, key, at), limit) if events else shop_day(seed)[:limit]
-        played = sorted([*shop, *witness_events(shop, seed)], key=lambda event: event.at)
+        played = with_witnesses(shop, seed)
         truth_of(played)
         console.print(
             opening(events.name if events else "a shop's day", len(shop), len(played) - len(shop)), markup=False

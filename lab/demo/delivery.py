@@ -15,22 +15,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from lab.demo.acknowledged import Acknowledged
 from lab.demo.event_faults import Fate, LostAnswers, plan
+from lab.demo.judge import Acknowledged
 from lab.demo.outcome import REGIONS, Outcome
 from lab.demo.runners import Unanswered
 from lab.events import Event
 
 WRITERS = 12
-PLAY_MIN_S = 15.0
-"""A short list of events is spread over this, so that folds, cuts and reads meet it."""
+PLAY_MIN_S = 15.0  # a short list of events is spread over this, so that folds, cuts and reads meet it
 ROUNDS_LATE = 2
 """A late event comes when the compactor of its home has been there so often: the second began after its lateness."""
 GLANCE_S = 0.05
 
 
 class Deliveries:
-    """Delivers all events. `rounds(region)`: how often ours was compacted there; `advance`: as Watcher's."""
+    """Delivers all events. `rounds(region)`: how often ours was compacted there; `advance`: as Screen's."""
 
     def __init__(
         self,
@@ -49,8 +48,7 @@ class Deliveries:
         self._newest = datetime.fromtimestamp(0, UTC)
         self._lock = threading.Lock()
         self._failures: list[BaseException] = []
-        self.cut = False
-        """Whether the link is cut; a caller that is cut off from its home Region goes to the other one."""
+        self.cut = False  # whether the link is cut; a caller that is cut off from its home Region goes to the other one
 
     def run(self, over: threading.Event, say: Callable[[str], None]) -> None:
         """Returns when everything is delivered, or when `over`. Raises what a writer raised."""

@@ -6,19 +6,15 @@ Rule 2: A plan is drawn from the event's number, so it does not depend on thread
 Rule 3: A held-up reader has sent nothing wrong, it only stands still between two of its requests.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.exceptions import ReadTimeoutError
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 LOSE_ONE, LOSE_ALL = 0.012, 0.006
 ALL_ATTEMPTS = 3

@@ -30,8 +30,7 @@ class Outcome:
     truth: dict[str, int]
     changes: int
     designs: Sequence[Runner]
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    """How many changes each counter has."""
+    sizes: Mapping[str, int] = field(default_factory=dict)  # how many changes each counter has
     values: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     reads: dict[str, Reads] = field(default_factory=dict)
     deliveries: int = 0
@@ -40,8 +39,7 @@ class Outcome:
     partitions: int = 0
     redeliveries: int = 0
     late: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Where the time went."""
+    seconds: dict[str, float] = field(default_factory=dict)  # where the time went
 
     @property
     def ours(self) -> Ours:

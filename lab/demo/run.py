@@ -7,26 +7,26 @@ Rule 4: At the end everything is delivered, replicated, compacted and cleaned, t
 Region.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
 
-from lab.demo.acknowledged import Acknowledged
+from mypy_boto3_dynamodb.client import DynamoDBClient
+
 from lab.demo.delivery import Deliveries
 from lab.demo.event_faults import HeldUp, LostAnswers
-from lab.demo.judge import Judge, Verdict, base4
+from lab.demo.judge import Acknowledged, Judge, Verdict, base4
 from lab.demo.outcome import REGIONS, Outcome, Reads
-from lab.demo.runners import Other, Ours, Runner, Sight
+from lab.demo.runners import Clients, Other, Ours, Runner
+from lab.demo.screen import Screen
 from lab.designs.atomic import Atomic
+from lab.designs.design import Sight
 from lab.designs.item_collection import NaiveMerge
 from lab.engines import partiql
 from lab.engines.ministack import Engine
@@ -34,15 +34,10 @@ from lab.engines.replicator import Replicator
 from lab.events import Event, is_witness, truth_of
 from ledger import Settings
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
-
 MIN_LAG_MS, MAX_LAG_MS, POLL_MS = 20, 1_500, 250
 PARTITION_EVERY_S, PARTITION_S = 6.0, 3.0
-PAUSE_S = 8.0
-"""Between two runs of a compactor, or of the naive merge."""
-HELD_UP_S = 2.0
-"""How long a slow reader stands still between two requests; below `read_time_max_ms`."""
+PAUSE_S = 8.0  # between two runs of a compactor, or of the naive merge
+HELD_UP_S = 2.0  # how long a slow reader stands still between two requests; below `read_time_max_ms`
 HELD_UP_READS = 6
 DRAIN_TIMEOUT_MS = 120_000
 SETTINGS = Settings(
@@ -57,114 +52,84 @@ SETTINGS = Settings(
 """The protocol's times, shortened so that deltas are folded, settled and cleaned within the demo's minutes."""
 
 
-class Watcher(Protocol):
-    """Who is told what goes on."""
-
-    def advance(self, count: int) -> None:
-        """`count` more events are delivered: 1, or 0 for one that came again."""
-
-    def say(self, text: str) -> None:
-        """A part of the run begins."""
-
-    def link(self, whole: bool) -> None:
-        """The link between the Regions was cut or healed."""
-
-
 class Run:
     """One run over `events`; the seed decides all faults."""
 
-    def __init__(self, events: Sequence[Event], seed: int, watcher: Watcher) -> None:
+    def __init__(self, events: Sequence[Event], seed: int, screen: Screen) -> None:
         self._events = events
         self._seed = seed
-        self._watcher = watcher
+        self._screen = screen
         self._judge = Judge(events)
         self._lost = LostAnswers()
         self._held_up = {region: HeldUp() for region in REGIONS}
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._rounds: Counter[str] = Counter()
-        """How often ours was compacted in each Region."""
+        self._rounds: Counter[str] = Counter()  # how often ours was compacted in each Region
 
     def run(self) -> Outcome:
         """Run the events. Raises what a thread raised, EngineMissing, EngineDied, ReplicationError."""
+        distinct = {(event.counter, event.key, event.at) for event in self._events}
         with ExitStack() as stack:
             engine = stack.enter_context(Engine())
-            outcome = self._outcome(self._designs(engine))
-            self._acknowledged = {d.name: Acknowledged(SETTINGS.allowed_lateness_ms) for d in outcome.designs}
+            designs = self._designs(engine)
+            outcome = Outcome(truth_of(self._events), len(distinct), designs, Counter(name for name, _, _ in distinct))
+            outcome.reads = {design.name: Reads() for design in designs}
+            self._acknowledged = {d.name: Acknowledged(SETTINGS.allowed_lateness_ms) for d in designs}
             deliveries = Deliveries(
-                self._events,
-                self._seed,
-                outcome,
-                self._acknowledged,
-                self._lost,
-                self._rounds.__getitem__,
-                self._watcher.advance,
+                *(self._events, self._seed, outcome, self._acknowledged, self._lost),
+                *(self._rounds.__getitem__, self._screen.advance),
             )
-            replicators = [stack.enter_context(self._replicator(engine, design.table)) for design in outcome.designs]
+            replicators = [stack.enter_context(self._replicator(engine, design.table)) for design in designs]
             jobs: list[Callable[[], None]] = [partial(self._partitions, outcome, replicators, deliveries)]
-            jobs += [partial(self._housekeeping, design, region) for design in outcome.designs for region in REGIONS]
+            jobs += [partial(self._housekeeping, design, region) for design in designs for region in REGIONS]
             jobs += [partial(self._reading, outcome, region) for region in REGIONS]
             jobs += [partial(self._reading_slowly, outcome, region) for region in REGIONS]
             began = time.monotonic()
             with ThreadPoolExecutor(len(jobs)) as threads:
                 started = [threads.submit(self._guarded, job) for job in jobs]
                 try:
-                    deliveries.run(self._over, self._watcher.say)
+                    deliveries.run(self._over, self._screen.say)
                 finally:
                     self._over.set()
-                _raise_failures(started)
-            outcome.seconds["the late ones"] = time.monotonic() - began - outcome.seconds["counting"]
-            for design in outcome.designs:
+                for future in started:
+                    future.result()
+            resting = time.monotonic()
+            outcome.seconds["the late ones"] = resting - began - outcome.seconds["counting"]
+            for design in designs:
                 outcome.reads[design.name].read_units = design.reads.total().read_units
-            with _timed(outcome, "coming to rest"):
-                self._come_to_rest(outcome.designs, replicators)
-                for design in outcome.designs:
-                    outcome.values[design.name] = {r: design.values(list(outcome.truth), r) for r in REGIONS}
+            self._come_to_rest(designs, replicators)
+            for design in designs:
+                outcome.values[design.name] = {r: design.values(list(outcome.truth), r) for r in REGIONS}
+            outcome.seconds["coming to rest"] = time.monotonic() - resting
             outcome.answers_lost = self._lost.lost
             return outcome
-
-    def _outcome(self, designs: Sequence[Runner]) -> Outcome:
-        distinct = {(event.counter, event.key, event.at) for event in self._events}
-        sizes = Counter(counter for counter, _, _ in distinct)
-        outcome = Outcome(truth_of(self._events), len(distinct), designs, sizes)
-        outcome.reads = {design.name: Reads() for design in designs}
-        return outcome
 
     def _designs(self, engine: Engine) -> list[Runner]:
         for table in ("counters", "naive-add", "naive-merge"):
             for region in REGIONS:
                 engine.create_table(table, region)
 
-        def clients() -> dict[str, DynamoDBClient]:
+        def clients(attach: Callable[[str, DynamoDBClient], None] = lambda region, client: None) -> Clients:
             made = {region: engine.client(region) for region in REGIONS}
             for region, client in made.items():
                 partiql.send_item_by_item(client, through=engine.client(region))
+                attach(region, client)
             return made
 
-        def writers() -> dict[str, DynamoDBClient]:
-            made = clients()
-            for client in made.values():
-                self._lost.attach(client)
-            return made
-
-        def bulk() -> dict[str, DynamoDBClient]:
-            made = clients()
-            for region, client in made.items():
-                self._held_up[region].attach(client)
-            return made
+        def writers() -> Clients:
+            return clients(lambda region, client: self._lost.attach(client))
 
         settings = {region: replace(SETTINGS, region=region) for region in REGIONS}
+        bulk = clients(lambda region, client: self._held_up[region].attach(client))
         return [
-            Ours(settings, writers(), clients(), bulk(), clients()),
+            Ours(settings, writers(), clients(), bulk, clients()),
             Other(Atomic(), "naive-add", writers(), clients()),
             Other(NaiveMerge(name="naive merge", settings=SETTINGS), "naive-merge", writers(), clients()),
         ]
 
     def _replicator(self, engine: Engine, table: str) -> Replicator:
-        clients = {region: engine.client(region) for region in REGIONS}
-        streams = {region: engine.stream_client(region) for region in REGIONS}
         rng = random.Random(f"{self._seed}{table}")
-        return Replicator(clients, streams, table, REGIONS, rng, MIN_LAG_MS, MAX_LAG_MS, poll_ms=POLL_MS)
+        return Replicator(engine, table, REGIONS, rng, MIN_LAG_MS, MAX_LAG_MS, POLL_MS)
 
     # -- all the time --------------------------------------------------------------------------------------------------
 
@@ -234,46 +199,31 @@ class Run:
                 acknowledged.cut()
             deliveries.cut = True
             outcome.partitions += 1
-            self._watcher.link(whole=False)
+            self._screen.link(whole=False)
             self._over.wait(PARTITION_S)
             deliveries.cut = False
             for acknowledged in self._acknowledged.values():
                 acknowledged.healing()
             for replicator in replicators:
                 replicator.heal()
-            self._watcher.link(whole=True)
+            self._screen.link(whole=True)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def _come_to_rest(self, designs: Sequence[Runner], replicators: Sequence[Replicator]) -> None:
         """Deliver what is on its way, settle every stray, and clean what was folded and settled before."""
-        self._watcher.say("coming to rest")
+
+        def drain() -> None:
+            for replicator in replicators:
+                replicator.drain(DRAIN_TIMEOUT_MS)
+
+        self._screen.say("coming to rest")
         for replicator in replicators:
             replicator.heal()
-        self._drain(replicators)
-        self._housekeep_all(designs)
-        self._drain(replicators)  # what the compactors wrote has to arrive too
-        time.sleep(SETTINGS.keep_ms / 1_000)
-        self._housekeep_all(designs)
-        self._drain(replicators)
-
-    def _drain(self, replicators: Sequence[Replicator]) -> None:
-        for replicator in replicators:
-            replicator.drain(DRAIN_TIMEOUT_MS)
-
-    def _housekeep_all(self, designs: Sequence[Runner]) -> None:
-        for design in designs:
-            for region in REGIONS:
-                design.housekeep(region)
-
-
-@contextmanager
-def _timed(outcome: Outcome, part: str) -> Iterator[None]:
-    began = time.monotonic()
-    yield
-    outcome.seconds[part] = time.monotonic() - began
-
-
-def _raise_failures(started: Sequence[Future[None]]) -> None:
-    for future in started:
-        future.result()
+        drain()
+        for keep_ms in (SETTINGS.keep_ms, 0):
+            for design in designs:
+                for region in REGIONS:
+                    design.housekeep(region)
+            drain()  # what the compactors wrote has to arrive too
+            time.sleep(keep_ms / 1_000)

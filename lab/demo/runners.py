@@ -5,17 +5,17 @@ Rule 2: ours is the shipped classes; the others are those of lab/designs, with t
 Rule 3: `Unanswered` means that the caller does not know whether the change was applied.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TypeAlias
+
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from compactor import Compactor, Report
 from lab.designs import Design
 from lab.designs.clients import table_of
+from lab.designs.design import Sight
 from lab.events import Event
 from lab.meters.meter import Meter
 from ledger import Ledger, Settings
@@ -25,39 +25,11 @@ from ledger.errors import OutcomeUnknown, TableError
 from ledger.requests import Instant, Program, Result, Table, run
 from reader import Reader
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
-
 Clients = Mapping[str, "DynamoDBClient"]
 
 
 class Unanswered(Exception):
     """The request may or may not have been applied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What a read showed; `count` is None for designs that do not know it."""
-
-    value: int
-    count: int | None = None
-
-
-class Runner(Protocol):
-    name: str
-    table: str
-    writes: Meter
-    reads: Meter
-
-    def add(self, event: Event, home: str, region: str) -> None:
-        """Add an event that was first asked for in `home`, through `region`. Raises Unanswered."""
-
-    def housekeep(self, region: str) -> bool:
-        """What the design's scheduled job does, once; whether it did all that it had found to do."""
-
-    def read(self, counter: str, region: str) -> Sight: ...
-
-    def values(self, counters: Sequence[str], region: str) -> dict[str, int]: ...
 
 
 class Ours:
@@ -78,12 +50,14 @@ class Ours:
         self._compactors = {r: Compactor(s, clients=compactors) for r, s in settings.items()}
 
     def add(self, event: Event, home: str, region: str) -> None:
+        """Add an event that was first asked for in `home`, through `region`. Raises Unanswered."""
         try:
             self._ledgers[region].add(event.counter, event.change, idempotency_key=event.key, at=event.at, region=home)
         except OutcomeUnknown as error:
             raise Unanswered from error
 
     def housekeep(self, region: str) -> bool:
+        """What the design's scheduled job does, once; whether it did all that it had found to do."""
         report = self._compactors[region].run()
         for error in report.problems.values():
             raise error
@@ -130,6 +104,9 @@ class Other:
 
     def values(self, counters: Sequence[str], region: str) -> dict[str, int]:
         return {counter: self.read(counter, region).value for counter in counters}
+
+
+Runner: TypeAlias = Ours | Other
 
 
 def _run(program: Program[Result], table: Table) -> Result:

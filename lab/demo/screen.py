@@ -6,28 +6,25 @@ Rule 3: The summary and the verdict come last and fit 24 lines with the prompt.
 Rule 4: Colours are the console's business (NO_COLOR, a pipe), and nothing is said by colour alone.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Iterable
+from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from lab.demo.delivery import PLAY_MIN_S
-from lab.demo.final_tables import busiest, summary
-from lab.demo.outcome import Outcome
+from lab.demo.outcome import REGIONS, Outcome
+from lab.events import is_witness
 
+BUSIEST = 5
 NAME_MAX = 20
-LINES = 10
-"""How often a console that cannot draw is told how far it is."""
-EVENTS_PER_S = 70
-"""What two free cores deliver, to all three designs."""
-REST_S = 25
-"""What comes after the last event: the late ones, then rest."""
+LINES = 10  # how often a console that cannot draw is told how far it is
+EVENTS_PER_S = 70  # what two free cores deliver, to all three designs
+REST_S = 25  # what comes after the last event: the late ones, then rest
 
 
 def opening(name: str, events: int, witnesses: int) -> str:
@@ -51,10 +48,10 @@ def about(seconds: float) -> str:
 
 
 class Screen:
-    """How far the demo is; use it in a `with`, as Run's watcher. `now`: seconds."""
+    """How far the demo is; use it in a `with`, and tell it what a Run does."""
 
-    def __init__(self, console: Console, events: int, now: Callable[[], float] = time.monotonic) -> None:
-        self._console, self._events, self._now = console, events, now
+    def __init__(self, console: Console, events: int) -> None:
+        self._console, self._events = console, events
         self._drawn = console.is_terminal and not console.is_dumb_terminal
         self._delivered = itertools.count(1)
         self._said = ""
@@ -67,12 +64,12 @@ class Screen:
         self._progress = Progress(*columns, console=console, disable=not self._drawn)
         self._task = self._progress.add_task("", total=events, delivered=0)
 
-    def __enter__(self) -> Screen:
-        self._began = self._now()
+    def __enter__(self) -> Self:
+        self._began = time.monotonic()
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, where: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     def advance(self, count: int) -> None:
@@ -80,7 +77,7 @@ class Screen:
         if not count:
             return
         number = next(self._delivered)
-        left = (self._now() - self._began) / number * (self._events - number) + REST_S
+        left = (time.monotonic() - self._began) / number * (self._events - number) + REST_S
         step = number % max(1, self._events // LINES) == 0 and number < self._events
         # The last one stays open: what is done after it keeps the clock running.
         self._progress.update(self._task, completed=min(number, self._events - 1), delivered=number)
@@ -127,3 +124,55 @@ def closing(console: Console, outcome: Outcome, seconds: float) -> bool:
     for sentence in [*wrong, *not_shown]:
         console.print(f"- {sentence}")
     return not (wrong or not_shown)
+
+
+def summary(outcome: Outcome) -> Table:
+    """What each design says of the file's counters and of the witnesses, and what it took. Fits 80 columns."""
+    counters = [counter for counter in outcome.truth if not is_witness(counter)]
+    witnesses = [counter for counter in outcome.truth if is_witness(counter)]
+    table = _table(outcome, f"{len(counters):,} counters and {len(witnesses)} witnesses")
+
+    def row(label: str, cells: Iterable[str], truth: str = "", end: bool = False) -> None:
+        table.add_row(label, truth, *cells, end_section=end)
+
+    def mistakes(label: str, found: Iterable[int], end: bool = False) -> None:
+        row(label, (f"[{'bold red' if count else 'green'}]{count:,}[/]" for count in found), end=end)
+
+    designs, changes = outcome.designs, outcome.changes
+    reads = [outcome.reads[design.name] for design in designs]
+    writes = [design.writes.total() for design in designs]
+    true_sum = sum(outcome.truth[counter] for counter in counters)
+    for region in REGIONS:
+        values = [outcome.values[design.name][region] for design in designs]
+        row(f"sum in {region}", (f"{sum(v.get(c, 0) for c in counters):,}" for v in values), f"{true_sum:,}")
+        mistakes("  counters wrong", (outcome.wrong(d, region, counters) for d in designs))
+        mistakes("  witnesses wrong", (outcome.wrong(d, region, witnesses) for d in designs), end=True)
+    row("counters read", (f"{each.made:,}" for each in reads))
+    mistakes("  not a true sum", (each.untrue for each in reads))
+    mistakes("  lacking a change", (each.short for each in reads), end=True)
+    row("requests / change", (f"{each.requests / changes:.2f}" for each in writes))
+    row("write units / change *", (f"{each.writes_in(len(REGIONS)) / changes:.2f}" for each in writes))
+    row("read units / counter", (f"{each.read_units / max(1, each.made):.2f}" for each in reads))
+    table.caption, table.caption_justify = "* in both Regions together, with compaction and all faults", "left"
+    return table
+
+
+def busiest(outcome: Outcome) -> Table:
+    """The counters with the most changes, by name, as the first Region reads them."""
+    table = _table(outcome, f"the busiest counters, read in {REGIONS[0]}")
+    counters = sorted(outcome.sizes, key=lambda counter: -outcome.sizes[counter])
+    for counter in [counter for counter in counters if not is_witness(counter)][:BUSIEST]:
+        truth = outcome.truth[counter]
+        values = (outcome.values[design.name][REGIONS[0]].get(counter, 0) for design in outcome.designs)
+        cells = (f"{value:,}" if value == truth else f"[bold red]{value:,}[/]" for value in values)
+        table.add_row(counter[:22].replace("[", "\\["), f"{truth:,}", *cells)
+    return table
+
+
+def _table(outcome: Outcome, title: str) -> Table:
+    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    table.add_column("", min_width=22)
+    table.add_column("truth", justify="right")
+    for design in outcome.designs:
+        table.add_column(design.name, justify="right")
+    return table

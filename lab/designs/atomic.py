@@ -9,6 +9,7 @@ advises against it where overcounting or undercounting cannot be tolerated.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lab.designs.design import VALUE, Claims, Outcome, SingleItem
 from lab.designs.expressions import SetSum
@@ -23,10 +24,7 @@ class Atomic(SingleItem):
 
     name: str = "atomic ADD"
     spelled_as: type[Add | SetSum] = Add
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(limit="hard", reset=True)
+    claims: ClassVar = Claims(limit="hard", reset=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         action = self.spelled_as(VALUE, change)

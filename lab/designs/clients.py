@@ -5,24 +5,20 @@ it.
 Rule 2: What was sent is counted below the SDK, once for each attempt.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from ledger import failures
 from ledger.client import CONFIG
 from ledger.table import DynamoTable
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 
 def config(attempts: int) -> Config:
@@ -30,11 +26,11 @@ def config(attempts: int) -> Config:
     return CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": attempts}))
 
 
-def _some_of(seconds: float) -> None:
-    time.sleep(seconds * random.random())
-
-
-def table_of(name: str, client: DynamoDBClient, pause: Callable[[float], None] = _some_of) -> DynamoTable:
+def table_of(
+    name: str,
+    client: DynamoDBClient,
+    pause: Callable[[float], None] = lambda seconds: time.sleep(seconds * random.random()),
+) -> DynamoTable:
     """A table in the client's Region. Every pause, also one that a design asks for, is at most as long as was asked."""
     return DynamoTable(name, client.meta.region_name, lambda _: client, pause=pause, jitter=lambda: 1.0)
 

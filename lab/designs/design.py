@@ -12,20 +12,26 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.designs.attributes import integer, number
+from lab.designs.expressions import integer, number
 from ledger.actions import Set
 from ledger.conditions import Absent, AtLeast, AtMost, Condition, Either
 from ledger.errors import InvalidChange, TableError
 from ledger.requests import Get, Item, Key, Pause, Program, Update
 
 VALUE = "value"
-TRIES_MAX = 12
-"""How often an optimistic writer looks and tries again."""
-
+TRIES_MAX = 12  # how often an optimistic writer looks and tries again
 PAUSE_MS, DOUBLINGS_MAX = 50, 5
 
 Outcome = Literal["recorded", "replayed", "accepted", "refused"]
 """The change counts by this call; by an earlier one; not at all, because of a floor or a ceiling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a read showed. `count`: of how many changes it is the sum; None for designs that do not know it."""
+
+    value: int = 0
+    count: int | None = None
 
 
 class Contended(TableError):

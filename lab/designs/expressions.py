@@ -1,11 +1,30 @@
-"""Actions and a condition that only the other designs need: a sum spelled as a SET, and sets of texts."""
+"""Attributes in DynamoDB's own spelling (a number is a whole one); and the actions and the condition that only the
+other designs need: a sum spelled as a SET, and sets of texts."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lab.designs.attributes import number
 from ledger.actions import Add
 from ledger.conditions import Item, Names, Value
+
+
+def number(value: int) -> Value:
+    return {"N": str(value)}
+
+
+def text(value: str) -> Value:
+    return {"S": value}
+
+
+def integer(item: Item | None, name: str) -> int:
+    """The number that an item has under this name; 0 where it has none."""
+    return int((item or {}).get(name, number(0))["N"])
+
+
+def said(item: Item | None, name: str) -> str | None:
+    """The text that an item has under this name; None where it has none."""
+    value = (item or {}).get(name)
+    return None if value is None else str(value["S"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +54,15 @@ class Include:
     def expression(self, names: Names) -> str:
         return f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
 
-    def after(self, there: Value | None) -> Value:
+    def after(self, there: Value | None) -> Value | None:
         return {"SS": sorted({*(there or {"SS": ()})["SS"], self.element})}
 
 
 @dataclass(frozen=True, slots=True)
-class Exclude:
+class Exclude(Include):
     """Take an element out of a set of texts; an empty set is no attribute."""
 
     clause: ClassVar[str] = "DELETE"
-    path: str
-    element: str
-
-    def expression(self, names: Names) -> str:
-        return f"{names.path(self.path)} {names.value({'SS': [self.element]})}"
 
     def after(self, there: Value | None) -> Value | None:
         left = sorted({*(there or {"SS": ()})["SS"]} - {self.element})

@@ -9,9 +9,10 @@ https://aws.amazon.com/blogs/database/implement-auto-increment-with-amazon-dynam
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from lab.designs.attributes import integer, number
 from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, Outcome, check_unit, pause
+from lab.designs.expressions import integer, number
 from ledger.actions import Set
 from ledger.conditions import Absent, Equals
 from ledger.paging import every_item
@@ -26,10 +27,7 @@ class GapFree(Design):
 
     name: str = "gap-free ids"
     ceiling: int | None = None
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=FOR_EVER, limit="hard", history=True, units=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", history=True, units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         check_unit(change, 1)

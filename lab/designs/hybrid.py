@@ -14,9 +14,10 @@ Source: https://www.jawaadahmar.com/projects/distributed-counter
 
 import contextlib
 from dataclasses import dataclass
+from typing import ClassVar
 
-from lab.designs.attributes import integer, number
 from lab.designs.design import FOR_EVER, VALUE, Claims, Contended, Design, Outcome, check_unit
+from lab.designs.expressions import integer, number
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, All, Equals, Not, Value
 from ledger.errors import TableError
@@ -36,10 +37,7 @@ class Hybrid(Design):
     name: str = "hybrid, best effort and stream"
     sdk_attempts: int = 1
     ceiling: int | None = None
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=FOR_EVER, limit="soft", units=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, limit="soft", units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         check_unit(change, 1, -1)

@@ -14,12 +14,13 @@ Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.designs import naive
-from lab.designs.attributes import integer
 from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
+from lab.designs.expressions import integer
 from ledger import items, tokens
 from ledger.add import add
 from ledger.paging import every_item
@@ -29,8 +30,7 @@ from ledger.values import Delta, Lane
 from reader.history import entries, history
 from reader.read import read
 
-MERGE_MAX = 99
-"""A transaction has at most 100 actions, and one is the total's."""
+MERGE_MAX = 99  # a transaction has at most 100 actions, and one is the total's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +39,7 @@ class ItemCollection(Design):
 
     name: str = "item collection"
     settings: Settings
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=FOR_EVER, mismatch=True, regions=True, history=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, mismatch=True, regions=True, history=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         token = tokens.keyed(counter, key, at_ms)
@@ -66,10 +63,7 @@ class NaiveMerge(ItemCollection):
     """The total stands beside the deltas, as in `lab.designs.naive`, which sums them."""
 
     name: str = "item collection, naive merge"
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=Memory(merges=False), mismatch=True)
+    claims: ClassVar = Claims(memory=Memory(merges=False), mismatch=True)
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
         lane = self._lane(counter)

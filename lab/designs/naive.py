@@ -6,7 +6,7 @@ Rule 2: Nothing of it is used by the shipped code.
 
 from collections.abc import Sequence
 
-from lab.designs.attributes import integer
+from lab.designs.expressions import integer
 from ledger import items
 from ledger.actions import Add
 from ledger.conditions import Absent, Not

@@ -10,9 +10,10 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/BestPra
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from lab.designs.attributes import integer, number, said, text
 from lab.designs.design import NONE, TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem, pause
+from lab.designs.expressions import integer, number, said, text
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, Equals
 from ledger.errors import OutcomeUnknown
@@ -27,10 +28,7 @@ class EntityTag(SingleItem):
 
     name: str = "optimistic, entity tag"
     sdk_attempts: int = 1
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=Memory(writes=0), limit="hard", reset=True)
+    claims: ClassVar = Claims(memory=Memory(writes=0), limit="hard", reset=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         unknown: OutcomeUnknown | None = None
@@ -63,10 +61,7 @@ class OnValue(SingleItem):
 
     name: str = "optimistic, on the value"
     sdk_attempts: int = 1
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=NONE, limit="hard", reset=True)
+    claims: ClassVar = Claims(memory=NONE, limit="hard", reset=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         for attempt in range(TRIES_MAX):

@@ -10,8 +10,8 @@ Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-a
 
 from dataclasses import dataclass
 
-from lab.designs.attributes import integer, number, text
 from lab.designs.design import TRIES_MAX, VALUE, Claims, Contended, Memory, Outcome, SingleItem, pause
+from lab.designs.expressions import integer, number, text
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, Equals
 from ledger.errors import OutcomeUnknown

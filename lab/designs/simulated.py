@@ -2,7 +2,7 @@
 
 Rule 1: Nothing is decided here that DynamoDB or its SDK would not decide: the SDK sends again what got no answer, up to
 the design's number of attempts.
-Rule 2: Conflicts and throttling are tried again as in `table.py`.
+Rule 2: Conflicts and throttling are tried again as in `ledger.table`.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 

@@ -9,10 +9,10 @@ Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-a
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from lab.designs.attributes import text
 from lab.designs.design import FOR_EVER, Claims, Outcome, SingleItem, check_unit
-from lab.designs.expressions import Exclude, Include, SizeBelow
+from lab.designs.expressions import Exclude, Include, SizeBelow, text
 from ledger.conditions import Absent, All, Condition, Contains, Either, Not
 from ledger.requests import Delete, Item, Program, Update
 
@@ -24,10 +24,7 @@ class StringSet(SingleItem):
     """The key of a change is the id: 1 puts it in, -1 takes it out."""
 
     name: str = "set of ids"
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=FOR_EVER, limit="hard", history=True, reset=True, units=True)
+    claims: ClassVar = Claims(memory=FOR_EVER, limit="hard", history=True, reset=True, units=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         check_unit(change, 1, -1)

@@ -11,8 +11,8 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
 
 from dataclasses import dataclass
 
-from lab.designs.attributes import integer, number
 from lab.designs.design import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem
+from lab.designs.expressions import integer, number
 from ledger.actions import Add
 from ledger.conditions import Absent, AtMost
 from ledger.errors import TokenConflict

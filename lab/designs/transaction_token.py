@@ -10,6 +10,7 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Trans
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from lab.designs.design import VALUE, Claims, Memory, Outcome, SingleItem
 from ledger.actions import Add
@@ -19,10 +20,7 @@ from ledger.requests import Program, Transact, Update
 @dataclass(frozen=True, kw_only=True)
 class TransactionToken(SingleItem):
     name: str = "transaction, client token"
-
-    @property
-    def claims(self) -> Claims:
-        return Claims(memory=Memory(ms=600_000), mismatch=True, limit="hard", reset=True)
+    claims: ClassVar = Claims(memory=Memory(ms=600_000), mismatch=True, limit="hard", reset=True)
 
     def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
         update = Update(self.item_key(counter, shard), (Add(VALUE, change),), condition=self.fitting(change))

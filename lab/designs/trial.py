@@ -14,15 +14,12 @@ from botocore.config import Config
 from lab.designs import Design, Outcome, every
 from lab.designs.clients import config, table_of
 from lab.designs.transaction_marker import TransactionMarker
-from lab.engines.dynamodb_local import DynamoDBLocal
-from lab.engines.maven import VERSION, installed
+from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
 from lab.engines.ministack import Engine
 from ledger.requests import Instant, Item, Program, Result, run
 from ledger.settings import Settings
 
-READ_TIMEOUT_S = 60
-"""On a busy machine an engine is slow; no request is sent twice for that."""
-
+READ_TIMEOUT_S = 60  # on a busy machine an engine is slow; no request is sent twice for that
 REGION = "eu-west-1"
 START_MS = 1_800_000_000_000
 SETTINGS = Settings(table="compared", region=REGION, clean_units_per_s=10**9)  # deletes at the engine's own pace

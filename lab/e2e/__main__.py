@@ -9,7 +9,6 @@ import os
 import random
 import time
 from collections import Counter
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,10 +20,10 @@ from lab.e2e import deployed, traffic
 from lab.e2e.deployed import PARAMS, REGIONS, TABLE, NotDeployed
 from lab.e2e.user import User, described
 from lab.engines import proxy
-from lab.engines.children import CONTEXT, Children
+from lab.engines.children import Children
 from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.engines.proxy import OUTSIDE
-from lab.events import SHOP, BadEvents, Event, read_events, shop_day, witness_events
+from lab.events import SHOP, BadEvents, Event, read_events, shop_day, with_witnesses
 
 HISTORIES = 5
 WRONG_SHOWN = 20
@@ -43,7 +42,7 @@ def main(
     console = Console(highlight=False, soft_wrap=True)
     try:
         shop = read_events(events, SHOP, limit) if events else shop_day(seed, limit)
-        wrong = _play(console, sorted([*shop, *witness_events(shop, seed)], key=lambda event: event.at), seed)
+        wrong = _play(console, with_witnesses(shop, seed), seed)
     except (BadEvents, EngineMissing, NotDeployed) as error:
         console.print(f"[bold red]It cannot run:[/] {escape(str(error))}")
         raise typer.Exit(2) from None
@@ -63,10 +62,11 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
 
     with Engine() as engine, Children() as children:
         os.environ.update(deployed.environment(engine.endpoint_url))
-        control, theirs = CONTEXT.Pipe()
-        children.start("proxy", proxy.main, int(engine.endpoint_url.rpartition(":")[2]), seed, {}, theirs, True)
+        # The functions find the table behind a proxy without faults. It sends PartiQL item by item, because this
+        # engine's streams and replicas see none (docs/testing.md, Engines).
+        _, endpoint = proxy.start(children, engine, seed, {}, item_by_item=True)
+        table_endpoint = f"{endpoint}/{OUTSIDE}"
         say("deploying to two Regions")
-        table_endpoint = _table_endpoint(control)
         deployed.run("deploy", engine.endpoint_url, table_endpoint)
         services = {region: deployed.service(region, engine.endpoint_url) for region in REGIONS}
 
@@ -93,14 +93,6 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, dead letters, logs")
         deployed.run("remove", engine.endpoint_url, table_endpoint)
     return wrong
-
-
-def _table_endpoint(control: Connection) -> str:
-    """Where the functions find the table: behind a proxy without faults.
-
-    It sends PartiQL item by item, because this engine's streams and replicas see none (docs/testing.md, Engines).
-    """
-    return f"http://127.0.0.1:{control.recv()}/{OUTSIDE}"
 
 
 if __name__ == "__main__":

@@ -44,8 +44,7 @@ class Service:
 
     region: str
     api: str
-    queues: dict[str, str]
-    """changes, changes-dlq, work, work-dlq and failed, by these names."""
+    queues: dict[str, str]  # changes, changes-dlq, work, work-dlq and failed, by these names
 
 
 def environment(endpoint_url: str) -> dict[str, str]:

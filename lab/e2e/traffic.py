@@ -7,7 +7,6 @@ Rule 3: Poison is what no retry can make right.
 
 import json
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -67,9 +66,8 @@ def poison(number: int) -> str:
 
 def truth(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
     """Counter -> (value, number of changes), from the events alone."""
-    values: Counter[str] = Counter()
-    counts: Counter[str] = Counter()
+    found: dict[str, tuple[int, int]] = {}
     for event in events:
-        values[event.counter] += event.change
-        counts[event.counter] += 1
-    return {counter: (values[counter], counts[counter]) for counter in counts}
+        value, count = found.get(event.counter, (0, 0))
+        found[event.counter] = value + event.change, count + 1
+    return found

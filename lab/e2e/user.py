@@ -7,10 +7,10 @@ Rule 2: What is not there by then is said, not skipped.
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -23,6 +23,9 @@ MESSAGES_OF_BATCH = 10
 DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S, POLL_S = 900, 900, 900, 2.0
 SIGNS_OF_FAILURE = ('"level":"ERROR"', "Traceback", "errorType")
 WAITING = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+
+
+Left = TypeVar("Left", bound=Sized)
 
 
 @dataclass(slots=True)
@@ -65,34 +68,29 @@ class User:
 
     def wait_until_recorded(self) -> Iterator[str]:
         """Until no message is waiting or under way; what is left then."""
-        if not self._until(DRAIN_MAX_S, lambda: not any(self._waiting("changes").values())):
-            yield f"after {DRAIN_MAX_S} s messages still wait: {self._waiting('changes')}"
+        if found := self._until_empty(lambda: self._waiting("changes"), DRAIN_MAX_S):
+            yield f"after {DRAIN_MAX_S} s messages still wait: {found}"
 
     def wait_until_folded(self, counters: Sequence[str], fold_min: int) -> Iterator[str]:
         """Until the schedule has folded every counter in both Regions; who is left then."""
-        left: dict[str, int] = {}
 
-        def done() -> bool:
-            nonlocal left
-            balances = self.balances(counters)
-            left = {
+        def left() -> dict[str, int]:
+            found = {
                 f"{counter} in {region}": said["pending"]
-                for region, by_counter in balances.items()
+                for region, by_counter in self.balances(counters).items()
                 for counter, said in by_counter.items()
                 if said["pending"] >= fold_min * len(REGIONS)
             }
-            self._say(f"  {len(left):,} of {len(REGIONS) * len(counters):,} tails are not folded yet")
-            return not left
+            self._say(f"  {len(found):,} of {len(REGIONS) * len(counters):,} tails are not folded yet")
+            return found
 
-        if not self._until(FOLD_MAX_S, done, pause_s=10 * POLL_S):
-            yield f"after {FOLD_MAX_S} s these have too many pending deltas: {left}"
+        if found := self._until_empty(left, FOLD_MAX_S, pause_s=10 * POLL_S):
+            yield f"after {FOLD_MAX_S} s these have too many pending deltas: {found}"
 
     def wait_until_cleaned(self, counters: Sequence[str], tables: Mapping[str, Any], name: str) -> Iterator[str]:
         """Until each Region's table holds no delta but those that its API says are pending; what it holds then."""
-        held: dict[str, tuple[int, int]] = {}
 
-        def done() -> bool:
-            nonlocal held
+        def left() -> dict[str, tuple[int, int]]:
             said = self.balances(counters)
             held = {
                 region: (_deltas(table, name), sum(each["pending"] for each in said[region].values()))
@@ -100,10 +98,10 @@ class User:
             }
             for region, (there, pending) in held.items():
                 self._say(f"  {region} holds {there:,} deltas, {pending:,} of them not folded")
-            return all(there == pending for there, pending in held.values())
+            return {region: each for region, each in held.items() if each[0] != each[1]}
 
-        if not self._until(CLEAN_MAX_S, done, pause_s=10 * POLL_S):
-            yield f"after {CLEAN_MAX_S} s deltas are there that were folded: {held}"
+        if found := self._until_empty(left, CLEAN_MAX_S, pause_s=10 * POLL_S):
+            yield f"after {CLEAN_MAX_S} s deltas are there that were folded: {found}"
 
     def balances(self, counters: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
         """Region -> counter -> what its API says."""
@@ -178,11 +176,12 @@ class User:
         return sending, str(answer.status_code)
 
     def _waiting(self, name: str) -> dict[str, int]:
+        """The Regions whose queue of this name is not empty."""
         waiting = {}
         for region, service in self._services.items():
             answer = self._sqs[region].get_queue_attributes(QueueUrl=service.queues[name], AttributeNames=list(WAITING))
             waiting[region] = sum(int(answer["Attributes"].get(each, 0)) for each in WAITING)
-        return waiting
+        return {region: count for region, count in waiting.items() if count}
 
     def _drain(self, region: str, name: str) -> Counter[str]:
         url = self._services[region].queues[name]
@@ -193,13 +192,12 @@ class User:
                 self._sqs[region].delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return held
 
-    def _until(self, most_s: float, done: Callable[[], bool], pause_s: float = POLL_S) -> bool:
+    def _until_empty(self, left: Callable[[], Left], most_s: float, pause_s: float = POLL_S) -> Left:
+        """Asks what is left until nothing is, or the time is over; what was left then."""
         deadline = time.monotonic() + most_s
-        while time.monotonic() < deadline:
-            if done():
-                return True
+        while (found := left()) and time.monotonic() < deadline:
             time.sleep(pause_s)
-        return False
+        return found
 
 
 def _deltas(table: Any, name: str) -> int:

@@ -14,7 +14,6 @@ import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from types import TracebackType
 from typing import Any, Self
 
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -53,9 +52,6 @@ class Children:
     def alive(self, name: str) -> bool:
         return self._processes[name].is_alive()
 
-    def pid(self, name: str) -> int:
-        return self._processes[name].pid or 0
-
     def exit_code(self, name: str) -> int | None:
         return self._processes[name].exitcode
 
@@ -69,11 +65,11 @@ class Children:
         self._processes[name].kill()
         self._processes[name].join(END_TIMEOUT_S)
 
-    def pause(self, name: str) -> None:
-        self._signal(name, signal.SIGSTOP)
-
-    def resume(self, name: str) -> None:
-        self._signal(name, signal.SIGCONT)
+    def signal(self, name: str, sent: signal.Signals) -> None:
+        """SIGSTOP or SIGCONT, if it is alive."""
+        pid = self._processes[name].pid
+        if pid is not None and self.alive(name):
+            os.kill(pid, sent)
 
     def stop(self) -> None:
         """Ends everything. May be called again."""
@@ -88,12 +84,5 @@ class Children:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
-
-    def _signal(self, name: str, sent: signal.Signals) -> None:
-        pid = self._processes[name].pid
-        if pid is not None and self.alive(name):
-            os.kill(pid, sent)

@@ -1,28 +1,178 @@
-"""Starts Amazon's DynamoDB Local as a process, as `ministack` does MiniStack; run as a program, only gets it.
+"""Amazon's DynamoDB Local as a process, as `ministack` starts MiniStack; got from Maven Central when it is not there.
 
 Rule 1: Those of `ministack`. A Region's tables are its own here too, because DynamoDB Local keeps a database for each
 access key and Region.
+Rule 2: It is got by coordinates and through `mvn`, so that a mirror in Maven's own settings is honoured; no host is
+named here. Its folder appears whole or not at all: it is made beside its place and then moved.
+Rule 3: The folder's program `run` listens on loopback only. DynamoDB Local by itself listens on every interface and has
+no option against it, so a page of Java sets the host before the start; it is compiled at the start, which needs a JDK
+and a second.
+Rule 4: Four of its dependencies are left out: they send usage figures to AWS (switched off here), and are not in every
+mirror. Three must still be there for Java to load the server, in whatever version.
 """
 
 import argparse
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
 
-from lab.engines.maven import LocalMissing, LocalNotGot, install
-from lab.engines.ministack import Engine
+from lab.engines.ministack import LOG_TAIL_LINES, Engine, EngineMissing
+
+VERSION = "3.3.1"
+PLACEHOLDERS_VERSION = "2.41.0"
+GET_TIMEOUT_S = 600
+PLACEHOLDERS = ("cognitoidentity", "cognitoidentityprovider", "pinpoint")
 
 
 class DynamoDBLocal(Engine):
     """One DynamoDB Local that serves every Region; `with DynamoDBLocal() as engine:`. Its data is gone when it ends.
 
-    `executable`: what lab.engines.maven.install gave; by default that is called.
+    `executable`: what `install` gave; by default that is called.
     """
 
     _probed, _up = "/", 400  # it wants credentials
 
     def start(self) -> None:
-        """Starts it and waits until it answers. Raises LocalMissing and LocalNotGot too, when it has to be got."""
+        """Starts it and waits until it answers. Raises EngineMissing too when it cannot be got."""
         self._executable = self._executable or install()
+        self._numbers = count(1)
         super().start()
+
+    def stream_client(self, region: str) -> Any:
+        """A client whose records are numbered as the replicator wants them, which orders all Regions' writes by them.
+
+        DynamoDB Local numbers each Region's writes apart. Here the order is that in which this process sees them, which
+        agrees with every single stream's. An iterator that expires (after 15 minutes) is not renewed.
+        """
+        return _Renumbered(super().stream_client(region), self._numbers)
+
+
+class _Renumbered:
+    """A streams client whose records are numbered by `numbers`, which all Regions share."""
+
+    def __init__(self, client: Any, numbers: Iterator[int]) -> None:
+        self._client, self._numbers = client, numbers
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def get_records(self, **arguments: Any) -> Any:
+        page = self._client.get_records(**arguments)
+        for record in page["Records"]:
+            record["dynamodb"]["SequenceNumber"] = f"{next(self._numbers):010d}"
+        return page
+
+
+def _place() -> Path:
+    """Where it is or goes: LEDGER_DYNAMODB_LOCAL if set, else beside this Python (in `.venv`)."""
+    return Path(os.environ.get("LEDGER_DYNAMODB_LOCAL") or Path(sys.prefix) / f"dynamodb-local-{VERSION}")
+
+
+def missing() -> list[str]:
+    """What is not on the PATH of the Java and Maven that it takes to get it."""
+    return [name for name in ("java", "mvn") if shutil.which(name) is None]
+
+
+def installed() -> Path | None:
+    """The program that starts DynamoDB Local, if it was got before and Java is still here."""
+    run = _place() / "run"
+    return run if run.is_file() and shutil.which("java") else None
+
+
+def install() -> Path:
+    """The program that starts DynamoDB Local, got now if it is not there. Raises EngineMissing with what is missing."""
+    there = installed()
+    if there is not None:
+        return there
+    if missing():
+        raise EngineMissing(f"DynamoDB Local needs a JDK (17 or later) and Maven; not on PATH: {', '.join(missing())}")
+    place = _place()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{place.name}-", dir=place.parent) as name:
+        made = Path(name)
+        _fill(made)
+        made.chmod(0o755)
+        shutil.rmtree(place, ignore_errors=True)
+        made.rename(place)
+        made.mkdir()  # for the `with` to remove
+    return place / "run"
+
+
+def _fill(made: Path) -> None:
+    (made / "pom.xml").write_text(_pom())
+    (made / "Loopback.java").write_text(LOOPBACK)
+    run = made / "run"
+    run.write_text(RUN)
+    run.chmod(0o755)
+    command = ["mvn", "-B", "-q", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib"]
+    try:
+        done = subprocess.run(command, cwd=made, capture_output=True, text=True, timeout=GET_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise EngineMissing(f"Maven did not get DynamoDB Local within {GET_TIMEOUT_S} s") from None
+    if done.returncode != 0 or not list(made.glob("lib/DynamoDBLocal-*.jar")):
+        said = "\n".join((done.stdout + done.stderr).splitlines()[-LOG_TAIL_LINES:])
+        raise EngineMissing(f"Maven could not get DynamoDB Local {VERSION}:\n{said}")
+
+
+def _pom() -> str:
+    sdk = "<groupId>software.amazon.awssdk</groupId>"
+    left_out = "".join(
+        f"<exclusion>{sdk}<artifactId>{name}</artifactId></exclusion>" for name in (*PLACEHOLDERS, "dynamodb-enhanced")
+    )
+    alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+    placeholders = "".join(
+        f"<dependency>{sdk}<artifactId>{name}</artifactId><version>{PLACEHOLDERS_VERSION}</version>{alone}</dependency>"
+        for name in PLACEHOLDERS
+    )
+    return f"""<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>torture</groupId><artifactId>dynamodb-local</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>software.amazon.dynamodb</groupId><artifactId>DynamoDBLocal</artifactId><version>{VERSION}</version>
+      <exclusions>{left_out}</exclusions>
+    </dependency>
+    {placeholders}
+  </dependencies>
+</project>
+"""
+
+
+LOOPBACK = """\
+import org.eclipse.jetty.server.Connector;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import software.amazon.dynamodb.services.local.main.ServerRunner;
+import software.amazon.dynamodb.services.local.server.DynamoDBProxyServer;
+
+/** Starts DynamoDB Local on 127.0.0.1 only; the arguments are its own. */
+public class Loopback {
+    public static void main(String[] arguments) throws Exception {
+        DynamoDBProxyServer local = ServerRunner.createServerFromCommandLineArgs(arguments);
+        var field = DynamoDBProxyServer.class.getDeclaredField("server");
+        field.setAccessible(true);
+        for (Connector connector : ((Server) field.get(local)).getConnectors()) {
+            ((ServerConnector) connector).setHost("127.0.0.1");
+        }
+        local.safeStart();
+        local.join();
+    }
+}
+"""
+
+RUN = """\
+#!/bin/sh
+# Starts DynamoDB Local in memory on the port that GATEWAY_PORT names. Written by lab/engines/dynamodb_local.py.
+here=$(dirname "$0")
+exec java -Xmx2g -Djava.library.path="$here/lib" -cp "$here/lib/*" \\
+  "$here/Loopback.java" -inMemory -disableTelemetry -port "$GATEWAY_PORT"
+"""
 
 
 if __name__ == "__main__":
@@ -31,5 +181,5 @@ if __name__ == "__main__":
     ).parse_args()
     try:
         print(f"DynamoDB Local: {install().parent}")
-    except (LocalMissing, LocalNotGot) as error:
+    except EngineMissing as error:
         sys.exit(str(error))

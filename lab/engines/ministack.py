@@ -10,10 +10,7 @@ engine after it.
 Rule 4: An engine that dies says so, with the end of its log, and not as a connection error somewhere else.
 """
 
-from __future__ import annotations
-
 import atexit
-import contextlib
 import os
 import shutil
 import signal
@@ -24,18 +21,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 import boto3
 from botocore.config import Config
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.engines.streams import StreamsClient
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 HOST = "127.0.0.1"
 START_TIMEOUT_MS = 30_000
@@ -97,8 +92,7 @@ class Engine:
     one Region only. `executable`: the ministack program; by default what find_executable finds.
     """
 
-    _probed, _up = "/_ministack/health", 200
-    """What it is asked until it answers, and with which status it is up."""
+    _probed, _up = "/_ministack/health", 200  # what it is asked until it answers, and with which status it is up
 
     def __init__(self, executable: Path | None = None) -> None:
         self._executable = executable
@@ -107,8 +101,7 @@ class Engine:
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
         self._log: IO[bytes] | None = None
-        self.endpoint_url = ""
-        """`http://127.0.0.1:<port>` while the engine runs."""
+        self.endpoint_url = ""  # `http://127.0.0.1:<port>` while the engine runs
 
     def start(self) -> None:
         """Starts the engine and waits until it answers.
@@ -121,12 +114,24 @@ class Engine:
         self._directory = Path(tempfile.mkdtemp(prefix="ledger-engine-"))
         atexit.register(self.stop)
         try:
-            port = _free_port()
+            # Free now, and taken again in a moment: the engine says so in its log if another program was quicker.
+            with socket.socket() as probe:
+                probe.bind((HOST, 0))
+                port: int = probe.getsockname()[1]
             self.endpoint_url = f"http://{HOST}:{port}"
             self._log = (self._directory / "engine.log").open("wb")
             self._process = subprocess.Popen(
                 [executable],
-                env={**os.environ, **_environment(port, self._directory)},
+                env=os.environ
+                | {
+                    "BIND_HOST": HOST,
+                    "GATEWAY_PORT": str(port),
+                    "STATE_DIR": str(self._directory / "state"),
+                    "TMPDIR": str(self._directory),  # its pid file
+                    "LOG_LEVEL": "WARNING",  # a log line for every request costs more than the request
+                    "PERSIST_STATE": "0",
+                    "DOCKER_HOST": f"unix://{self._directory}/no-docker",  # it would look for containers to clean up
+                },
                 cwd=self._directory,
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
@@ -168,7 +173,7 @@ class Engine:
 
     def stream_client(self, region: str) -> StreamsClient:
         """A new boto3 DynamoDB Streams client for a Region; it may be shared by threads."""
-        return self._client("dynamodbstreams", region)
+        return self._client("dynamodbstreams", region, CONFIG)
 
     def create_table(self, name: str, region: str, client: DynamoDBClient | None = None) -> None:
         """Creates an empty table in one Region: string keys pk and sk, on demand, a stream of new and old images.
@@ -179,10 +184,7 @@ class Engine:
         (client or self.client(region)).create_table(
             TableName=name,
             KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            AttributeDefinitions=[
-                {"AttributeName": "pk", "AttributeType": "S"},
-                {"AttributeName": "sk", "AttributeType": "S"},
-            ],
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
             BillingMode="PAY_PER_REQUEST",
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
         )
@@ -191,9 +193,7 @@ class Engine:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             # A dead engine explains whatever went wrong in the block, except that somebody ended the program.
             if error is None or isinstance(error, Exception):
@@ -201,7 +201,7 @@ class Engine:
         finally:
             self.stop()
 
-    def _client(self, service: Any, region: str, config: Config | None = CONFIG) -> Any:
+    def _client(self, service: Any, region: str, config: Config | None) -> Any:
         self.check()
         with self._lock:
             return self._session.client(
@@ -216,20 +216,13 @@ class Engine:
     def _wait_until_up(self, port: int) -> None:
         for _ in range(START_TIMEOUT_MS // PROBE_EVERY_MS):
             self.check()
-            if self._answers(port):
-                return
+            connection = HTTPConnection(HOST, port, timeout=2)
+            with closing(connection), suppress(OSError, HTTPException):
+                connection.request("GET", self._probed)
+                if connection.getresponse().status == self._up:
+                    return
             time.sleep(PROBE_EVERY_MS / 1_000)
         raise EngineDied(f"the embedded DynamoDB did not answer within {START_TIMEOUT_MS} ms{self._log_tail()}")
-
-    def _answers(self, port: int) -> bool:
-        connection = HTTPConnection(HOST, port, timeout=2)
-        try:
-            connection.request("GET", self._probed)
-            return connection.getresponse().status == self._up
-        except (OSError, HTTPException):
-            return False
-        finally:
-            connection.close()
 
     def _log_tail(self) -> str:
         if self._directory is None:
@@ -238,30 +231,10 @@ class Engine:
         return "; its log ends:\n" + "\n".join(lines) if lines else "; its log is empty"
 
 
-def _environment(port: int, directory: Path) -> dict[str, str]:
-    return {
-        "BIND_HOST": HOST,
-        "GATEWAY_PORT": str(port),
-        "STATE_DIR": str(directory / "state"),
-        "TMPDIR": str(directory),  # its pid file
-        "LOG_LEVEL": "WARNING",  # a log line for every request costs more than the request
-        "PERSIST_STATE": "0",
-        "DOCKER_HOST": f"unix://{directory}/no-docker",  # it would look for containers to clean up
-    }
-
-
-def _free_port() -> int:
-    # Free now, and taken again in a moment: the engine says so in its log if another program was quicker.
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     for sent in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, sent)  # its own session, so the group is the engine and its children
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_TIMEOUT_MS / 1_000)
             return

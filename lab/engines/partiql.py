@@ -7,20 +7,16 @@ Rule 3: The answer is what AWS documents: DuplicateItem for an INSERT, Condition
 item that was there when ALL_OLD is asked.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.exceptions import ClientError
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 OPERATION = "BatchExecuteStatement"
 _INSERT = re.compile(r'INSERT INTO "([^"]+)" VALUE \{(.*)\}')
@@ -29,8 +25,7 @@ _DELETE = re.compile(r'DELETE FROM "([^"]+)" WHERE (.*)')
 _TERM = re.compile(r'"([^"]+)" = \?')
 _METHODS = {"PutItem": "put_item", "DeleteItem": "delete_item"}
 
-Answer = tuple[int, bytes]
-"""Status and body."""
+Answer = tuple[int, bytes]  # status and body
 
 
 def requests_of(body: bytes) -> list[tuple[str, bytes]]:

@@ -1,9 +1,10 @@
-"""The fault proxy: a process between every client and the engine that does to requests what faults.py decides.
+"""The fault proxy: a process between every client and the engine that does to requests what proxy_faults.py decides.
 
 Rule 1: Loopback only. A request's path says where its caller stands; the Region that it asks is in its signature.
 Rule 2: It decides nothing: what happens to a request is a Fault. What it did is counted by kind and told at the end.
 Rule 3: A partition resets what one Region's callers send to another Region; callers outside reach every Region.
-Rule 4: A request goes on to the engine also when its caller has hung up: a network does not take packets back.
+Rule 4: It speaks as much of HTTP/1.1 as boto3 and the engines do, and no more.
+Rule 5: A request goes on to the engine also when its caller has hung up: a network does not take packets back.
 """
 
 import asyncio
@@ -12,18 +13,18 @@ import random
 import re
 import socket
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Self
 
-from lab.engines import http_messages as wire
 from lab.engines import partiql
+from lab.engines.children import CONTEXT, Children
+from lab.engines.ministack import HOST, Engine
 from lab.engines.proxy_faults import Fault, Mix, decide, refusal
 
-HOST = "127.0.0.1"
-OUTSIDE = "outside"
-"""Where writers and readers stand: no partition lies between them and a Region."""
-
+OUTSIDE = "outside"  # where writers and readers stand: no partition lies between them and a Region
+HEAD_END = b"\r\n\r\n"
+LIMIT_BYTES = 32 * 1024 * 1024
 _REGION = re.compile(r"Credential=[^/]*/[^/]*/([^/]*)/")
 PARTITION = Fault("cut off by the partition", times=0, answer="reset")
 PLAIN = Fault("")
@@ -32,29 +33,66 @@ SILENCE_S = 20
 UNDER_WAY = "under way"
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An HTTP/1.1 request or answer. `start` is its first line; names of headers are lower case."""
+
+    start: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        return self.start.split(" ")[1]
+
+    @property
+    def status(self) -> int:
+        return int(self.start.split(" ")[1])
+
+    def to(self, path: str) -> Self:
+        """The same request to another path."""
+        method, _, version = self.start.split(" ")
+        return replace(self, start=f"{method} {path} {version}")
+
+    def spelled(self) -> bytes:
+        headers = self.headers | {"content-length": str(len(self.body)), "connection": "keep-alive"}
+        headers.pop("transfer-encoding", None)
+        lines = [self.start, *(f"{name}: {value}" for name, value in headers.items())]
+        return "\r\n".join(lines).encode() + HEAD_END + self.body
+
+
 def main(engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_item: bool) -> None:
     """`item_by_item`: see partiql. Tells its port, then serves until it is killed.
 
     Told: ("partition", bool), ("storm", how many times as many faults); anything else is answered by the counts so far.
     """
-    asyncio.run(_Proxy(engine_port, seed, mixed, control, item_by_item).run())
+    asyncio.run(_Proxy(engine_port, random.Random(f"{seed} proxy"), mixed, control, item_by_item).run())
 
 
+def start(children: Children, engine: Engine, seed: int, mixed: Mix, *, item_by_item: bool) -> tuple[Connection, str]:
+    """A proxy in front of the engine, as one of `children`: what it is told through, and its endpoint."""
+    control, theirs = CONTEXT.Pipe()
+    children.start("proxy", main, int(engine.endpoint_url.rpartition(":")[2]), seed, mixed, theirs, item_by_item)
+    return control, f"http://{HOST}:{control.recv()}"
+
+
+@dataclass(slots=True)
 class _Proxy:
-    def __init__(self, engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_item: bool) -> None:
-        self._engine_port, self._item_by_item = engine_port, item_by_item
-        self._control = control
-        self._rng = random.Random(f"{seed} proxy")
-        self._mix = mixed
-        self._times, self._partitioned = 1.0, False
-        self._counts: Counter[str] = Counter()
-        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
-        self._late: set[asyncio.Task[Any]] = set()
-        self._under_way = 0
+    _engine_port: int
+    _rng: random.Random
+    _mix: Mix
+    _control: Connection
+    _item_by_item: bool
+    _times: float = 1.0
+    _partitioned: bool = False
+    _counts: Counter[str] = field(default_factory=Counter)
+    _idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list)
+    _late: set[asyncio.Task[Any]] = field(default_factory=set)
+    _under_way: int = 0
 
     async def run(self) -> None:
         listening = socket.create_server((HOST, 0), backlog=512)
-        server = await asyncio.start_server(self._serve, sock=listening, limit=wire.LIMIT_BYTES)
+        server = await asyncio.start_server(self._serve, sock=listening, limit=LIMIT_BYTES)
         asyncio.get_running_loop().add_reader(self._control.fileno(), self._told)
         self._control.send(listening.getsockname()[1])
         async with server:
@@ -72,12 +110,12 @@ class _Proxy:
     async def _serve(self, stream: asyncio.StreamReader, caller: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             while True:  # until the caller hangs up
-                request = await wire.read(stream)
+                request = await message_from(stream)
                 if not await self._handle(request, caller):
                     break
         caller.transport.abort()
 
-    async def _handle(self, request: wire.Message, caller: asyncio.StreamWriter) -> bool:
+    async def _handle(self, request: Message, caller: asyncio.StreamWriter) -> bool:
         """Does to a request what was decided; whether its connection goes on."""
         fault = self._fault(request)
         self._counts["requests"] += 1
@@ -97,18 +135,18 @@ class _Proxy:
                 await asyncio.sleep(SILENCE_S)
                 return False
             case kind:
-                caller.write(wire.answer(*refusal(self._rng, kind, _operation(request))).spelled())
+                caller.write(answered(*refusal(self._rng, kind, _operation(request))).spelled())
         await caller.drain()
         return True
 
-    def _fault(self, request: wire.Message) -> Fault:
+    def _fault(self, request: Message) -> Fault:
         place = request.path.strip("/")
         region = _REGION.search(request.headers.get("authorization", ""))
         if self._partitioned and place != OUTSIDE and region and region[1] != place:
             return PARTITION
         return decide(self._rng, self._mix, self._times) or PLAIN
 
-    async def _deliver(self, request: wire.Message, fault: Fault) -> wire.Message | None:
+    async def _deliver(self, request: Message, fault: Fault) -> Message | None:
         self._under_way += 1
         try:
             await self._pause(fault.wait_ms)
@@ -119,7 +157,7 @@ class _Proxy:
         finally:
             self._under_way -= 1
 
-    async def _ask(self, request: wire.Message) -> wire.Message | None:
+    async def _ask(self, request: Message) -> Message | None:
         if not self._item_by_item or _operation(request) != partiql.OPERATION:
             return await self._forward(request)
         answers = []
@@ -130,24 +168,22 @@ class _Proxy:
             if answer is None:
                 return None
             answers.append((operation, (answer.status, answer.body)))
-        return wire.answer(200, partiql.answer_of(answers))
+        return answered(200, partiql.answer_of(answers))
 
-    async def _forward(self, request: wire.Message) -> wire.Message | None:
+    async def _forward(self, request: Message) -> Message | None:
         """The engine's answer; None when the connection to it broke."""
-        reader, writer = self._idle.pop() if self._idle else await self._connect()
+        idle = self._idle.pop() if self._idle else None
+        reader, writer = idle or await asyncio.open_connection(HOST, self._engine_port, limit=LIMIT_BYTES)
         try:
             writer.write(request.spelled())
             async with asyncio.timeout(ENGINE_TIMEOUT_S):
-                answer = await wire.read(reader)
+                answer = await message_from(reader)
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
             self._counts["engine hung up"] += 1
             writer.transport.abort()
             return None
         self._idle.append((reader, writer))
         return answer
-
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection(HOST, self._engine_port, limit=wire.LIMIT_BYTES)
 
     def _later(self, work: Any) -> None:
         task = asyncio.create_task(work)
@@ -159,5 +195,30 @@ class _Proxy:
             await asyncio.sleep(self._rng.randint(*between_ms) / 1_000)
 
 
-def _operation(request: wire.Message) -> str:
+def _operation(request: Message) -> str:
     return request.headers.get("x-amz-target", "").rpartition(".")[2]
+
+
+def answered(status: int, body: bytes) -> Message:
+    """An answer of our own."""
+    return Message(f"HTTP/1.1 {status} Fault", {"content-type": "application/x-amz-json-1.0"}, body)
+
+
+async def message_from(stream: asyncio.StreamReader) -> Message:
+    """The next message. Raises IncompleteReadError when the other side has ended."""
+    head = await stream.readuntil(HEAD_END)
+    start, *lines = head[: -len(HEAD_END)].decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    if "chunked" in headers.get("transfer-encoding", ""):
+        return Message(start, headers, await _chunks(stream))
+    return Message(start, headers, await stream.readexactly(int(headers.get("content-length", "0"))))
+
+
+async def _chunks(stream: asyncio.StreamReader) -> bytes:
+    body = b""
+    while len(body) < LIMIT_BYTES:
+        size = int((await stream.readline()).split(b";")[0], 16)
+        body += (await stream.readexactly(size + 2))[:-2]
+        if size == 0:
+            return body
+    raise ValueError(f"an answer of more than {LIMIT_BYTES} bytes")

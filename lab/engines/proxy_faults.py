@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Answer = Literal["engine", "error", "throttled", "conflict", "reset", "silence"]
-MS_OF_GIVING_UP = 5_500
-"""A little more than the read time-out of the library's clients."""
+MS_OF_GIVING_UP = 5_500  # a little more than the read time-out of the library's clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +35,7 @@ class Fault:
         return self.answer == "silence" or self.wait_ms[0] >= MS_OF_GIVING_UP
 
 
-Mix = Mapping[Fault, float]
-"""Each kind with the share of requests that it meets."""
-
+Mix = Mapping[Fault, float]  # each kind with the share of requests that it meets
 FAULTS: Mix = {
     Fault("500 before", times=0, answer="error"): 0.006,
     Fault("500 after it applied", answer="error"): 0.008,

@@ -25,8 +25,7 @@ from typing import Any, TypeAlias
 
 Key: TypeAlias = tuple[tuple[str, str, Any], ...]
 """A primary key as (attribute, DynamoDB type, value), sorted by attribute."""
-Image: TypeAlias = dict[str, Any] | None
-"""An item as the low-level client shows it; None: the item is absent."""
+Image: TypeAlias = dict[str, Any] | None  # an item as the low-level client shows it; None: the item is absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +75,8 @@ class Replicas:
         self._winners: dict[Key, Version] = {}
         self._at = {region: _Replica() for region in regions}
         self._cut: frozenset[str] = frozenset()
-        self.newest_order = 0
-        """The highest order seen in any stream."""
-        self.applied = 0
-        """Deliveries that a Region is known to have taken."""
+        self.newest_order = 0  # the highest order seen in any stream
+        self.applied = 0  # deliveries that a Region is known to have taken
         self.overwritten = 0
         """Writes that lost to a concurrent one of another Region (one made without having received them)."""
 

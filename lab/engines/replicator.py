@@ -9,21 +9,16 @@ Rule 4: Items go 25 to a BatchWriteItem, each due by its own random lag: a batch
 still arrive apart.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from lab.engines.ministack import Engine
 from lab.engines.replicas import Delivery, Replicas
-from lab.engines.streams import StreamReader, StreamsClient, attributes_of, key_of
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
+from lab.engines.streams import StreamReader, attributes_of, key_of
 
 BATCH_ITEMS = 25  # BatchWriteItem takes no more
 BATCHES_PER_TURN = 20  # for each Region
@@ -49,8 +44,7 @@ class _Drain:
     done: bool = False
 
 
-def monotonic_ms() -> int:
-    """Milliseconds of the monotonic clock."""
+def _now_ms() -> int:
     return time.monotonic_ns() // 1_000_000
 
 
@@ -67,27 +61,23 @@ class Replicator:
 
     def __init__(
         self,
-        clients_by_region: Mapping[str, DynamoDBClient],
-        stream_clients_by_region: Mapping[str, StreamsClient],
+        engine: Engine,
         table: str,
         regions: Sequence[str],
         rng: random.Random,
         min_lag_ms: int,
         max_lag_ms: int,
-        *,
         poll_ms: int = POLL_MS,
-        now_ms: Callable[[], int] = monotonic_ms,
     ) -> None:
-        self._replicas = Replicas(regions, rng, min_lag_ms, max_lag_ms)
-        self._clients = {region: clients_by_region[region] for region in regions}
+        self.replicas = Replicas(regions, rng, min_lag_ms, max_lag_ms)  # counts what was applied and overwritten
+        self._clients = {region: engine.client(region) for region in regions}
         self._readers = {
-            region: StreamReader(clients_by_region[region], stream_clients_by_region[region], table)
-            for region in regions
+            region: StreamReader(client, engine.stream_client(region), table)
+            for region, client in self._clients.items()
         }
         self._table = table
         self._regions = tuple(regions)
         self._poll_ms = poll_ms
-        self._now_ms = now_ms
         self._turned = threading.Condition()
         self._partitioned = False
         self._stopping = False
@@ -95,21 +85,6 @@ class Replicator:
         self._drains: list[_Drain] = []
         # A daemon, so that a program which forgot stop() still ends.
         self._thread = threading.Thread(target=self._run, name=f"replicator-{table}", daemon=True)
-
-    @property
-    def applied(self) -> int:
-        """Changes delivered to a Region so far (one change to N Regions counts up to N - 1 times; merged ones once)."""
-        return self._replicas.applied
-
-    @property
-    def pending(self) -> int:
-        """Changes seen in a stream and not yet delivered."""
-        return self._replicas.pending
-
-    @property
-    def overwritten(self) -> int:
-        """Writes lost, for good and silently, to a concurrent write of the same item in another Region."""
-        return self._replicas.overwritten
 
     def start(self) -> None:
         """Starts the thread. Raises RuntimeError if it was started before."""
@@ -125,13 +100,13 @@ class Replicator:
         if unknown:
             raise ValueError(f"not Regions of this table: {sorted(unknown)}")
         with self._turned:
-            self._replicas.cut(regions or self._regions)
+            self.replicas.cut(regions or self._regions)
             self._partitioned = True
 
     def heal(self) -> None:
         """Ends the partition: what was held back is delivered, each change by a lag of its own."""
         with self._turned:
-            self._replicas.join(self._now_ms())
+            self.replicas.join(_now_ms())
             self._partitioned = False
 
     def drain(self, timeout_ms: int = DRAIN_TIMEOUT_MS) -> None:
@@ -149,7 +124,7 @@ class Replicator:
                     return
                 reason = (
                     self._cannot_drain()
-                    or f"not done after {timeout_ms} ms, {self.pending} changes are known to be pending"
+                    or f"not done after {timeout_ms} ms, {self.replicas.pending} changes are known to be pending"
                 )
                 raise ReplicationError(f"replication of table {self._table} was not drained: {reason}") from self._error
             finally:
@@ -174,9 +149,7 @@ class Replicator:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _cannot_drain(self) -> str | None:
@@ -201,10 +174,10 @@ class Replicator:
         drains = [drain for drain in self._drains if not drain.done]
         marking = any(drain.mark is None for drain in drains)
         ends = [self._read(region, to_the_end=marking) for region in self._regions]
-        oldest = self._replicas.oldest_pending() if drains else None
+        oldest = self.replicas.oldest_pending() if drains else None
         for drain in drains:
             if drain.mark is None and all(ends):
-                drain.mark = self._replicas.newest_order
+                drain.mark = self.replicas.newest_order
             drain.done = drain.mark is not None and (oldest is None or oldest > drain.mark)
         for region in self._regions:
             self._deliver(region)
@@ -213,18 +186,18 @@ class Replicator:
         """Reads a Region's stream; whether an empty page was reached. Stops early where nothing needs the end."""
         for _ in range(PAGES_PER_TURN):
             page = self._readers[region].read()
-            now_ms = self._now_ms()
+            now_ms = _now_ms()
             for change in page:
-                self._replicas.saw(region, change, now_ms)
+                self.replicas.saw(region, change, now_ms)
             if not page:
-                self._replicas.caught_up(region, now_ms)
+                self.replicas.caught_up(region, now_ms)
                 return True
-            if not (to_the_end or len(page) >= LARGE_PAGE or self._replicas.unsettled(region)):
+            if not (to_the_end or len(page) >= LARGE_PAGE or self.replicas.unsettled(region)):
                 return False
         return False
 
     def _deliver(self, region: str) -> None:
-        due = self._replicas.take(region, self._now_ms(), BATCH_ITEMS * BATCHES_PER_TURN)
+        due = self.replicas.take(region, _now_ms(), BATCH_ITEMS * BATCHES_PER_TURN)
         for start in range(0, len(due), BATCH_ITEMS):
             batch = due[start : start + BATCH_ITEMS]
             answer = self._clients[region].batch_write_item(
@@ -233,7 +206,7 @@ class Replicator:
             refused: list[Any] = list(answer.get("UnprocessedItems", {}).get(self._table, []))
             if refused:
                 names = [name for name, _, _ in batch[0].key]
-                self._replicas.refused(region, [_key_of_write(each, names) for each in refused], self._now_ms())
+                self.replicas.refused(region, [_key_of_write(each, names) for each in refused], _now_ms())
 
 
 def _write(delivery: Delivery) -> Any:

@@ -7,16 +7,12 @@ last writer" exact here.
 Rule 3: One shard. MiniStack has no more; another engine would need a reader of shards first.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from botocore.exceptions import ClientError
+from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.engines.replicas import Change, Key
-
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 StreamsClient: TypeAlias = Any
 """A boto3 client for `dynamodbstreams` (the types of that service are a package of their own)."""

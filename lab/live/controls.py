@@ -4,10 +4,9 @@ Rule 1: Values are frozen and a request is taken whole or not at all.
 Rule 2: A message says what may be given.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Self
 
 LIMITS = {"lag_ms": (0, 5_000), "duplicates_percent": (0, 50), "writes_per_s": (0, 20)}
 """The least and the most of each number."""
@@ -30,7 +29,7 @@ class Controls:
     cut: bool = False
     paused: bool = False
 
-    def with_(self, given: object) -> Controls:
+    def with_(self, given: object) -> Self:
         """These controls with what a request asks for. Raises BadControl."""
         if not isinstance(given, Mapping) or not given:
             raise BadControl('Give an object such as {"lag_ms": 400}.')

@@ -19,8 +19,7 @@ COUNTER = "tickets"
 CHANGES = (1, 1, 1, 2, 2, 3, 4, -1)
 LATE_PER_MILLE, LATE_MS = 40, 4_000
 """Changes that were in a slow queue: beyond the allowed lateness, so they come as strays."""
-SOON_MS, LATER_MS = (200, 1_500), (8_000, 15_000)
-"""When a change is delivered again: at once, or after it was cleaned."""
+SOON_MS, LATER_MS = (200, 1_500), (8_000, 15_000)  # when a change is delivered again: at once, or after it was cleaned
 
 
 class Customers:

@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lab.designs.design import Sight
 from lab.live.customers import COUNTER
 from lab.live.scene import DESIGNS, REGIONS, SETTINGS, Scene
-from lab.live.scripts import Sight
 from ledger import items, tokens
 from ledger.values import Delta, Lane
 from simulator.world import Replica
 
-BLOCKS_MAX, SEGMENTS_MAX = 18, 4
-"""Most blocks of a place that are shown one by one: two lines of a phone."""
+BLOCKS_MAX, SEGMENTS_MAX = 18, 4  # most blocks of a place that are shown one by one: two lines of a phone
 
 
 @dataclass(slots=True)

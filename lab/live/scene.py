@@ -7,16 +7,16 @@ Rule 4: A visitor's request is taken whole or refused with BadControl.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from lab.designs.design import Sight
 from lab.designs.simulated import Simulated
 from lab.live import scripts
 from lab.live.controls import BadControl, Controls
 from lab.live.customers import Customers
-from lab.live.request_rows import Requests
-from lab.live.scripts import Sight
+from lab.live.request_rows import KINDS, Requests
 from ledger.requests import DeleteMany, Key, Put, Transact
 from ledger.settings import Settings
 from ledger.values import Delta
@@ -40,10 +40,8 @@ SETTINGS = Settings(
 )
 """The protocol's times, shortened so that a change is folded and cleaned while one watches."""
 DOWN_STEPS = 400
-CRASH_BY_STEPS = 300
-"""A crash waits for the compactor's next write, which is the worst moment, but no longer than this."""
-REST_STEPS = 400
-"""Time enough to visit every lane, to merge and to read."""
+CRASH_BY_STEPS = 300  # a crash waits for the compactor's next write, which is the worst moment, but no longer than this
+REST_STEPS = 400  # time enough to visit every lane, to merge and to read
 SAMPLE_STEPS, SAMPLES = 25, 240
 FORGET_STEPS = 500
 STEPS_TO_NEXT_MAX = 1_000
@@ -60,8 +58,7 @@ class Scene:
         self.truth = Customers(SETTINGS, self._choices)
         self.sights = {region: dict.fromkeys(DESIGNS, Sight()) for region in REGIONS}
         self.done: dict[str, Counter[str]] = {region: Counter() for region in REGIONS}
-        self.problems: list[str] = []
-        """Errors that nothing on the page can cause."""
+        self.problems: list[str] = []  # errors that nothing on the page can cause
         self.samples: deque[tuple[int, ...]] = deque(maxlen=SAMPLES)
         """The time, the truth, then each design's value in the first Region, then in the second."""
         self.requests = Requests()
@@ -177,10 +174,11 @@ class Scene:
 
     # -- who acts ------------------------------------------------------------------------------------------------------
 
-    def _enter(self, kind: str, who: str, region: str, script: Callable[[], Script]) -> Process:
-        return Process(who, region, script, self.world, NONE, partial(self._heard, kind, region))
+    def _enter(self, who: str, region: str, script: Callable[[], Script]) -> Process:
+        return Process(who, region, script, self.world, NONE, partial(self._heard, region))
 
-    def _heard(self, kind: str, region: str, who: str, what: object, came: object) -> None:
+    def _heard(self, region: str, who: str, what: object, came: object) -> None:
+        kind = who if who in KINDS else "naive"
         self.requests.heard(self.now_ms, region, kind, who, what, came)
         if kind == "compactor" and isinstance(what, Put | Transact | DeleteMany):
             self._writes[region] += 1
@@ -188,28 +186,15 @@ class Scene:
     def _enter_housekeepers(self, region: str) -> tuple[Process, Process]:
         own = replace(SETTINGS, region=region)
         compacts = partial(scripts.compacts, own, self.done[region], self.problems.append)
-        return (
-            self._enter("compactor", "compactor", region, compacts),
-            self._enter("naive", "naive merge", region, scripts.merges),
-        )
+        return self._enter("compactor", region, compacts), self._enter("naive merge", region, scripts.merges)
 
-    def _enter_readers(self, region: str) -> tuple[Process, ...]:
-        own, report, sights = replace(SETTINGS, region=region), self.problems.append, self.sights[region]
-        once = {
-            "ours": ("reader", "reader", scripts.reading(own)),
-            "atomic": ("naive", "reader of ADD", scripts.reading_atomic(region, self._simulated)),
-            "merge": ("naive", "reader of the merge", scripts.reading_merged),
-        }
-        return tuple(
-            self._enter(kind, who, region, partial(scripts.reads, read, partial(sights.__setitem__, design), report))
-            for design, (kind, who, read) in once.items()
-        )
+    def _enter_readers(self, region: str) -> Iterator[Process]:
+        readings, see = scripts.readings(replace(SETTINGS, region=region), self._simulated), self.sights[region]
+        for design, (who, once) in readings.items():
+            reads = partial(scripts.reads, once, partial(see.__setitem__, design), self.problems.append)
+            yield self._enter(who, region, reads)
 
     def _deliver(self, delta: Delta, region: str) -> None:
         """One delivery of a change through a Region: the same to each design."""
-        atomically = partial(scripts.adds_atomically, delta, region, self._simulated)
-        self._writers += [
-            self._enter("writer", "writer", region, partial(scripts.adds, delta)),
-            self._enter("naive", "writer of ADD", region, atomically),
-            self._enter("naive", "writer of the merge", region, partial(scripts.adds_to_be_merged, delta)),
-        ]
+        for who, send in scripts.sends(delta, region, self._simulated).items():
+            self._writers.append(self._enter(who, region, partial(scripts.until_acknowledged, send)))

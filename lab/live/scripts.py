@@ -8,13 +8,13 @@ Rule 4: A script stops and goes on at any yield.
 
 from collections import Counter
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any
 
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.designs import naive
 from lab.designs.atomic import Atomic
+from lab.designs.design import Sight
 from lab.designs.simulated import Simulated
 from lab.live.customers import COUNTER
 from ledger.add import add
@@ -31,18 +31,11 @@ NAIVE_LANE = Lane("eu-west-1", 0, "naive-merge")
 ATOMIC = Atomic()
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What a read showed. `count`: of how many changes it is the sum; None for designs that do not know it."""
-
-    value: int = 0
-    count: int | None = None
+Reading = Generator[Any, Any, Sight]
+Send = Callable[[], Generator[Any, Any, object]]
 
 
-Once = Callable[[], Generator[Any, Any, Sight]]
-
-
-def _until_acknowledged(send: Callable[[], Generator[Any, Any, object]]) -> Script:
+def until_acknowledged(send: Send) -> Script:
     while True:
         try:
             yield from send()
@@ -51,50 +44,35 @@ def _until_acknowledged(send: Callable[[], Generator[Any, Any, object]]) -> Scri
             yield RETRY
 
 
-def adds(delta: Delta) -> Script:
-    """One delivery of a change, to ours."""
-    return _until_acknowledged(lambda: add(delta))
+def sends(delta: Delta, region: str, simulated: Simulated) -> dict[str, Send]:
+    """One delivery of a change to each design, by who sends it; to the naive merge under the same token."""
+    change, token = delta.change, delta.token
+    return {
+        "writer": lambda: add(delta),
+        "writer of ADD": lambda: simulated.steps(ATOMIC.add(COUNTER, change, token, 0), region, ATOMIC.sdk_attempts),
+        "writer of the merge": lambda: add(Delta(NAIVE_LANE, token, change)),
+    }
 
 
-def adds_atomically(delta: Delta, region: str, simulated: Simulated) -> Script:
-    """The same delivery as an UpdateItem ADD."""
-    return _until_acknowledged(
-        lambda: simulated.steps(ATOMIC.add(COUNTER, delta.change, delta.token, 0), region, ATOMIC.sdk_attempts)
-    )
+def readings(settings: Settings, simulated: Simulated) -> dict[str, tuple[str, Callable[[], Reading]]]:
+    """By design, who reads it strongly, and how."""
 
-
-def adds_to_be_merged(delta: Delta) -> Script:
-    """The same delivery as an item of the naive merge, under the same token."""
-    return _until_acknowledged(lambda: add(Delta(NAIVE_LANE, delta.token, delta.change)))
-
-
-def reading(settings: Settings) -> Once:
-    """A strong read of ours."""
-
-    def once() -> Generator[Any, Any, Sight]:
+    def ours() -> Reading:
         lanes = settings.lanes_of(COUNTER)
         _, sums = yield from read(lanes, consistent=True, read_time_max_ms=settings.read_time_max_ms)
         return Sight(sum(each.value for each in sums), sum(each.count for each in sums))
 
-    return once
+    def atomic() -> Reading:
+        return Sight((yield from simulated.steps(ATOMIC.value(COUNTER), settings.region)))
+
+    def merged() -> Reading:
+        value, _ = yield from naive.read(NAIVE_LANE)
+        return Sight(value)
+
+    return {"ours": ("reader", ours), "atomic": ("reader of ADD", atomic), "merge": ("reader of the merge", merged)}
 
 
-def reading_atomic(region: str, simulated: Simulated) -> Once:
-    """A strong read of the atomic counter."""
-
-    def once() -> Generator[Any, Any, Sight]:
-        return Sight((yield from simulated.steps(ATOMIC.value(COUNTER), region)))
-
-    return once
-
-
-def reading_merged() -> Generator[Any, Any, Sight]:
-    """A strong read of the naive merge."""
-    value, _ = yield from naive.read(NAIVE_LANE)
-    return Sight(value)
-
-
-def reads(once: Once, see: Callable[[Sight], None], report: Callable[[str], None]) -> Script:
+def reads(once: Callable[[], Reading], see: Callable[[Sight], None], report: Callable[[str], None]) -> Script:
     """Reads for ever; `see` is given what each showed, `report` what nothing in the scene can cause."""
     while True:
         yield READ

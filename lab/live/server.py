@@ -6,14 +6,12 @@ Rule 2: A request that changes something must come from the page itself.
 Rule 3: The page may load nothing from elsewhere.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from lab.live.controls import BadControl
 from lab.live.loop import Loop
@@ -59,7 +57,7 @@ class Server(ThreadingHTTPServer):
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
         self.url = f"http://{HOST}:{self.server_port}/"
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         self.loop.start()
         return self
 

@@ -4,10 +4,10 @@ Rule 1: An item that was never seen is taken as absent: it costs the least there
 Rule 2: Regions of a table share one memory, as their replicas come to hold the same items.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from ledger.units import Cost, Item, item_bytes
+from ledger.units import Item, item_bytes
 
 Fields = Mapping[str, Any]
 
@@ -37,11 +37,3 @@ class ItemSizes:
 
     def _id(self, table: str, item: Item) -> tuple[Any, ...]:
         return (table, *(value for name in self._key if name in item for value in item[name].values()))
-
-
-Rule = Callable[[Fields, Fields, ItemSizes], Cost]  # the request, its answer, and what was seen before
-
-
-def error(answer: Fields) -> str:
-    """The error code of an answer or of a statement's response; empty if it succeeded."""
-    return str(answer.get("Error", {}).get("Code", ""))

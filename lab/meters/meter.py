@@ -16,7 +16,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 
 from lab.meters.charges import Uncountable, charge, refuse_uncountable
 from lab.meters.item_sizes import ItemSizes
-from ledger.units import Cost, Item
+from ledger.units import Cost
 
 __all__ = ["Cost", "Meter", "Uncountable"]
 
@@ -42,11 +42,6 @@ class Meter:
         events = client.meta.events
         events.register_last("before-parameter-build.dynamodb", self._before, unique_id=f"{self._mark}-before")
         events.register_first("response-received.dynamodb", self._after, unique_id=f"{self._mark}-after")
-
-    def remember(self, table: str, item: Item) -> None:
-        """Tell the meter of an item that reached the table without it, in low-level format."""
-        with self._lock:
-            self._seen.put(table, item)
 
     def costs(self) -> dict[str, Cost]:
         """The cost so far of each operation ("PutItem"), a copy."""

@@ -7,37 +7,30 @@ Rule 2: The history of a round that was not is kept, and its seed named.
 import os
 import random
 import shutil
-import signal
-import sys
 import tempfile
 import time
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from lab.engines.maven import LocalMissing, LocalNotGot
-from lab.engines.ministack import EngineMissing
+from lab.engines.ministack import EngineMissing, end_on_signals
 from lab.torture import record
-from lab.torture.explain import explain
+from lab.torture.checker import explain
 from lab.torture.plan import Plan
 from lab.torture.round import Outcome, play
 
 CHANGES_OF_ROUND = 20_000
-OPERATIONS_OF_CHANGE = 1.3
-"""About: sends again and reads come on top of the changes."""
-
+OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes
 SAY_EVERY_S = 5.0
 CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "embedded",
-    "AWS_SECRET_ACCESS_KEY": "embedded",
+    **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "embedded"),
+    **dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull),
     "AWS_EC2_METADATA_DISABLED": "true",
-    "AWS_CONFIG_FILE": os.devnull,
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "NO_PROXY": "127.0.0.1",
 }
 """So that boto3 clients need no account, and find none."""
@@ -59,7 +52,7 @@ def main(
 
     Exit code: 0 when no round has a violation, 1 when one has, 2 when the engine cannot be had.
     """
-    signal.signal(signal.SIGTERM, _ended)
+    end_on_signals()
     os.environ.update(CREDENTIALS)
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_PROFILE"):
         os.environ.pop(name, None)
@@ -73,18 +66,16 @@ def main(
         folder = _folder(history, seed + rounds)
         changes = min(CHANGES_OF_ROUND, max(100, round(left / OPERATIONS_OF_CHANGE)))
         try:
-            outcome = _round(console, engine, Plan.draw(seed + rounds, changes, str(folder)), began + seconds)
-        except (EngineMissing, LocalMissing, LocalNotGot) as error:
+            outcome = _round(console, engine, Plan(seed + rounds, changes, str(folder)), began + seconds)
+        except EngineMissing as error:
             console.print(f"[bold red]Torture cannot run:[/] {escape(str(error))}")
             raise typer.Exit(2) from None
         rounds += 1
-        _add(total, outcome)
+        total += outcome
         if outcome.violations:
             console.print(escape(explain(outcome.violations, record.merged(folder.glob("*.jsonl")))))
-            console.print(
-                f"[bold red]{len(outcome.violations)} violations[/] in the round of seed {seed + rounds - 1}."
-            )
-            console.print(f"Its history: {folder}")
+            about = f"in the round of seed {seed + rounds - 1}. Its history: {folder}"
+            console.print(f"[bold red]{len(outcome.violations)} violations[/] {about}")
             break
         if history is None:
             shutil.rmtree(folder, ignore_errors=True)
@@ -114,13 +105,6 @@ def _folder(history: Path | None, seed: int) -> Path:
     return folder
 
 
-def _add(total: Outcome, outcome: Outcome) -> None:
-    total.operations += outcome.operations
-    total.faults += outcome.faults
-    total.events += outcome.events
-    total.violations += outcome.violations
-
-
 def _figures(total: Outcome, rounds: int, seed: int, engine: EngineName, seconds: float) -> str:
     def listed(counts: Counter[str]) -> str:
         return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()) if name != "requests")
@@ -135,10 +119,6 @@ def _figures(total: Outcome, rounds: int, seed: int, engine: EngineName, seconds
             f"violations  {len(total.violations)}",
         )
     )
-
-
-def _ended(*_: object) -> NoReturn:
-    sys.exit(143)  # through every `with`, so that nothing is left running
 
 
 if __name__ == "__main__":

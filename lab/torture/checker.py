@@ -5,6 +5,7 @@ Rule 2: Reads are set-regular, not linearizable.
 Rule 3: Jepsen's counter bounds are computed apart from the sets, so that a mistake in one of the two judgements shows.
 """
 
+import json
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 
 from lab.histories import checker
 from lab.histories.cast import Asked, Record, Seen
-from lab.torture.counter_history import Change, CounterHistory, Read
 from lab.torture.plan import name_of
-from lab.torture.record import Line
+from lab.torture.record import Change, CounterHistory, Line
 from ledger import tokens
 from ledger.values import Delta, Lane
+
+SHOWN_VIOLATIONS, SHOWN_LINES = 5, 40
+Sums = dict[str, tuple[list[int], list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def _sets(history: CounterHistory) -> Iterator[str]:
     invoked_ns = [change.invoked_ns for change in asked]
     record = _record(history.counter, asked)
     for read in history.reads:
-        owed = frozenset(change.number for change in asked if read.strong and _owed(change, read))
+        owed = frozenset(each.number for each in asked if read.strong and each.owed_to(read))
         held = checker.deltas_in(read.value) or frozenset()
         count = len(held) if read.count is None else read.count
         by_end = bisect_right(invoked_ns, read.ended_ns)
@@ -54,18 +57,17 @@ def _sets(history: CounterHistory) -> Iterator[str]:
             yield f"{wrong}; {read.process}, from {_seconds(read.began_ns)} to {_seconds(read.ended_ns)}"
 
 
-def _owed(change: Change, read: Read) -> bool:
-    owed_from_ns = change.owed_from_ns
-    return change.home == read.region and owed_from_ns is not None and owed_from_ns < read.began_ns
-
-
 def _bounds(history: CounterHistory) -> Iterator[str]:
     """A strong read's part of its own Region lies between what was acknowledged there and what was attempted there."""
-    lower, upper = _sums(history)
+    changes = history.changes.values()
+    lower = _running((each.home, each.owed_from_ns, each.number) for each in changes if each.owed_from_ns is not None)
+    upper = _running((each.home, each.invoked_ns, each.number) for each in changes if each.may_count)
     for read in history.reads:
         if read.strong and read.at_home is not None:
-            least = _sum_before(lower[read.region], bisect_left, read.began_ns)
-            most = _sum_before(upper[read.region], bisect_right, read.ended_ns)
+            owed_ns, owed = lower[read.region]
+            attempted_ns, attempted = upper[read.region]
+            least = owed[bisect_left(owed_ns, read.began_ns)]
+            most = attempted[bisect_right(attempted_ns, read.ended_ns)]
             if not least <= read.at_home <= most:
                 yield (
                     f"a strong read in {read.region} says {read.at_home} of its own Region, which is not between "
@@ -74,33 +76,14 @@ def _bounds(history: CounterHistory) -> Iterator[str]:
                 )
 
 
-Sums = dict[str, tuple[list[int], list[int]]]
-
-
-def _sums(history: CounterHistory) -> tuple[Sums, Sums]:
-    """By Region: the times, and the running sums, of what is owed and of what was attempted."""
-    lower: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    upper: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for change in history.changes.values():
-        if change.owed_from_ns is not None:
-            lower[change.home].append((change.owed_from_ns, 4**change.number))
-        if change.may_count:
-            upper[change.home].append((change.invoked_ns, 4**change.number))
-    return _running(lower), _running(upper)
-
-
-def _running(events: Mapping[str, list[tuple[int, int]]]) -> Sums:
+def _running(events: Iterable[tuple[str, int, int]]) -> Sums:
+    """By Region, the times and the running sums, from (Region, time, number)."""
     sums: Sums = defaultdict(lambda: ([], [0]))
-    for region, each in events.items():
-        for time_ns, change in sorted(each):
-            sums[region][0].append(time_ns)
-            sums[region][1].append(sums[region][1][-1] + change)
+    for region, time_ns, number in sorted(events):
+        times_ns, totals = sums[region]
+        times_ns.append(time_ns)
+        totals.append(totals[-1] + 4**number)
     return sums
-
-
-def _sum_before(sums: tuple[list[int], list[int]], bisect: object, time_ns: int) -> int:
-    times, totals = sums
-    return totals[bisect(times, time_ns)]  # type: ignore[operator]
 
 
 def check_end(
@@ -111,13 +94,12 @@ def check_end(
     values: what each Region reads; histories: the changes that each Region lists, where that was asked for.
     """
     asked = [change for change in history.changes.values() if change.may_count]
-    listed = {region: histories.get(region, _changes_in(value)) for region, value in values.items()}
+    listed = {
+        region: histories.get(region, [4**number for number in checker.deltas_in(value) or ()])
+        for region, value in values.items()
+    }
     for why in checker.check_end(_record(history.counter, asked), dict(values), listed):
         yield Violation(history.counter, why)
-
-
-def _changes_in(value: int) -> list[int]:
-    return [4**number for number in checker.deltas_in(value) or ()]
 
 
 def _record(counter: int, changes: Iterable[Change]) -> Record:
@@ -131,3 +113,19 @@ def _record(counter: int, changes: Iterable[Change]) -> Record:
 
 def _seconds(time_ns: int) -> str:
     return f"{time_ns / 1e9:.3f} s"
+
+
+def explain(violations: Sequence[Violation], lines: Sequence[Line]) -> str:
+    """Each of the first violations, with the latest lines of its counter's history, oldest first."""
+    shown = ["\n".join([str(each), *_lines_of(each.counter, lines)[-SHOWN_LINES:]]) for each in violations]
+    return "\n\n".join(shown[:SHOWN_VIOLATIONS] + list(map(str, violations[SHOWN_VIOLATIONS:])))
+
+
+def _lines_of(counter: int | None, lines: Sequence[Line]) -> list[str]:
+    """Without what the history says of other counters."""
+    found = []
+    for line in lines:
+        values = [each for each in line["value"] if (each if isinstance(each, int) else each[0]) == counter]
+        if line["f"] in ("add", "read") and values:
+            found.append(f"  {json.dumps(line | {'value': values})}")
+    return found

@@ -18,17 +18,13 @@ PAUSE_S = (0.3, 4.0)
 FIGURES = ("lanes", "folded", "settled", "cleaned", "commits", "gave_up")
 
 
-def path_of(folder: str, region: str, twin: int) -> Path:
-    return Path(folder) / f"compactor-{region}-{twin}.jsonl"
-
-
 def main(plan: Plan, region: str, twin: int, generation: int) -> None:
     """Compacts for ever."""
     name = f"compactor {region} {twin} generation {generation}"
     rng = random.Random(f"{plan.seed} {name}")
     skew_ms = rng.randint(-SKEW_MAX_MS, SKEW_MAX_MS)
     compactor = Compactor(plan.settings(region, region), clock=plan.clock(skew_ms))
-    with Recorder(path_of(plan.folder, region, twin)) as recorder:
+    with Recorder(Path(plan.folder) / f"compactor-{region}-{twin}.jsonl") as recorder:
         while True:  # until it is killed
             try:
                 record(recorder, name, compactor.run())

@@ -9,6 +9,7 @@ import random
 import time
 from collections import Counter
 from multiprocessing.connection import Connection
+from signal import SIGCONT, SIGSTOP
 
 from lab.engines.children import Children
 from lab.engines.replicator import Replicator
@@ -74,13 +75,13 @@ class Disturber:
     def _pause(self) -> None:
         name = self._someone()
         if name not in self._paused and self._children.alive(name):
-            self._children.pause(name)
+            self._children.signal(name, SIGSTOP)
             self._paused[name] = self._in(PAUSED_S)
             self.counts["pauses"] += 1
 
     def _resume(self, name: str) -> None:
         del self._paused[name]
-        self._children.resume(name)
+        self._children.signal(name, SIGCONT)
 
     def _cut(self, partitioned: bool) -> None:
         self._partitioned = partitioned

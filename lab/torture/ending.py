@@ -17,15 +17,13 @@ from lab.engines.replicator import Replicator
 from lab.torture import checker
 from lab.torture import writers as writes
 from lab.torture.checker import Violation
-from lab.torture.counter_history import CounterHistory
 from lab.torture.plan import KEEP_MS, LATENESS_MS, REGIONS, TABLE, Plan, name_of
+from lab.torture.record import CounterHistory
 from ledger import Ledger, Settings
 from reader import Reader
 
 DRAIN_TIMEOUT_MS = 300_000
-VISITS = 3
-"""Compactions, keep apart: fold and note, clean and note again, clean."""
-
+VISITS = 3  # compactions, keep apart: fold and note, clean and note again, clean
 REPLAYED, HISTORIES = 0.15, 0.3
 REPLAYED_AT_ONCE, VALUES_AT_ONCE = 25, 20
 

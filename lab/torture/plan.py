@@ -6,11 +6,9 @@ the wall clock can excuse a violation. Compactors see it askew by at most SKEW_M
 Rule 3: The times are short, in proportion to the real ones: keep is above a read's longest time.
 """
 
-from __future__ import annotations
-
 import random
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 from ledger import Settings
 from ledger.clocks import Clock
@@ -35,15 +33,7 @@ class Plan:
     threads: int = 4
     readers: int = 2
     proxy: str = ""
-    wall_ns: int = 0
-
-    @classmethod
-    def draw(cls, seed: int, changes: int, folder: str) -> Plan:
-        """A round that asks for `changes` changes, at the wall time of now."""
-        return cls(seed, changes, folder, wall_ns=time.time_ns() - time.monotonic_ns())
-
-    def with_proxy(self, port: int) -> Plan:
-        return replace(self, proxy=f"http://127.0.0.1:{port}")
+    wall_ns: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
 
     @property
     def counters(self) -> int:

@@ -4,15 +4,13 @@ Rule 1: A read that may come from the cache began, for the judgement, when the a
 Rule 2: What the library raises that a fault cannot cause is recorded as broken.
 """
 
-import random
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from lab.engines.proxy import OUTSIDE
 from lab.torture.plan import DELTAS_OF_COUNTER, REGIONS, Plan, name_of
-from lab.torture.record import Recorder
+from lab.torture.record import Recorder, Worker, work_all
 from ledger.checks import to_ms
 from ledger.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from reader import Reader
@@ -21,12 +19,7 @@ TTL_S = 0.4
 PAUSE_S = (0.0, 0.4)
 WEAK, CACHED, SEVERAL = 0.1, 0.2, 0.1
 SEVERAL_COUNTERS = 5
-LATEST, OLDER = 0.6, 400
-"""A share of reads takes one of the latest counters, the others any of the last OLDER."""
-
-
-def path_of(folder: str, reader: int) -> Path:
-    return Path(folder) / f"reader-{reader}.jsonl"
+LATEST, OLDER = 0.6, 400  # a share of reads takes one of the latest counters, the others any of the last OLDER
 
 
 def main(plan: Plan, reader: int, generation: int, reached: Any, stop: Any) -> None:
@@ -35,35 +28,26 @@ def main(plan: Plan, reader: int, generation: int, reached: Any, stop: Any) -> N
     settings = plan.settings(region, OUTSIDE)
     strong = Reader(settings, ttl=TTL_S, clock=plan.clock())
     weak = Reader(settings, ttl=TTL_S, consistent=False, clock=plan.clock())
-    with Recorder(path_of(plan.folder, reader)) as recorder:
+    with Recorder(Path(plan.folder) / f"reader-{reader}.jsonl") as recorder:
         eyes = [
             _Eye(plan, f"reader {reader}.{thread} generation {generation}", region, (strong, weak), recorder, reached)
             for thread in range(plan.threads)
         ]
-        threads = [threading.Thread(target=eye.work, args=(stop,)) for eye in eyes]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        work_all(eyes, stop)
 
 
-class _Eye:
-    """One thread."""
-
+class _Eye(Worker):
     def __init__(
         self, plan: Plan, name: str, region: str, readers: tuple[Reader, Reader], recorder: Recorder, reached: Any
     ) -> None:
-        self._plan, self._name, self._region, self._recorder, self._reached = plan, name, region, recorder, reached
+        super().__init__(name, plan.seed, recorder, "read")
+        self._plan, self._region, self._reached = plan, region, reached
         self._strong, self._weak = readers
-        self._rng = random.Random(f"{plan.seed} {name}")
 
-    def work(self, stop: Any) -> None:
-        try:
-            while not stop.value:
-                self._read()
-                time.sleep(self._rng.uniform(*PAUSE_S))
-        except Exception as error:  # a thread that ends early would look like a quiet one
-            self._recorder.write(self._name, "broken", "read", [], error=f"{type(error).__name__}: {error}")
+    def act(self, stop: Any) -> None:
+        while not stop.value:
+            self._read()
+            time.sleep(self._rng.uniform(*PAUSE_S))
 
     def _read(self) -> None:
         drawn = self._rng.random()
@@ -85,7 +69,7 @@ class _Eye:
         except (Unavailable, Throttled, TransactionConflict, ReadTooSlow) as error:
             self._recorder.write(self._name, "fail", "read", counters, error=type(error).__name__)
         except LedgerError as error:
-            self._recorder.write(self._name, "broken", "read", counters, error=f"{type(error).__name__}: {error}")
+            self.broken(error, counters)
         else:
             self._recorder.write(self._name, "ok", "read", found, began=began_ns, **about)
 

@@ -7,14 +7,19 @@ here can cause). Times are nanoseconds of the one monotonic clock. A process has
 Rule 3: An add's value is [[counter, delta, home, at_ms], …] when invoked and [[counter, delta, how], …] when it
 completes, where how is ok, fail or info for each change. A read's is [counter, …], then [[counter, sum, count,
 by_region], …].
+Rule 4: Told counter by counter, a delta was asked for when its first add was invoked, unless each of its adds certainly
+failed; it was acknowledged when one of them was ok; it is owed to strong reads at home from when an add through its
+home Region was ok on time. An add whose process was killed has no line for its end: it may have happened.
 """
 
 import json
 import os
+import random
+import threading
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 Line = dict[str, Any]
@@ -33,16 +38,42 @@ class Recorder:
         os.write(self._file, json.dumps(line, separators=(",", ":")).encode() + b"\n")
         return now_ns
 
-    def close(self) -> None:
-        os.close(self._file)
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+
+class Worker:
+    """One thread of a process: acts until `stop.value` is true, or its share is done, under a name of its own."""
+
+    def __init__(self, name: str, seed: int, recorder: Recorder, f: str) -> None:
+        self._name, self._recorder, self._f = name, recorder, f
+        self._rng = random.Random(f"{seed} {name}")
+
+    def act(self, stop: Any) -> None:
+        """Until it is over."""
+        raise NotImplementedError
+
+    def work(self, stop: Any) -> None:
+        try:
+            self.act(stop)
+        except Exception as error:  # a thread that ends early would look like a quiet one
+            self.broken(error)
+
+    def broken(self, error: Exception, value: object = ()) -> None:
+        """Records what nothing here can cause."""
+        self._recorder.write(self._name, "broken", self._f, value, error=f"{type(error).__name__}: {error}")
+
+
+def work_all(workers: Iterable[Worker], stop: Any) -> None:
+    """All at once, until each is done."""
+    threads = [threading.Thread(target=worker.work, args=(stop,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def lines_of(path: Path) -> list[Line]:
@@ -56,3 +87,77 @@ def lines_of(path: Path) -> list[Line]:
 def merged(paths: Iterable[Path]) -> list[Line]:
     """The lines of all files in the order of time."""
     return sorted((line for path in paths for line in lines_of(path)), key=lambda line: int(line["time"]))
+
+
+@dataclass(slots=True)
+class Read:
+    """One finished read of one counter."""
+
+    process: str
+    region: str
+    strong: bool
+    began_ns: int
+    ended_ns: int
+    value: int
+    count: int | None
+    at_home: int | None  # what it says of the lanes of its own Region
+
+
+@dataclass(slots=True)
+class Change:
+    """What the history says of one delta."""
+
+    number: int
+    home: str
+    at_ms: int
+    invoked_ns: int
+    ended: list[str] = field(default_factory=list)
+    sends: int = 0
+    owed_from_ns: int | None = None
+
+    @property
+    def may_count(self) -> bool:
+        """Whether some add of it did not certainly fail; one that was cut off by a kill did not."""
+        return len(self.ended) < self.sends or any(how != "fail" for how in self.ended)
+
+    @property
+    def acknowledged(self) -> bool:
+        return "ok" in self.ended
+
+    def owed_to(self, read: Read) -> bool:
+        """Whether a strong read has to hold it."""
+        return self.home == read.region and self.owed_from_ns is not None and self.owed_from_ns < read.began_ns
+
+
+@dataclass(slots=True)
+class CounterHistory:
+    """The history of one counter."""
+
+    counter: int
+    changes: dict[int, Change] = field(default_factory=dict)
+    reads: list[Read] = field(default_factory=list)
+
+
+def histories_of(lines: Iterable[Line], *, on_time_ns: int, wall_ns: int) -> dict[int, CounterHistory]:
+    """The history by counter. A delta is on time until `on_time_ns` after its instant; wall = monotonic + `wall_ns`."""
+    told: dict[int, CounterHistory] = {}
+    for line in lines:
+        match line["f"], line["type"]:
+            case "add", "invoke":
+                for counter, number, home, at_ms in line["value"]:
+                    history = told.setdefault(counter, CounterHistory(counter))
+                    change = history.changes.setdefault(number, Change(number, home, at_ms, line["time"]))
+                    change.sends += 1
+            case "add", "ok" | "info" | "fail":
+                for counter, number, how in line["value"]:
+                    change = told[counter].changes[number]
+                    change.ended.append(how)
+                    on_time = line["time"] + wall_ns <= change.at_ms * 1_000_000 + on_time_ns
+                    if how == "ok" and line["region"] == change.home and on_time and change.owed_from_ns is None:
+                        change.owed_from_ns = line["time"]
+            case "read", "ok":
+                for counter, value, count, parts in line["value"]:
+                    about = line["process"], line["region"], line["strong"], line["began"], line["time"]
+                    at_home = None if parts is None else parts.get(line["region"], 0)
+                    told.setdefault(counter, CounterHistory(counter)).reads.append(Read(*about, value, count, at_home))
+    return told

@@ -11,24 +11,23 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Self
 
 from lab.engines import proxy
-from lab.engines.children import CONTEXT, Children
+from lab.engines.children import Children
 from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.engines.ministack import Engine
-from lab.engines.numbered import Renumbered
 from lab.engines.proxy_faults import mix
 from lab.engines.replicator import Replicator
 from lab.torture import checker, ending, record
 from lab.torture.checker import Violation
-from lab.torture.counter_history import CounterHistory, histories_of
 from lab.torture.disturb import Disturber
 from lab.torture.plan import ON_TIME_MS, REGIONS, TABLE, Plan
 from lab.torture.processes import Processes
-from lab.torture.record import Line
+from lab.torture.record import CounterHistory, Line, histories_of
 
 LAG_MS = (20, 900)
 TURN_S, JUDGE_EVERY_S = 0.05, 15.0
@@ -47,6 +46,13 @@ class Outcome:
     events: Counter[str] = field(default_factory=Counter)
     violations: list[Violation] = field(default_factory=list)
 
+    def __iadd__(self, other: Self) -> Self:
+        self.operations += other.operations
+        self.faults += other.faults
+        self.events += other.events
+        self.violations += other.violations
+        return self
+
 
 def play(plan: Plan, local: bool, deadline: float, say: Callable[[str], None]) -> Outcome:
     """Plays one round, on DynamoDB Local or on MiniStack; writing stops at `deadline` (monotonic seconds)."""
@@ -56,11 +62,9 @@ def play(plan: Plan, local: bool, deadline: float, say: Callable[[str], None]) -
         for region in REGIONS:
             engine.create_table(TABLE, region)
         children = stack.enter_context(Children("lab.torture.preload"))
-        control, theirs = CONTEXT.Pipe()
-        port = int(engine.endpoint_url.rpartition(":")[2])
-        children.start("proxy", proxy.main, port, plan.seed, mix(plan.seed), theirs, not local)
-        plan = plan.with_proxy(control.recv())
-        replicator = stack.enter_context(_replicator(engine, plan, local))
+        control, endpoint = proxy.start(children, engine, plan.seed, mix(plan.seed), item_by_item=not local)
+        plan = replace(plan, proxy=endpoint)
+        replicator = stack.enter_context(Replicator(engine, TABLE, REGIONS, random.Random(plan.seed), *LAG_MS))
         processes = Processes(plan, children)
         disturber = Disturber(plan.seed, children, processes, replicator, control)
         _write(plan, processes, disturber, deadline, say)
@@ -76,15 +80,6 @@ def play(plan: Plan, local: bool, deadline: float, say: Callable[[str], None]) -
         outcome.violations += itertools.islice(ending.end(plan, engine, replicator, told), VIOLATIONS_MAX)
         outcome.events += ending.left(engine)
     return outcome
-
-
-def _replicator(engine: Engine, plan: Plan, local: bool) -> Replicator:
-    numbers = itertools.count(1)
-    streams = {region: engine.stream_client(region) for region in REGIONS}
-    if local:
-        streams = {region: Renumbered(client, numbers) for region, client in streams.items()}
-    clients = {region: engine.client(region) for region in REGIONS}
-    return Replicator(clients, streams, TABLE, REGIONS, random.Random(plan.seed), *LAG_MS)
 
 
 def _write(plan: Plan, processes: Processes, disturber: Disturber, deadline: float, say: Callable[[str], None]) -> None:

@@ -7,8 +7,6 @@ Rule 3: Whatever the library raises that a fault cannot cause is recorded as bro
 """
 
 import heapq
-import random
-import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -17,7 +15,7 @@ from typing import Any
 
 from lab.engines.proxy import OUTSIDE
 from lab.torture.plan import DELTAS_OF_COUNTER, REGIONS, Plan, name_of
-from lab.torture.record import Line, Recorder, lines_of
+from lab.torture.record import Line, Recorder, Worker, lines_of, work_all
 from ledger import Change, Ledger, Receipt
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict, Unavailable
 
@@ -29,9 +27,7 @@ TAKEN_OVER = 200
 LATE, LATE_BY_MS = 0.1, (0, 6_000)
 AHEAD, AHEAD_BY_MS = 0.02, (0, 3_000)
 SENDS_MAX = 6
-MIXED = 3
-"""Every third counter is asked for in both Regions, the others in one of them: fewer and longer lanes."""
-
+MIXED = 3  # every third counter is asked for in both Regions, the others in one of them: fewer and longer lanes
 PAUSE_S = (0.0, 0.5)
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -51,32 +47,23 @@ class Asked:
         return Change(name_of(self.counter), 4**self.number, f"key-{self.number}", at, self.home)
 
 
-def path_of(folder: str, writer: int) -> Path:
-    return Path(folder) / f"writer-{writer}.jsonl"
-
-
 def main(plan: Plan, writer: int, generation: int, reached: Any, stop: Any) -> None:
     """Writes until this writer's share is asked for and sent again, or `stop.value` is true.
 
     `reached[slot]` says how far a thread came, for the readers.
     """
-    before = lines_of(path_of(plan.folder, writer))
+    path = Path(plan.folder) / f"writer-{writer}.jsonl"
+    before = lines_of(path)
     ledgers = {region: Ledger(plan.settings(region, OUTSIDE), clock=plan.clock()) for region in REGIONS}
-    with Recorder(path_of(plan.folder, writer)) as recorder:
+    with Recorder(path) as recorder:
         hands = [
             _Hand(plan, writer * plan.threads + thread, generation, ledgers, recorder, reached, before)
             for thread in range(plan.threads)
         ]
-        threads = [threading.Thread(target=hand.work, args=(stop,)) for hand in hands]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        work_all(hands, stop)
 
 
-class _Hand:
-    """One thread."""
-
+class _Hand(Worker):
     def __init__(
         self,
         plan: Plan,
@@ -87,34 +74,25 @@ class _Hand:
         reached: Any,
         before: list[Line],
     ) -> None:
-        self._plan, self._slot, self._ledgers, self._recorder, self._reached = plan, slot, ledgers, recorder, reached
-        self._name = f"writer {slot} generation {generation}"
-        self._rng = random.Random(f"{plan.seed} {self._name}")
+        super().__init__(f"writer {slot} generation {generation}", plan.seed, recorder, "add")
+        self._plan, self._slot, self._ledgers, self._reached = plan, slot, ledgers, reached
         self._clock = plan.clock()
         self._later: list[tuple[float, int, Asked]] = []  # heap of (due, sends, what)
         self._next = slot
         self._take_over(before)
 
-    def work(self, stop: Any) -> None:
-        try:
-            while not stop.value and (self._next < self._plan.changes or self._later):
-                self._send(*self._due())
-                time.sleep(self._rng.uniform(*PAUSE_S) if self._next < self._plan.changes else 0.05)
-        except Exception as error:  # a thread that ends early would look like a quiet one
-            self._recorder.write(self._name, "broken", "add", [], error=f"{type(error).__name__}: {error}")
+    def act(self, stop: Any) -> None:
+        while not stop.value and (self._next < self._plan.changes or self._later):
+            self._send(*self._due())
+            time.sleep(self._rng.uniform(*PAUSE_S) if self._next < self._plan.changes else 0.05)
 
     def _take_over(self, before: list[Line]) -> None:
         """Goes on where a killed predecessor stopped: sends most of what it left open, and some of the rest, again."""
         mine = f"writer {self._slot} "
         lines = [line for line in before if line["process"].startswith(mine) and line["f"] == "add"]
         asked = [Asked(*each) for line in lines if line["type"] == "invoke" for each in line["value"]]
-        sure = {
-            (each[0], each[1])
-            for line in lines
-            if line["type"] != "invoke"
-            for each in line["value"]
-            if each[2] == "ok"
-        }
+        ended = [each for line in lines if line["type"] != "invoke" for each in line["value"]]
+        sure = {(counter, number) for counter, number, how in ended if how == "ok"}
         for each in dict.fromkeys(asked):
             self._next = max(self._next, each.counter * DELTAS_OF_COUNTER + each.number + self._plan.slots)
         for each in dict.fromkeys(asked[-TAKEN_OVER:]):
@@ -178,7 +156,7 @@ class _Hand:
                 return "info"
             case Throttled() | TransactionConflict() | Unavailable():
                 return "fail"
-        self._recorder.write(self._name, "broken", "add", [], error=f"{type(outcome).__name__}: {outcome}")
+        self.broken(outcome)
         return "info"
 
     def _send_later(self, asked: Asked, sends: int) -> None:

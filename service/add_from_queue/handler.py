@@ -17,8 +17,7 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 from ledger import Ledger
 from ledger.errors import LedgerError
 from ledger.message import loads
-from service.observe import Watch
-from service.outcomes import Outcome, tell
+from service.observe import Outcome, Watch, tell
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse

@@ -9,7 +9,8 @@ Rule 6: No line above debug holds an amount. One request at a time: Powertools k
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
+from urllib.parse import unquote
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
@@ -18,51 +19,37 @@ from aws_lambda_powertools.event_handler.openapi.models import Example
 from aws_lambda_powertools.event_handler.openapi.params import Body, Header, Path, Query
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ledger import Change, Ledger, Receipt
+from ledger import Change, Ledger, Receipt, Settings
+from ledger.clocks import Clock, wall_clock
 from ledger.errors import InvalidInput, LedgerError
 from ledger.message import time_text
+from ledger.requests import Table
 from reader import Balance, Reader
 from reader.reader import PAGE_ENTRIES_MAX, SECONDS_MAX
-from service.api import cors
+from service.api import cors, models
 from service.api import cursor as cursors
 from service.api.gate import admitted, json_object, methods_of
 from service.api.keys import HEADER, key_of_header, time_of_key
-from service.api.models import (
-    EXAMPLE_COUNTER,
-    EXAMPLE_KEY,
-    Added,
-    Bulk,
-    BulkDelta,
-    BulkResult,
-    BulkResults,
-    Counter,
-    CounterBalance,
-    History,
-    HistoryEntry,
-    NewDelta,
-    ProblemDetails,
-    Refused,
-    Time,
-)
-from service.api.paths import IN_PATH, name_of, no_such_route, same
+from service.api.models import ADDED, BULK, READ, Added, BulkResults, CounterBalance, History, NewDelta
+from service.api.paths import IN_PATH, no_such_route, same
 from service.api.problems import NOT_WRITTEN, Problem, invalid, problem_of
-from service.api.responses import ADDED, BULK, READ
-from service.observe import Watch
-from service.outcomes import tell
+from service.observe import Watch, tell
 
 TRY_IT = "/try-it"
 HEADERS = {"Cache-Control": "no-store"}
+Said = TypeVar("Said")
 
 InPath = Annotated[
     str,
     Field(pattern=IN_PATH),
-    BeforeValidator(name_of),
-    Path(description="the counter's name, percent-encoded; without % and ?", examples=[EXAMPLE_COUNTER]),
+    BeforeValidator(unquote),
+    Path(description="the counter's name, percent-encoded; without % and ?", examples=[models.EXAMPLE_COUNTER]),
 ]
 Again = Annotated[
-    Counter, Query(alias="counter", description="the name in the path again: a gateway may have changed it there")
+    models.Counter,
+    Query(alias="counter", description="the name in the path again: a gateway may have changed it there"),
 ]
-InQuery = Annotated[Counter, Query(description="the counter's name")]
+InQuery = Annotated[models.Counter, Query(description="the counter's name")]
 Key = Annotated[
     str,
     Header(
@@ -70,15 +57,15 @@ Key = Annotated[
         pattern=HEADER,
         min_length=1,
         description="a ULID (upper case) or a UUIDv7 (lower case, with hyphens), or any other text with at in the body",
-        openapi_examples={"ulid": Example(value=EXAMPLE_KEY)},
+        openapi_examples={"ulid": Example(value=models.EXAMPLE_KEY)},
     ),
 ]
 MaxAge = Annotated[
     float, Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="seconds a cached value may have")
 ]
 Consistent = Annotated[bool, Query(description="false: half the price, may lag a little, still a true sum")]
-Since = Annotated[Time | None, Query(description="included; RFC 3339")]
-Until = Annotated[Time | None, Query(description="excluded; RFC 3339")]
+Since = Annotated[models.Time | None, Query(description="included; RFC 3339")]
+Until = Annotated[models.Time | None, Query(description="excluded; RFC 3339")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries of a page")]
 Cursor = Annotated[
     Annotated[str, WithJsonSchema({"type": "string", "pattern": cursors.CURSOR, "minLength": 1})] | None,
@@ -89,22 +76,24 @@ Cursor = Annotated[
 class Api:
     """The handler: an event of API Gateway's HTTP API (payload format 2.0) to an answer.
 
-    reader reads strongly, eventual does not. try_it serves a page to try the API at /try-it. origins: whose pages may
-    call it from a browser.
+    table stands in for DynamoDB. try_it serves a page to try the API at /try-it. origins: whose pages may call it from
+    a browser.
     """
 
     def __init__(
         self,
-        ledger: Ledger,
-        reader: Reader,
-        eventual: Reader,
+        settings: Settings,
         watch: Watch,
         *,
+        table: Table | None = None,
+        clock: Clock = wall_clock,
         try_it: bool = False,
         origins: Sequence[str] = (),
     ) -> None:
-        self._ledger = ledger
-        self._readers = {True: reader, False: eventual}
+        self._ledger = Ledger(settings, table=table, clock=clock)
+        self._readers = {
+            strong: Reader(settings, consistent=strong, table=table, clock=clock) for strong in (True, False)
+        }
         self._watch = watch
         self._pages = (TRY_IT,) if try_it else ()
         self._cors = cors.of(origins)
@@ -140,22 +129,18 @@ class Api:
             same(counter, delta.counter)
             asked = self._change(delta, key_of_header(idempotency_key))
             receipt = self._ledger.add(
-                asked.counter,
-                asked.change,
-                idempotency_key=asked.idempotency_key,
-                at=asked.at,
-                region=asked.region,
+                asked.counter, asked.change, idempotency_key=asked.idempotency_key, at=asked.at, region=asked.region
             )
             tell(self._watch, receipt)
             hit = {"Idempotency-Hit": "true"} if receipt.outcome == "replayed" else {}
-            return Response(_status(receipt), "application/json", _added(receipt), HEADERS | hit)
+            return _json(_added(receipt), _status(receipt), **hit)
 
         @self.app.post("/deltas", summary="Add up to 100 changes", operation_id="addMany", responses=BULK)
-        def add_many(bulk: Annotated[Bulk, Body()]) -> Response[BulkResults]:
+        def add_many(bulk: Annotated[models.Bulk, Body()]) -> Response[BulkResults]:
             asked = [self._change_or_problem(delta) for delta in bulk.deltas]
             outcomes = iter(self._ledger.add_many(change for change in asked if isinstance(change, Change)))
             results = [self._result(next(outcomes) if isinstance(each, Change) else each) for each in asked]
-            return Response(200, "application/json", BulkResults(results=results), HEADERS)
+            return _json(BulkResults(results=results))
 
     def _route_reads(self) -> None:
         @self.app.get("/counters/<counter>", summary="Read a counter", operation_id="read", responses=READ)
@@ -205,8 +190,8 @@ class Api:
             raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}. {NOT_WRITTEN}")
         return Change(delta.counter, delta.change, key, time_of_key(key, delta.at), delta.region)
 
-    def _change_or_problem(self, delta: BulkDelta | Refused) -> Change | Problem:
-        if isinstance(delta, Refused):
+    def _change_or_problem(self, delta: models.BulkDelta | models.Refused) -> Change | Problem:
+        if isinstance(delta, models.Refused):
             return invalid(delta.errors)
         try:
             return self._change(delta, delta.idempotency_key)
@@ -219,45 +204,40 @@ class Api:
 
     def _broken(self, error: Exception) -> Response[str]:
         self._watch.logger.exception("the API failed")
-        detail = (
-            "If the request adds a change, it may have been recorded: repeat it with the same key, and it counts once."
-        )
-        return Problem("internal", detail).response()
+        retry = "repeat it with the same key, and it counts once."
+        return Problem("internal", f"If the request adds a change, it may have been recorded: {retry}").response()
 
-    def _result(self, outcome: Receipt | LedgerError | Problem) -> BulkResult:
+    def _result(self, outcome: Receipt | LedgerError | Problem) -> models.BulkResult:
         if isinstance(outcome, Problem):
             tell(self._watch, InvalidInput("A delta of a bulk is not as described."))
             problem = outcome
         elif isinstance(outcome, Receipt):
             tell(self._watch, outcome)
-            return BulkResult(status=_status(outcome), added=_added(outcome))
+            return models.BulkResult(status=_status(outcome), added=_added(outcome))
         else:
             tell(self._watch, outcome)
             problem = problem_of(outcome)
-        return BulkResult(status=problem.status, problem=ProblemDetails(**problem.body()))
+        return models.BulkResult(status=problem.status, problem=models.ProblemDetails(**problem.body()))
 
     def _read(self, counter: str, max_age: float, consistent: bool) -> Response[CounterBalance]:
         balance: Balance = self._readers[consistent].read(counter, max_age=max_age)
-        said = CounterBalance(
-            counter=counter,
-            value=balance.value,
-            count=balance.count,
-            as_of=time_text(balance.as_of),
-            pending=balance.pending,
-            by_region=dict(balance.by_region),
-            cached=balance.cached,
-        )
-        return Response(200, "application/json", said, HEADERS)
+        known: dict[str, Any] = {name: getattr(balance, name) for name in ("value", "count", "pending", "cached")}
+        as_of, by_region = time_text(balance.as_of), dict(balance.by_region)
+        return _json(CounterBalance(counter=counter, as_of=as_of, by_region=by_region, **known))
 
     def _history(self, counter: str, since: Since, until: Until, limit: int, cursor: str | None) -> Response[History]:
         after = None if cursor is None else cursors.position_of(counter, cursor)
         page = self._readers[True].history_page(counter, since=since, until=until, after=after, limit=limit)
         entries = [
-            HistoryEntry(token=entry.token, at=time_text(entry.at), change=entry.change, region=entry.region)
+            models.HistoryEntry(token=entry.token, at=time_text(entry.at), change=entry.change, region=entry.region)
             for entry in page.entries
         ]
         following = None if page.next is None else cursors.text_of(counter, page.next)
-        return Response(200, "application/json", History(counter=counter, entries=entries, next=following), HEADERS)
+        return _json(History(counter=counter, entries=entries, next=following))
+
+
+def _json(said: Said, status: int = 200, **headers: str) -> Response[Said]:
+    return Response(status, "application/json", said, HEADERS | headers)
 
 
 def _method(event: dict[str, Any]) -> str:

@@ -48,7 +48,13 @@ def time_of_key(key: str, at: datetime | None) -> datetime:
     """The instant that a key with its `at` stands for. Raises Problem."""
     canonical, own_ms = _with_time(key)
     if key == canonical:
-        return _own(to_datetime(own_ms), own_ms, at)
+        if at is not None and to_ms(at) != own_ms:
+            raise Problem(
+                "invalid-time",
+                f"This key is a ULID or a UUIDv7 and carries the time {time_text(to_datetime(own_ms))}, which at "
+                f"contradicts. Leave out at, or use a key of another form. {NOT_WRITTEN}",
+            )
+        return to_datetime(own_ms)
     if at is not None:
         return at
     if canonical is None:
@@ -63,16 +69,6 @@ def time_of_key(key: str, at: datetime | None) -> datetime:
         f"spelling is another change. Send the canonical one on every attempt, or this one with at. {NOT_WRITTEN}",
         members={"canonical": canonical},
     )
-
-
-def _own(own: datetime, own_ms: int, at: datetime | None) -> datetime:
-    if at is not None and to_ms(at) != own_ms:
-        raise Problem(
-            "invalid-time",
-            f"This key is a ULID or a UUIDv7 and carries the time {time_text(own)}, which at contradicts. Leave out "
-            f"at, or use a key of another form. {NOT_WRITTEN}",
-        )
-    return own
 
 
 def _with_time(key: str) -> tuple[str | None, int]:

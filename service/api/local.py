@@ -13,21 +13,17 @@ import re
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics
-
-from ledger import Ledger, Settings
-from reader import Reader
+from ledger import Settings
 from service.api.app import TRY_IT, Api
 from service.api.gate import BODY_BYTES_MAX
 from service.api.openapi import in_memory
 from service.api.problems import NOT_WRITTEN, Problem
-from service.observe import NAMESPACE, Watch
+from service.observe import Watch
 
 HOST, PORT = "127.0.0.1", 8080
 READ_BYTES_MAX = BODY_BYTES_MAX + 1
@@ -45,6 +41,8 @@ def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes |
         text, encoded = (body or b"").decode(), False
     except UnicodeDecodeError:
         text, encoded = base64.b64encode(body or b"").decode(), True
+    http = {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": HOST, "userAgent": ""}
+    context = {"accountId": "anonymous", "apiId": "local", "domainName": "localhost", "requestId": str(uuid.uuid4())}
     return {
         "version": "2.0",
         "routeKey": "$default",
@@ -52,15 +50,7 @@ def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes |
         "rawQueryString": query,
         "headers": {name.lower(): value for name, value in headers.items()},
         **({"queryStringParameters": parameters} if parameters else {}),
-        "requestContext": {
-            "accountId": "anonymous",
-            "apiId": "local",
-            "domainName": "localhost",
-            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": HOST, "userAgent": ""},
-            "requestId": str(uuid.uuid4()),
-            "routeKey": "$default",
-            "stage": "$default",
-        },
+        "requestContext": {**context, "http": http, "routeKey": "$default", "stage": "$default"},
         **({"body": text} if body else {}),
         "isBase64Encoded": encoded,
     }
@@ -126,20 +116,17 @@ def _malformed(detail: str) -> Problem:
     return Problem("malformed-request", f"{detail} {NOT_WRITTEN}")
 
 
-def on_a_table(environ: Mapping[str, str], origins: Sequence[str] = ()) -> Api:
-    settings = Settings.from_env(environ)
-    watch = Watch(Logger(service="api", stream=sys.stderr), EphemeralMetrics(namespace=NAMESPACE, service="api"))
-    eventual = Reader(settings, consistent=False)
-    return Api(Ledger(settings), Reader(settings), eventual, watch, try_it=True, origins=origins)
-
-
 def main(arguments: list[str], environ: Mapping[str, str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m service.api.local", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--memory", action="store_true", help="a table in memory; else the LEDGER_* environment")
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument("--origin", action="append", default=[], help="pages of this origin may call it; repeatable")
     chosen = parser.parse_args(arguments)
-    api = in_memory(try_it=True, origins=chosen.origin) if chosen.memory else on_a_table(environ, chosen.origin)
+    asked: Any = {"try_it": True, "origins": chosen.origin}
+    if chosen.memory:
+        api = in_memory(**asked)
+    else:
+        api = Api(Settings.from_env(environ), Watch.here("api", sys.stderr), **asked)
     server = serve(api, chosen.port)
     print(f"http://{HOST}:{server.server_port}{TRY_IT} (Ctrl-C ends it)", flush=True)
     try:

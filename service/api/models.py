@@ -1,4 +1,5 @@
-"""What the API takes and gives, as pydantic models: they check requests and are what docs/openapi.json describes.
+"""What the API takes and gives, as pydantic models: they check requests and are what docs/openapi.json describes; and
+the answers that each kind of route may give.
 
 Rule 1: Nothing is converted (a number is no text, 1.0 is no whole number) and an unknown field is refused, because a
 misspelled one would be lost.
@@ -25,6 +26,7 @@ from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX
 from ledger.errors import InvalidTime
 from ledger.message import time_of
 from service.api.keys import TIMED
+from service.api.problems import CONTENT_TYPE, TITLES
 
 BULK_MAX = 100
 EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
@@ -174,3 +176,26 @@ class History(BaseModel):
     counter: str
     entries: list[HistoryEntry]
     next: str | None
+
+
+def _problems(*statuses: int) -> dict[int, Any]:
+    """What a route answers with these, each with all problems of its status."""
+    content = {CONTENT_TYPE: {"model": ProblemDetails}}
+    said = {status: [f"{name}: {title}" for name, (of, title) in TITLES.items() if of == status] for status in statuses}
+    return {status: {"description": "; ".join(said[status]), "content": content} for status in statuses}
+
+
+def _json(description: str, model: type | None = None) -> dict[str, Any]:
+    content = {} if model is None else {"content": {"application/json": {"model": model}}}
+    return {"description": description, **content}
+
+
+_ALWAYS = (405, 422, 429, 500, 503)
+
+ADDED = {
+    201: _json("Recorded: it counts from now on", Added),
+    200: _json("Replayed: the same change was recorded before (header Idempotency-Hit: true)", Added),
+    **_problems(400, 404, *_ALWAYS, 409, 413, 415, 504),
+}
+BULK = {200: _json("A result for each change, in their order", BulkResults), **_problems(400, *_ALWAYS, 413, 415)}
+READ = {200: _json("The answer"), **_problems(404, *_ALWAYS)}

@@ -11,15 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler.openapi.models import APIKey
-from aws_lambda_powertools.metrics import EphemeralMetrics
 
-from ledger import Ledger, Settings, __version__
+from ledger import Settings, __version__
 from ledger.memory import MemoryTable
-from reader import Reader
 from service.api.app import Api
-from service.observe import NAMESPACE, Watch
+from service.observe import Watch
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
 ABOUT = (
@@ -33,11 +30,7 @@ SIGNED = {"name": "Authorization", "in": "header", "description": "AWS Signature
 def in_memory(try_it: bool = False, watch: Watch | None = None, origins: Sequence[str] = ()) -> Api:
     """The API on a table in memory, with two Regions."""
     settings = Settings(table="memory", region="eu-west-1", regions=("eu-west-1", "us-east-1"))
-    table = MemoryTable()
-    watch = watch or Watch(Logger(service="api"), EphemeralMetrics(namespace=NAMESPACE, service="api"))
-    eventual = Reader(settings, consistent=False, table=table)
-    ledger, reader = Ledger(settings, table=table), Reader(settings, table=table)
-    return Api(ledger, reader, eventual, watch, try_it=try_it, origins=origins)
+    return Api(settings, watch or Watch.here("api"), table=MemoryTable(), try_it=try_it, origins=origins)
 
 
 def document() -> dict[str, Any]:

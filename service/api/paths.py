@@ -10,7 +10,7 @@ Source of what API Gateway does: requests to it, recorded in https://github.com/
 """
 
 import re
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from service.api.problems import NOT_WRITTEN, Problem
 
@@ -43,11 +43,6 @@ def routed(path: str, pages: tuple[str, ...] = ()) -> tuple[str, str]:
             f"{ELSEWHERE} {NOT_WRITTEN}",
         )
     return PREFIX + quote(name, safe="") + suffix, "POST" if suffix == "/deltas" else "GET"
-
-
-def name_of(part: str) -> str:
-    """The counter's name in a routed path."""
-    return unquote(part)
 
 
 def same(in_path: str, named: str) -> str:

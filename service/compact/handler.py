@@ -79,21 +79,14 @@ class Worker:
             observe.milliseconds(metrics, observe.FOLD_LAG_MS, done.lag_ms)
         if visited:
             observe.milliseconds(metrics, observe.WATERMARK_AHEAD_MS, done.ahead_ms)
-        fields: dict[str, Any] = {
-            "lane": str(work.lane),
-            "outcome": done.outcome,
-            "folded": done.folded,
-            "settled": done.settled,
-            "cleaned": done.cleaned,
-            "commits": done.commits,
-            "next_ms": done.next_ms,
+        known = ("outcome", "folded", "settled", "cleaned", "commits", "next_ms")
+        fields: dict[str, Any] = {"lane": str(work.lane)} | {name: getattr(done, name) for name in known}
+        more = {
+            "postponed_by": done.postponed_by,
+            "watermark_ahead_ms": done.ahead_ms,
+            "conflicts": done.conflicts[:10],
         }
-        if done.postponed_by:
-            fields["postponed_by"] = done.postponed_by
-        if done.ahead_ms:
-            fields["watermark_ahead_ms"] = done.ahead_ms
-        if done.conflicts:
-            fields["conflicts"] = done.conflicts[:10]
+        fields |= {name: value for name, value in more.items() if value}
         if not read:
             self._log.error("a lane that nobody reads", extra={"lane": str(work.lane)})
         differences = done.check.differences if done.check is not None else ()

@@ -2,12 +2,12 @@
 
 from selenium.webdriver import Keys
 
-from tests.browser.page import Page
+from tests.browser.conftest import Page
 
 PICTURE_BYTES_MAX = 120_000
 
 
-def disturbed(page: Page) -> None:
+def test_after_a_cut_with_lag_and_duplicates_the_page_shows_the_truth_in_both_regions(page: Page) -> None:
     """Much lag, many duplicates and writers, the link cut for a while with changes in both Regions."""
     page.slide("duplicates_percent", Keys.END)
     page.slide("writes_per_s", Keys.END)
@@ -16,26 +16,18 @@ def disturbed(page: Page) -> None:
     page.click("#cut")
     page.wait(lambda: page.text("#verdict").startswith("The link is cut"))
     cut_at = page.number("#truth")
-    page.wait(lambda: page.number("#truth") > cut_at + 80)
-
-
-def at_rest(page: Page) -> None:
-    page.wait(lambda: page.text("#verdict").startswith("At rest"))
-
-
-def test_after_a_cut_with_lag_and_duplicates_the_page_shows_the_truth_in_both_regions(page: Page) -> None:
-    disturbed(page)
+    page.wait(lambda: page.number("#truth") > cut_at + 110)
     page.click("#cut")
     page.wait(lambda: page.text("#verdict").startswith("Both Regions count"))
     page.click("#rest")
-    at_rest(page)
+    page.wait(lambda: page.text("#verdict").startswith("At rest"))
     truth = page.number("#truth")
     assert truth > 100
     assert page.values("ours") == [truth, truth]
     assert page.values("atomic") != [truth, truth]
     assert "this library equals the truth in both Regions" in page.text("#verdict")
     page.look((980, 800))
-    at_rest(page)
+    page.wait(lambda: page.text("#verdict").startswith("At rest"))
     assert page.screenshot("live", upto="figure").stat().st_size <= PICTURE_BYTES_MAX
 
 
@@ -72,10 +64,11 @@ def test_the_requests_shown_are_those_that_are_ticked(page: Page) -> None:
     page.wait(lambda: {cell.text for cell in page.all("#rows .who")} == {"reader"})
 
 
-def test_the_keyboard_reaches_every_control_and_shows_where_it_is(page: Page) -> None:
+def test_the_keyboard_reaches_every_control_which_has_a_name_and_shows_where_it_is(page: Page) -> None:
     page.click("#paused")  # so that Step can be pressed, and nothing moves
     page.wait(lambda: page.text("#verdict").startswith("Paused"))
     controls = page.all("button, input")
+    assert all(control.accessible_name for control in controls)
     reached = set()
     for _ in range(len(controls) + 1):  # once it leaves the page, and comes in again at its top
         focused = page.tab()
@@ -83,7 +76,3 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(page: Page) ->
             reached.add(focused)
             assert focused.value_of_css_property("outline-style") == "solid"
     assert reached == set(controls)
-
-
-def test_every_control_has_a_name(page: Page) -> None:
-    assert all(control.accessible_name for control in page.all("button, input"))

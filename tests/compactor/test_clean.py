@@ -1,5 +1,6 @@
 """The program `clean`: two visits, every Region, and only what is listed with the same change."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from ledger.add import add
 from ledger.errors import DamagedItem
 from ledger.requests import DeleteMany, Get, Instant, Now, Pause, Put, Query, Request
 from ledger.values import CleanNote, Delta
-from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, token, two_regions, value
+from tests.support import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, refused, token, two_regions, value
 
 CHECKPOINT, NOTE = Get(items.checkpoint_key(LANE), True), Get(items.note_key(LANE), True)
 
@@ -21,7 +22,7 @@ def folded(page_size: int = 1_000) -> tuple[Region, Region]:
     """Deltas 1 and 2 folded in version 1, in both Regions, not noted yet."""
     home, away = two_regions(page_size=page_size)
     home.put(delta(1), delta(2))
-    compactor(home, away, clean=False).compact(COUNTER)
+    compactor(home, away, clean=False).compact(LANE.counter)
     home.copy_to(away)
     home.asked.clear()
     return home, away
@@ -31,6 +32,15 @@ def visit(home: Region) -> Tally:
     tally = Tally()
     home.run(clean(LANE, tally, (A, B), keep_ms=KEEP_MS, units_per_s=500))
     return tally
+
+
+def noted(page_size: int = 1_000) -> tuple[Region, Region]:
+    """The same, and noted in both Regions long enough ago to be deleted."""
+    home, away = folded(page_size)
+    visit(home)
+    home.now_ms += KEEP_MS
+    home.asked.clear()
+    return home, away
 
 
 def note(home: Region) -> CleanNote | None:
@@ -70,10 +80,7 @@ def test_the_time_noted_is_after_the_last_region_answered() -> None:
 
 
 def test_a_later_visit_looks_up_what_is_listed_cheaply_and_deletes_it() -> None:
-    home, _ = folded()
-    visit(home)
-    home.now_ms += KEEP_MS
-    home.asked.clear()
+    home, _ = noted()
     assert visit(home).cleaned == 2
     assert home.asked == [
         CHECKPOINT,
@@ -92,7 +99,7 @@ def test_a_note_younger_than_keep_deletes_nothing_and_is_not_renewed(age_ms: int
     home, away = folded()
     visit(home)
     home.put(delta(3))
-    compactor(home, away, clean=False).compact(COUNTER)
+    compactor(home, away, clean=False).compact(LANE.counter)
     home.copy_to(away)
     home.now_ms += age_ms
     assert visit(home) == Tally()
@@ -121,7 +128,7 @@ def many(number: int, *, page_size: int = 1_000) -> Region:
     home, away = two_regions(page_size=page_size)
     home.now_ms += 10_000_000
     home.store(items.delta_item(Delta(LANE, token(n), 1)) for n in range(number))
-    compactor(home, away, clean=False).compact(COUNTER)
+    compactor(home, away, clean=False).compact(LANE.counter)
     home.copy_to(away)
     visit(home)
     home.now_ms += KEEP_MS
@@ -179,9 +186,7 @@ def test_a_clean_ends_after_a_minute_and_the_next_visit_goes_on_without_a_new_no
 
 
 def test_a_delta_that_is_put_with_another_change_just_before_its_delete_stays_and_is_told() -> None:
-    home, _ = folded()
-    visit(home)
-    home.now_ms += KEEP_MS
+    home, _ = noted()
     program = clean(LANE, tally := Tally(), (A, B), keep_ms=KEEP_MS, units_per_s=500)
     request = next(program)
     while not isinstance(request, DeleteMany):
@@ -196,12 +201,10 @@ def test_a_delta_that_is_put_with_another_change_just_before_its_delete_stays_an
 
 
 def test_only_what_the_noted_version_or_an_older_one_lists_is_deleted() -> None:
-    home, away = folded()
-    visit(home)
+    home, away = noted()
     home.put(delta(0), delta(3))
-    compactor(home, away, clean=False).compact(COUNTER)  # version 2 lists 3, version 3 lists 0
+    compactor(home, away, clean=False).compact(LANE.counter)  # version 2 lists 3, version 3 lists 0
     home.copy_to(away)
-    home.now_ms += KEEP_MS
     assert visit(home).cleaned == 2
     assert deltas(home) == [token(0), token(3)]
     assert note(home) == CleanNote(LANE, 3, NOW_MS + KEEP_MS)
@@ -211,29 +214,19 @@ def test_only_what_the_noted_version_or_an_older_one_lists_is_deleted() -> None:
     assert value(home) == {0, 1, 2, 3}
 
 
-def test_a_stray_that_is_not_listed_is_kept() -> None:
-    home, _ = folded()
+@pytest.mark.parametrize("number", [0, 5], ids=["a stray", "in the tail"])
+def test_what_is_not_listed_is_kept(number: int) -> None:
+    home, _ = noted()
+    home.put(delta(number))
     visit(home)
-    home.put(delta(0))
-    home.now_ms += KEEP_MS
-    visit(home)
-    assert deltas(home) == [token(0)]
-
-
-def test_the_tail_is_kept() -> None:
-    home, _ = folded()
-    visit(home)
-    home.put(delta(5))
-    home.now_ms += KEEP_MS
-    visit(home)
-    assert deltas(home) == [token(5)]
+    assert deltas(home) == [token(number)]
 
 
 @pytest.mark.parametrize("page_size", [1, 2, 3])
 def test_all_pages_are_cleaned(page_size: int) -> None:
     home, away = two_regions(page_size=page_size)
     home.put(*map(delta, range(7)))
-    compactor(home, away, fold_max=3).compact(COUNTER)
+    compactor(home, away, fold_max=3).compact(LANE.counter)
     home.copy_to(away)
     visit(home)
     home.now_ms += KEEP_MS
@@ -244,7 +237,7 @@ def test_all_pages_are_cleaned(page_size: int) -> None:
 def test_a_region_that_lags_postpones_the_note() -> None:
     home, away = folded()
     home.put(delta(3))
-    compactor(home, away, clean=False).compact(COUNTER)
+    compactor(home, away, clean=False).compact(LANE.counter)
     tally = visit(home)
     assert (tally.postponed_by, note(home)) == ([B], None)
     home.copy_to(away, items.checkpoint_key(LANE))
@@ -252,65 +245,43 @@ def test_a_region_that_lags_postpones_the_note() -> None:
     assert note(home) == CleanNote(LANE, 2, NOW_MS)
 
 
-def test_a_region_that_has_no_checkpoint_yet_postpones_the_note() -> None:
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        lambda away: away.drop(items.checkpoint_key(LANE)),
+        lambda away: setattr(away, "down", True),
+        lambda away: away.alter(items.checkpoint_key(LANE), version={"S": "1"}),
+    ],
+    ids=["it has no checkpoint yet", "it does not answer", "its checkpoint is damaged"],
+)
+def test_a_region_in_trouble_postpones_the_note_and_not_what_is_noted(trouble: Callable[[Region], None]) -> None:
     home, away = folded()
-    away.drop(items.checkpoint_key(LANE))
+    trouble(away)
     assert visit(home).postponed_by == [B]
     assert note(home) is None
-
-
-def test_a_region_that_does_not_answer_postpones_the_note() -> None:
-    home, away = folded()
-    away.down = True
-    assert visit(home).postponed_by == [B]
-    assert note(home) is None
-
-
-def test_a_damaged_checkpoint_in_another_region_postpones_the_note() -> None:
-    home, away = folded()
-    away.store([{**away.items[items.checkpoint_key(LANE)], "version": {"S": "1"}}])
-    assert visit(home).postponed_by == [B]
-    assert note(home) is None
-
-
-def test_what_is_noted_is_cleaned_though_a_region_is_down() -> None:
-    home, away = folded()
-    visit(home)
-    away.down = True
-    home.now_ms += KEEP_MS
+    home, away = noted()
+    trouble(away)
     assert visit(home).cleaned == 2
 
 
 def test_a_region_ahead_of_the_checkpoint_that_was_read_does_not_postpone() -> None:
     home, away = folded()
-    away.store([{**away.items[items.checkpoint_key(LANE)], "version": {"N": "7"}}])
+    away.alter(items.checkpoint_key(LANE), version={"N": "7"})
     visit(home)
     assert note(home) == CleanNote(LANE, 1, NOW_MS)
 
 
-def test_a_delta_listed_with_another_change_is_kept_and_told() -> None:
-    home, _ = folded()
-    visit(home)
-    home.put(Delta(LANE, token(1), 99))
-    home.now_ms += KEEP_MS
+@pytest.mark.parametrize(("page_size", "listed_otherwise"), [(1_000, [1]), (1, [1, 2])])
+def test_a_delta_listed_with_another_change_is_kept_and_told(page_size: int, listed_otherwise: list[int]) -> None:
+    home, _ = noted(page_size)
+    home.put(*(Delta(LANE, token(n), 99) for n in listed_otherwise))
     tally = visit(home)
-    assert (tally.cleaned, tally.conflicts) == (1, [token(1)])
-    assert deltas(home) == [token(1)]
-
-
-def test_a_conflict_on_every_page_is_told() -> None:
-    home, _ = folded(page_size=1)
-    visit(home)
-    home.put(Delta(LANE, token(1), 99), Delta(LANE, token(2), 99))
-    home.now_ms += KEEP_MS
-    tally = visit(home)
-    assert (tally.cleaned, tally.conflicts) == (0, [token(1), token(2)])
+    assert (tally.cleaned, tally.conflicts) == (2 - len(listed_otherwise), [token(n) for n in listed_otherwise])
+    assert deltas(home) == tally.conflicts
 
 
 def test_a_delta_that_comes_back_is_deleted_again_without_a_new_note() -> None:
-    home, _ = folded()
-    visit(home)
-    home.now_ms += KEEP_MS
+    home, _ = noted()
     visit(home)
     before = note(home)
     home.put(delta(1))
@@ -339,11 +310,9 @@ def test_a_replica_node_that_lags_behind_the_segments_deletes_less_never_more() 
 
 @pytest.mark.parametrize("damage", [{"version": {"S": "1"}}, {"version": {"N": "0"}}, {"noted_ms": {}}])
 def test_a_damaged_note_is_named_and_nothing_is_deleted(damage: dict[str, dict[str, str]]) -> None:
-    home, _ = folded()
-    visit(home)
-    home.store([{**home.items[items.note_key(LANE)], **damage}])
-    home.now_ms += KEEP_MS
-    with pytest.raises(DamagedItem) as raised:
+    home, _ = noted()
+    home.alter(items.note_key(LANE), **damage)
+    with refused(home, DamagedItem) as raised:
         visit(home)
     assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), "clean")
     assert len(deltas(home)) == 2

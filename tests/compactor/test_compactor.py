@@ -9,21 +9,7 @@ from ledger import items
 from ledger.errors import InvalidCounter, InvalidSettings, LaneDamaged, Unavailable
 from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact
 from ledger.values import Lane, Segment
-from tests.support import (
-    COUNTER,
-    KEEP_MS,
-    LANE,
-    A,
-    B,
-    Region,
-    compact_for_long,
-    compactor,
-    delta,
-    settings,
-    token,
-    two_regions,
-    value,
-)
+from tests.support import COUNTER, KEEP_MS, LANE, A, B, Region, compactor, delta, settings, token, two_regions, value
 
 
 def written_pks(region: Region) -> set[str]:
@@ -54,8 +40,9 @@ def test_a_visit_reports_what_it_folded_settled_and_cleaned() -> None:
     assert compactor(home, away).compact(COUNTER) == Report(lanes=1, cleaned=3)
 
 
-def test_a_lane_that_was_never_folded_is_not_settled_or_cleaned() -> None:
+def test_what_was_never_folded_is_not_settled_or_cleaned_and_an_empty_table_has_nothing_to_do() -> None:
     home, away = two_regions()
+    assert compactor(home, away).run() == Report()
     home.put(delta(1))
     assert compactor(home, away, fold_min=2).compact(COUNTER) == Report(lanes=1)
     assert written_pks(home) == set()
@@ -72,28 +59,22 @@ def test_with_clean_switched_off_deltas_stay_for_ever() -> None:
     assert items.note_key(LANE) not in home.items
 
 
-def test_every_shard_of_the_counter_is_compacted() -> None:
-    home, away = two_regions()
-    home.put(*(delta(n, Lane(A, n, COUNTER)) for n in range(3)))
-    assert compactor(home, away, shards={"stock:": 3}).compact(COUNTER).folded == 3
-
-
-def test_its_own_settings_decide_when_and_how_much_is_folded() -> None:
+def test_its_own_settings_decide_when_and_how_much_is_folded_and_settled_and_in_which_shards() -> None:
     home, away = two_regions()
     home.put(*map(delta, range(5)), delta(9, at_ms=home.now_ms - 50))
     report = compactor(home, away, fold_min=2, fold_max=2, allowed_lateness_ms=100).compact(COUNTER)
     assert (report.folded, report.commits) == (4, 2)
     report = compactor(home, away, fold_min=2, fold_max=2, allowed_lateness_ms=0).compact(COUNTER)
     assert (report.folded, report.commits) == (2, 1)
-
-
-def test_its_own_settings_decide_how_much_is_settled_at_once() -> None:
     home, away = two_regions()
     home.put(delta(9))
     compactor(home, away).compact(COUNTER)
     home.put(*map(delta, range(7)))
     report = compactor(home, away, fold_max=3).compact(COUNTER)
     assert (report.settled, report.commits) == (7, 3)
+    home, away = two_regions()
+    home.put(*(delta(n, Lane(A, n, COUNTER)) for n in range(3)))
+    assert compactor(home, away, shards={"stock:": 3}).compact(COUNTER).folded == 3
 
 
 def test_run_visits_the_lanes_in_need_and_no_others() -> None:
@@ -101,7 +82,6 @@ def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     long_tail, short_tail, stray, done, theirs = (
         Lane(region, 0, name) for region, name in ((A, "long"), (A, "short"), (A, "stray"), (A, "done"), (B, "long"))
     )
-    tuned = {"fold_min": 3}
     for lane in (stray, done):
         home.put(delta(5, lane))
         compactor(home, away, clean=False).compact(lane.counter)
@@ -110,7 +90,7 @@ def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     home.put(*(delta(n, lane) for n in (1, 2, 3) for lane in (long_tail, theirs)))
     home.put(*(delta(n, short_tail) for n in (1, 2)))
     home.asked.clear()
-    report = compactor(home, away, **tuned).run()
+    report = compactor(home, away, fold_min=3).run()
     assert (report.lanes, report.folded, report.settled, report.problems) == (2, 3, 1, {})
     assert written_pks(home) == {items.fold_pk(long_tail), items.fold_pk(stray)}
     assert [request.after is None for request in home.asked if isinstance(request, Scan)].count(True) == 1
@@ -137,24 +117,11 @@ def test_run_comes_back_to_clean_what_was_folded() -> None:
     assert compactor(home, away).run().lanes == 0
 
 
-def test_run_on_an_empty_table_does_nothing() -> None:
-    home, away = two_regions()
-    assert compactor(home, away).run() == Report()
-
-
 def test_run_passes_by_items_that_are_not_ours() -> None:
     home, away = two_regions()
-    for pk in (
-        "",
-        "delta",
-        "delta#",
-        "delta#x",
-        "delta#eu-west-1#one#a",
-        "delta#eu-west-1#01#a",
-        "order#eu-west-1#0#a",
-    ):
+    theirs = ("delta#eu-west-1#one#a", "delta#eu-west-1#01#a", "order#eu-west-1#0#a", "delta#eu-west-1#0#a b")
+    for pk in ("", "delta", "delta#", "delta#x", *theirs):
         home.store([{"pk": {"S": pk}, "sk": {"S": token(1)}, "change": {"N": "1"}}])
-    home.store([{"pk": {"S": "delta#eu-west-1#0#a b"}, "sk": {"S": token(1)}, "change": {"N": "1"}}])
     home.put(delta(1))
     report = compactor(home, away).run()
     assert (report.lanes, report.folded) == (1, 1)
@@ -214,23 +181,15 @@ def test_a_commit_whose_outcome_is_unknown_is_a_problem_and_the_next_run_goes_on
     assert value(home) == {1, 2}
 
 
-def test_a_table_that_does_not_answer_the_scan_fails_the_run() -> None:
+def test_a_table_that_does_not_answer_fails_the_run_and_compact() -> None:
     home, away = two_regions()
     home.down = True
     with pytest.raises(Unavailable):
         compactor(home, away).run()
-
-
-def test_a_region_without_a_table_is_refused_when_it_is_made() -> None:
-    with pytest.raises(InvalidSettings, match=B):
-        Compactor(settings(), tables={A: Region()})
-
-
-def test_compact_raises_what_run_reports() -> None:
-    home, away = two_regions()
-    home.down = True
     with pytest.raises(Unavailable):
         compactor(home, away).compact(COUNTER)
+    with pytest.raises(InvalidSettings, match=B):
+        Compactor(settings(), tables={A: home})  # a Region without a table
 
 
 @pytest.mark.parametrize("name", ["", "a b", None])
@@ -241,11 +200,3 @@ def test_a_name_that_is_no_counter_is_refused_and_nothing_is_sent(name: Any) -> 
         with pytest.raises(InvalidCounter):
             call(name)
     assert home.asked == away.asked == []
-
-
-def test_compacting_again_and_again_changes_no_value() -> None:
-    home, away = two_regions()
-    home.put(*map(delta, range(9)))
-    for _ in range(4):
-        compact_for_long(home, away)
-        assert value(home) == value(away) == set(range(9))

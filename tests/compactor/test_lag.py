@@ -21,26 +21,15 @@ def behind(page_size: int = 1_000) -> Region:
 
 
 @pytest.mark.parametrize("page_size", [1, 2, 1_000])
-def test_the_strays_are_what_no_segment_lists(page_size: int) -> None:
-    home = behind(page_size)
-    home.asked.clear()
-    assert home.run(strays(LANE)) == [delta(1), delta(3)]
-    assert all(request.consistent for request in home.asked if isinstance(request, Get | Query))
-
-
-def test_a_lane_that_was_never_folded_has_no_strays() -> None:
-    home, _ = two_regions()
-    home.put(delta(1))
-    assert home.run(strays(LANE)) == []
-
-
-@pytest.mark.parametrize("page_size", [1, 2, 1_000])
-def test_what_waits_is_counted_and_nothing_is_written(page_size: int) -> None:
+def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists(page_size: int) -> None:
     home = behind(page_size)
     before = dict(home.items)
     home.asked.clear()
     assert home.run(lag(LANE)) == LaneLag(LANE, tail=2, oldest_ms=5_000, watermark_ms=4_000, strays=2, to_clean=3)
     assert {request.consistent for request in home.asked if isinstance(request, Query)} == {False}
+    home.asked.clear()
+    assert home.run(strays(LANE)) == [delta(1), delta(3)]
+    assert all(request.consistent for request in home.asked if isinstance(request, Get | Query))
     assert home.items == before
 
 
@@ -49,6 +38,7 @@ def test_a_lane_that_was_never_folded_has_a_tail_alone() -> None:
     assert home.run(lag(LANE)) == LaneLag(LANE)
     home.put(delta(1))
     assert home.run(lag(LANE)) == LaneLag(LANE, tail=1, oldest_ms=1_000)
+    assert home.run(strays(LANE)) == []
 
 
 def test_a_damaged_lane_is_told_with_what_is_damaged() -> None:

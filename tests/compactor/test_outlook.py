@@ -7,29 +7,17 @@ from compactor.report import Tally
 from compactor.visit import visit
 from ledger import items
 from ledger.errors import DamagedItem
-from ledger.requests import Get, Query
-from tests.support import (
-    KEEP_MS,
-    LANE,
-    LATENESS_MS,
-    NOW_MS,
-    Region,
-    compactor,
-    delta,
-    settings,
-    token,
-    two_regions,
-    value,
-)
+from ledger.requests import Get, Query, keyed
+from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, compactor, delta, settings, token, two_regions, value
 
 
-def test_a_lane_without_deltas_has_nothing_left() -> None:
+def test_a_lane_without_deltas_has_nothing_left_and_a_damaged_checkpoint_is_not_guessed_at() -> None:
     home, _ = two_regions()
     assert home.run(outlook(LANE, settings())) == Outlook()
-    assert home.asked == [
-        Get(items.checkpoint_key(LANE)),
-        Query(items.delta_pk(LANE), None, None, 1),
-    ]
+    assert home.asked == [Get(items.checkpoint_key(LANE)), Query(items.delta_pk(LANE), None, None, 1)]
+    home.store([keyed(items.checkpoint_key(LANE))])
+    with pytest.raises(DamagedItem):
+        home.run(outlook(LANE, settings()))
 
 
 @pytest.mark.parametrize("page_size", [1, 2, 1_000])
@@ -61,22 +49,15 @@ def test_folded_deltas_wait_for_clean_and_the_note_says_how_long() -> None:
     assert home.run(outlook(LANE, settings())) == Outlook()
 
 
-def test_a_stray_is_left_too() -> None:
+@pytest.mark.parametrize("consistent", [True, False])
+def test_a_stray_is_left_too_and_it_may_be_asked_cheaply(consistent: bool) -> None:
     home, away = two_regions()
     home.put(delta(2))
     compactor(home, away, clean=False).compact(LANE.counter)
     home.drop(items.delta_key(delta(2)))
     home.put(delta(1))
-    assert home.run(outlook(LANE, settings())).below
-
-
-@pytest.mark.parametrize("consistent", [True, False])
-def test_it_may_be_asked_cheaply(consistent: bool) -> None:
-    home, away = two_regions()
-    home.put(delta(1))
-    compactor(home, away).compact(LANE.counter)
     home.asked.clear()
-    home.run(outlook(LANE, settings(), consistent=consistent))
+    assert home.run(outlook(LANE, settings(), consistent=consistent)).below
     asked = [request.consistent for request in home.asked if isinstance(request, Get | Query)]
     assert asked == [consistent] * 4
 
@@ -91,15 +72,8 @@ def test_a_tail_that_can_be_folded_is_told_whatever_lies_below() -> None:
     assert home.run(outlook(LANE, settings())) == Outlook(1, 5_000 + LATENESS_MS)
 
 
-def test_a_damaged_checkpoint_is_not_guessed_at() -> None:
-    home, _ = two_regions()
-    home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": "checkpoint"}}])
-    with pytest.raises(DamagedItem):
-        home.run(outlook(LANE, settings()))
-
-
 def test_a_visit_is_bounded_in_its_commits_and_strays_do_not_wait_for_the_tail() -> None:
-    home = Region()
+    home, _ = two_regions()
     home.put(*map(delta, range(10, 13)))
     home.run(visit(LANE, Tally(), settings(fold_max=1)))  # three ranges
     home.put(delta(1), delta(2), *map(delta, range(20, 25)))

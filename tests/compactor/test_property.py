@@ -10,19 +10,7 @@ from ledger import items
 from ledger.add import add
 from ledger.requests import Key
 from ledger.values import Delta
-from tests.support import (
-    KEEP_MS,
-    LATENESS_MS,
-    READ_MS,
-    A,
-    B,
-    Region,
-    compact_for_long,
-    compactor,
-    delta,
-    two_regions,
-    value,
-)
+from tests.support import KEEP_MS, LATENESS_MS, READ_MS, A, B, compact_for_long, compactor, delta, two_regions, value
 
 DELTAS_MAX = 25
 regions = st.sampled_from([A, B])
@@ -34,7 +22,7 @@ class TwoRegions(RuleBasedStateMachine):
     @initialize(page_size=st.integers(1, 4))
     def begin(self, page_size: int) -> None:
         home, away = two_regions(page_size=page_size)
-        self.tables: dict[str, Region] = {A: home, B: away}
+        self.tables = {A: home, B: away}
         self.sent: list[Delta] = []
         self.at_home: set[int] = set()
         self.highest_ms = home.now_ms

@@ -10,24 +10,28 @@ from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.items import version_is
 from ledger.requests import Get, Now, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
-from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, Region, compactor, delta, summed, token, two_regions, value
+from tests.support import LANE, Region, compact_for_long, compactor, delta, refused, summed, token, two_regions, value
 
 
 def folded(*numbers: int, page_size: int = 1_000) -> Region:
     """A lane in which each of these deltas was folded by a commit of its own."""
     home, away = two_regions(page_size=page_size)
     home.put(*map(delta, numbers))
-    compactor(home, away, fold_max=1).compact(COUNTER)
+    compactor(home, away, fold_max=1).compact(LANE.counter)
     home.asked.clear()
     return home
+
+
+def settled(table: Region, *, upto: int = 2, fold_max: int = 8) -> Tally:
+    table.run(settle(LANE, tally := Tally(), token(upto), fold_max=fold_max))
+    return tally
 
 
 def test_candidates_are_sought_cheaply_and_confirmed_by_begin_then_the_covering_segments_strongly() -> None:
     table = folded(2)
     table.put(delta(1), delta(3))
-    tally = Tally()
-    table.run(settle(LANE, tally, token(2), fold_max=8))
-    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), NOW_MS)
+    tally = settled(table)
+    checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), table.now_ms)
     assert table.asked == [
         Query(items.delta_pk(LANE), None, token(2), None, False),
         Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, False),
@@ -50,11 +54,9 @@ def test_every_segment_under_the_covering_hi_is_read_page_by_page() -> None:
     table = folded(9, page_size=1)
     for n in (1, 2, 3):
         table.put(delta(n))
-        table.run(settle(LANE, Tally(), token(9), fold_max=8))
-    tally = Tally()
+        settled(table, upto=9)
     table.asked.clear()
-    table.run(settle(LANE, tally, token(9), fold_max=8))
-    assert tally == Tally()
+    assert settled(table, upto=9) == Tally()
     assert not any(request.consistent for request in table.asked if isinstance(request, Query))  # nothing to confirm
     assert value(table) == {1, 2, 3, 9}
     under_hi = [request.upto for request in table.asked if isinstance(request, Query) and request.limit is None]
@@ -64,8 +66,7 @@ def test_every_segment_under_the_covering_hi_is_read_page_by_page() -> None:
 def test_each_range_is_settled_under_its_own_hi_and_the_watermark_stays() -> None:
     table = folded(3, 6, 9)
     table.put(*map(delta, (1, 2, 4, 7, 8)))
-    tally = Tally()
-    table.run(settle(LANE, tally, token(9), fold_max=8))
+    tally = settled(table, upto=9)
     written = [
         (key.sk.split("#")[1], summed(items.segment_of(LANE, item).entries.total))
         for key, item in table.items.items()
@@ -81,8 +82,7 @@ def test_each_range_is_settled_under_its_own_hi_and_the_watermark_stays() -> Non
 def test_at_most_fold_max_are_settled_by_a_commit_and_none_is_left() -> None:
     table = folded(9)
     table.put(*map(delta, range(1, 8)))
-    tally = Tally()
-    table.run(settle(LANE, tally, token(9), fold_max=3))
+    tally = settled(table, upto=9, fold_max=3)
     assert (tally.settled, tally.commits) == (7, 3)
     assert value(table) == {*range(1, 8), 9}
 
@@ -91,83 +91,55 @@ def test_at_most_fold_max_are_settled_by_a_commit_and_none_is_left() -> None:
 def test_strays_beyond_a_page_are_settled_too(page_size: int) -> None:
     table = folded(3, 6, page_size=page_size)
     table.put(*map(delta, (0, 1, 2, 4, 5)))
-    table.run(settle(LANE, Tally(), token(6), fold_max=8))
+    settled(table, upto=6)
     assert value(table) == set(range(7))
-
-
-def test_a_stray_of_the_very_first_token_is_settled() -> None:
-    table = folded(2)
-    table.put(delta(0))
-    table.run(settle(LANE, Tally(), token(2), fold_max=8))
-    assert value(table) == {0, 2}
 
 
 def test_a_candidate_that_a_lagging_read_took_for_a_stray_is_dropped_by_the_confirmation() -> None:
     table = folded(2)
     table.put(delta(1))
     table.lag()
-    table.run(settle(LANE, Tally(), token(2), fold_max=8))
-    tally = Tally()
-    table.run(settle(LANE, tally, token(2), fold_max=8))
-    assert tally == Tally()
+    settled(table)
+    assert settled(table) == Tally()
     assert value(table) == {1, 2}
-
-
-def test_a_settled_delta_that_comes_back_later_is_listed_and_nothing_is_committed() -> None:
-    table = folded(2)
-    table.put(delta(1))
-    table.run(settle(LANE, Tally(), token(2), fold_max=8))
+    table.lagging = None  # a settled delta that comes back later is listed
     table.drop(items.delta_key(delta(1)))
     table.put(delta(1))
-    tally = Tally()
-    table.run(settle(LANE, tally, token(2), fold_max=8))
-    assert tally == Tally()
+    assert settled(table) == Tally()
 
 
 def test_a_stray_without_a_cover_is_damage_and_nothing_is_written() -> None:
     table = folded(2)
-    table.store([{**table.items[items.checkpoint_key(LANE)], "watermark": {"S": token(5)}}])
+    table.alter(items.checkpoint_key(LANE), watermark={"S": token(5)})
     table.put(delta(4))
-    before = dict(table.items)
-    with pytest.raises(LaneDamaged, match=token(4)):
-        table.run(settle(LANE, Tally(), token(5), fold_max=8))
-    assert table.items == before
+    with refused(table, LaneDamaged, token(4)):
+        settled(table, upto=5)
 
 
-def test_a_checkpoint_that_vanished_gives_up() -> None:
+@pytest.mark.parametrize("gone", ["checkpoint", ""], ids=["the checkpoint", "all that was folded"])
+def test_a_checkpoint_that_vanished_gives_up(gone: str) -> None:
     table = folded(2)
     table.put(delta(1))
-    table.drop(items.checkpoint_key(LANE))
-    with pytest.raises(GaveUp):
-        table.run(settle(LANE, Tally(), token(2), fold_max=8))
-
-
-def test_a_lane_emptied_meanwhile_gives_up() -> None:
-    table = folded(2)
-    table.put(delta(1))
-    table.drop(*(key for key in table.items if key.pk.startswith("fold#")))
-    with pytest.raises(GaveUp):
-        table.run(settle(LANE, Tally(), token(2), fold_max=8))
+    table.drop(*(key for key in table.items if key.pk == items.fold_pk(LANE) and gone in key.sk))
+    with refused(table, GaveUp):
+        settled(table)
 
 
 def test_a_damaged_segment_is_named_and_nothing_is_settled() -> None:
     table = folded(2, 9)
     key = items.segment_key(LANE, token(2), 1)
-    table.store([{"pk": {"S": key.pk}, "sk": {"S": key.sk}, "entries": {"B": b"short"}}])
+    table.alter(key, entries={"B": b"short"})
     table.put(delta(1))
-    with pytest.raises(DamagedItem) as raised:
-        table.run(settle(LANE, Tally(), token(9), fold_max=8))
+    with refused(table, DamagedItem) as raised:
+        settled(table, upto=9)
     assert (raised.value.pk, raised.value.sk) == (key.pk, key.sk)
 
 
 def test_a_stray_that_arrives_after_everything_was_cleaned_still_counts_once() -> None:
     home, away = two_regions()
     home.put(delta(2))
-    for _ in range(3):
-        compactor(home, away).compact(COUNTER)
-        home.copy_to(away)
-        home.now_ms += KEEP_MS
+    compact_for_long(home, away, 3)
     assert items.delta_key(delta(2)) not in home.items
     home.put(delta(1), delta(2))
-    compactor(home, away).compact(COUNTER)
+    compactor(home, away).compact(LANE.counter)
     assert value(home) == {1, 2}

@@ -47,15 +47,11 @@ def test_a_change_that_only_the_other_region_acknowledged_counts_at_home_once_it
     assert value(home) == value(away, B) == {1, 2}
 
 
-def _lags(away: Region) -> None:
-    away.drop(items.checkpoint_key(LANE))
-
-
-def _is_down(away: Region) -> None:
-    away.down = True
-
-
-@pytest.mark.parametrize("trouble", [_lags, _is_down])
+@pytest.mark.parametrize(
+    "trouble",
+    [lambda away: away.drop(items.checkpoint_key(LANE)), lambda away: setattr(away, "down", True)],
+    ids=["it lags", "it is down"],
+)
 def test_a_region_in_trouble_postpones_the_clean_and_nothing_else(trouble: Callable[[Region], None]) -> None:
     home, away = two_regions()
     home.put(delta(2))

@@ -1,5 +1,6 @@
 """verify: a counter recounted, and every difference told."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.support import (
     READ_MS,
     B,
     Region,
+    Slow,
     compact_for_long,
     compactor,
     delta,
@@ -41,16 +43,18 @@ def folded() -> tuple[Region, Region]:
     return home, away
 
 
-def differences(home: Region) -> tuple[str, ...]:
-    return home.run(verify(LANE)).differences
-
-
-def test_a_healthy_lane_has_no_difference_and_its_value_is_recounted() -> None:
-    home, _ = folded()
+def test_a_healthy_lane_has_no_difference_with_strays_and_after_everything_was_cleaned() -> None:
+    home, away = folded()
     check = home.run(verify(LANE))
     assert check.value is not None
     assert summed(check.value) == {1, 2, 4, 5} == value(home)
     assert (check.pending, check.strays, check.differences) == (1, 0, ())
+    home.put(delta(0), delta(3))
+    everything = sum(4**n for n in range(6))
+    check = home.run(verify(LANE))
+    assert (check.value, check.strays, check.differences) == (everything, 2, ())
+    compact_for_long(home, away, 3)
+    assert home.run(verify(LANE)) == LaneCheck(LANE, everything, 0, 0, ())
 
 
 def test_it_begins_then_reads_the_tail_then_the_segments_then_what_is_below_all_strongly() -> None:
@@ -80,38 +84,40 @@ def test_a_lane_that_was_never_folded_is_its_tail(page_size: int) -> None:
     assert home.run(verify(LANE)) == LaneCheck(LANE, sum(4**n for n in range(1, 6)), 5, 0, ())
 
 
-def test_strays_are_counted_and_are_no_difference() -> None:
-    home, _ = folded()
-    home.put(delta(0), delta(3))
-    check = home.run(verify(LANE))
-    assert check.value is not None
-    assert summed(check.value) == {0, 1, 2, 3, 4, 5}
-    assert (check.strays, check.differences) == (2, ())
+def _watermark(number: int) -> Callable[[Region], None]:
+    return lambda home: home.alter(CHECKPOINT, watermark={"S": token(number)})
 
 
-def test_it_is_the_same_after_everything_was_cleaned() -> None:
+def _lists(number: int) -> Callable[[Region], None]:
+    """One more segment of the range above 2 up to 4, which lists this delta."""
+    return lambda home: home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(number)]))])
+
+
+HARMS: dict[str, tuple[Callable[[Region], None], list[list[str]]]] = {
+    "total": (lambda home: home.alter(CHECKPOINT, total={"N": "7"}), [["checkpoint's total is 7"]]),
+    "count": (lambda home: home.alter(CHECKPOINT, count={"N": "9"}), [["checkpoint's count is 9"]]),
+    "watermark below": (_watermark(3), [[f"checkpoint's watermark is {token(3)}"]]),
+    "watermark above": (_watermark(9), [[f"checkpoint's watermark is {token(9)}"]]),
+    "a missing segment": (lambda home: home.drop(items.segment_key(LANE, token(2), 1)), [["total"], ["count"]]),
+    "a token in two segments": (_lists(4), [["lists a delta twice"]]),
+    "a token below its range": (_lists(1), [["outside its range"]]),
+    "a token at the end of the range below": (_lists(2), [["outside its range"]]),
+    "another change": (lambda home: home.put(Delta(LANE, token(2), 99)), [[token(2), "99", str(4**2)]]),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_what_does_not_agree_is_told(harm: str) -> None:
     home, away = folded()
-    compact_for_long(home, away, 3)
-    check = home.run(verify(LANE))
-    assert (check.value, check.pending, check.differences) == (4 + 16 + 256 + 1024, 0, ())
-
-
-@pytest.mark.parametrize(
-    ("attribute", "wrong"),
-    [("total", {"N": "7"}), ("count", {"N": "9"}), ("watermark", {"S": token(3)}), ("watermark", {"S": token(9)})],
-)
-def test_a_checkpoint_that_is_not_the_sum_of_its_segments_is_told(attribute: str, wrong: dict[str, str]) -> None:
-    home, _ = folded()
-    home.store([{**home.items[CHECKPOINT], attribute: wrong}])
-    [difference] = differences(home)
-    assert f"checkpoint's {attribute} is {next(iter(wrong.values()))}" in difference
-
-
-def test_a_segment_that_is_missing_is_told() -> None:
-    home, _ = folded()
-    home.drop(items.segment_key(LANE, token(2), 1))
-    assert any("total" in difference for difference in differences(home))
-    assert any("count" in difference for difference in differences(home))
+    does, says = HARMS[harm]
+    does(home)
+    home.asked.clear()
+    verification = compactor(home, away).verify(COUNTER)
+    assert not verification.ok
+    assert len(verification.differences) == len(says)
+    for difference, parts in zip(verification.differences, says, strict=True):
+        assert all(part in difference for part in parts), difference
+    assert not any(isinstance(request, Put | Transact | DeleteMany) for request in (*home.asked, *away.asked))
 
 
 def test_a_missing_last_segment_is_told_once_no_commit_can_be_landing() -> None:
@@ -123,30 +129,6 @@ def test_a_missing_last_segment_is_told_once_no_commit_can_be_landing() -> None:
     check = home.run(verify(LANE))
     assert len(check.differences) == 1
     assert check == LaneCheck(LANE, None, 0, 0, check.differences)
-
-
-def test_a_token_in_two_segments_is_told() -> None:
-    home, _ = folded()
-    home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(4)]))])
-    [difference] = differences(home)
-    assert "lists a delta twice" in difference
-
-
-@pytest.mark.parametrize("below", [1, 2])  # 2 is the hi of the range below
-def test_a_token_filed_outside_its_range_is_told(below: int) -> None:
-    home, _ = folded()
-    home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(below)]))])
-    [difference] = differences(home)
-    assert "outside its range" in difference
-
-
-def test_a_delta_with_another_change_than_its_segment_is_told() -> None:
-    home, _ = folded()
-    home.put(Delta(LANE, token(2), 99))
-    [difference] = differences(home)
-    assert token(2) in difference
-    assert "99" in difference
-    assert str(4**2) in difference
 
 
 def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> None:
@@ -189,23 +171,11 @@ def test_a_verify_that_outlasts_the_clean_does_not_call_a_wrong_value_right() ->
 
 @pytest.mark.parametrize(("took_ms", "too_slow"), [(READ_MS, False), (READ_MS + 1, True)])
 def test_it_takes_no_longer_than_a_read_may(took_ms: int, too_slow: bool) -> None:
-    class Slow(Region):
-        def answer(self, request: Request, /) -> Any:
-            self.now_ms += took_ms if isinstance(request, Get) else 0
-            return super().answer(request)
-
     if too_slow:
         with pytest.raises(ReadTooSlow):
-            Slow().run(verify(LANE))
+            Slow(took_ms, Get).run(verify(LANE))
     else:
-        assert Slow().run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
-
-
-def test_it_writes_nothing() -> None:
-    home, away = folded()
-    home.asked.clear()
-    compactor(home, away).verify(COUNTER)
-    assert not any(isinstance(request, Put | Transact | DeleteMany) for request in (*home.asked, *away.asked))
+        assert Slow(took_ms, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
 
 
 @pytest.mark.parametrize(
@@ -238,15 +208,7 @@ def test_a_counter_is_verified_in_all_its_regions_each_lane_at_home() -> None:
     assert (verification.ok, verification.strays) == (True, 0)
 
 
-def test_a_verification_tells_the_differences_of_every_lane() -> None:
-    home, away = folded()
-    home.store([{**home.items[CHECKPOINT], "total": {"N": "7"}}])
-    verification = compactor(home, away).verify(COUNTER)
-    assert not verification.ok
-    assert len(verification.differences) == 1
-
-
 def test_nobody_guesses_the_value_of_a_counter_of_which_one_lane_cannot_be_recounted() -> None:
     home, away = folded()
-    home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(4)]))])
+    _lists(4)(home)
     assert compactor(home, away).verify(COUNTER).value is None

@@ -4,46 +4,23 @@ from typing import Any
 
 import pytest
 
-from compactor.commit import past_the_limits
 from compactor.report import Report, Tally
 from compactor.visit import visit
 from ledger import items, tokens
-from ledger.errors import (
-    DamagedItem,
-    LaneDamaged,
-    LedgerError,
-    NotAllowed,
-    OutcomeUnknown,
-    Throttled,
-    Unavailable,
-)
+from ledger.errors import DamagedItem, LedgerError, NotAllowed, OutcomeUnknown, Throttled, Unavailable
 from ledger.requests import DeleteMany, Put, Request, Transact
 from ledger.values import Delta
 from reader import Reader
-from tests.support import (
-    COUNTER,
-    KEEP_MS,
-    LANE,
-    LATENESS_MS,
-    NOW_MS,
-    B,
-    Region,
-    compactor,
-    delta,
-    settings,
-    token,
-    two_regions,
-    value,
-)
+from tests.support import KEEP_MS, LANE, LATENESS_MS, B, Region, compactor, delta, settings, token, two_regions, value
 
 
 def noted() -> tuple[Region, Region]:
     """Delta 1 folded, noted, and old enough to be deleted; delta 2 in the tail."""
     home, away = two_regions()
     home.put(delta(1))
-    compactor(home, away).compact(COUNTER)
+    compactor(home, away).compact(LANE.counter)
     home.copy_to(away)
-    compactor(home, away).compact(COUNTER)
+    compactor(home, away).compact(LANE.counter)
     home.now_ms += KEEP_MS
     home.put(delta(2))
     home.asked.clear()
@@ -73,31 +50,12 @@ def test_a_lane_that_is_busy_in_two_regions_is_cleaned_and_its_visits_stay_small
         )
         home.now_ms += 60_000
         home.asked.clear()
-        cleaned.append(compactor(home, away, fold_min=32).compact(COUNTER).cleaned)
+        cleaned.append(compactor(home, away, fold_min=32).compact(LANE.counter).cleaned)
         home.copy_to(away)  # slower than a visit, and done by the next one
         deltas = sum(key.pk == items.delta_pk(LANE) for key in home.items)
         assert deltas <= 40 * (2 * KEEP_MS // 60_000 + 3), f"minute {minute}: {deltas} deltas"
     assert sum(cleaned) >= 40 * (120 - 2 * KEEP_MS // 60_000 - 3)
-    assert Reader(settings(), table=home).read(COUNTER).value == 120 * 40
-
-
-def test_clean_asks_every_region_before_it_notes() -> None:
-    home, away = two_regions()
-    home.put(delta(1))
-    compactor(home, away).compact(COUNTER)
-    home.peers = {B: away}
-    home.run(visit(LANE, tally := Tally(), settings()))
-    assert tally.postponed_by == [B]
-    home.copy_to(away)
-    home.run(visit(LANE, tally := Tally(), settings()))
-    assert not tally.postponed_by
-    assert items.note_key(LANE) in home.items
-
-
-def test_clean_may_be_left_out() -> None:
-    home, _ = noted()
-    home.run(visit(LANE, Tally(), settings(clean=False)))
-    assert not [request for request in home.asked if isinstance(request, DeleteMany)]
+    assert Reader(settings(), table=home).read(LANE.counter).value == 120 * 40
 
 
 FAILURES = [Throttled("slow"), Unavailable("away"), OutcomeUnknown("lost"), NotAllowed("no")]
@@ -133,7 +91,7 @@ def test_a_clean_whose_deletes_fail_is_postponed_and_the_fold_goes_on(failure: L
     home.run(visit(LANE, tally := Tally(), settings()))
     assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 1 if each else 0)
     assert (tally.postponed_by, tally.uncleaned) == ([str(failure)], True)
-    assert items.note_of(LANE, home.items[items.note_key(LANE)]).noted_ms == NOW_MS  # not renewed
+    assert items.note_of(LANE, home.items[items.note_key(LANE)]).noted_ms == home.now_ms - KEEP_MS  # not renewed
     assert value(home) == {0, 1, 2, 3}
 
 
@@ -149,7 +107,7 @@ def test_a_clean_whose_note_fails_is_postponed_and_the_fold_goes_on() -> None:
 
 def test_a_damaged_note_is_raised_after_the_lane_was_folded_and_settled() -> None:
     home, _ = noted()
-    home.store([{**home.items[items.note_key(LANE)], "version": {"S": "1"}}])
+    home.alter(items.note_key(LANE), version={"S": "1"})
     home.put(delta(0))
     with pytest.raises(DamagedItem) as raised:
         home.run(visit(LANE, tally := Tally(), settings()))
@@ -161,21 +119,12 @@ def test_a_watermark_ahead_of_the_clock_is_told() -> None:
     home, away = two_regions()
     home.now_ms += 86_400_000
     home.put(delta(1, at_ms=home.now_ms - LATENESS_MS))
-    compactor(home, away).compact(COUNTER)  # by a clock that was a day ahead
+    compactor(home, away).compact(LANE.counter)  # by a clock that was a day ahead
     home.now_ms -= 86_400_000
     home.put(delta(2))
     ahead_ms = 86_400_000 - LATENESS_MS
-    report = compactor(home, away).compact(COUNTER)
+    report = compactor(home, away).compact(LANE.counter)
     assert (report.ahead, report.settled) == ({LANE: ahead_ms}, 1)
     assert Report.total([report, Report()]).ahead == {LANE: ahead_ms}
     home.now_ms += ahead_ms
-    assert compactor(home, away).compact(COUNTER).ahead == {}
-
-
-def test_a_lane_past_the_limits_says_what_to_do() -> None:
-    error = past_the_limits(LANE, ValueError("version must be from 1"))
-    assert isinstance(error, LaneDamaged)
-    assert str(error) == (
-        f"{LANE}: no checkpoint can follow what stands in the table: version must be from 1. Nothing was written. "
-        "Look at the lane's checkpoint, note and segments, then rebuild it."
-    )
+    assert compactor(home, away).compact(LANE.counter).ahead == {}

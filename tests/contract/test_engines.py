@@ -18,8 +18,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from tests.contract.test_table_contract import create_table
+
 HOME = "eu-west-1"
-KEYS = ("pk", "sk")
 MOTO, MINISTACK, LOCAL = "moto", "engine", "dynamodb_local"
 TRANSACTIONS_WATCHED = 300
 BATCH_GET_ITEMS = 50
@@ -240,12 +241,7 @@ def asked(engine_name: str, request: pytest.FixtureRequest, table_names: Iterato
     with mock_aws():
         unchecked = Config(parameter_validation=False)
         client: Any = boto3.client("dynamodb", HOME, aws_access_key_id="x", aws_secret_access_key="x", config=unchecked)
-        client.create_table(
-            TableName=name,
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-            AttributeDefinitions=[{"AttributeName": each, "AttributeType": "S"} for each in KEYS],
-            BillingMode="PAY_PER_REQUEST",
-        )
+        create_table(client, name)
         yield Engine(client, None, name)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -66,20 +67,21 @@ def moto_client(region: str) -> "DynamoDBClient":
     return boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
 
 
+def create_table(client: "DynamoDBClient", name: str) -> None:
+    client.create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        AttributeDefinitions=[{"AttributeName": each, "AttributeType": "S"} for each in ("pk", "sk")],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+
 @contextmanager
 def moto() -> Iterator[World]:
     with mock_aws():
         clients = {region: moto_client(region) for region in (HOME, ABROAD)}
         for client in clients.values():
-            client.create_table(
-                TableName="counters",
-                KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-                AttributeDefinitions=[
-                    {"AttributeName": "pk", "AttributeType": "S"},
-                    {"AttributeName": "sk", "AttributeType": "S"},
-                ],
-                BillingMode="PAY_PER_REQUEST",
-            )
+            create_table(client, "counters")
         yield World(*(DynamoTable("counters", region, clients.__getitem__) for region in clients))
 
 
@@ -153,45 +155,24 @@ def scan(table: Table) -> tuple[list[Key], int]:
 # -- Put -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_put_if_absent_is_written_and_answers_none(table: Table) -> None:
+def test_a_put_if_absent_is_written_once_and_speaks_of_the_whole_key(table: Table) -> None:
     assert table.answer(Put(item("a"), Absent())) is None
-    assert table.answer(Get(key("a"))) == item("a")
-
-
-def test_a_put_if_absent_on_an_item_answers_that_item_and_writes_nothing(table: Table) -> None:
-    fill(table, "a")
     assert table.answer(Put(item("a", 2), Absent())) == item("a", 1)
     assert table.answer(Get(key("a"))) == item("a", 1)
-
-
-def test_absent_speaks_of_the_whole_key(table: Table) -> None:
-    fill(table, "a")
     assert table.answer(Put(item("b"), Absent())) is None
     assert table.answer(Put(item("a", pk="q"), Absent())) is None
 
 
-def test_a_put_over_its_version_replaces_the_item(table: Table) -> None:
+def test_a_put_over_a_version_replaces_the_item_of_that_version_alone(table: Table) -> None:
     fill(table, "a")
+    bare = {"pk": {"S": "p"}, "sk": {"S": "bare"}}
+    table.answer(Put(bare))
+    assert table.answer(Put(item("a", 3), version_is(2))) == item("a", 1)
+    assert table.answer(Put(item("absent", 2), version_is(1))) is not None
+    assert table.answer(Put(item("bare", 2), version_is(1))) == bare
+    assert table.answer(GetMany((key("a"), key("absent"), key("bare")))) == (item("a", 1), None, bare)
     assert table.answer(Put(item("a", 2), version_is(1))) is None
     assert table.answer(Get(key("a"))) == item("a", 2)
-
-
-def test_a_put_over_another_version_answers_the_item_and_writes_nothing(table: Table) -> None:
-    fill(table, "a")
-    assert table.answer(Put(item("a", 3), version_is(2))) == item("a", 1)
-    assert table.answer(Get(key("a"))) == item("a", 1)
-
-
-def test_a_put_over_a_version_where_there_is_no_item_writes_nothing(table: Table) -> None:
-    assert table.answer(Put(item("a", 2), version_is(1))) is not None
-    assert table.answer(Get(key("a"))) is None
-
-
-def test_a_put_over_a_version_where_the_item_has_none_writes_nothing(table: Table) -> None:
-    bare = {"pk": {"S": "p"}, "sk": {"S": "a"}}
-    table.answer(Put(bare))
-    assert table.answer(Put(item("a", 2), version_is(1))) == bare
-    assert table.answer(Get(key("a"))) == bare
 
 
 def test_a_put_without_condition_replaces_whatever_is_there(table: Table) -> None:
@@ -209,22 +190,14 @@ def test_every_kind_of_attribute_comes_back_as_it_went(table: Table) -> None:
 # -- PutMany -------------------------------------------------------------------------------------------------------
 
 
-def test_many_puts_are_written_and_answer_none_each(table: Table) -> None:
-    assert table.answer(PutMany((item("b"), item("a"), item("a", pk="q")))) == (None, None, None)
-    assert walk(table) == ["a", "b"]
-    assert table.answer(Get(key("a", "q"))) == item("a", pk="q")
-
-
-def test_many_puts_of_nothing_answer_nothing(table: Table) -> None:
-    assert table.answer(PutMany(())) == ()
-
-
 def test_many_puts_leave_what_is_there_and_write_the_others(table: Table) -> None:
-    fill(table, "b")
+    assert table.answer(PutMany((item("b"), item("d"), item("a", pk="q")))) == (None, None, None)
     first, there, last = table.answer(PutMany((item("a", 2), item("b", 2), item("c", 2))))
     assert (first, last) == (None, None)
     assert there in (AlreadyThere(item("b", 1)), AlreadyThere(None))  # the store need not show it
     assert table.answer(GetMany((key("a"), key("b"), key("c")))) == (item("a", 2), item("b", 1), item("c", 2))
+    assert walk(table) == ["a", "b", "c", "d"]
+    assert table.answer(Get(key("a", "q"))) == item("a", pk="q")
 
 
 def test_more_puts_than_one_request_holds_are_answered_in_order(table: Table) -> None:
@@ -240,14 +213,10 @@ def test_more_puts_than_one_request_holds_are_answered_in_order(table: Table) ->
 # -- Get and GetMany -----------------------------------------------------------------------------------------------
 
 
-def test_a_get_of_what_is_not_there_answers_none(table: Table) -> None:
+def test_a_get_of_what_is_not_there_answers_none_and_need_not_be_consistent(table: Table) -> None:
     fill(table, "a")
     assert table.answer(Get(key("b"))) is None
     assert table.answer(Get(key("a", "q"))) is None
-
-
-def test_an_eventually_consistent_get_answers_the_item(table: Table) -> None:
-    fill(table, "a")
     assert table.answer(Get(key("a"), consistent=False)) == item("a")
 
 
@@ -258,93 +227,49 @@ def test_a_get_that_names_a_region_is_answered_from_there(world: World) -> None:
     assert world.home.answer(Get(key("a"), region=ABROAD)) == item("a", 2)
 
 
-def test_many_gets_are_answered_in_the_order_of_the_keys(table: Table) -> None:
+def test_more_gets_than_one_request_holds_are_answered_in_the_order_of_the_keys(table: Table) -> None:
     fill(table, "a", "b", "c")
-    assert table.answer(GetMany((key("c"), key("x"), key("a"), key("a", "q"), key("b")))) == (
-        item("c"),
-        None,
-        item("a"),
-        None,
-        item("b"),
-    )
-
-
-def test_many_gets_of_nothing_answer_nothing(table: Table) -> None:
-    assert table.answer(GetMany(())) == ()
-
-
-def test_more_gets_than_one_request_holds_are_answered_in_order(table: Table) -> None:
+    asked = (key("c"), key("x"), key("a"), key("a", "q"), key("b"))
+    assert table.answer(GetMany(asked)) == (item("c"), None, item("a"), None, item("b"))
     sks = [f"{n:03}" for n in range(130)]
     fill(table, *sks[::2])
     answers = table.answer(GetMany(tuple(key(sk) for sk in reversed(sks)), consistent=False))
-    assert [each and each["sk"]["S"] for each in reversed(answers)] == [
-        sk if n % 2 == 0 else None for n, sk in enumerate(sks)
-    ]
+    found = [each and each["sk"]["S"] for each in reversed(answers)]
+    assert found == [sk if n % 2 == 0 else None for n, sk in enumerate(sks)]
 
 
 # -- Query ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("after", "upto", "found"),
-    [
-        (None, None, "bdf"),
-        ("b", None, "df"),
-        ("c", None, "df"),  # no such item
-        ("f", None, ""),
-        (None, "d", "bd"),
-        (None, "e", "bd"),
-        (None, "a", ""),
-        ("b", "f", "df"),
-        ("a", "e", "bd"),
-        ("b", "b\0", ""),
-        ("d", "d", ""),
-        ("f", "b", ""),
-    ],
-)
-def test_a_query_answers_what_lies_above_after_and_at_or_below_upto(
-    table: Table, after: str | None, upto: str | None, found: str
-) -> None:
+@pytest.mark.parametrize("consistent", [True, False])
+def test_a_query_answers_what_lies_above_after_and_at_or_below_upto(table: Table, consistent: bool) -> None:
+    assert table.answer(Query("p", consistent=consistent)) == Page((), None)
     fill(table, "f", "b", "d")
     fill(table, "c", "d", pk="q")
-    page: Page = table.answer(Query("p", after, upto))
-    assert page == Page(tuple(item(sk) for sk in found), None)
-
-
-def test_a_query_that_need_not_be_consistent_answers_the_items(table: Table) -> None:
-    fill(table, "a", "b")
-    assert table.answer(Query("p", consistent=False)) == Page((item("a"), item("b")), None)
-
-
-def test_a_query_of_a_collection_that_does_not_exist_is_empty(table: Table) -> None:
-    assert table.answer(Query("p")) == Page((), None)
+    for after, upto, found in (
+        *((None, None, "bdf"), ("b", None, "df"), ("c", None, "df"), ("f", None, "")),  # there is no "c"
+        *((None, "d", "bd"), (None, "e", "bd"), (None, "a", ""), ("b", "f", "df"), ("a", "e", "bd")),
+        *(("b", "b\0", ""), ("d", "d", ""), ("f", "b", "")),
+    ):
+        page: Page = table.answer(Query("p", after, upto, consistent=consistent))
+        assert page == Page(tuple(item(sk) for sk in found), None), (after, upto)
 
 
 def test_a_query_orders_by_bytes(table: Table) -> None:
     sks = ["segment#Z", "segment$", "\uff21", "~", "a", "Z", "segment#", "\U0001f600", "é", "0"]
     fill(table, *sks)
     assert walk(table) == sorted(sks, key=str.encode)
+    fill(table, "a\0", "aa")
+    assert walk(table, after="a", upto="b") == ["a\0", "aa"]  # what goes on where another ends comes after it
 
 
-def test_a_sort_key_that_goes_on_where_another_ends_comes_after_it(table: Table) -> None:
-    fill(table, "a", "a\0", "aa")
-    assert walk(table, after="a", upto="b") == ["a\0", "aa"]
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3])
-@pytest.mark.parametrize(("after", "upto"), [(None, None), ("00", None), (None, "08"), ("00", "08")])
-def test_the_pages_of_a_query_hold_every_item_exactly_once(
-    table: Table, after: str | None, upto: str | None, limit: int
-) -> None:
+def test_the_pages_of_a_query_hold_every_item_exactly_once_and_say_where_to_go_on(table: Table) -> None:
     sks = [f"{n:02}" for n in range(10)]
     fill(table, *sks)
-    expected = [sk for sk in sks if (after is None or sk > after) and (upto is None or sk <= upto)]
-    assert walk(table, after, upto, limit) == expected
-
-
-def test_a_page_that_leaves_something_says_where_to_go_on(table: Table) -> None:
-    fill(table, "a", "b", "c")
-    assert table.answer(Query("p", limit=2)) == Page((item("a"), item("b")), "b")
+    assert table.answer(Query("p", limit=2)) == Page((item("00"), item("01")), "01")
+    for limit, after, upto in product((1, 2, 3), (None, "00"), (None, "08")):
+        expected = [sk for sk in sks if (after is None or sk > after) and (upto is None or sk <= upto)]
+        assert walk(table, after, upto, limit) == expected, (limit, after, upto)
 
 
 def test_a_range_larger_than_a_page_comes_in_pages(table: Table) -> None:
@@ -361,11 +286,7 @@ def test_a_transaction_writes_everything_when_both_conditions_hold(table: Table)
     fill(table, "a")
     assert table.answer(Transact((Put(item("a", 2), version_is(1)), Put(item("b"), Absent())))) is None
     assert table.answer(GetMany((key("a"), key("b")))) == (item("a", 2), item("b"))
-
-
-def test_a_transaction_of_puts_without_condition_replaces(table: Table) -> None:
-    fill(table, "a")
-    assert table.answer(Transact((Put(item("a", 9)), Put(item("b"), Absent())))) is None
+    assert table.answer(Transact((Put(item("a", 9)), Put(item("c"), Absent())))) is None  # without a condition too
     assert table.answer(Get(key("a"))) == item("a", 9)
 
 
@@ -396,46 +317,21 @@ def test_deletes_remove_what_is_there_and_pass_over_what_is_not(table: Table) ->
     assert table.answer(DeleteMany((item("a"), item("x"), item("c")))) == (None, None, None)
     assert walk(table) == ["b"]
     assert table.answer(Get(key("a", "q"))) == item("a", pk="q")
+    assert table.answer(Put(item("a", 2), Absent())) is None  # it can be put again
+    assert table.answer(Query("p")) == Page((item("a", 2), item("b")), None)
 
 
-def test_an_item_that_has_another_value_stays_and_is_shown(table: Table) -> None:
-    fill(table, "a", "c")
+def test_an_item_that_has_another_value_or_lacks_an_attribute_stays_and_is_shown(table: Table) -> None:
+    fill(table, "a", "c", "d", "f")
     table.answer(Put(item("b", 2)))
-    assert table.answer(DeleteMany((item("a"), item("b"), item("c")))) == (None, AlreadyThere(item("b", 2)), None)
-    assert walk(table) == ["b"]
-
-
-def test_an_item_that_has_more_attributes_than_are_given_is_deleted(table: Table) -> None:
-    table.answer(Put({**item("a"), "more": {"S": "x"}}))
-    assert table.answer(DeleteMany((item("a"),))) == (None,)
-    assert walk(table) == []
-
-
-def test_an_item_that_lacks_an_attribute_stays(table: Table) -> None:
-    fill(table, "a")
-    more = {**item("a"), "more": {"S": "x"}}
-    assert table.answer(DeleteMany((more,))) == (AlreadyThere(item("a")),)
-    assert walk(table) == ["a"]
-
-
-def test_a_key_alone_deletes_whatever_is_there(table: Table) -> None:
-    fill(table, "a", "b")
-    keys_alone = tuple({"pk": {"S": "p"}, "sk": {"S": sk}} for sk in ("a", "x"))
+    table.answer(Put({**item("e"), "more": {"S": "x"}}))
+    lacking = {**item("d"), "more": {"S": "x"}}
+    answers = table.answer(DeleteMany((item("a"), item("b"), item("c"), lacking, item("e"))))
+    assert answers == (None, AlreadyThere(item("b", 2)), None, AlreadyThere(item("d")), None)
+    assert walk(table) == ["b", "d", "f"]  # "e" had more attributes than were given
+    keys_alone = tuple({"pk": {"S": "p"}, "sk": {"S": sk}} for sk in ("d", "x"))
     assert table.answer(DeleteMany(keys_alone)) == (None, None)
-    assert walk(table) == ["b"]
-
-
-def test_a_deleted_item_can_be_put_again(table: Table) -> None:
-    fill(table, "a")
-    table.answer(DeleteMany((item("a"),)))
-    assert table.answer(Put(item("a", 2), Absent())) is None
-    assert table.answer(Query("p")) == Page((item("a", 2),), None)
-
-
-def test_deletes_of_nothing_do_nothing(table: Table) -> None:
-    fill(table, "a")
-    assert table.answer(DeleteMany(())) == ()
-    assert walk(table) == ["a"]
+    assert walk(table) == ["b", "f"]
 
 
 def test_more_deletes_than_one_request_holds_are_all_done_and_answered_in_order(table: Table) -> None:
@@ -447,21 +343,11 @@ def test_more_deletes_than_one_request_holds_are_all_done_and_answered_in_order(
     assert walk(table) == [sks[0], sks[40], sks[-1]]
 
 
-# -- Pause ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_pause_is_answered_with_nothing(table: Table) -> None:
-    assert table.answer(Pause(1)) is None
-
-
 # -- Scan ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_scan_of_an_empty_table_is_one_empty_page(table: Table) -> None:
-    assert table.answer(Scan()) == KeyPage((), None)
-
-
 def test_the_pages_of_a_scan_hold_every_key_exactly_once(table: Table) -> None:
+    assert table.answer(Scan()) == KeyPage((), None)
     fill(table, *"abc", padding=300_000)
     fill(table, *"abc", pk="q", padding=300_000)
     found, pages = scan(table)
@@ -479,14 +365,14 @@ def test_requests_together_are_answered_in_their_order(table: Table) -> None:
     )
     assert answers == (Page((item("a"), item("b")), None), None, item("a"), item("b"), None)
     assert table.answer(Get(key("n", "q"))) == item("n", pk="q")
+    assert table.answer(Together((Get(key("x")),))) == (None,)
 
 
-def test_one_request_together_is_answered_too(table: Table) -> None:
-    assert table.answer(Together((Get(key("a")),))) == (None,)
-
-
-def test_no_requests_together_answer_nothing(table: Table) -> None:
-    assert table.answer(Together(())) == ()
+def test_a_pause_is_answered_with_nothing_and_so_is_a_request_of_nothing(table: Table) -> None:
+    fill(table, "a")
+    assert table.answer(Pause(1)) is None
+    assert [table.answer(kind(())) for kind in (PutMany, GetMany, DeleteMany, Together)] == [()] * 4
+    assert walk(table) == ["a"]
 
 
 @pytest.mark.parametrize("request_", ["Put", None, Now(), Together((Now(),))])  # type: ignore[arg-type]

@@ -16,20 +16,7 @@ from ledger.actions import Action, Add, Remove, Set, SetIfAbsent
 from ledger.conditions import Absent, All, AtLeast, AtMost, Condition, Contains, Either, Equals, Item, Not, Value
 from ledger.errors import ItemTooLarge, TableMismatch, TokenConflict
 from ledger.memory import MemoryTable
-from ledger.requests import (
-    Delete,
-    Get,
-    Key,
-    Put,
-    Request,
-    Table,
-    Transact,
-    Update,
-    Write,
-    becomes,
-    holds,
-    keyed,
-)
+from ledger.requests import Delete, Get, Key, Put, Request, Table, Transact, Update, Write, becomes, holds, keyed
 from ledger.table import DynamoTable
 from simulator import Simulation
 from tests.strategies import effort

@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ledger import client
+from ledger import Settings, client
+from reader import Reader
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 REGION = "eu-west-1"
+SETTINGS = Settings(table="counters", region=REGION)
+
+
+def value(counter: str) -> int:
+    return Reader(SETTINGS).read(counter).value
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What is told to producers is held against the code: the message, the Python, the state machine and its token."""
+"""What is told to producers is held against the code: message, Python, state machine, token, and the retry contract."""
 
 import hashlib
 import json
@@ -9,12 +9,15 @@ from typing import Any
 import jsonata  # type: ignore[import-untyped]
 import pytest
 
-from ledger import Change, tokens
+from ledger import Change, client, errors, tokens
 from ledger.checks import to_ms
 from ledger.message import NAMES, dumps, loads
-from tests.docs.pages import RECIPES, ROOT, blocks
+from tests.docs.pages import RECIPES, ROOT, blocks, run
 
 PAGE = ROOT / "docs" / "producers.md"
+RETRIES = ROOT / "docs" / "retries.md"
+ANSWERS = RETRIES.read_text().partition("## What an attempt answered")[2].partition("\n## ")[0]
+OF_OTHERS = {"ReadTooSlow", "LaneDamaged", "LaneUnread", "NotYetReplicated", "GaveUp"}
 (MESSAGE,) = (json.loads(block) for block in blocks(PAGE, "json"))
 MACHINE, WORKFLOW_MACHINE = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
 MODEL, TEMPLATE = (json.loads(block) for block in blocks(RECIPES / "api-gateway.md", "json"))
@@ -70,16 +73,11 @@ def test_the_python_compiles() -> None:
 )
 def test_the_state_machine_makes_the_librarys_own_token(stock_code: str, order_line: str, invoiced_at: str) -> None:
     event = {"stock_code": stock_code, "order_line": order_line, "invoiced_at": invoiced_at, "quantity": 6}
-    named = {
-        name: evaluated(expression, states={"input": event})
-        for name, expression in STATES["Name the change"]["Assign"].items()
-    }
+    assigned = STATES["Name the change"]["Assign"].items()
+    named = {name: evaluated(expression, states={"input": event}) for name, expression in assigned}
     at_ms = to_ms(datetime.fromisoformat(invoiced_at))
-    assert named == {
-        "pk": f"delta#eu-west-1#0#stock:{stock_code}",
-        "token": tokens.keyed(f"stock:{stock_code}", order_line, at_ms),
-        "change": "-6",
-    }
+    token = tokens.keyed(f"stock:{stock_code}", order_line, at_ms)
+    assert named == {"pk": f"delta#eu-west-1#0#stock:{stock_code}", "token": token, "change": "-6"}
 
 
 @pytest.mark.parametrize("states", [STATES, WORKFLOW], ids=["producers", "recipe"])
@@ -93,18 +91,42 @@ def test_a_state_machine_leads_from_state_to_state(states: dict[str, Any]) -> No
             jsonata.Jsonata(expression)
 
 
-def test_the_state_machine_puts_with_the_condition() -> None:
+def test_the_state_machine_puts_with_the_condition_and_looks_at_what_is_there() -> None:
     put = STATES["Put the delta"]["Arguments"]
     assert put["ConditionExpression"] == TEMPLATE["ConditionExpression"] == "attribute_not_exists(pk)"
     assert set(put["Item"]) == set(TEMPLATE["Item"]) == {"pk", "sk", "change"}
-
-
-@pytest.mark.parametrize(("result", "there"), [({"Item": {"change": {"N": "-6"}}}, "-6"), ({}, "nothing")])
-def test_the_state_machine_looks_at_what_is_there(result: dict[str, Any], there: str) -> None:
-    assert evaluated(STATES["Look what is there"]["Assign"]["there"], states={"result": result}) == there
+    look = STATES["Look what is there"]["Assign"]["there"]
+    for result, there in (({"Item": {"change": {"N": "-6"}}}, "-6"), ({}, "nothing")):
+        assert evaluated(look, states={"result": result}) == there
 
 
 def test_the_model_takes_tokens_and_no_other_text() -> None:
     pattern = MODEL["properties"]["token"]["pattern"]
     for text in ("015JGGKGE064BG4X58772SZHBM", "8" * 26, "015jggkge064bg4x58772szhbm", "0" * 25, "0" * 27, "I" * 26):
         assert bool(re.search(pattern, text)) == tokens.is_token(text)
+
+
+def test_the_python_of_the_contract_prints_what_its_comments_say() -> None:
+    run(RETRIES)
+
+
+def test_every_error_of_an_add_has_its_row_and_the_row_says_whether_anything_was_written() -> None:
+    written: dict[str, str] = {}
+    for line in ANSWERS.splitlines():
+        if line.startswith("| `") and line.count("|") == 4:
+            _, what, whether, _, _ = line.split("|")
+            written |= {name: whether.strip() for name in re.findall(r"`([A-Z]\w+)`", what)}
+    leaves = {
+        name
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.LedgerError) and not kind.__subclasses__()
+    }
+    leaves -= {name for name in leaves if issubclass(getattr(errors, name), errors.InvalidInput)}
+    assert leaves - OF_OTHERS == set(written) - {"InvalidInput", "ChangeQueue"}
+    for name in set(written) - {"ChangeQueue"}:
+        says_no = "othing was written" in str(getattr(errors, name).__doc__)
+        assert written[name].startswith("no") == says_no, name
+
+
+def test_the_tries_of_boto3_are_those_of_the_client() -> None:
+    assert f"| one put, up to {client.ATTEMPTS} times in all |" in RETRIES.read_text()

@@ -15,13 +15,14 @@ import pytest
 
 from compactor import Compactor
 from lab.histories import explore
+from lab.histories.small_casts import NAIVE_CASTS
 from ledger import Ledger, items, tokens
 from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
 from ledger.memory import MemoryTable
 from ledger.prepare import AHEAD_MAX_MS
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import Delta, Lane, Segment, Shape
-from tests.docs.pages import ROOT, blocks, run
+from tests.docs.pages import RECIPES, ROOT, blocks, run
 
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
@@ -30,7 +31,6 @@ DATA_MODEL = DOCS / "data-model.md"
 SETTINGS = DOCS / "settings.md"
 PAGES = sorted([README, ROOT / "CHANGELOG.md", ROOT / "lab" / "spec" / "README.md", *DOCS.rglob("*.md")])
 LANE = Lane("eu-west-1", 0, "stock:85123A")
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
 def prose(page: Path) -> str:
@@ -63,8 +63,9 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_python_in_the_readme_prints_what_its_comments_say() -> None:
-    run(README)
+@pytest.mark.parametrize("page", [README, TESTING], ids=lambda page: page.stem)
+def test_the_python_of_a_page_prints_what_its_comments_say(page: Path) -> None:
+    run(page)
 
 
 def left() -> MemoryTable:
@@ -94,20 +95,12 @@ def test_the_rows_in_the_data_model_are_those_that_its_example_leaves() -> None:
     assert shown == written
 
 
-def test_the_python_in_the_page_on_testing_prints_what_its_comments_say() -> None:
-    run(TESTING)
-
-
-def test_the_traces_of_the_obvious_design_are_those_that_are_found() -> None:
-    page = (ROOT / "docs" / "protocol.md").read_text()
-    for cast in explore.NAIVE_CASTS:
+def test_the_traces_of_the_obvious_design_are_those_that_are_found_and_the_shortest_is_in_the_readme() -> None:
+    page = DOCS / "protocol.md"
+    for cast in NAIVE_CASTS:
         trace = "\n".join(explore.explore(cast).trace)
-        assert re.sub(r"delta#eu-west-1#0#c[/ ]", "", trace) in page
-
-
-def test_the_trace_in_the_readme_is_the_shortest_one_of_the_protocol() -> None:
-    traces = [block for block in blocks(DOCS / "protocol.md", "") if "WRONG" in block]
-    assert min(traces, key=len) in blocks(README, "text")
+        assert re.sub(r"delta#eu-west-1#0#c[/ ]", "", trace) in page.read_text()
+    assert min((block for block in blocks(page, "") if "WRONG" in block), key=len) in blocks(README, "text")
 
 
 def test_the_figures_in_the_readme_are_those_that_its_commands_printed() -> None:
@@ -131,19 +124,23 @@ def test_the_bill_in_the_readme_is_that_of_the_page() -> None:
     assert f"| **all** | **32** | **{dollars}** |" in (DOCS / "costs.md").read_text()
 
 
-@each_page
-def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_file_and_folder_that_is_named_exists(page: Path) -> None:
     for target in re.findall(r"\]\((?!https?://)([^)\s]+)\)", prose(page)):
         path, _, anchor = target.partition("#")
         linked = (page.parent / path).resolve() if path else page
         assert linked.exists(), target
         assert not anchor or anchor in anchors(linked), target
-
-
-@each_page
-def test_every_file_and_folder_that_is_named_exists(page: Path) -> None:
     named = {name for name in code(prose(page)) if re.fullmatch(r"\w+/([\w.-]+/)*([\w-]+\.\w+)?", name)}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_every_recipe_is_in_the_index_and_ends_with_what_to_watch_out_for_and_what_it_costs() -> None:
+    pages = {page.name: page.read_text() for page in RECIPES.glob("*.md") if page.name != "README.md"}
+    index = (RECIPES / "README.md").read_text()
+    assert set(re.findall(r"^\| \[[^]]+\]\(([\w-]+\.md)\)", index, re.MULTILINE)) == set(pages)
+    for name, text in pages.items():
+        assert re.findall(r"^## (.+)$", text, re.MULTILINE)[-2:] == ["Watch out", "Cost"], name
 
 
 def test_every_make_target_that_is_named_exists() -> None:
@@ -181,17 +178,12 @@ def test_the_tokens_in_the_data_model_are_those_of_the_code() -> None:
         assert tokens.make(at_ms, hashlib.sha256(hashed.encode()).digest()[:10]) == token
 
 
-def test_the_deltas_in_the_data_model_are_those_of_the_code() -> None:
-    delta, shape, put, *_ = (json.loads(block) for block in blocks(DATA_MODEL, "json"))
+def test_the_deltas_in_the_data_model_are_those_of_the_code_and_all_its_json_is_json() -> None:
+    delta, shape, put, *_ = [json.loads(block) for block in blocks(DATA_MODEL, "json")]
     assert delta == items.delta_item(Delta(LANE, "015JGGKGE064BG4X58772SZHBM", -6))
     assert shape == items.shape_item(Shape(("eu-west-1", "us-east-1"), {"stock:": 4}))
     assert put["Item"] == delta
     assert put["ConditionExpression"] == "attribute_not_exists(pk)"
-
-
-def test_every_json_in_the_data_model_is_json() -> None:
-    for block in blocks(DATA_MODEL, "json"):
-        json.loads(block)
 
 
 def test_the_limits_in_the_data_model_are_those_of_the_code() -> None:

@@ -89,11 +89,8 @@ def packaged() -> tuple[tuple[str, dict[str, Any]], ...]:
 
 def of_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
     """Logical names and properties of all resources of one type."""
-    return {
-        name: resource.get("Properties", {})
-        for name, resource in template["Resources"].items()
-        if resource["Type"] == kind
-    }
+    resources = template["Resources"].items()
+    return {name: resource.get("Properties", {}) for name, resource in resources if resource["Type"] == kind}
 
 
 def statements(template: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

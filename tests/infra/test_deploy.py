@@ -1,6 +1,7 @@
 """The order of a deployment, and what it refuses before it changes anything."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,11 +11,6 @@ from infra import deploy
 from infra.table_stack import DeploymentRefused, TableStack
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
-
-
-class Waiter:
-    def wait(self, **_: Any) -> None:
-        """The fake is never late."""
 
 
 class Account:
@@ -57,8 +53,8 @@ class Client:
         self._account.writes.append(f"update in {self._region}")
         self._account.put(self._region, Parameters)
 
-    def get_waiter(self, _: str) -> Waiter:
-        return Waiter()
+    def get_waiter(self, _: str) -> Any:
+        return SimpleNamespace(wait=lambda **_: None)  # it is never late
 
     def describe_table(self, TableName: str) -> Any:
         if self._region not in self._account.tables:
@@ -79,26 +75,24 @@ def _stack(account: Account) -> TableStack:
     return TableStack("ledger-dev-table", "ledger-dev", account.client, lambda _: None)
 
 
-def test_the_table_is_made_once_in_the_first_region_and_then_left_alone() -> None:
-    account = Account()
-    _stack(account).deploy([HOME, OTHER])
-    _stack(account).deploy([HOME, OTHER])
-    assert account.writes == [f"create in {HOME}"]
+@pytest.mark.parametrize(
+    ("replicating", "regions", "writes"),
+    [
+        (True, [HOME, OTHER], []),
+        (True, [HOME], [f"update in {HOME}"]),
+        (False, [HOME, OTHER], [f"replica in {OTHER}"]),
+    ],
+    ids=["left-alone", "one-region-more", "a-replica-that-the-stack-left-out"],
+)
+def test_the_table_is_made_once_and_has_each_replica_once(
+    replicating: bool, regions: list[str], writes: list[str]
+) -> None:
+    account = Account(replicating=replicating)
+    _stack(account).deploy(regions)
+    for _ in range(2):
+        _stack(account).deploy([HOME, OTHER])
+    assert account.writes == [f"create in {HOME}", *writes]
     assert _stack(account).stream_arn(OTHER) == f"stream {OTHER}"
-
-
-def test_one_region_is_added_last() -> None:
-    account = Account()
-    _stack(account).deploy([HOME])
-    _stack(account).deploy([HOME, OTHER])
-    assert account.writes == [f"create in {HOME}", f"update in {HOME}"]
-
-
-def test_a_replica_that_the_stack_left_out_is_added_and_only_then() -> None:
-    account = Account(replicating=False)
-    _stack(account).deploy([HOME, OTHER])
-    _stack(account).deploy([HOME, OTHER])
-    assert account.writes == [f"create in {HOME}", f"replica in {OTHER}"]
 
 
 @pytest.mark.parametrize(
@@ -153,27 +147,11 @@ def test_wrong_options_are_named(name: str, stage: str, regions: str, params: st
 def test_each_region_is_told_of_the_others_and_of_its_own_stream() -> None:
     given = deploy.deployment("ledger", "dev", f"{HOME} {OTHER} {THIRD}", "keepMs=90000 findSchedule=rate(5 minutes)")
     params = given.params_of(OTHER, "a.zip", "stream")
-    assert params == {
-        "name": "ledger",
-        "artifact": "a.zip",
-        "regions": f"{HOME},{OTHER},{THIRD}",
-        "otherRegion1": HOME,
-        "otherRegion2": THIRD,
-        "streamArn": "stream",
-        "keepMs": "90000",
-        "findSchedule": "rate(5 minutes)",
-    }
+    told = {"name": "ledger", "artifact": "a.zip", "regions": f"{HOME},{OTHER},{THIRD}", "otherRegion1": HOME}
+    typed = {"keepMs": "90000", "findSchedule": "rate(5 minutes)"}
+    assert params == {**told, "otherRegion2": THIRD, "streamArn": "stream", **typed}
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "here"),
-    [
-        ("http://127.0.0.1:4566", True),
-        ("http://localhost:4566", True),
-        ("http://[::1]:4566", True),
-        ("https://vpce.example.com", False),
-        ("", False),
-    ],
-)
-def test_an_engine_on_this_machine_gets_a_zip_for_this_machine(endpoint: str, here: bool) -> None:
-    assert deploy.runs_here(endpoint) is here
+def test_an_engine_on_this_machine_gets_a_zip_for_this_machine() -> None:
+    assert all(deploy.runs_here(f"http://{host}:4566") for host in ("127.0.0.1", "localhost", "[::1]"))
+    assert not any(map(deploy.runs_here, ("https://vpce.example.com", "")))

@@ -31,9 +31,7 @@ class World:
         monkeypatch.setattr(framework, "check_tools", lambda: None)
         monkeypatch.setattr(framework, "package", self.package)
         monkeypatch.setattr(framework, "lint", lambda template, region: None)
-        monkeypatch.setattr(
-            framework, "deploy", lambda stage, region, params: self.steps.append(f"service in {region}")
-        )
+        monkeypatch.setattr(framework, "run", lambda _, __, region, ___: self.steps.append(f"service in {region}"))
         monkeypatch.setattr(deploy, "build", lambda where: ROOT / "build" / "lambda.zip")
         monkeypatch.setattr(deploy, "sizes", lambda artifact: "")
         monkeypatch.setattr(deploy, "_account", lambda regions: "111122223333")
@@ -89,11 +87,11 @@ def test_the_shape_is_written_last_and_once(world: World) -> None:
     [
         (f"{HOME} {OTHER}", "", "shards="),  # PARAMS was forgotten
         (f"{HOME} {OTHER}", 'shards={"stock:":8}', "'stock:': 8"),
-        (f"{HOME}", 'shards={"stock:":4}', "added in us-east-1"),
+        (HOME, 'shards={"stock:":4}', "added in us-east-1"),
         (f"{HOME} {OTHER}", 'shards={"stock:":4} foldMin=9000', "fold_min=9000"),
     ],
 )
-def test_other_shards_and_a_forgotten_region_are_refused_before_anything_is_changed(
+def test_other_shards_and_a_forgotten_region_are_refused_at_first(
     world: World, regions: str, params: str, says: str
 ) -> None:
     world.deploy(f"{HOME} {OTHER}", 'shards={"stock:":4}')
@@ -131,7 +129,7 @@ def test_a_table_that_does_not_answer_is_not_changed(world: World) -> None:
         ("clean=perhaps", "LEDGER_CLEAN='perhaps' cannot be read as clean"),
     ],
 )
-def test_settings_with_which_no_function_would_start_are_refused_before_anything_is_deployed(
+def test_settings_with_which_no_function_would_start_are_refused(
     command: Callable[..., None], params: str, says: str, world: World
 ) -> None:
     with pytest.raises(DeploymentRefused, match=says):

@@ -3,8 +3,6 @@
 import fnmatch
 from typing import Any
 
-import pytest
-
 from tests.infra.template import listed, of_type
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
@@ -27,35 +25,28 @@ SHAPE = "shape"
 MARK, MARK_ELSEWHERE = f"mark#{HOME}#3", f"mark#{OTHER}#3"
 
 ALLOWED = [
-    ("AddFromQueue", "PutItem", HOME, DELTA),
-    ("AddFromQueue", "PartiQLInsert", HOME, DELTA_ELSEWHERE),  # a fail-over retry keeps its lane
-    *((function, "GetItem", HOME, SHAPE) for function in ("AddFromQueue", "Api", "Compact", "Find")),
-    ("Api", "PutItem", HOME, DELTA),
-    ("Api", "PartiQLInsert", HOME, DELTA),
-    ("Api", "BatchGetItem", HOME, FOLD_ELSEWHERE),
-    ("Api", "Query", HOME, DELTA),
-    ("Api", "Query", HOME, FOLD),
-    ("Api", "GetItem", HOME, FOLD),
-    ("Mark", "UpdateItem", HOME, MARK),
-    ("Plan", "Query", HOME, MARK),
-    ("Plan", "UpdateItem", HOME, MARK),
-    ("Compact", "GetItem", HOME, FOLD),
-    ("Compact", "Query", HOME, DELTA),
-    ("Compact", "PutItem", HOME, FOLD),
-    ("Compact", "PartiQLDelete", HOME, DELTA),
-    ("Compact", "DeleteItem", HOME, DELTA),
-    ("Compact", "GetItem", OTHER, FOLD),  # clean asks the other Regions
-    ("Compact", "GetItem", HOME, MARK),
-    ("Compact", "UpdateItem", HOME, MARK),
-    ("Compact", "DeleteItem", HOME, MARK),
-    ("Find", "Scan", HOME, None),
-    ("Find", "GetItem", HOME, f"mark#{HOME}#find"),
-    ("Find", "PutItem", HOME, f"mark#{HOME}#find"),
-    ("Find", "UpdateItem", HOME, MARK),
-    ("Find", "BatchGetItem", HOME, MARK),
-    ("Find", "BatchGetItem", HOME, FOLD),
-    ("Find", "GetItem", HOME, FOLD),
-    ("Find", "Query", HOME, DELTA),
+    (function, action, region, pk)
+    for functions, actions, region, pk in (
+        ("AddFromQueue Api Compact Find", "GetItem", HOME, SHAPE),
+        ("AddFromQueue", "PutItem", HOME, DELTA),
+        ("AddFromQueue", "PartiQLInsert", HOME, DELTA_ELSEWHERE),  # a fail-over retry keeps its lane
+        ("Api", "PutItem PartiQLInsert Query", HOME, DELTA),
+        ("Api", "BatchGetItem", HOME, FOLD_ELSEWHERE),
+        ("Api", "Query GetItem", HOME, FOLD),
+        ("Mark", "UpdateItem", HOME, MARK),
+        ("Plan", "Query UpdateItem", HOME, MARK),
+        ("Compact", "GetItem PutItem", HOME, FOLD),
+        ("Compact", "Query PartiQLDelete DeleteItem", HOME, DELTA),
+        ("Compact", "GetItem", OTHER, FOLD),  # clean asks the other Regions
+        ("Compact", "GetItem UpdateItem DeleteItem", HOME, MARK),
+        ("Find", "Scan", HOME, None),
+        ("Find", "GetItem PutItem", HOME, f"mark#{HOME}#find"),
+        ("Find", "UpdateItem BatchGetItem", HOME, MARK),
+        ("Find", "BatchGetItem GetItem", HOME, FOLD),
+        ("Find", "Query", HOME, DELTA),
+    )
+    for function in functions.split()
+    for action in actions.split()
 ]
 ROLES = ("AddFromQueue", "Api", "Mark", "Plan", "Compact", "Find")
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLInsert", "PartiQLUpdate", "PartiQLDelete")
@@ -126,11 +117,8 @@ def _holds(condition: dict[str, Any] | None, pk: str | None) -> bool:
     return pk is None or any(fnmatch.fnmatchcase(pk, pattern) for pattern in patterns)
 
 
-@pytest.mark.parametrize(("function", "action", "region", "pk"), ALLOWED)
-def test_a_role_allows_what_its_function_asks_for(
-    service: dict[str, Any], function: str, action: str, region: str, pk: str | None
-) -> None:
-    assert _allows(service, function, action, region, pk)
+def test_a_role_allows_what_its_function_asks_for(service: dict[str, Any]) -> None:
+    assert [request for request in ALLOWED if not _allows(service, *request)] == []
 
 
 def test_a_role_allows_nothing_else(service: dict[str, Any]) -> None:

@@ -29,60 +29,42 @@ def _number(service: dict[str, Any], value: Any) -> int:
     return int(value)
 
 
-def test_no_statement_allows_actions_by_a_pattern(service: dict[str, Any]) -> None:
+def test_no_statement_allows_more_than_it_names(service: dict[str, Any]) -> None:
+    """No actions by a pattern; every resource only where IAM knows none; items by partition keys, and by some key."""
+    keyless = {f"dynamodb:{action}" for action in ("Scan", "DescribeStream", "GetRecords", "GetShardIterator")}
     for name, statement in statements(service):
-        if statement["Effect"] == "Allow":
-            assert not [action for action in listed(statement["Action"]) if "*" in action], name
-
-
-def test_every_resource_stands_only_where_iam_knows_none(service: dict[str, Any]) -> None:
-    for name, statement in statements(service):
-        assert "NotAction" not in statement
-        assert "NotResource" not in statement
-        if "*" in listed(statement["Resource"]):
-            assert tuple(listed(statement["Action"])) in ANY_RESOURCE, name
-
-
-def test_every_item_request_is_cut_to_partition_keys_and_fails_without_keys(service: dict[str, Any]) -> None:
-    keyless = {"dynamodb:Scan", "dynamodb:DescribeStream", "dynamodb:GetRecords"}
-    keyless |= {"dynamodb:GetShardIterator", "dynamodb:ListStreams"}
-    for name, statement in statements(service):
-        actions = {action for action in listed(statement["Action"]) if action.startswith("dynamodb:")} - keyless
-        if actions:
+        assert not statement.keys() & {"NotAction", "NotResource"}, name
+        actions = listed(statement["Action"])
+        assert statement["Effect"] != "Allow" or not [action for action in actions if "*" in action], name
+        assert "*" not in listed(statement["Resource"]) or tuple(actions) in ANY_RESOURCE, name
+        if {action for action in actions if action.startswith("dynamodb:")} - keyless - {"dynamodb:ListStreams"}:
             condition = statement["Condition"]
             assert condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"], name
             assert condition["Null"] == {"dynamodb:LeadingKeys": "false"}, name
 
 
-def test_every_function_has_a_role_of_its_own_that_writes_its_own_log_alone(service: dict[str, Any]) -> None:
+def test_every_function_is_traced_runs_on_arm_and_has_a_role_that_writes_its_own_log(service: dict[str, Any]) -> None:
     functions = of_type(service, "AWS::Lambda::Function")
+    assert {name.removesuffix("LambdaFunction") for name in functions} == FUNCTIONS
     assert {_target(function["Role"]) for function in functions.values()} == {f"{name}Role" for name in FUNCTIONS}
+    for name, function in functions.items():
+        assert (function["Runtime"], function["Architectures"]) == ("python3.13", ["arm64"]), name
+        assert function["TracingConfig"] == {"Mode": "Active"}, name
     for name, role in of_type(service, "AWS::IAM::Role").items():
         told = [each for each in role["Policies"][0]["PolicyDocument"]["Statement"] if each.get("Sid") == "Tell"]
         slug = re.sub(r"(?<!^)(?=[A-Z])", "-", name.removesuffix("Role")).lower()
         assert told[0]["Resource"]["Fn::Sub"].endswith(f":/aws/lambda/${{Name}}-${{Stage}}-{slug}:*")
 
 
-def test_every_function_is_traced_and_runs_on_arm_and_python_3_13(service: dict[str, Any]) -> None:
-    functions = of_type(service, "AWS::Lambda::Function")
-    assert {name.removesuffix("LambdaFunction") for name in functions} == FUNCTIONS
-    for name, function in functions.items():
-        assert (function["Runtime"], function["Architectures"]) == ("python3.13", ["arm64"]), name
-        assert function["TracingConfig"] == {"Mode": "Active"}, name
-
-
 def test_every_log_is_deleted_one_day(service: dict[str, Any]) -> None:
     for name, group in of_type(service, "AWS::Logs::LogGroup").items():
         assert group["RetentionInDays"], name
-
-
-def test_the_framework_makes_a_log_group_with_retention_for_every_function() -> None:
     config = template.framework()
     assert config["provider"]["logRetentionInDays"] == "${param:logRetentionDays}"
     assert not [name for name, function in config["functions"].items() if function.get("disableLogs")]
-    for region, service in template.packaged():
-        named = [group["LogGroupName"] for group in of_type(service, "AWS::Logs::LogGroup").values()]
-        for function in of_type(service, "AWS::Lambda::Function").values():
+    for region, packaged in template.packaged():
+        named = [group["LogGroupName"] for group in of_type(packaged, "AWS::Logs::LogGroup").values()]
+        for function in of_type(packaged, "AWS::Lambda::Function").values():
             assert f"/aws/lambda/{function['FunctionName']}" in named, region
 
 
@@ -98,14 +80,6 @@ def test_every_queue_has_a_dead_letter_queue_that_keeps_longer(service: dict[str
             assert queue["MessageRetentionPeriod"] < queues[letters]["MessageRetentionPeriod"], name
 
 
-def test_a_message_stays_hidden_for_six_times_as_long_as_its_function_may_run(service: dict[str, Any]) -> None:
-    queues, functions = of_type(service, "AWS::SQS::Queue"), of_type(service, "AWS::Lambda::Function")
-    for mapping in of_type(service, "AWS::Lambda::EventSourceMapping").values():
-        if "Ref" not in mapping["EventSourceArn"]:
-            hidden = queues[_target(mapping["EventSourceArn"])]["VisibilityTimeout"]
-            assert _number(service, hidden) >= 6 * functions[_target(mapping["FunctionName"])]["Timeout"]
-
-
 def test_queues_give_failures_back_one_by_one_and_bound_their_concurrency(service: dict[str, Any]) -> None:
     mappings = of_type(service, "AWS::Lambda::EventSourceMapping")
     for name in ("ChangesToFunction", "WorkToFunction"):
@@ -113,11 +87,14 @@ def test_queues_give_failures_back_one_by_one_and_bound_their_concurrency(servic
         assert _number(service, mappings[name]["ScalingConfig"]["MaximumConcurrency"]) >= 2
     assert _number(service, mappings["ChangesToFunction"]["BatchSize"]) > 10  # which needs the window
     assert mappings["ChangesToFunction"]["MaximumBatchingWindowInSeconds"] == 1
+    queues, functions = of_type(service, "AWS::SQS::Queue"), of_type(service, "AWS::Lambda::Function")
+    for mapping in mappings.values():
+        if "Ref" not in mapping["EventSourceArn"]:
+            hidden = queues[_target(mapping["EventSourceArn"])]["VisibilityTimeout"]
+            assert _number(service, hidden) >= 6 * functions[_target(mapping["FunctionName"])]["Timeout"]
 
 
-def test_the_stream_hands_over_new_deltas_of_its_own_region_alone_and_gives_up_in_the_end(
-    service: dict[str, Any],
-) -> None:
+def test_the_stream_hands_over_new_deltas_of_its_own_region_alone(service: dict[str, Any]) -> None:
     stream = of_type(service, "AWS::Lambda::EventSourceMapping")["StreamToFunction"]
     pattern = json.loads(stream["FilterCriteria"]["Filters"][0]["Pattern"]["Fn::Sub"])
     assert pattern["eventName"] == ["INSERT"]
@@ -146,22 +123,16 @@ def test_every_scheduled_function_may_be_called_and_leaves_its_failures(service:
         assert failures[function] == "FailedQueue"
 
 
-def test_no_route_is_open(service: dict[str, Any]) -> None:
+def test_no_route_is_open_and_what_is_not_plainly_a_read_needs_the_scope_that_adds(service: dict[str, Any]) -> None:
     routes = of_type(service, "AWS::ApiGatewayV2::Route")
     for name, route in routes.items():
         if route["RouteKey"].startswith("OPTIONS "):
             continue  # a preflight carries no credentials, and reads and writes nothing
         assert route["AuthorizationType"] == {"Fn::If": ["Jwt", "JWT", "AWS_IAM"]}, name
         assert route["AuthorizerId"]["Fn::If"][:2] == ["Jwt", {"Ref": "JwtAuthorizer"}], name
-    assert "$default" in {route["RouteKey"] for route in routes.values()}
-
-
-def test_what_is_not_plainly_a_read_needs_the_scope_that_adds(service: dict[str, Any]) -> None:
-    for name, route in of_type(service, "AWS::ApiGatewayV2::Route").items():
-        if route["RouteKey"].startswith("OPTIONS "):
-            continue
         kind = "JwtRead" if route["RouteKey"].startswith(("GET ", "HEAD ")) else "JwtWrite"
         assert route["AuthorizationScopes"]["Fn::If"][:2] == [kind, [{"Ref": f"{kind}Scope"}]], name
+    assert "$default" in {route["RouteKey"] for route in routes.values()}
 
 
 def test_every_request_of_the_description_has_a_route_of_its_own(service: dict[str, Any]) -> None:
@@ -185,11 +156,8 @@ def test_no_page_of_another_origin_may_call_unless_the_deployment_names_it(servi
     assert {name.lower() for name in open_to["AllowHeaders"]} >= {"authorization", "content-type", "idempotency-key"}
     assert open_to["ExposeHeaders"] == cors.ANSWERED
     assert template.framework()["params"]["default"]["corsOrigins"] == ""
-    (preflight,) = [
-        name
-        for name, route in of_type(service, "AWS::ApiGatewayV2::Route").items()
-        if route["RouteKey"] == "OPTIONS /{path+}"
-    ]
+    routes = of_type(service, "AWS::ApiGatewayV2::Route").items()
+    (preflight,) = [name for name, route in routes if route["RouteKey"] == "OPTIONS /{path+}"]
     assert service["Resources"][preflight]["Condition"] == "Cors"
 
 

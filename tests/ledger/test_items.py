@@ -126,48 +126,39 @@ KINDS = {
 # -- the format is public, and never changes -----------------------------------------------------------------------
 
 
-def test_a_delta_is_written_as_the_data_model_says() -> None:
+def test_items_are_written_as_the_data_model_says() -> None:
     assert items.delta_item(Delta(LANE, A, -6)) == DELTA
     assert items.delta_key(Delta(LANE, A, -6)) == Key("delta#eu-west-1#0#stock:85123A", A)
-
-
-def test_a_checkpoint_is_written_as_the_data_model_says() -> None:
     assert items.checkpoint_item(Checkpoint(LANE, -2, 2, B, 4, A, 1291191960000)) == CHECKPOINT
-
-
-def test_a_segment_is_written_as_the_data_model_says() -> None:
     assert items.segment_item(Segment.of(LANE, B, 42, [Delta(LANE, A, -6), Delta(LANE, B, 4)])) == SEGMENT
-
-
-def test_a_clean_note_is_written_as_the_data_model_says() -> None:
     assert items.note_item(CleanNote(LANE, 4, 1291191960000)) == NOTE
 
 
 # -- round trips ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+EACH = pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+
+
+@EACH
 @given(data=st.data())
-def test_what_was_written_comes_back(kind: Kind, data: st.DataObject) -> None:
+def test_what_was_written_comes_back_also_through_botocore_and_beside_further_attributes(
+    kind: Kind, data: st.DataObject
+) -> None:
     value = data.draw(kind.values)
     item = kind.encode(value)
-    assert kind.decode(value.lane, item) == value
+    further = data.draw(st.dictionaries(st.text(min_size=1), st.sampled_from(OTHER_TYPES)))
+    for came in (item, over_the_wire(item), {**further, **item}):
+        assert kind.decode(value.lane, came) == value
     assert key_of(item) == kind.key(value)
     assert items.version_of(item) == (None if "version" not in item else value.version)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+@EACH
 @given(data=st.data())
 def test_what_others_wrote_is_read_and_written_again_letter_by_letter(kind: Kind, data: st.DataObject) -> None:
     item = data.draw(kind.written)
     assert kind.encode(kind.decode(lane_of(item), item)) == item
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
-@given(data=st.data())
-def test_what_was_written_comes_back_through_botocore(kind: Kind, data: st.DataObject) -> None:
-    value = data.draw(kind.values)
-    assert kind.decode(value.lane, over_the_wire(kind.encode(value))) == value
 
 
 def test_a_segment_of_as_many_entries_as_one_may_have_comes_back() -> None:
@@ -207,6 +198,16 @@ EXAMPLES: list[tuple[Decode, Mapping[str, Any], str]] = [
     (items.segment_of, SEGMENT, "entries"),
     (items.note_of, NOTE, "version noted_ms"),
 ]
+OTHER_TYPES: list[dict[str, Any]] = [
+    *({"S": "7"}, {"N": "7"}, {"B": b"7"}, {"BOOL": True}, {"NULL": True}, {"L": []}, {"SS": ["7"]}, {"NS": ["7"]}),
+    *({"M": {"S": {"S": A}}}, {"M": {"N": {"N": "7"}}}, {}),
+]
+NO_SEGMENT = [
+    *("checkpoint", "segment", "segment##0000000042", f"segmentX#{B}#0000000042", f"segment#{B.lower()}#0000000042"),
+    *(f"segment#{B}", f"segment#{B}#", f"segment#{B}#42", f"segment#{B}#0000000000", f"segment#{B}#-000000042"),
+    *(f"segment#{B}#0000000042#", f"segment#{B}#0000000042#x", f"segment#{B}#00000000\u0664\u0662"),
+    f"segment#{B}#{'9' * 5_000}",
+]
 INTEGERS = [(decode, item, name) for decode, item, names in EXAMPLES for name in names.split() if "N" in item[name]]
 ATTRIBUTES = [(decode, item, name) for decode, item, names in EXAMPLES for name in names.split()]
 
@@ -230,20 +231,14 @@ def assert_damaged(decode: Decode, item: Item, lane: Lane = LANE) -> None:
 
 
 @pytest.mark.parametrize(("decode", "item", "name"), ATTRIBUTES)
-def test_an_item_that_lacks_an_attribute_is_damaged(decode: Decode, item: Item, name: str) -> None:
+def test_an_item_that_lacks_an_attribute_or_has_it_of_another_type_is_damaged(
+    decode: Decode, item: Item, name: str
+) -> None:
     assert_damaged(decode, without(item, name))
     assert name in str(damage(decode, without(item, name)))
-
-
-@pytest.mark.parametrize(("decode", "item", "name"), ATTRIBUTES)
-@pytest.mark.parametrize(
-    "value", [{"S": "7"}, {"N": "7"}, {"B": b"7"}, {"BOOL": True}, {"NULL": True}, {"L": []}, {"M": {"N": {"N": "7"}}}]
-)
-def test_an_item_with_an_attribute_of_another_type_is_damaged(
-    decode: Decode, item: Item, name: str, value: dict[str, Any]
-) -> None:
-    if value.keys() != item[name].keys():
-        assert_damaged(decode, {**item, name: value})
+    for value in OTHER_TYPES:
+        if value.keys() != item[name].keys():
+            assert_damaged(decode, {**item, name: value})
 
 
 @pytest.mark.parametrize(("decode", "item", "name"), INTEGERS)
@@ -255,20 +250,23 @@ def test_an_item_with_a_number_that_is_not_whole_is_damaged(decode: Decode, item
 @pytest.mark.parametrize(
     ("decode", "item", "name", "value"),
     [
-        (items.delta_of, DELTA, "change", {"N": str(CHANGE_MAX + 1)}),
-        (items.delta_of, DELTA, "change", {"N": str(-CHANGE_MAX - 1)}),
+        *((items.delta_of, DELTA, "change", {"N": str(change)}) for change in (CHANGE_MAX + 1, -CHANGE_MAX - 1)),
         (items.checkpoint_of, CHECKPOINT, "total", {"N": str(2 * CHANGE_MAX + 1)}),
+        *((items.checkpoint_of, CHECKPOINT, name, {"N": "0"}) for name in ("count", "version")),
         (items.checkpoint_of, CHECKPOINT, "count", {"N": "-1"}),
-        (items.checkpoint_of, CHECKPOINT, "count", {"N": "0"}),
-        (items.checkpoint_of, CHECKPOINT, "version", {"N": "0"}),
         (items.checkpoint_of, CHECKPOINT, "watermark", {"S": B.lower()}),
         (items.checkpoint_of, CHECKPOINT, "last", {"S": ""}),
         (items.note_of, NOTE, "version", {"N": "0"}),
-        (items.segment_of, SEGMENT, "entries", {"B": ENTRIES[:-1]}),
-        (items.segment_of, SEGMENT, "entries", {"B": ENTRIES[24:] + ENTRIES[:24]}),
-        (items.segment_of, SEGMENT, "entries", {"B": ENTRIES[:24] * 2}),
         (items.segment_of, SEGMENT, "entries", {"B": ENTRIES[:40] + (CHANGE_MAX + 1).to_bytes(8, "big")}),
-        (items.segment_of, SEGMENT, "entries", {"B": tokens.to_bytes(C) + bytes(8)}),
+        *(
+            (items.segment_of, SEGMENT, "entries", {"B": entries})
+            for entries in (ENTRIES[:-1], ENTRIES[24:] + ENTRIES[:24], ENTRIES[:24] * 2, tokens.to_bytes(C) + bytes(8))
+        ),
+        *(
+            (items.delta_of, DELTA, "sk", {"S": sk})
+            for sk in ("checkpoint", A.lower(), A + "0", "8" + A[1:], "segment#x", "note")
+        ),
+        *((items.segment_of, SEGMENT, "sk", {"S": sk}) for sk in NO_SEGMENT),
     ],
 )
 def test_an_item_with_a_value_out_of_range_is_damaged(
@@ -277,46 +275,15 @@ def test_an_item_with_a_value_out_of_range_is_damaged(
     assert_damaged(decode, {**item, name: value})
 
 
-@pytest.mark.parametrize("sk", ["checkpoint", A.lower(), A + "0", "8" + A[1:], "segment#x", "note"])
-def test_a_delta_under_what_is_no_token_is_damaged(sk: str) -> None:
-    assert_damaged(items.delta_of, {**DELTA, "sk": {"S": sk}})
-
-
-def test_a_damaged_item_says_why_and_nothing_of_a_caller() -> None:
-    with pytest.raises(DamagedItem) as raised:
-        items.delta_of(LANE, {**DELTA, "sk": {"S": "note"}})
-    assert raised.value.why == "A token is a ULID of 26 characters, not 'note'"
-
-
-@pytest.mark.parametrize(
-    "sk",
-    [
-        "checkpoint",
-        "segment",
-        f"segment#{B}",
-        f"segment#{B}#",
-        f"segment#{B}#42",
-        f"segment#{B}#0000000000",
-        f"segment#{B}#-000000042",
-        f"segment#{B}#00000000\u0664\u0662",
-        f"segment#{B}#0000000042#",
-        f"segment#{B}#0000000042#x",
-        f"segment#{B.lower()}#0000000042",
-        f"segmentX#{B}#0000000042",
-        "segment##0000000042",
-        f"segment#{B}#{'9' * 5_000}",
-    ],
-)
-def test_a_segment_under_another_sort_key_is_damaged(sk: str) -> None:
-    assert_damaged(items.segment_of, {**SEGMENT, "sk": {"S": sk}})
+def test_a_damaged_item_says_why_and_nothing_of_a_caller_and_needs_no_keys() -> None:
+    assert damage(items.delta_of, {**DELTA, "sk": {"S": "note"}}).why == (
+        "A token is a ULID of 26 characters, not 'note'"
+    )
+    assert damage(items.delta_of, {"change": {"N": "1"}}).sk == "?"
 
 
 NO_NUMBER = ["1.0", "1E3", "", "NaN", "-0", "+1", "01", "1_0", " 1", "1\n", "\u0661", "0x1", "1" * 39, "1" * 5_000]
 NO_TOKEN = ["", A.lower(), "8" + A[1:], A[:-1], A + "0", A[:-1] + "U", A[:-1] + "i", " " + A[1:], "\ud800"]
-OTHER_TYPES: list[dict[str, Any]] = [
-    *({"S": "7"}, {"N": "7"}, {"B": b"7"}, {"BOOL": True}, {"NULL": True}, {"L": []}, {"SS": ["7"]}, {"NS": ["7"]}),
-    *({"M": {"S": {"S": A}}}, {}),
-]
 
 
 @st.composite
@@ -380,7 +347,7 @@ def spoiled(draw: st.DrawFn, entries: bytes, hi: str) -> bytes:
     return draw(st.one_of(ways))
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+@EACH
 @given(data=st.data())
 def test_an_item_with_one_thing_that_cannot_be_is_damaged(kind: Kind, data: st.DataObject) -> None:
     lane, item = data.draw(damaged(kind))
@@ -400,7 +367,7 @@ anything = st.one_of(
 )
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
+@EACH
 @given(data=st.data())
 def test_a_mixture_of_items_is_damaged_or_read_as_nothing_but_what_it_says(kind: Kind, data: st.DataObject) -> None:
     ours, other = data.draw(kind.written), data.draw(anything)
@@ -412,19 +379,6 @@ def test_a_mixture_of_items_is_damaged_or_read_as_nothing_but_what_it_says(kind:
     except DamagedItem:
         return
     assert kind.encode(value) == {name: item[name] for name in ours}
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
-@given(data=st.data())
-def test_further_attributes_are_ignored(kind: Kind, data: st.DataObject) -> None:
-    value = data.draw(kind.values)
-    ours = kind.encode(value)
-    further = data.draw(st.dictionaries(st.text(min_size=1), st.sampled_from(OTHER_TYPES)))
-    assert kind.decode(value.lane, {**further, **ours}) == value
-
-
-def test_an_item_without_keys_is_damaged_and_not_an_accident() -> None:
-    assert damage(items.delta_of, {"change": {"N": "1"}}).sk == "?"
 
 
 @pytest.mark.parametrize(
@@ -446,19 +400,13 @@ def test_an_error_survives_a_copy_and_a_process_pool(error: Exception) -> None:
 
 @given(lanes)
 def test_a_lane_is_known_by_its_partition_keys(lane: Lane) -> None:
-    assert items.lane_of(items.delta_pk(lane)) == ("delta", lane)
-    assert items.lane_of(items.fold_pk(lane)) == ("fold", lane)
-
-
-@pytest.mark.parametrize(
-    "counter",
-    ["a#b", "#", "###", "a/b", "100%", "delta#eu-west-1#0#x", "fold#eu-west-1#0#x", "checkpoint", "clean", "0#x"],
-)
-def test_a_name_that_looks_like_a_key_confuses_nothing(counter: str) -> None:
-    for shard in (0, 7):
-        lane = Lane("us-east-1", shard, counter)
-        assert items.lane_of(items.delta_pk(lane)) == ("delta", lane)
-        assert items.lane_of(items.fold_pk(lane)) == ("fold", lane)
+    for counter in (
+        lane.counter,
+        *("a#b", "#", "###", "a/b", "100%", "delta#eu-west-1#0#x", "fold#eu-west-1#0#x", "checkpoint", "clean", "0#x"),
+    ):
+        named = Lane(lane.region, lane.shard, counter)
+        assert items.lane_of(items.delta_pk(named)) == ("delta", named)
+        assert items.lane_of(items.fold_pk(named)) == ("fold", named)
 
 
 @given(lanes, lanes)
@@ -470,36 +418,22 @@ def test_two_lanes_share_no_partition_key(a: Lane, b: Lane) -> None:
 @pytest.mark.parametrize(
     "pk",
     [
-        "",
-        "delta",
-        "delta#eu-west-1#0",
-        "delta#eu-west-1#0#",
-        "delta#eu-west-1#00#x",
-        "delta#eu-west-1#x#x",
-        "delta#eu-west-1#\u0661#x",
-        "delta#eu-west-1#-1#x",
-        "delta#EU#0#x",
-        "delta##0#x",
-        "delta#eu-west-1#0#a b",
-        "Delta#eu-west-1#0#x",
-        "order#eu-west-1#0#x",
+        *("", "delta", "delta#eu-west-1#0", "delta#eu-west-1#0#", "delta#eu-west-1#00#x", "delta#eu-west-1#x#x"),
+        *("delta#eu-west-1#\u0661#x", "delta#eu-west-1#-1#x", "delta#EU#0#x", "delta##0#x", "delta#eu-west-1#0#a b"),
+        *("Delta#eu-west-1#0#x", "order#eu-west-1#0#x"),
     ],
 )
 def test_a_partition_key_of_others_is_nobodys_lane(pk: str) -> None:
     assert items.lane_of(pk) is None
 
 
-@given(made_tokens, made_tokens, versions)
-def test_the_bounds_of_segments_hold_in_the_order_of_sort_keys(token: str, hi: str, version: int) -> None:
+@given(made_tokens, made_tokens, versions, versions)
+def test_the_bounds_of_segments_hold_in_the_order_of_sort_keys(token: str, hi: str, version: int, other: int) -> None:
     sk = items.segment_key(LANE, hi, version).sk
     assert items.SEGMENTS_FROM < sk < items.SEGMENTS_UPTO
+    assert (sk < items.segment_key(LANE, hi, other).sk) == (version < other)
     assert (sk > items.segments_before(token)) == (hi >= token)
     assert (sk <= items.segments_of_hi(token)) == (hi <= token)
     assert not items.SEGMENTS_FROM < "segments" <= items.SEGMENTS_UPTO
     assert not items.SEGMENTS_FROM < items.checkpoint_key(LANE).sk <= items.SEGMENTS_UPTO
     assert not items.SEGMENTS_FROM < items.note_key(LANE).sk <= items.SEGMENTS_UPTO
-
-
-@given(versions, versions)
-def test_segments_under_one_hi_stand_in_the_order_of_their_versions(v1: int, v2: int) -> None:
-    assert (items.segment_key(LANE, A, v1).sk < items.segment_key(LANE, A, v2).sk) == (v1 < v2)

@@ -63,34 +63,25 @@ def test_changes_are_sent_ten_a_request() -> None:
     assert [loads(body) for batch in queue.batches for body in batch] == [change(n) for n in range(23)]
 
 
-def test_what_the_queue_refused_is_sent_again_alone() -> None:
+def test_what_the_queue_refused_is_sent_again_alone_some_times_unless_it_is_the_senders_fault() -> None:
     queue = Queue(refused(by_sender=False, only=1))
     assert queue.open().send_many([change(0), change(1)]) == ["message-0", "message-1"]
     assert [len(batch) for batch in queue.batches] == [2, 1]
     assert len(queue.pauses) == 1
-
-
-def test_what_the_queue_keeps_refusing_is_returned() -> None:
     queue = Queue(*[refused(by_sender=False)] * TRIES_MAX)
     first, second = queue.open().send_many([change(0), change(1)])
     assert isinstance(first, NotQueued)
     assert second == "message-1"
     assert len(queue.batches) == TRIES_MAX
-
-
-def test_what_is_the_senders_fault_is_not_sent_again() -> None:
     queue = Queue(refused(by_sender=True))
     with pytest.raises(NotQueued, match="counts once"):
         queue.open().send(change(0))
     assert len(queue.batches) == 1
 
 
-def test_a_lost_batch_leaves_the_others_alone() -> None:
+def test_what_is_lost_or_not_named_is_not_called_queued_and_the_others_are_left_alone() -> None:
     results = Queue(taken, no_answer).open().send_many(change(n) for n in range(12))
     assert [isinstance(result, NotQueued) for result in results] == [False] * 10 + [True] * 2
-
-
-def test_a_message_that_the_answer_does_not_name_is_not_called_queued() -> None:
     (result,) = Queue(lambda entries: {}).open().send_many([change(0)])
     assert isinstance(result, NotQueued)
 

@@ -1,16 +1,18 @@
-"""Driving a program: `run`, `every_item`, and what the table in memory adds."""
+"""Driving a program: `run`, `through`, and what the table in memory adds."""
 
 import operator
 import time
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 
 from ledger import actions, conditions, requests
 from ledger.clocks import instants
-from ledger.errors import LedgerError, Throttled
+from ledger.errors import LedgerError, Throttled, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Instant, Item, Key, Now, Page, Program, Put, Query, Request, Together, run
+from ledger.through import through
 
 
 def item(sk: str, pk: str = "p") -> Item:
@@ -47,25 +49,12 @@ def filled(kind: Any, value: object = 3) -> Any:
 
 
 def test_all_kinds_of_requests_conditions_and_answers_are_looked_at() -> None:
-    names = {
-        "Absent",
-        "Equals",
-        "Add",
-        "Put",
-        "Update",
-        "Transact",
-        "DeleteMany",
-        "Pause",
-        "Now",
-        "Instant",
-        "AlreadyThere",
-        "Page",
-    }
-    assert names <= {kind.__name__ for kind in KINDS}
+    names = "Absent Equals Add Put Update Transact DeleteMany Pause Now Instant AlreadyThere Page"
+    assert {*names.split()} <= {kind.__name__ for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_a_request_is_true_and_equals_its_own_kind_alone(kind: Any) -> None:
+def test_a_request_is_true_has_no_order_and_equals_its_own_kind_alone(kind: Any) -> None:
     one = filled(kind)
     assert bool(one)
     assert operator.eq(one, filled(kind))
@@ -77,14 +66,10 @@ def test_a_request_is_true_and_equals_its_own_kind_alone(kind: Any) -> None:
         assert one not in [other]
     if kind._fields:
         assert one != filled(kind, 4)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_requests_have_no_order(kind: Any) -> None:
     for compare in (operator.lt, operator.le, operator.gt, operator.ge):
         for other in (filled(kind, 4), filled(Key)):
             with pytest.raises(TypeError):
-                compare(filled(kind), other)
+                compare(one, other)
 
 
 def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
@@ -95,15 +80,11 @@ def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
     assert before_ms <= instant.steady_ms <= time.monotonic_ns() // 1_000_000
 
 
-def test_run_sends_each_answer_and_returns_the_result() -> None:
+def test_run_sends_each_answer_and_raises_a_failure_where_it_was_asked_for() -> None:
     def program() -> Program[list[Any]]:
         return [(yield Put(item("a"))), (yield Now()), (yield Get(Key("p", "a")))]
 
-    assert run(program(), MemoryTable(), instant) == [None, Instant(7, 8), item("a")]
-
-
-def test_run_raises_a_failure_where_it_was_asked_for() -> None:
-    def program() -> Program[str]:
+    def catches() -> Program[str]:
         try:
             yield Query("bad")
         except Throttled:
@@ -111,15 +92,13 @@ def test_run_raises_a_failure_where_it_was_asked_for() -> None:
             return f"caught, then {len(page.items)}"
         return "not reached"
 
-    assert run(program(), Broken(), instant) == "caught, then 0"
-
-
-def test_run_raises_what_the_program_does_not_catch() -> None:
-    def program() -> Program[None]:
+    def does_not_catch() -> Program[None]:
         yield Query("bad")
 
+    assert run(program(), MemoryTable(), instant) == [None, Instant(7, 8), item("a")]
+    assert run(catches(), Broken(), instant) == "caught, then 0"
     with pytest.raises(Throttled, match="slow"):
-        run(program(), Broken(), instant)
+        run(does_not_catch(), Broken(), instant)
 
 
 def test_an_error_among_requests_together_is_a_value_in_memory_too() -> None:
@@ -134,3 +113,46 @@ def test_what_was_answered_stays_as_it_was() -> None:
     page = table.answer(Query("p"))
     table.answer(Put({**item("a"), "change": {"N": "1"}}))
     assert page == Page((item("a"),), None)
+
+
+# -- one program sent through another ----------------------------------------------------------------------------------
+
+
+def asks(*texts: str) -> Generator[str, Any, list[object]]:
+    """Asks each, and takes a failure for an answer."""
+    answers: list[object] = []
+    for text in texts:
+        try:
+            answers.append((yield text))
+        except Throttled as failure:
+            answers.append(failure)
+    return answers
+
+
+def twice(text: str) -> Generator[str, Any, str]:
+    return f"{(yield text + '1')} {(yield text + '2')}"
+
+
+def end_of(program: Generator[Any, Any, Any], answer: object) -> object:
+    with pytest.raises(StopIteration) as ended:
+        program.send(answer)
+    return ended.value.value
+
+
+def test_a_step_asks_as_often_as_it_likes_for_each_request_and_answers_it() -> None:
+    program = through(asks("a", "b"), twice)
+    assert [next(program), program.send(1), program.send(2), program.send(3)] == ["a1", "a2", "b1", "b2"]
+    assert end_of(program, 4) == ["1 2", "3 4"]
+
+
+def test_a_failure_of_a_step_is_raised_where_the_program_asked_and_ends_both_if_not_caught() -> None:
+    failure = Throttled("slow")
+    program = through(asks("a", "b"), twice)
+    next(program)
+    assert program.throw(failure) == "b1"
+    program.send(1)
+    assert end_of(program, 2) == [failure, "1 2"]
+    program = through(asks("a", "b"), twice)
+    next(program)
+    with pytest.raises(Unavailable):
+        program.throw(Unavailable("gone"))

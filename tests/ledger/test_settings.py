@@ -14,8 +14,6 @@ from ledger.errors import InvalidCounter, InvalidSettings
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import Lane
 
-TOKEN = tokens.make(1_000, bytes(9) + b"\x07")
-
 
 def settings(**changed: Any) -> Settings:
     return Settings(**{"table": "counters", "region": "eu-west-1", **changed})
@@ -23,9 +21,7 @@ def settings(**changed: Any) -> Settings:
 
 def test_the_defaults_are_those_of_the_design() -> None:
     made = settings()
-    assert made.regions == ("eu-west-1",)
-    assert made.endpoint_url is None
-    assert made.shards == {}
+    assert (made.regions, made.endpoint_url, made.shards) == (("eu-west-1",), None, {})
     assert (made.allowed_lateness_ms, made.keep_ms, made.read_time_max_ms) == (10_000, 600_000, 60_000)
     assert (made.fold_min, made.fold_max, made.clean) == (32, 8_000, True)
 
@@ -33,41 +29,23 @@ def test_the_defaults_are_those_of_the_design() -> None:
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"table": ""}, ["table"]),
-        ({"table": "a"}, ["table"]),
-        ({"table": "a b c"}, ["table"]),
-        ({"table": 12345}, ["table"]),
-        ({"region": ""}, ["region"]),
-        ({"region": 5}, ["region"]),
-        ({"region": None}, ["region"]),
-        ({"region": "EU"}, ["region"]),
+        *(({"table": table}, ["table"]) for table in ("", "a", "a b c", 12345)),
+        *(({"region": region}, ["region"]) for region in ("", 5, None, "EU")),
         ({"region": "ap-south-1", "regions": ("eu-west-1", "us-east-1")}, ["region='ap-south-1'", "regions="]),
         ({"regions": ("eu-west-1", "eu-west-1")}, ["regions", "twice"]),
-        ({"regions": ("eu-west-1", "us east")}, ["regions"]),
-        ({"regions": "eu-west-1"}, ["regions"]),
-        ({"regions": None}, ["regions"]),
-        ({"endpoint_url": "localhost:8000"}, ["endpoint_url"]),
-        ({"endpoint_url": 8000}, ["endpoint_url"]),
-        ({"clean": "false"}, ["clean"]),
-        ({"clean": None}, ["clean"]),
-        ({"allowed_lateness_ms": -1}, ["allowed_lateness_ms"]),
-        ({"allowed_lateness_ms": 1.5}, ["allowed_lateness_ms"]),
-        ({"allowed_lateness_ms": True}, ["allowed_lateness_ms"]),
-        ({"keep_ms": 0}, ["keep_ms"]),
-        ({"keep_ms": "600000"}, ["keep_ms"]),
-        ({"read_time_max_ms": 0}, ["read_time_max_ms"]),
-        ({"fold_min": 0}, ["fold_min"]),
-        ({"fold_max": 0}, ["fold_max"]),
+        *(({"regions": regions}, ["regions"]) for regions in (("eu-west-1", "us east"), "eu-west-1", None)),
+        *(({"endpoint_url": url}, ["endpoint_url"]) for url in ("localhost:8000", 8000)),
+        *(({"clean": clean}, ["clean"]) for clean in ("false", None)),
+        *(({"allowed_lateness_ms": ms}, ["allowed_lateness_ms"]) for ms in (-1, 1.5, True)),
+        *(({"keep_ms": ms}, ["keep_ms"]) for ms in (0, "600000")),
+        *(({name: 0}, [name]) for name in ("read_time_max_ms", "fold_min", "fold_max")),
         ({"keep_ms": 60_000}, ["keep_ms=60000", "read_time_max_ms=60000: else a delta could be deleted", "needs it. "]),
         ({"read_time_max_ms": 600_000}, ["keep_ms=600000", "read_time_max_ms=600000"]),
         ({"fold_min": 9_000}, ["fold_min=9000", "fold_max=8000"]),
         ({"fold_max": FOLD_MAX_LIMIT + 1}, [f"fold_max={FOLD_MAX_LIMIT + 1}"]),
         ({"shards": {"stock:": 0}}, ["shards['stock:']=0"]),
-        ({"shards": {"stock:": SHARDS_MAX + 1}}, ["shards['stock:']"]),
-        ({"shards": {"stock:": True}}, ["shards['stock:']"]),
-        ({"shards": {"stock:": "4"}}, ["shards['stock:']"]),
-        ({"shards": {5: 4}}, ["shards"]),
-        ({"shards": None}, ["shards"]),
+        *(({"shards": {"stock:": shards}}, ["shards['stock:']"]) for shards in (SHARDS_MAX + 1, True, "4")),
+        *(({"shards": shards}, ["shards"]) for shards in ({5: 4}, None)),
     ],
     ids=str,
 )
@@ -80,17 +58,10 @@ def test_settings_that_cannot_be_are_refused_by_name(changed: dict[str, Any], na
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("eu-wst-1", "eu-west-1"),
-        ("us-eats-1", "us-east-1"),
-        ("ap-southeasst-2", "ap-southeast-2"),
-        ("us-gov-wset-1", "us-gov-west-1"),
-        ("eu-west1", "eu-west-1"),
+        *(("eu-wst-1", "eu-west-1"), ("us-eats-1", "us-east-1"), ("ap-southeasst-2", "ap-southeast-2")),
+        *(("us-gov-wset-1", "us-gov-west-1"), ("eu-west1", "eu-west-1")),
         ("us-east-1a", "us-east-1"),  # a zone
-        ("eu-west", None),
-        ("eu-west-", None),
-        ("west-1", None),
-        ("1-west-1", None),
-        ("home", None),
+        *((typed, None) for typed in ("eu-west", "eu-west-", "west-1", "1-west-1", "home")),
     ],
 )
 def test_a_region_that_aws_cannot_have_is_refused_with_the_one_that_was_meant(typed: str, meant: str | None) -> None:
@@ -119,11 +90,8 @@ def test_every_region_of_dynamodb_that_boto3_knows_is_one_and_so_are_those_to_co
 @pytest.mark.parametrize(
     ("name", "passed", "most"),
     [
-        ("table", "t" * 300, 40),
-        ("clean", "c" * 300, 40),
-        ("keep_ms", "9" * 300, 40),
-        ("regions", ("r" * 300,), 200),
-        ("endpoint_url", "u" * 300, 200),
+        *((name, "x" * 300, 40) for name in ("table", "clean", "keep_ms")),
+        *(("regions", ("r" * 300,), 200), ("endpoint_url", "u" * 300, 200)),
     ],
 )
 def test_what_was_passed_is_shown_as_far_as_a_log_line_goes(name: str, passed: object, most: int) -> None:
@@ -131,12 +99,6 @@ def test_what_was_passed_is_shown_as_far_as_a_log_line_goes(name: str, passed: o
         settings(**{name: passed})
     assert f"{name}={ascii(passed)[:most]}" in str(raised.value)
     assert f"{name}={ascii(passed)[: most + 1]}" not in str(raised.value)
-
-
-def test_a_time_is_at_most_what_a_token_holds() -> None:
-    assert settings(keep_ms=tokens.TIME_MS_MAX).keep_ms == tokens.TIME_MS_MAX
-    with pytest.raises(InvalidSettings):
-        settings(keep_ms=tokens.TIME_MS_MAX + 1)
 
 
 def test_settings_at_their_limits_are_made() -> None:
@@ -151,19 +113,18 @@ def test_settings_at_their_limits_are_made() -> None:
         fold_max=FOLD_MAX_LIMIT,
     )
     assert made.regions == ("eu-west-1", "us-east-1")
+    assert settings(keep_ms=tokens.TIME_MS_MAX).keep_ms == tokens.TIME_MS_MAX  # what a token holds
+    with pytest.raises(InvalidSettings):
+        settings(keep_ms=tokens.TIME_MS_MAX + 1)
 
 
-def test_settings_do_not_change_after_they_were_checked() -> None:
+def test_settings_do_not_change_after_they_were_checked_can_be_a_key_and_travel_to_another_process() -> None:
     shards = {"stock:": 4}
     made = settings(shards=shards)
     shards["stock:"] = 0
     assert made.shards == {"stock:": 4}
     with pytest.raises(AttributeError):
         made.keep_ms = 1  # type: ignore[misc]
-
-
-def test_settings_can_be_a_key_and_travel_to_another_process() -> None:
-    made = settings(shards={"stock:": 4})
     assert {made: 1}[settings(shards={"stock:": 4})] == 1
     assert pickle.loads(pickle.dumps(made)) == made
 
@@ -186,16 +147,9 @@ def test_the_lanes_of_a_counter_are_its_shards_in_every_region() -> None:
     assert made.lanes_of("hot:a", "us-east-1") == (Lane("us-east-1", 0, "hot:a"), Lane("us-east-1", 1, "hot:a"))
     with pytest.raises(InvalidCounter):
         made.lanes_of("a b")
-
-
-def test_a_counter_of_one_shard_has_shard_0() -> None:
-    assert settings().lane_for("c", TOKEN, "us-east-1") == Lane("us-east-1", 0, "c")
-
-
-def test_two_shards_are_two_lanes() -> None:
-    made = settings(shards={"": 2})
-    found = {made.lane_for("c", tokens.make(5, bytes(9) + last), "eu-west-1") for last in (b"\x06", b"\x07")}
-    assert found == set(made.lanes_of("c"))
+    assert made.lane_for("cold", tokens.make(1_000, bytes(9) + b"\x07"), "us-east-1") == Lane("us-east-1", 0, "cold")
+    found = {made.lane_for("hot:a", tokens.make(5, bytes(9) + last), "eu-west-1") for last in (b"\x06", b"\x07")}
+    assert found == set(made.lanes_of("hot:a", "eu-west-1"))
 
 
 @given(st.binary(min_size=10, max_size=10), st.integers(1, SHARDS_MAX))
@@ -244,17 +198,10 @@ def test_an_argument_wins_over_the_environment_over_the_default() -> None:
     assert (made.table, made.keep_ms, made.endpoint_url, made.regions) == ("others", 100, None, ("us-east-1",))
     assert (made.fold_max, made.clean) == (5, False)
     bare = Settings.from_env({"LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"})
-    assert bare == settings()
-
-
-@pytest.mark.parametrize(("text", "clean"), [("true", True), ("True", True), ("false", False), ("FALSE", False)])
-def test_a_flag_is_true_or_false_in_any_case(text: str, clean: bool) -> None:
-    assert Settings.from_env({**FULL, "LEDGER_CLEAN": text}).clean is clean
-
-
-def test_an_empty_variable_is_not_set() -> None:
-    made = Settings.from_env(dict.fromkeys(FULL, "") | {"LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"})
-    assert made == settings()
+    empty = dict.fromkeys(FULL, "") | {"LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"}
+    assert bare == Settings.from_env(empty) == settings()
+    for text, clean in (("true", True), ("True", True), ("false", False), ("FALSE", False)):
+        assert Settings.from_env({**FULL, "LEDGER_CLEAN": text}).clean is clean
 
 
 @pytest.mark.parametrize("variable", ["LEDGER_TABLE", "AWS_REGION"])
@@ -264,26 +211,18 @@ def test_what_must_be_set_is_named_when_it_is_missing(variable: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "text"),
+    ("variable", "text", "named"),
     [
-        ("LEDGER_SHARDS", "stock:=4"),
-        ("LEDGER_SHARDS", "5"),
-        ("LEDGER_SHARDS", '["ab", 1]'),
-        ("LEDGER_CLEAN", "no"),
-        ("LEDGER_CLEAN", "0"),
-        ("LEDGER_KEEP_MS", "10m"),
-        ("LEDGER_KEEP_MS", "1.5"),
-        ("LEDGER_FOLD_MIN", "0x10"),
+        *(("LEDGER_SHARDS", text, "LEDGER_SHARDS") for text in ("stock:=4", "5", '["ab", 1]')),
+        *(("LEDGER_CLEAN", text, "LEDGER_CLEAN") for text in ("no", "0")),
+        *(("LEDGER_KEEP_MS", text, "LEDGER_KEEP_MS") for text in ("10m", "1.5")),
+        ("LEDGER_FOLD_MIN", "0x10", "LEDGER_FOLD_MIN"),
+        ("LEDGER_FOLD_MIN", "9", "fold_min=9"),  # held against the others
     ],
 )
-def test_a_variable_that_cannot_be_read_is_named(variable: str, text: str) -> None:
-    with pytest.raises(InvalidSettings, match=variable):
+def test_a_variable_that_cannot_be_read_is_named(variable: str, text: str, named: str) -> None:
+    with pytest.raises(InvalidSettings, match=named):
         Settings.from_env({**FULL, variable: text})
-
-
-def test_a_variable_is_held_against_the_others() -> None:
-    with pytest.raises(InvalidSettings, match="fold_min=9"):
-        Settings.from_env({**FULL, "LEDGER_FOLD_MIN": "9"})
 
 
 def test_without_a_mapping_the_process_environment_is_read() -> None:

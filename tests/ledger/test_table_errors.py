@@ -61,6 +61,7 @@ LOST = [
     EndpointConnectionError(endpoint_url="http://x", error="refused"),
     ConnectTimeoutError(endpoint_url="http://x"),
 ]
+REFUSED, NO_ROUTE = LOST[2:]
 KEY = Key("p", "a")
 
 
@@ -89,11 +90,7 @@ class Edge:
         self.client = Script(lines)
         self.pauses: list[float] = []
         self.table = DynamoTable(
-            "counters",
-            "eu-west-1",
-            lambda region: cast(Any, self.client),
-            pause=self.pauses.append,
-            jitter=lambda: 0.5,
+            "counters", "eu-west-1", lambda region: cast(Any, self.client), pause=self.pauses.append, jitter=lambda: 0.5
         )
 
     def answer(self, request: Request) -> Any:
@@ -123,6 +120,13 @@ def cancelled(*reasons: str, retries: int = 0) -> ClientError:
     )
 
 
+def conditional(expression: str, name: str, values: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """The arguments of a write under a condition on one attribute."""
+    valued = {"ExpressionAttributeValues": values} if values else {}
+    names = {"ConditionExpression": expression, "ExpressionAttributeNames": {"#n0": name}}
+    return {"TableName": "counters", **more, **names, **valued, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+
+
 def statements(*errors: dict[str, Any] | None) -> dict[str, Any]:
     return {"Responses": [{"Error": error} if error else {} for error in errors]}
 
@@ -141,14 +145,16 @@ def kind(request: Request) -> str:
 
 
 @pytest.mark.parametrize("lost", LOST, ids=lambda e: type(e).__name__)
-@pytest.mark.parametrize("write", WRITES, ids=kind)
-def test_a_write_whose_answer_is_lost_has_an_unknown_outcome(write: Request, lost: BotoCoreError) -> None:
-    edge = Edge(lost)
-    error = edge.error(write)
-    assert type(error) is OutcomeUnknown
-    assert error.__cause__ is lost
-    assert "may or may not have been applied" in str(error)
-    assert edge.pauses == []  # whoever knows the idempotency key decides
+def test_a_lost_answer_leaves_a_write_unknown_and_a_read_unavailable(lost: BotoCoreError) -> None:
+    for read in READS:
+        assert type(Edge(lost).error(read)) is Unavailable
+    for write in WRITES:
+        edge = Edge(lost)
+        error = edge.error(write)
+        assert type(error) is OutcomeUnknown
+        assert error.__cause__ is lost
+        assert "may or may not have been applied" in str(error)
+        assert edge.pauses == []  # whoever knows the idempotency key decides
 
 
 class Attempts:
@@ -177,9 +183,6 @@ class Attempts:
             self.table.answer(request)
         assert self.script == [], "the script was not played to its end"
         return raised.value
-
-
-REFUSED, NO_ROUTE = LOST[2:]
 
 
 @pytest.mark.parametrize("script", [[REFUSED], [NO_ROUTE], [NO_ROUTE, REFUSED], [REFUSED] * 4], ids=str)
@@ -218,12 +221,6 @@ def test_an_add_to_an_endpoint_where_nobody_listens_wrote_nothing(own: bool, mon
     assert [type(each) for each in Ledger(settings, client=client).add_many([Change("c", 1)] * 2)] == [Unavailable] * 2
 
 
-@pytest.mark.parametrize("lost", LOST, ids=lambda e: type(e).__name__)
-@pytest.mark.parametrize("read", READS, ids=kind)
-def test_a_read_without_answer_is_unavailable(read: Request, lost: BotoCoreError) -> None:
-    assert type(Edge(lost).error(read)) is Unavailable
-
-
 @pytest.mark.parametrize("code", ["InternalServerError", "InternalFailure", "ServiceUnavailable", "500", "503", "New"])
 def test_a_500_or_a_code_nobody_knows_leaves_the_outcome_of_a_write_unknown(code: str) -> None:
     for write in WRITES:
@@ -239,11 +236,8 @@ def test_a_500_or_a_code_nobody_knows_leaves_the_outcome_of_a_write_unknown(code
 @pytest.mark.parametrize(
     ("code", "error"),
     [
-        ("AccessDeniedException", NotAllowed),
-        ("UnrecognizedClientException", NotAllowed),
-        ("ExpiredTokenException", NotAllowed),
-        ("ResourceNotFoundException", TableMissing),
-        ("ValidationException", TableMismatch),
+        *((f"{code}Exception", NotAllowed) for code in ("AccessDenied", "UnrecognizedClient", "ExpiredToken")),
+        *(("ResourceNotFoundException", TableMissing), ("ValidationException", TableMismatch)),
     ],
 )
 def test_a_refusal_is_told_by_its_kind_and_is_not_asked_again(
@@ -267,35 +261,19 @@ def test_a_process_without_credentials_is_not_allowed(request_: Request, failure
 @pytest.mark.parametrize("write", WRITES, ids=kind)
 def test_a_refusal_after_a_lost_answer_is_an_unknown_outcome(write: Request, code: str) -> None:
     assert type(Edge(refusal(code, retries=1)).error(write)) is OutcomeUnknown
+    throttled = [refusal("ThrottlingException", retries=1)]
+    assert type(Edge(*throttled, refusal(code)).error(write)) is OutcomeUnknown
 
 
-def test_a_condition_that_fails_after_a_lost_answer_shows_the_item_of_the_first_attempt() -> None:
-    assert Edge(refusal("ConditionalCheckFailedException", retries=1, Item=item())).answer(PUT) == item()
-
-
-def test_a_condition_that_fails_answers_the_item_and_is_no_error() -> None:
-    edge = Edge(refusal("ConditionalCheckFailedException", Item=item()))
-    assert edge.answer(PUT) == item()
+@pytest.mark.parametrize("retries", [0, 1], ids=["at once", "after a lost answer"])
+def test_a_condition_that_fails_answers_the_item_and_is_no_error(retries: int) -> None:
+    failed = refusal("ConditionalCheckFailedException", retries=retries, Item=item())
+    edge = Edge(failed, failed)
+    assert [edge.table.answer(put) for put in (PUT, Put(item(), version_is(7)))] == [item(), item()]
     assert edge.client.calls == [
-        (
-            "put_item",
-            {
-                "TableName": "counters",
-                "Item": item(),
-                "ConditionExpression": "attribute_not_exists(#n0)",
-                "ExpressionAttributeNames": {"#n0": "pk"},
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            },
-        )
+        ("put_item", conditional("attribute_not_exists(#n0)", "pk", Item=item())),
+        ("put_item", conditional("#n0 = :v0", "version", {":v0": {"N": "7"}}, Item=item())),
     ]
-
-
-def test_a_put_over_a_version_names_it_in_its_condition() -> None:
-    edge = Edge({})
-    edge.answer(Put(item(), version_is(7)))
-    assert edge.client.calls[0][1]["ConditionExpression"] == "#n0 = :v0"
-    assert edge.client.calls[0][1]["ExpressionAttributeNames"] == {"#n0": "version"}
-    assert edge.client.calls[0][1]["ExpressionAttributeValues"] == {":v0": {"N": "7"}}
 
 
 # -- throttling and conflicts --------------------------------------------------------------------------------------
@@ -304,10 +282,8 @@ def test_a_put_over_a_version_names_it_in_its_condition() -> None:
 @pytest.mark.parametrize(
     ("code", "error"),
     [
-        ("ProvisionedThroughputExceededException", Throttled),
-        ("ThrottlingException", Throttled),
-        ("RequestLimitExceeded", Throttled),
-        ("TransactionConflictException", TransactionConflict),
+        *(("ProvisionedThroughputExceededException", Throttled), ("ThrottlingException", Throttled)),
+        *(("RequestLimitExceeded", Throttled), ("TransactionConflictException", TransactionConflict)),
     ],
 )
 @pytest.mark.parametrize("request_", [*WRITES, *READS], ids=kind)
@@ -320,12 +296,6 @@ def test_throttling_and_conflicts_are_tried_again_and_bounded(
     assert [call == edge.client.calls[0] for call in edge.client.calls] == [True] * TRIES_MAX
 
 
-def test_a_throttled_put_that_passes_is_written() -> None:
-    edge = Edge(refusal("ThrottlingException"), refusal("TransactionConflictException"), {})
-    assert edge.answer(PUT) is None
-    assert len(edge.client.calls) == 3
-
-
 @pytest.mark.parametrize("code", ["ThrottlingException", "TransactionConflictException"])
 @pytest.mark.parametrize("write", WRITES, ids=kind)
 def test_a_write_that_is_throttled_for_good_after_a_lost_answer_has_an_unknown_outcome(
@@ -336,13 +306,33 @@ def test_a_write_that_is_throttled_for_good_after_a_lost_answer_has_an_unknown_o
     assert len(edge.pauses) == TRIES_MAX - 1
 
 
-def test_a_write_that_is_refused_after_an_unknown_outcome_stays_unknown() -> None:
-    edge = Edge(refusal("ThrottlingException", retries=1), refusal("AccessDeniedException"))
-    assert type(edge.error(PUT)) is OutcomeUnknown
+@pytest.mark.parametrize(
+    ("request_", "script"),
+    [
+        (PUT, [refusal("ThrottlingException"), refusal("TransactionConflictException")]),
+        (TRANSACT, [refusal("TransactionInProgressException")]),
+        (TRANSACT, [cancelled("TransactionConflict", "None"), cancelled("None", "ThrottlingError")]),
+    ],
+)
+def test_a_write_that_passes_after_some_tries_is_written(request_: Request, script: list[ClientError]) -> None:
+    edge = Edge(*script, {})
+    assert edge.answer(request_) is None
+    assert len(edge.pauses) == len(script) == len(edge.client.calls) - 1
 
 
-def test_a_read_that_the_sdk_retried_is_still_throttled() -> None:
-    assert type(Edge(*[refusal("ThrottlingException", retries=3)] * TRIES_MAX).error(Get(KEY))) is Throttled
+@pytest.mark.parametrize(
+    ("request_", "script", "error"),
+    [
+        (Get(KEY), [refusal("ThrottlingException", retries=3)] * TRIES_MAX, Throttled),
+        (TRANSACT, [refusal("TransactionInProgressException")] * TRIES_MAX, OutcomeUnknown),
+        (TRANSACT, [cancelled("None", "ValidationError")], TableMismatch),
+    ],
+    ids=["a read that the SDK retried", "in progress for good", "of a wrong shape"],
+)
+def test_what_is_told_after_the_last_try(
+    request_: Request, script: list[ClientError], error: type[LedgerError]
+) -> None:
+    assert type(Edge(*script).error(request_)) is error
 
 
 # -- transactions --------------------------------------------------------------------------------------------------
@@ -381,25 +371,11 @@ def test_a_cancelled_transaction_is_tried_again_with_the_same_token_and_bounded(
     assert len(set(tokens)) == 1
 
 
-def test_a_transaction_in_progress_is_waited_for() -> None:
-    edge = Edge(refusal("TransactionInProgressException"), {})
-    assert edge.answer(TRANSACT) is None
-    assert len(edge.pauses) == 1
-
-
-def test_a_transaction_that_stays_in_progress_has_an_unknown_outcome() -> None:
-    edge = Edge(*[refusal("TransactionInProgressException")] * TRIES_MAX)
-    assert type(edge.error(TRANSACT)) is OutcomeUnknown
-
-
-def test_a_cancelled_transaction_that_passes_is_written() -> None:
-    edge = Edge(cancelled("TransactionConflict", "None"), cancelled("None", "ThrottlingError"), {})
-    assert edge.answer(TRANSACT) is None
-
-
-def test_two_transactions_have_two_tokens() -> None:
+def test_a_transaction_has_a_token_of_its_own_and_a_pause_is_waited_for() -> None:
     edge = Edge({}, {})
     edge.table.answer(TRANSACT)
+    assert edge.table.answer(Pause(250)) is None
+    assert edge.pauses == [0.25]
     edge.table.answer(TRANSACT)
     assert len({arguments["ClientRequestToken"] for _, arguments in edge.client.calls}) == 2
 
@@ -410,30 +386,9 @@ def test_a_transaction_is_two_conditional_puts() -> None:
     ((operation, arguments),) = edge.client.calls
     assert operation == "transact_write_items"
     assert arguments["TransactItems"] == [
-        {
-            "Put": {
-                "TableName": "counters",
-                "Item": item("a"),
-                "ConditionExpression": "#n0 = :v0",
-                "ExpressionAttributeNames": {"#n0": "version"},
-                "ExpressionAttributeValues": {":v0": {"N": "3"}},
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-        },
-        {
-            "Put": {
-                "TableName": "counters",
-                "Item": item("b"),
-                "ConditionExpression": "attribute_not_exists(#n0)",
-                "ExpressionAttributeNames": {"#n0": "pk"},
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-        },
+        {"Put": conditional("#n0 = :v0", "version", {":v0": {"N": "3"}}, Item=item("a"))},
+        {"Put": conditional("attribute_not_exists(#n0)", "pk", Item=item("b"))},
     ]
-
-
-def test_a_transaction_cancelled_for_its_shape_wrote_nothing() -> None:
-    assert type(Edge(cancelled("None", "ValidationError")).error(TRANSACT)) is TableMismatch
 
 
 # -- what DynamoDB leaves undone -----------------------------------------------------------------------------------
@@ -472,12 +427,11 @@ MANY = pytest.mark.parametrize("many", [PutMany, DeleteMany])
 @pytest.mark.parametrize(
     ("code", "error"),
     [
-        ("AccessDenied", NotAllowed),
-        ("ResourceNotFound", TableMissing),
-        ("ValidationError", TableMismatch),
-        ("InternalServerError", OutcomeUnknown),
-        ("ItemCollectionSizeLimitExceeded", OutcomeUnknown),
-        ("SomethingNew", OutcomeUnknown),
+        *(("AccessDenied", NotAllowed), ("ResourceNotFound", TableMissing), ("ValidationError", TableMismatch)),
+        *(
+            (code, OutcomeUnknown)
+            for code in ("InternalServerError", "ItemCollectionSizeLimitExceeded", "SomethingNew")
+        ),
     ],
 )
 def test_the_error_of_one_statement_is_the_answer_of_its_item_alone(
@@ -514,13 +468,6 @@ def test_only_the_statements_that_failed_in_passing_are_sent_again(many: Any, co
 
 
 @MANY
-def test_statements_are_sent_a_bounded_number_of_times(many: Any) -> None:
-    edge = Edge(*[statements({"Code": "ThrottlingError"})] * TRIES_MAX)
-    (answer,) = edge.answer(many((item(),)))
-    assert type(answer) is Throttled
-
-
-@MANY
 def test_a_batch_whose_answer_is_lost_leaves_the_outcome_of_each_item_unknown(many: Any) -> None:
     first, second = Edge(LOST[0]).answer(many((item("a"), item("b"))))
     assert [type(first), type(second)] == [OutcomeUnknown, OutcomeUnknown]
@@ -535,22 +482,22 @@ def test_a_statement_without_a_response_has_an_unknown_outcome(many: Any) -> Non
 
 
 @MANY
-def test_a_batch_that_is_throttled_as_a_whole_is_sent_again(many: Any) -> None:
-    edge = Edge(refusal("ThrottlingException"), statements(None, None))
-    assert edge.answer(many((item("a"), item("b")))) == (None, None)
-
-
-@MANY
-def test_a_batch_that_is_throttled_for_good_is_throttled(many: Any) -> None:
-    answers = Edge(*[refusal("ThrottlingException")] * TRIES_MAX).answer(many((item("a"), item("b"))))
+def test_a_batch_that_is_throttled_as_a_whole_is_sent_again_and_bounded(many: Any) -> None:
+    both = many((item("a"), item("b")))
+    assert Edge(refusal("ThrottlingException"), statements(None, None)).answer(both) == (None, None)
+    answers = Edge(*[refusal("ThrottlingException")] * TRIES_MAX).answer(both)
     assert [type(answer) for answer in answers] == [Throttled, Throttled]
 
 
 @MANY
-def test_a_statement_refused_after_a_lost_answer_has_an_unknown_outcome(many: Any) -> None:
-    answer = statements({"Code": "ValidationError", "Message": "No."}) | {"ResponseMetadata": {"RetryAttempts": 1}}
-    (told,) = Edge(answer).answer(many((item(),)))
-    assert type(told) is OutcomeUnknown
+def test_statements_are_sent_a_bounded_number_of_times_and_one_refused_after_a_lost_answer_is_unknown(
+    many: Any,
+) -> None:
+    (answer,) = Edge(*[statements({"Code": "ThrottlingError"})] * TRIES_MAX).answer(many((item(),)))
+    assert type(answer) is Throttled
+    lost = statements({"Code": "ValidationError", "Message": "No."}) | {"ResponseMetadata": {"RetryAttempts": 1}}
+    (answer,) = Edge(lost).answer(many((item(),)))
+    assert type(answer) is OutcomeUnknown
 
 
 def test_a_role_without_partiql_puts_one_by_one() -> None:
@@ -580,55 +527,24 @@ def test_a_role_without_partiql_deletes_one_by_one_and_a_key_without_an_item_is_
     answer = table.answer(DeleteMany(tuple({**item(sk), **change} for sk in "abc")))
     assert answer == (None, AlreadyThere(item("b")), None)
     sent = {arguments["Key"]["sk"]["S"]: arguments for operation, arguments in client.calls[1:]}
-    assert sent["a"] == {
-        "TableName": "counters",
-        "Key": item("a"),
-        "ConditionExpression": "#n0 = :v0",
-        "ExpressionAttributeNames": {"#n0": "change"},
-        "ExpressionAttributeValues": {":v0": {"N": "7"}},
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-    }
+    assert sent["a"] == conditional("#n0 = :v0", "change", {":v0": {"N": "7"}}, Key=item("a"))
 
 
-def test_a_delete_names_every_attribute_and_asks_for_the_item_that_is_there() -> None:
+@pytest.mark.parametrize(
+    ("many", "statement", "more"),
+    [
+        (DeleteMany, 'DELETE FROM "counters" WHERE "pk" = ? AND "sk" = ? AND "change" = ?', {"change": {"N": "7"}}),
+        (PutMany, "INSERT INTO \"counters\" VALUE {'pk': ?, 'sk': ?}", {}),
+    ],
+)
+def test_a_statement_names_every_attribute_and_asks_for_the_item_that_is_there(
+    many: Any, statement: str, more: Item
+) -> None:
     edge = Edge(statements(None))
-    edge.answer(DeleteMany(({**item(), "change": {"N": "7"}},)))
-    ((operation, arguments),) = edge.client.calls
-    assert (operation, arguments["Statements"]) == (
-        "batch_execute_statement",
-        [
-            {
-                "Statement": 'DELETE FROM "counters" WHERE "pk" = ? AND "sk" = ? AND "change" = ?',
-                "Parameters": [{"S": "p"}, {"S": "a"}, {"N": "7"}],
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-        ],
-    )
-
-
-def test_a_pause_is_waited_for() -> None:
-    edge = Edge()
-    assert edge.answer(Pause(250)) is None
-    assert edge.pauses == [0.25]
-
-
-def test_an_insert_names_every_attribute_and_asks_for_the_item_that_is_there() -> None:
-    edge = Edge(statements(None))
-    edge.answer(PutMany((item(),)))
-    assert edge.client.calls == [
-        (
-            "batch_execute_statement",
-            {
-                "Statements": [
-                    {
-                        "Statement": "INSERT INTO \"counters\" VALUE {'pk': ?, 'sk': ?}",
-                        "Parameters": [{"S": "p"}, {"S": "a"}],
-                        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-                    }
-                ]
-            },
-        )
-    ]
+    edge.answer(many(({**item(), **more},)))
+    sent = {"Statement": statement, "Parameters": [{"S": "p"}, {"S": "a"}, *more.values()]}
+    expected = {"Statements": [sent | {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}]}
+    assert edge.client.calls == [("batch_execute_statement", expected)]
 
 
 # -- Together, Scan, clients ---------------------------------------------------------------------------------------
@@ -665,31 +581,21 @@ def test_a_read_is_as_consistent_as_it_was_asked_to_be(read: Any, consistent: bo
     assert arguments.get("RequestItems", {}).get("counters", arguments)["ConsistentRead"] is consistent
 
 
-def test_a_read_of_another_region_goes_to_its_client() -> None:
-    asked: list[str] = []
-
-    def clients(region: str) -> Any:
-        asked.append(region)
-        return Script([{}])
-
-    table = DynamoTable("counters", "eu-west-1", clients)
-    table.answer(Get(KEY, region="us-east-1"))
-    table.answer(Get(KEY))
-    assert asked == ["us-east-1", "eu-west-1"]
-
-
 def test_given_clients_are_used_and_the_others_are_made() -> None:
     given = Script([{}, {"Item": item()}])
     settings = Settings(table="counters", region="eu-west-1", regions=("eu-west-1", "us-east-1"))
     clients = {"us-east-1": cast(Any, given)}
     assert DynamoTable.of(settings, clients, "us-east-1").answer(Get(KEY)) is None
     assert DynamoTable.of(settings, clients).answer(Get(KEY, region="us-east-1")) == item()
+    both = {"us-east-1": Script([{}]), "eu-west-1": Script([{"Item": item()}])}
+    table = DynamoTable("counters", "eu-west-1", cast(Any, both.__getitem__))
+    assert [table.answer(Get(KEY, region="us-east-1")), table.answer(Get(KEY))] == [None, item()]
 
 
 # -- the client ----------------------------------------------------------------------------------------------------
 
 
-def test_the_client_has_our_time_outs_retries_and_pool() -> None:
+def test_a_process_makes_one_client_for_a_region_and_an_endpoint_with_our_time_outs_retries_and_pool() -> None:
     client = make_client("eu-west-1", "http://127.0.0.1:1")
     config: Any = client.meta.config
     assert (config.connect_timeout, config.read_timeout) == (2, 5)
@@ -697,10 +603,6 @@ def test_the_client_has_our_time_outs_retries_and_pool() -> None:
     assert config.max_pool_connections == 50
     assert client.meta.endpoint_url == "http://127.0.0.1:1"
     assert client.meta.region_name == "eu-west-1"
-
-
-def test_a_process_makes_one_client_for_a_region_and_an_endpoint() -> None:
-    client = make_client("eu-west-1", "http://127.0.0.1:1")
     assert make_client("eu-west-1", "http://127.0.0.1:1") is client
     assert make_client("us-east-1", "http://127.0.0.1:1") is not client
     assert make_client("eu-west-1", "http://127.0.0.1:2") is not client

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from ledger import tokens
 
+SPELLED = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 times = st.integers(0, tokens.TIME_MS_MAX)
 random_bytes = st.binary(min_size=tokens.RANDOM_BYTES, max_size=tokens.RANDOM_BYTES)
 made = st.builds(tokens.make, times, random_bytes)
@@ -29,7 +30,8 @@ def test_the_order_of_the_text_is_the_order_of_the_bytes(a: str, b: str) -> None
 
 
 def test_the_example_of_the_specification_is_read() -> None:
-    assert tokens.time_ms("01ARZ3NDEKTSV4RRFFQ69G5FAV") == 1469922850259
+    assert tokens.is_token(SPELLED)
+    assert tokens.time_ms(SPELLED) == 1469922850259
     assert tokens.make(0, bytes(10)) == "0" * 26
     assert tokens.make(tokens.TIME_MS_MAX, b"\xff" * 10) == "7" + "Z" * 25
 
@@ -45,31 +47,22 @@ def test_another_counter_or_another_key_is_another_token(c1: str, k1: str, c2: s
     assert (tokens.keyed(c1, k1, 5) == tokens.keyed(c2, k2, 5)) == ((c1, k1) == (c2, k2))
 
 
-def test_the_border_between_counter_and_key_matters() -> None:
+def test_a_keyed_token_is_the_same_for_ever_and_the_border_between_counter_and_key_matters() -> None:
+    """Written down: whoever changes the derivation makes every retry of an older change count twice."""
+    assert tokens.keyed("stock:85123A", "536365/1", 1291191960000) == "015JGGKGE064BG4X58772SZHBM"
     assert tokens.keyed("ab", "c", 5) != tokens.keyed("a", "bc", 5)
     assert tokens.keyed("1", "1:x", 5) != tokens.keyed("11", ":x", 5)
     assert tokens.keyed("1:a", "b", 5) != tokens.keyed("1", ":ab", 5)
 
 
-def test_a_keyed_token_is_the_same_for_ever() -> None:
-    """Written down: whoever changes the derivation makes every retry of an older change count twice."""
-    assert tokens.keyed("stock:85123A", "536365/1", 1291191960000) == "015JGGKGE064BG4X58772SZHBM"
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "01ARZ3NDEKTSV4RRFFQ69G5FA",  # 25 characters
-        "01ARZ3NDEKTSV4RRFFQ69G5FAVV",
-        "01arz3ndektsv4rrffq69g5fav",  # lower case sorts elsewhere
-        "81ARZ3NDEKTSV4RRFFQ69G5FAV",  # more than 128 bits
-        "01ARZ3NDEKTSV4RRFFQ69G5FAI",  # I, L, O and U are not in the alphabet
-        "01ARZ3NDEKTSV4RRFFQ69G5FAL",
-        "01ARZ3NDEKTSV4RRFFQ69G5FAO",
-        "01ARZ3NDEKTSV4RRFFQ69G5FAU",
-        "01ARZ3NDEKTSV4RRFFQ69G5FAV\n",
-        "01ARZ3NDEKTSV4RRFFQ69G5FA٣",  # a digit, not ASCII
+        *("", SPELLED[:-1], SPELLED + "V", SPELLED + "\n"),
+        SPELLED.lower(),  # sorts elsewhere
+        "8" + SPELLED[1:],  # more than 128 bits
+        *(SPELLED[:-1] + other for other in "ILOU"),  # not in the alphabet
+        SPELLED[:-1] + "٣",  # a digit, not ASCII
     ],
 )
 def test_what_is_not_spelled_canonically_is_no_token(text: str) -> None:
@@ -90,9 +83,6 @@ def test_the_token_before_is_the_next_lower_number(time_ms: int, randomness: byt
     number = int.from_bytes(time_ms.to_bytes(6, "big") + randomness, "big")
     before = tokens.before(tokens.make(time_ms, randomness))
     assert before == (tokens.from_bytes((number - 1).to_bytes(16, "big")) if number else None)
-
-
-def test_nothing_is_before_the_lowest_token() -> None:
     assert tokens.before(tokens.make(0, bytes(10))) is None
 
 
@@ -103,11 +93,8 @@ def test_a_draw_depends_on_the_randomness_alone(randomness: bytes, t1: int, t2: 
     assert 0 <= drawn < sides
 
 
-def test_a_draw_is_the_same_for_ever() -> None:
+def test_a_draw_is_the_same_for_ever_and_reaches_every_side() -> None:
     """Written down: whoever changes it sends every retry of an older change to another lane."""
     assert tokens.draw(tokens.make(5, b"\x01" + bytes(8) + b"\x02"), 1_000) == (2**72 + 2) % 1_000
-
-
-def test_draws_reach_every_side() -> None:
     drawn = [tokens.draw(tokens.keyed("c", str(n), 5), 4) for n in range(400)]
     assert all(70 < drawn.count(side) < 130 for side in range(4))

@@ -1,12 +1,11 @@
 """A table that is missing, or is not ours: every class says which of the two, and writes nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from compactor import Compactor
 from lab.engines.ministack import Engine
 from ledger import Change, Ledger, Settings
 from ledger.add import add
@@ -14,22 +13,12 @@ from ledger.clocks import instants, wall_clock
 from ledger.errors import LedgerError, TableMismatch, TableMissing
 from ledger.requests import run
 from ledger.table import DynamoTable
-from reader import Reader
+from tests.ledger.test_shape import CALLS
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 REGION = "eu-west-1"
-CALLS: dict[str, Callable[[Settings, "DynamoDBClient"], Any]] = {
-    "add": lambda settings, client: Ledger(settings, client=client).add("c", 1),
-    "read": lambda settings, client: Reader(settings, client=client).read("c"),
-    "value": lambda settings, client: Reader(settings, client=client).value("c"),
-    "history": lambda settings, client: Reader(settings, client=client).history("c"),
-    "compact": lambda settings, client: Compactor(settings, clients={REGION: client}).compact("c"),
-    "run": lambda settings, client: Compactor(settings, clients={REGION: client}).run(),
-    "verify": lambda settings, client: Compactor(settings, clients={REGION: client}).verify("c"),
-    "rebuild": lambda settings, client: Compactor(settings, clients={REGION: client}).rebuild("c"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +49,7 @@ def items(client: "DynamoDBClient", settings: Settings) -> list[Any]:
 @pytest.mark.parametrize("call", CALLS)
 def test_a_missing_table_is_told_as_missing(client: "DynamoDBClient", settings: Settings, call: str) -> None:
     with pytest.raises(TableMissing, match=settings.table):
-        CALLS[call](settings, client)
+        CALLS[call](settings, DynamoTable.of(settings, {REGION: client}))
 
 
 @pytest.mark.parametrize("call", [name for name in CALLS if name != "run"])
@@ -70,7 +59,7 @@ def test_a_table_with_other_keys_is_told_as_a_mismatch(
 ) -> None:
     create(client, settings.table, **keys)
     with pytest.raises(TableMismatch, match=settings.table):
-        CALLS[call](settings, client)
+        CALLS[call](settings, DynamoTable.of(settings, {REGION: client}))
     assert items(client, settings) == []
 
 
@@ -98,7 +87,7 @@ def test_a_run_over_the_items_of_others_is_a_mismatch(
     create(client, settings.table, **keys)
     client.put_item(TableName=settings.table, Item=theirs)
     with pytest.raises(TableMismatch):
-        CALLS["run"](settings, client)
+        CALLS["run"](settings, DynamoTable.of(settings, {REGION: client}))
     assert items(client, settings) == [theirs]
 
 

@@ -44,9 +44,8 @@ def played(page: str, engine: Engine) -> str:
 
     def play(session: re.Match[str]) -> str:
         commands = [line for line in session[1].splitlines() if line.startswith("$ ")]
-        return (
-            "```console\n" + "".join(f"{line}\n{_run(world, line, engine.endpoint_url)}" for line in commands) + "```"
-        )
+        printed = "".join(f"{line}\n{_run(world, line, engine.endpoint_url)}" for line in commands)
+        return f"```console\n{printed}```"
 
     if "$ ledgerctl init" not in page:
         _run(world, "$ ledgerctl init", engine.endpoint_url)

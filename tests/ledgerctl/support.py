@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import boto3
@@ -88,16 +89,16 @@ def aws(answer: Answer, environ: Mapping[str, str] = ENVIRON, in_b: Answer | Non
         asked = in_b if in_b and f".{B}." in request.url else answer
         status, body = asked(operation, json.loads(request.body))
         headers: Any = {"date": "Fri, 15 Jan 2027 08:00:00 GMT"}
-        return AWSResponse(request.url, status, headers, _Raw(json.dumps(body).encode()))
+        raw: Any = SimpleNamespace(stream=lambda **_: [json.dumps(body).encode()])
+        return AWSResponse(request.url, status, headers, raw)
 
     def session(_: str | None) -> boto3.Session:
         made = signed_in()
         made.events.register("before-send.dynamodb", respond)
         return made
 
-    return Surroundings(
-        environ=environ, session=session, config=ONCE, clock=Clock(), entropy=bytes, pause=lambda _: None
-    )
+    fixed: Any = {"clock": Clock(), "entropy": bytes, "pause": lambda _: None}
+    return Surroundings(environ=environ, session=session, config=ONCE, **fixed)
 
 
 def refusal(code: str, message: str = "said the test") -> tuple[int, dict[str, str]]:
@@ -120,13 +121,3 @@ def _session() -> botocore.session.Session:
     session.register_component("data_loader", LOADER)
     session.set_config_variable("region", None)
     return session
-
-
-class _Raw:
-    """The body of an AWSResponse."""
-
-    def __init__(self, body: bytes) -> None:
-        self._body = body
-
-    def stream(self, **_: Any) -> list[bytes]:
-        return [self._body]

@@ -1,22 +1,17 @@
-"""`cost` is held against docs/costs.md, and the program against its own help."""
+"""`cost` and its prices are held against docs/costs.md, and dollars against those worked out by hand."""
 
 import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from ledgerctl.bill import PRICES
+from ledgerctl.app import app
+from ledgerctl.bill import PRICES, Usage, million_changes, million_reads, storage_month
 from ledgerctl.cost import amount
-from ledgerctl.workload import (
-    LANES_MAX,
-    MARKS_MAX,
-    SECONDS,
-    TABLE_UNITS_MAX,
-    Workload,
-    beyond,
-    bill_of,
-    read_units,
-)
+from ledgerctl.workload import LANES_MAX, MARKS_MAX, SECONDS, TABLE_UNITS_MAX, Workload, beyond, bill_of, read_units
 from tests.ledgerctl.support import Tables
 
 ROOT = Path(__file__).parents[2]
@@ -36,10 +31,14 @@ def dollars(row: str, workload: str) -> float:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_the_workloads_of_the_page_on_costs_cost_what_it_says(name: str) -> None:
-    bill = bill_of(WORKLOADS[name])
+    load = WORKLOADS[name]
+    bill = bill_of(load)
     assert bill.changes + bill.marks == pytest.approx(dollars("DynamoDB writes, both Regions", name), rel=0.01)
     reads = dollars("DynamoDB reads: readers, visits, plan, find", name)
     assert bill.reads + bill.compactor == pytest.approx(reads, rel=0.01)
+    traffic = dollars("storage after a year; traffic", name) - bill.storage
+    millions = load.changes / 1e6  # of 0.5 to 2.5 KB each, with their marks, at 0.02 a GB
+    assert 0.01 * millions - 0.005 <= traffic <= 0.055 * millions + 0.005
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -51,13 +50,6 @@ def test_the_units_of_the_page_on_costs_are_those_of_the_rules_and_add_up(name: 
     assert dollars("**write units a change**", name) == pytest.approx(life + marks)
     written = (life + marks) * load.regions * PRICES.write * load.changes / 1e6
     assert dollars("DynamoDB writes, both Regions", name) == pytest.approx(written, rel=0.005)
-
-
-def test_the_page_on_costs_pays_for_storage_what_the_bill_says_and_some_traffic() -> None:
-    for name, load in WORKLOADS.items():
-        traffic = dollars("storage after a year; traffic", name) - bill_of(load).storage
-        millions = load.changes / 1e6  # of 0.5 to 2.5 KB each, with their marks, at 0.02 a GB
-        assert 0.01 * millions - 0.005 <= traffic <= 0.055 * millions + 0.005
 
 
 def test_the_page_on_costs_says_what_visits_and_reads_take() -> None:
@@ -103,9 +95,8 @@ def test_an_amount_is_a_number_a_month_or_a_rate(text: str, number: float) -> No
 
 def test_the_bill_is_json_too() -> None:
     (said,) = Tables().ctl("cost", "--changes", "10M", "--reads", "1M", "--json").documents
-    assert said["dollars_a_month"]["total"] == pytest.approx(
-        sum(v for k, v in said["dollars_a_month"].items() if k != "total"), abs=0.03
-    )
+    total, *parts = sorted(said["dollars_a_month"].values(), reverse=True)
+    assert said["dollars_a_month"]["total"] == total == pytest.approx(sum(parts), abs=0.03)
     assert said["prices"]["region"] == "us-east-1"
 
 
@@ -162,9 +153,50 @@ def test_a_read_asks_every_shard_in_every_region() -> None:
 
 def test_completion_knows_every_command() -> None:
     environ = {"_LEDGERCTL_COMPLETE": "complete_bash", "COMP_WORDS": "ledgerctl re", "COMP_CWORD": "1"}
-    from typer.testing import CliRunner
-
-    from ledgerctl.app import app
-
     said = CliRunner().invoke(app, [], env=environ, prog_name="ledgerctl")
     assert said.stdout.split() == ["rebuild"]
+
+
+UNITS = st.floats(0, 1000)
+
+
+def price(row: str) -> float:
+    found = re.search(rf"^\| {re.escape(row)} \| ([0-9.]+) a (?:million|GB)", COSTS, re.MULTILINE)
+    assert found, row
+    return float(found[1])
+
+
+def test_the_prices_are_those_of_the_page_on_costs() -> None:
+    assert price("DynamoDB write unit, and replicated write unit") == PRICES.write == PRICES.replicated_write
+    assert price("DynamoDB read unit") == PRICES.read
+    assert price("DynamoDB storage, with point-in-time recovery") == PRICES.storage
+    text = " ".join(COSTS.split())
+    assert f"list prices of {PRICES.region}" in text
+    assert f"since {PRICES.since}" in text
+    assert PRICES.page in COSTS
+
+
+def test_dollars_are_those_worked_out_by_hand() -> None:
+    add, refused_twice = Usage(write_units=1, read_units=1), Usage(write_units=3, read_units=1, replicated_units=1)
+    assert [million_changes(add, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
+    assert million_reads(add) == 0.125
+    assert million_changes(refused_twice, 3) == 0.625 * (3 + 1 + 1), "a write that failed is not replicated"
+    assert million_changes(Usage(1, 1, compaction_read_units=2), 2) == 0.625 * 2 + 0.125 * 2, "read in one Region"
+    stored = Usage(1, 1, item_bytes=69, items=1)
+    assert storage_month(stored, 10**9, 1) == pytest.approx(169 * 0.45)
+    assert storage_month(stored, 10**9, 2) == pytest.approx(2 * 217 * 0.45)
+
+
+@given(UNITS, UNITS, st.integers(1, 5))
+def test_more_units_and_more_regions_never_cost_less(write_units: float, more: float, regions: int) -> None:
+    cheap, dear = Usage(write_units, 0), Usage(write_units + more, more, compaction_read_units=more, item_bytes=more)
+    assert million_changes(cheap, regions) <= million_changes(dear, regions) <= million_changes(dear, regions + 1)
+    assert million_reads(cheap) <= million_reads(dear)
+    assert storage_month(cheap, 1e9, regions) <= storage_month(dear, 1e9, regions)
+
+
+def test_no_region_has_no_bill() -> None:
+    with pytest.raises(ValueError, match="0 Regions"):
+        million_changes(Usage(1, 1), 0)
+    with pytest.raises(ValueError, match="0 Regions"):
+        storage_month(Usage(1, 1), 1, 0)

@@ -11,6 +11,7 @@ from botocore.exceptions import ProfileNotFound
 from ledger import __version__
 from ledger.memory import MemoryTable
 from ledger.requests import Request
+from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ENVIRON, Said, Tables, aws, ctl, no_credentials, refusal, signed_in
 
 READS = {"BatchGetItem": {"Responses": {}}, "Query": {"Items": []}, "GetItem": {}, "Scan": {"Items": []}}
@@ -32,50 +33,50 @@ def told(said: Said, code: int, *words: str) -> None:
         assert word in said.err
 
 
-def test_a_table_that_is_not_there_is_named_with_its_region() -> None:
-    world = aws(lambda *_: refusal("ResourceNotFoundException"))
-    told(ctl(world, "get", "c"), 2, "There is no table counters in eu-west-1.", "ledgerctl init")
+def refusing(code: str) -> Surroundings:
+    return aws(lambda *_: refusal(code))
 
 
-def test_a_role_that_may_not_write_is_told_so() -> None:
-    world = aws(read_only)
-    assert ctl(world, "get", "c").code == 0
-    told(ctl(world, "add", "c", "1"), 3, "not authorized to perform: dynamodb:PutItem", "docs/security.md#roles")
+def no_profile(profile: str | None) -> boto3.Session:
+    raise ProfileNotFound(profile=str(profile))
 
 
-def test_an_import_that_may_not_write_stops_at_once(tmp_path: Any) -> None:
+NOBODY = replace(aws(read_only), session=no_credentials)
+ANYBODY = replace(aws(read_only), session=lambda _: signed_in())
+DOWN = ("--endpoint-url", "http://127.0.0.1:1")
+ADD, GET = ("add", "c", "1"), ("get", "c")
+
+
+@pytest.mark.parametrize(
+    ("world", "arguments", "code", "words"),
+    [
+        (refusing("ResourceNotFoundException"), GET, 2, ("There is no table counters in eu-west-1.", "ledgerctl init")),
+        (aws(read_only), ADD, 3, ("not authorized to perform: dynamodb:PutItem", "docs/security.md#roles")),
+        (NOBODY, GET, 3, ("Unable to locate credentials", "--profile")),
+        (refusing("ExpiredTokenException"), GET, 3, ("Sign in again",)),
+        (ANYBODY, (*GET, *DOWN), 3, ("http://127.0.0.1:1", "Is the endpoint up")),
+        (ANYBODY, (*ADD, *DOWN), 3, ("http://127.0.0.1:1", "Nothing was written", "Is the endpoint up")),
+        (
+            replace(aws(read_only), session=no_profile),
+            (*GET, "--profile", "nope"),
+            2,
+            ("(nope) could not be found", "aws configure list-profiles"),
+        ),
+        (refusing("ThrottlingException"), ("init",), 3, ("Run it again",)),
+    ],
+    ids=["no-table", "read-only", "nobody", "expired", "read-of-nothing", "add-to-nothing", "no-profile", "throttled"],
+)
+def test_what_aws_refuses_is_told_with_a_remedy(
+    world: Surroundings, arguments: tuple[str, ...], code: int, words: tuple[str, ...]
+) -> None:
+    told(ctl(world, *arguments), code, *words)
+
+
+def test_a_role_that_may_not_write_reads_and_its_import_stops_at_once(tmp_path: Any) -> None:
+    assert ctl(aws(read_only), "get", "c").code == 0
     path = tmp_path / "x.jsonl"
     path.write_text('{"counter":"c","change":1,"idempotency_key":"k","at":"2010-12-01T08:26:00Z"}\n')
     told(ctl(aws(read_only), "import", str(path)), 3, "not authorized", "0 recorded", "Run it again")
-
-
-def test_nobody_signed_in_is_told_how() -> None:
-    world = replace(aws(read_only), session=no_credentials)
-    told(ctl(world, "get", "c"), 3, "Unable to locate credentials", "--profile")
-
-
-def test_a_session_that_ended_is_told_to_sign_in_again() -> None:
-    told(ctl(aws(lambda *_: refusal("ExpiredTokenException")), "get", "c"), 3, "Sign in again")
-
-
-def test_an_endpoint_that_is_down_is_named() -> None:
-    world = replace(aws(read_only), session=lambda _: signed_in())
-    told(ctl(world, "get", "c", "--endpoint-url", "http://127.0.0.1:1"), 3, "http://127.0.0.1:1", "Is the endpoint up")
-    said = ctl(world, "add", "c", "1", "--endpoint-url", "http://127.0.0.1:1")
-    told(said, 3, "http://127.0.0.1:1", "Nothing was written", "Is the endpoint up")
-
-
-def test_a_profile_that_is_not_there_is_told() -> None:
-    def none(profile: str | None) -> boto3.Session:
-        raise ProfileNotFound(profile=str(profile))
-
-    world = replace(aws(read_only), session=none)
-    told(ctl(world, "get", "c", "--profile", "nope"), 2, "(nope) could not be found", "aws configure list-profiles")
-
-
-def test_throttling_is_worth_another_try() -> None:
-    world = aws(lambda *_: refusal("ThrottlingException"))
-    told(ctl(world, "init"), 3, "Run it again")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_a_region_is_taken_from_the_profile_when_nobody_names_one() -> None:
 
 
 def test_an_error_is_json_where_json_was_asked_for() -> None:
-    said = ctl(aws(lambda *_: refusal("ResourceNotFoundException")), "get", "c", "--json")
+    said = ctl(refusing("ResourceNotFoundException"), "get", "c", "--json")
     assert said.out == ""
     assert json.loads(said.err) == {
         "error": "TableMissing",
@@ -133,33 +134,27 @@ def test_an_error_is_json_where_json_was_asked_for() -> None:
     }
 
 
-class Interrupted(MemoryTable):
+class Failing(MemoryTable):
+    def __init__(self, failure: BaseException) -> None:
+        super().__init__()
+        self._failure = failure
+
     def answer(self, request: Request, /) -> Any:
-        raise KeyboardInterrupt
+        raise self._failure
 
 
 def test_ctrl_c_says_that_nothing_counts_twice() -> None:
-    told(Tables(Interrupted()).ctl("get", "c"), 130, "Interrupted", "nothing counts twice", "`add` without --key")
-
-
-def test_the_program_tells_its_version_without_a_table() -> None:
-    assert ctl(replace(aws(read_only), environ={}), "--version") == Said(0, f"ledgerctl {__version__}\n", "")
-
-
-def test_help_says_which_command_is_not_repeated_as_it_was() -> None:
-    said = " ".join(Tables().ctl("--help").out.replace("│", " ").split())
-    assert "4 nobody knows whether an `add` without --key was applied: repeat it only by the command it prints" in said
-    assert "70 a mistake of ours" in said
-
-
-class Broken(MemoryTable):
-    def answer(self, request: Request, /) -> Any:
-        raise ZeroDivisionError("a mistake of ours")
+    said = Tables(Failing(KeyboardInterrupt())).ctl("get", "c")
+    told(said, 130, "Interrupted", "nothing counts twice", "`add` without --key")
 
 
 def test_a_mistake_of_ours_is_no_stack_trace_either() -> None:
-    broken = Tables(Broken())
+    broken = Tables(Failing(ZeroDivisionError("a mistake of ours")))
     told(broken.ctl("get", "c"), 70, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
     broken.environ["LEDGERCTL_TRACE"] = "1"
     with pytest.raises(ZeroDivisionError):
         broken.ctl("get", "c")
+
+
+def test_the_program_tells_its_version_without_a_table() -> None:
+    assert ctl(replace(aws(read_only), environ={}), "--version") == Said(0, f"ledgerctl {__version__}\n", "")

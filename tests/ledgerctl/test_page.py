@@ -28,15 +28,12 @@ def test_the_engine_of_the_first_hour_prints_the_lines_of_the_page() -> None:
         assert started.stdout is not None
         lines = [started.stdout.readline() for _ in shown.splitlines()]
         started.terminate()
-    assert [re.sub(r":\d+|'/\S+", "", line) for line in lines] == re.sub(r":\d+|'/\S+", "", shown).splitlines(
-        keepends=True
-    )
+    printed = re.sub(r":\d+|'/\S+", "", "".join(lines))
+    assert printed == re.sub(r":\d+|'/\S+", "", shown)
     assert started.returncode == 128 + 15
 
 
-def test_the_python_of_the_first_hour_finds_what_the_commands_left(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_python_of_the_first_hour_runs(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     text = FIRST_HOUR.read_text()
     played(text, engine)
     for name, value in re.findall(r"^export (\w+)=(\S+)$", text, re.MULTILINE):

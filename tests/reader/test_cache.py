@@ -10,14 +10,9 @@ import pytest
 from ledger.errors import DamagedItem, Unavailable
 from ledger.requests import GetMany, Request
 from reader import Reader
-from tests.support import COUNTER, NOW_MS, Region, compactor, delta, settings
+from tests.support import COUNTER, NOW_MS, Region, Slow, compactor, delta, reader, settings
 
 TIMEOUT_S = 20
-THREADS = 100
-
-
-def reader(table: Region, ttl: float = 5.0) -> Reader:
-    return Reader(settings(), ttl, table=table, clock=lambda: table.now_ms)
 
 
 def loads(table: Region) -> int:
@@ -35,20 +30,18 @@ def test_a_value_younger_than_ttl_comes_from_the_cache() -> None:
     assert (cached.value(COUNTER), loads(table)) == (4, 2)
 
 
-def test_a_read_asks_the_table_unless_told_how_old_it_may_be() -> None:
-    table = Region()
-    cached = reader(table)
-    assert [cached.read(COUNTER).cached for _ in range(3)] == [False] * 3
-    assert loads(table) == 3
-
-
 def test_a_balance_from_the_cache_says_so_and_keeps_its_time() -> None:
     table = Region()
     cached = reader(table)
-    first = cached.read(COUNTER, max_age=5)
+    assert [cached.read(COUNTER).cached for _ in range(3)] == [False] * 3  # unless told how old it may be
+    assert loads(table) == 3
+    first = cached.read(COUNTER)
     table.now_ms += 1_000
     second = cached.read(COUNTER, max_age=5)
     assert (first.cached, second.cached, second.as_of) == (False, True, first.as_of)
+    table.put(delta(1))
+    cached.read(COUNTER)
+    assert (cached.value(COUNTER), loads(table)) == (4, 5)  # what a read found is what value answers
 
 
 def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache() -> None:
@@ -59,31 +52,16 @@ def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache() -> None:
     assert cached.read(COUNTER, max_age=5).by_region == {"eu-west-1": 0, "us-east-1": 0}
 
 
-def test_what_a_read_found_is_what_value_answers() -> None:
+@pytest.mark.parametrize(
+    ("ttl", "max_age", "age_ms", "loaded"), [(5, 1, 999, 1), (5, 1, 1_000, 2), (1, 60, 999, 1), (1, 60, 1_000, 2)]
+)
+def test_the_smaller_of_max_age_and_ttl_decides(ttl: float, max_age: float, age_ms: int, loaded: int) -> None:
     table = Region()
-    cached = reader(table)
-    cached.value(COUNTER)
-    table.put(delta(1))
-    cached.read(COUNTER)
-    assert (cached.value(COUNTER), loads(table)) == (4, 2)
-
-
-@pytest.mark.parametrize(("age_ms", "loaded"), [(999, 1), (1_000, 2)])
-def test_a_max_age_below_ttl_decides(age_ms: int, loaded: int) -> None:
-    table = Region()
-    cached = reader(table)
-    cached.value(COUNTER)
+    cached = reader(table, ttl)
+    cached.read(COUNTER, max_age=max_age)
     table.now_ms += age_ms
-    cached.read(COUNTER, max_age=1)
+    assert cached.read(COUNTER, max_age=max_age).cached == (loaded == 1)
     assert loads(table) == loaded
-
-
-def test_a_max_age_above_ttl_does_not_make_the_cache_older() -> None:
-    table = Region()
-    cached = reader(table, ttl=1)
-    cached.read(COUNTER, max_age=60)
-    table.now_ms += 1_000
-    assert not cached.read(COUNTER, max_age=60).cached
 
 
 def test_a_ttl_of_0_never_answers_from_the_cache() -> None:
@@ -119,12 +97,7 @@ def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_lon
     ids=["value", "values", "read"],
 )
 def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(ask: Callable[[Reader], object]) -> None:
-    class Slow(Region):
-        def answer(self, request: Request, /) -> Any:
-            self.now_ms += 1_000 if isinstance(request, GetMany) else 0
-            return super().answer(request)
-
-    table = Slow()
+    table = Slow(1_000, GetMany)
     cached = reader(table)
     ask(cached)
     table.now_ms += 4_000
@@ -163,7 +136,7 @@ def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(start_ms: in
         ticking[0] = False
 
 
-def test_a_failed_load_is_not_kept() -> None:
+def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_longer_than_ttl() -> None:
     table = Region()
     cached = reader(table)
     table.down = True
@@ -171,13 +144,6 @@ def test_a_failed_load_is_not_kept() -> None:
         cached.value(COUNTER)
     table.down = False
     table.put(delta(1))
-    assert cached.value(COUNTER) == 4
-
-
-def test_a_balance_that_was_cached_hides_no_damage_for_longer_than_ttl() -> None:
-    table = Region()
-    table.put(delta(1))
-    cached = reader(table)
     compactor(table, Region()).compact(COUNTER)
     assert cached.value(COUNTER) == 4
     table.store([{"pk": {"S": f"fold#eu-west-1#0#{COUNTER}"}, "sk": {"S": "checkpoint"}}])
@@ -188,13 +154,12 @@ def test_a_balance_that_was_cached_hides_no_damage_for_longer_than_ttl() -> None
 
 
 class Busy(Region):
-    """A table whose first load waits until `released` is set, and a clock that tells how many threads asked it."""
+    """A table whose loads wait until so many threads have asked its clock; the first of them may fail."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, *, fail_first: bool = False) -> None:
         super().__init__()
-        self.threads, self.everybody = threads, threading.Event()
+        self.threads, self.fail_first, self.everybody = threads, fail_first, threading.Event()
         self.came: set[int] = set()
-        self.fail_first = False
 
     def clock(self) -> int:
         self.came.add(threading.get_ident())
@@ -234,22 +199,16 @@ def at_once(number: int, call: Callable[[], object]) -> list[object]:
     return answers
 
 
-def test_a_hundred_threads_that_ask_at_once_cause_one_load() -> None:
-    table = Busy(THREADS)
+@pytest.mark.parametrize(("number", "fails"), [(100, 0), (8, 1)])
+def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_its_thread_alone(
+    number: int, fails: int
+) -> None:
+    table = Busy(number, fail_first=fails > 0)
     table.put(delta(1))
     shared = Reader(settings(), table=table, clock=table.clock)
-    assert at_once(THREADS, lambda: shared.value(COUNTER)) == [4] * THREADS
-    assert loads(table) == 1
-
-
-def test_a_load_that_fails_fails_for_its_thread_alone_and_nobody_hangs() -> None:
-    table = Busy(8)
-    table.fail_first = True
-    table.put(delta(1))
-    shared = Reader(settings(), table=table, clock=table.clock)
-    answers = at_once(8, lambda: shared.value(COUNTER))
-    assert sorted(map(str, answers)) == ["4"] * 7 + ["the first load fails"]
-    assert loads(table) == 2
+    answers = at_once(number, lambda: shared.value(COUNTER))
+    assert sorted(map(str, answers)) == ["4"] * (number - fails) + ["the first load fails"] * fails
+    assert loads(table) == 1 + fails
 
 
 def test_a_thread_that_waits_for_a_load_is_not_given_an_older_balance_than_it_asked_for() -> None:

@@ -13,10 +13,10 @@ import pytest
 from ledger import client as clients
 from ledger.requests import Request
 from reader import Reader
-from tests.support import A, Region, delta, settings
+from tests.support import COUNTER, A, Region, delta, settings
+from tests.support import reader as reader_of
 
 TIMEOUT_S = 20
-COUNTER = "stock:85123A"
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # Python 3.12 on: that is the test
 
@@ -77,7 +77,7 @@ class Held(Region):
 def test_a_child_does_not_wait_for_a_load_of_its_parent() -> None:
     table = Held()
     table.put(delta(1))
-    reader = Reader(settings(), table=table, clock=lambda: table.now_ms)
+    reader = reader_of(table)
     loads = threading.Thread(target=reader.value, args=(COUNTER,), name="loads")
     loads.start()
     try:
@@ -91,7 +91,7 @@ def test_a_child_does_not_wait_for_a_load_of_its_parent() -> None:
 
 def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> None:
     table = Region()
-    reader = Reader(settings(), table=table, clock=lambda: table.now_ms)
+    reader = reader_of(table)
     held, go = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -112,7 +112,7 @@ def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> 
 
 def test_a_child_begins_with_an_empty_cache() -> None:
     table = Region()
-    reader = Reader(settings(), table=table, clock=lambda: table.now_ms)
+    reader = reader_of(table)
     assert reader.value(COUNTER) == 0
     table.put(delta(1))
     assert in_a_child(lambda: reader.value(COUNTER)) == 4

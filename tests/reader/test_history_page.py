@@ -15,12 +15,7 @@ from reader import Entry, Position, Reader
 from reader.history_page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, Lowest, page
 from reader.restart import STARTS_MAX
 from tests.reader.test_history import folded_settled_and_pending
-from tests.support import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, token, two_regions
-from tests.support import settings as settings_of
-
-
-def reader(table: Region, **changed: Any) -> Reader:
-    return Reader(settings_of(**changed), table=table, clock=lambda: table.now_ms)
+from tests.support import COUNTER, LANE, READ_MS, A, B, Region, Slow, compactor, delta, reader, token, two_regions
 
 
 def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
@@ -37,28 +32,20 @@ def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
         after = answer.next
 
 
-@pytest.mark.parametrize("limit", range(1, 9))
-def test_the_pages_together_are_the_history(limit: int) -> None:
-    home, _ = folded_settled_and_pending()
-    assert paged(reader(home), limit) == list(reader(home).history(COUNTER))
-
-
-@pytest.mark.parametrize("limit", [1, 2, 100])
+@pytest.mark.parametrize("limit", [*range(1, 9), 100])
 @pytest.mark.parametrize(("since", "until"), [(None, None), (2, 6), (3, 3), (6, 2), (7, None), (None, 1), (0, 100)])
-def test_since_is_included_and_until_is_not(limit: int, since: int | None, until: int | None) -> None:
+def test_the_pages_together_are_the_history_since_is_included_and_until_is_not(
+    limit: int, since: int | None, until: int | None
+) -> None:
     home, _ = folded_settled_and_pending()
     bounds = {
         name: None if second is None else datetime.fromtimestamp(second, UTC)
         for name, second in (("since", since), ("until", until))
     }
     assert paged(reader(home), limit, **bounds) == list(reader(home).history(COUNTER, **bounds))
-
-
-def test_nothing_lies_before_1970() -> None:
-    home, _ = folded_settled_and_pending()
     early = datetime(1960, 1, 1, tzinfo=UTC)
-    assert paged(reader(home), 2, until=early) == []
-    assert len(paged(reader(home), 2, since=early)) == 7
+    assert paged(reader(home), limit, until=early) == []
+    assert len(paged(reader(home), limit, since=early)) == 7
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
@@ -112,11 +99,7 @@ def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded
     home.put(*map(delta, range(3, 9)))
     checkpoint = Get(items.checkpoint_key(LANE), consistent)
     segments = Query(items.fold_pk(LANE), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
-    assert asked(None, None, 5) == [
-        checkpoint,
-        segments,
-        Query(items.delta_pk(LANE), token(2), None, 2, consistent),
-    ]
+    assert asked(None, None, 5) == [checkpoint, segments, Query(items.delta_pk(LANE), token(2), None, 2, consistent)]
     assert asked(token(1), None, 5)[1:] == [
         Query(items.fold_pk(LANE), items.segments_of_hi(token(1)), items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
         Query(items.delta_pk(LANE), token(2), None, 4, consistent),
@@ -167,24 +150,19 @@ def test_a_region_without_the_newest_segment_says_so(after: Position | None) -> 
 
 
 def test_a_page_that_takes_too_long_is_read_again_and_then_given_up() -> None:
-    class Slow(Region):
-        def answer(self, request: Request, /) -> Any:
-            self.now_ms += READ_MS
-            return super().answer(request)
-
-    table = Slow()
+    table = Slow(READ_MS)
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
         table.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
     assert len([request for request in table.asked if isinstance(request, Get)]) == STARTS_MAX
 
 
 def test_segments_may_take_their_time_because_they_never_change_and_a_tail_may_not() -> None:
-    class Slow(Region):
+    class SlowSegments(Region):
         def answer(self, request: Request, /) -> Any:
             self.now_ms += READ_MS + 1 if isinstance(request, Query) and "fold" in request.pk else 0
             return super().answer(request)
 
-    table = Slow()
+    table = SlowSegments()
     table.put(*map(delta, range(4)))
     compactor(table, Region()).compact(COUNTER)
     assert [entry.change for entry in reader(table, regions=(A,)).history_page(COUNTER, limit=3).entries] == [1, 4, 16]

@@ -50,13 +50,10 @@ def test_the_checkpoints_come_before_the_tails_and_the_clock_is_asked_before_and
     ]
 
 
-def test_a_lane_that_nobody_wrote_sums_to_nothing() -> None:
-    _, sums = Region().run(read([LANE], consistent=True, read_time_max_ms=READ_MS))
-    assert sums == [LaneSum(LANE, 0, 0, 0)]
-
-
-def test_the_delta_that_is_the_watermark_itself_is_not_counted_again() -> None:
+def test_a_lane_that_nobody_wrote_sums_to_nothing_and_the_watermark_itself_is_not_counted_again() -> None:
     table = Region()
+    _, sums = table.run(read([LANE], consistent=True, read_time_max_ms=READ_MS))
+    assert sums == [LaneSum(LANE, 0, 0, 0)]
     table.store([items.checkpoint_item(checkpoint(2, total=16, count=1))])
     table.put(delta(2))
     _, [lane_sum] = table.run(read([LANE], consistent=True, read_time_max_ms=READ_MS))
@@ -114,13 +111,7 @@ def test_a_read_that_is_always_too_slow_says_so_after_a_bounded_number_of_starts
 
 @pytest.mark.parametrize(
     ("wall_ms", "steady_ms", "holds"),
-    [
-        (0, 0, True),
-        (READ_MS, READ_MS, True),
-        (READ_MS + 1, 0, False),
-        (0, READ_MS + 1, False),
-        (-1, 0, False),
-    ],
+    [(0, 0, True), (READ_MS, READ_MS, True), (READ_MS + 1, 0, False), (0, READ_MS + 1, False), (-1, 0, False)],
 )
 def test_a_read_is_in_time_when_both_clocks_say_so(wall_ms: int, steady_ms: int, holds: bool) -> None:
     assert in_time(Instant(NOW_MS, 7), Instant(NOW_MS + wall_ms, 7 + steady_ms), READ_MS) is holds
@@ -151,15 +142,9 @@ def test_a_tail_that_cannot_be_read_fails_the_read() -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        {"total": {"S": "4"}},
-        {"total": {"N": "1.5"}},
-        {"count": {"N": "-1"}},
-        {"version": {"N": "0"}},
-        {"watermark": {"S": "tomorrow"}},
-        {"watermark": {"N": "1"}},
-        {"last": {}},
-        {"committed_ms": {"S": "1000000"}},
-        {"total": {"N": str(2 * 10**18 + 1)}},
+        *({"total": total} for total in ({"S": "4"}, {"N": "1.5"}, {"N": str(2 * 10**18 + 1)})),
+        *({"count": {"N": "-1"}}, {"version": {"N": "0"}}, {"watermark": {"S": "tomorrow"}}, {"watermark": {"N": "1"}}),
+        *({"last": {}}, {"committed_ms": {"S": "1000000"}}),
     ],
     ids=str,
 )
@@ -174,14 +159,8 @@ def test_a_damaged_checkpoint_is_named_and_never_read_as_0(damage: dict[str, dic
 @pytest.mark.parametrize(
     ("sk", "change"),
     [
-        ("junk", {"N": "1"}),
-        (token(9).lower(), {"N": "1"}),
-        (token(9) + " ", {"N": "1"}),
-        (token(9), {"S": "1"}),
-        (token(9), {"N": "1E2"}),
-        (token(9), {"N": "0.5"}),
-        (token(9), {"N": str(10**18 + 1)}),
-        (token(9), {}),
+        *((sk, {"N": "1"}) for sk in ("junk", token(9).lower(), token(9) + " ")),
+        *((token(9), change) for change in ({"S": "1"}, {"N": "1E2"}, {"N": "0.5"}, {"N": str(10**18 + 1)}, {})),
     ],
 )
 def test_a_damaged_delta_in_the_tail_is_named_and_never_read_as_0(sk: str, change: dict[str, str]) -> None:

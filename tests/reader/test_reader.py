@@ -6,26 +6,10 @@ from typing import Any
 import pytest
 
 from ledger.errors import InvalidCounter, InvalidInput, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Request, Together
+from ledger.requests import GetMany, Together
 from ledger.values import Lane
-from reader import Balance, Reader
-from tests.support import (
-    COUNTER,
-    LANE,
-    NOW_MS,
-    READ_MS,
-    A,
-    B,
-    Region,
-    compactor,
-    delta,
-    settings,
-    two_regions,
-)
-
-
-def reader(table: Region, **changed: Any) -> Reader:
-    return Reader(settings(**changed), table=table, clock=lambda: table.now_ms)
+from reader import Balance
+from tests.support import COUNTER, LANE, NOW_MS, READ_MS, A, B, Region, Slow, compactor, delta, reader, two_regions
 
 
 def test_a_balance_says_value_count_pending_and_the_parts_of_each_region() -> None:
@@ -44,12 +28,7 @@ def test_a_balance_says_value_count_pending_and_the_parts_of_each_region() -> No
 
 
 def test_as_of_is_aware_and_is_when_the_read_began() -> None:
-    class Slow(Region):
-        def answer(self, request: Request, /) -> Any:
-            self.now_ms += 1_000
-            return super().answer(request)
-
-    as_of = reader(Slow()).read(COUNTER).as_of
+    as_of = reader(Slow(1_000)).read(COUNTER).as_of
     assert (as_of.tzinfo, as_of) == (UTC, datetime.fromtimestamp(NOW_MS / 1000 + 1, UTC))  # after a look at the shape
 
 
@@ -79,40 +58,18 @@ def test_values_of_many_counters_are_read_together() -> None:
     assert [type(request) for request in home.asked if isinstance(request, GetMany | Together)] == [GetMany, Together]
 
 
-def test_a_single_name_is_no_collection_of_names() -> None:
-    table = Region()
-    with pytest.raises(InvalidInput):
-        reader(table).values(COUNTER)
-    assert table.asked == []
-
-
-def test_values_of_no_counter_ask_nothing() -> None:
-    table = Region()
-    assert reader(table).values([]) == {}
-    assert table.asked == []
-
-
 def test_an_eventual_reader_asks_eventually_consistent_and_still_sums_a_real_set() -> None:
     home = Region()
     home.put(delta(1))
     home.lag()
     home.put(delta(2))
-    eventual = Reader(settings(), consistent=False, table=home, clock=lambda: home.now_ms)
-    assert eventual.read(COUNTER).value == 4
+    assert reader(home, consistent=False).read(COUNTER).value == 4
     assert reader(home).read(COUNTER).value == 20
 
 
-def test_a_table_that_is_always_too_slow_is_an_error() -> None:
-    class Slow(Region):
-        def answer(self, request: Request, /) -> Any:
-            self.now_ms += READ_MS
-            return super().answer(request)
-
+def test_a_table_that_is_always_too_slow_or_does_not_answer_is_an_error() -> None:
     with pytest.raises(ReadTooSlow):
-        reader(Slow()).read(COUNTER)
-
-
-def test_a_table_that_does_not_answer_is_an_error() -> None:
+        reader(Slow(READ_MS)).read(COUNTER)
     table = Region()
     table.down = True
     with pytest.raises(Unavailable):
@@ -125,6 +82,9 @@ def test_a_name_that_is_no_counter_is_refused_and_nothing_is_sent(name: Any) -> 
     for call in (reader(table).value, reader(table).read, lambda name: reader(table).values([COUNTER, name])):
         with pytest.raises(InvalidCounter):
             call(name)
+    with pytest.raises(InvalidInput):
+        reader(table).values(COUNTER)  # a single name is no collection of names
+    assert reader(table).values([]) == {}
     assert table.asked == []
 
 
@@ -144,5 +104,5 @@ def test_an_age_that_is_no_number_of_seconds_is_refused(seconds: Any) -> None:
     with pytest.raises(InvalidInput, match="max_age"):
         reader(table).read(COUNTER, max_age=seconds)
     with pytest.raises(InvalidInput, match="ttl"):
-        Reader(settings(), ttl=seconds, table=table)
+        reader(table, ttl=seconds)
     assert table.asked == []

@@ -2,26 +2,41 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics
-
-from ledger import Ledger, Settings
+from ledger import Settings
 from ledger.memory import MemoryTable
 from ledger.requests import Table
 from reader import Reader
 from service.api.app import Api
-from service.api.local import event_of
+from service.api.local import HOST, event_of, serve
 from service.observe import Watch
 
 NOW_MS = 1_735_725_000_000
 SETTINGS = Settings(table="counters", region="eu-west-1", regions=("eu-west-1", "us-east-1"), fold_min=1)
 ULID = "01JGGKGE064BG4X58772SZHBM0"
 ULID_AT = "2025-01-01T09:35:20.070Z"
+
+
+@dataclass
+class Context:
+    """What Lambda gives a function, as far as Powertools reads it."""
+
+    function_name: str = "function"
+    memory_limit_in_mb: int = 128
+    invoked_function_arn: str = "arn:aws:lambda:eu-west-1:111122223333:function:function"
+    aws_request_id: str = "52fdfc07-2182-154f-163f-5f0f9a621d72"
+    log_group_name: str = "/aws/lambda/function"
+    log_stream_name: str = "stream"
+    tenant_id: str | None = None
+
+    def get_remaining_time_in_millis(self) -> int:
+        return 30_000
 
 
 @dataclass
@@ -49,27 +64,14 @@ class Client:
     """The API on a table in memory, or on a given one."""
 
     def __init__(
-        self,
-        table: Table | None = None,
-        *,
-        try_it: bool = False,
-        origins: Sequence[str] = (),
-        level: str = "INFO",
+        self, table: Table | None = None, *, try_it: bool = False, origins: Sequence[str] = (), level: str = "INFO"
     ) -> None:
         self.table = MemoryTable()
         self.lines = io.StringIO()
-        self.metrics = EphemeralMetrics(namespace="Ledger", service="test")
         self.now_ms = NOW_MS
-        table = table or self.table
-        watch = Watch(Logger(service=f"test-{id(self)}", stream=self.lines, level=level), self.metrics)
-        self.api = Api(
-            Ledger(SETTINGS, table=table, clock=self.clock),
-            Reader(SETTINGS, table=table, clock=self.clock),
-            Reader(SETTINGS, consistent=False, table=table, clock=self.clock),
-            watch,
-            try_it=try_it,
-            origins=origins,
-        )
+        watch = Watch.here(f"test-{id(self)}", self.lines, level)
+        self.metrics = watch.metrics
+        self.api = Api(SETTINGS, watch, table=table or self.table, clock=self.clock, try_it=try_it, origins=origins)
 
     def clock(self) -> int:
         return self.now_ms
@@ -98,3 +100,16 @@ class Client:
 
     def value(self, counter: str = "stock:85123A") -> int:
         return Reader(SETTINGS, table=self.table).read(counter).value
+
+
+@contextmanager
+def served(api: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[int]:
+    """The port of a real server on loopback that asks `api`."""
+    server = serve(api, port=0)
+    assert server.server_address[0] == HOST == "127.0.0.1"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    thread.join()
+    server.server_close()

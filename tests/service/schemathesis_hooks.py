@@ -23,9 +23,7 @@ def before_call(context: Any, case: Any, **_: Any) -> None:
         _name_the_counter_again(case)
     if case.operation.path == "/counters/{counter}/deltas":
         _give_the_time_once(case)
-        case.body["change"] = int(
-            case.body["change"]
-        )  # 1.0 is an integer to a schema, and refused here as it is written
+        case.body["change"] = int(case.body["change"])  # 1.0 is an integer to a schema, and refused here as it stands
 
 
 def _name_the_counter_again(case: Any) -> None:

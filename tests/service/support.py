@@ -133,23 +133,11 @@ def stream(deltas: Iterable[Delta], made_ms: int | None = None) -> dict[str, Any
 
 
 def sqs(*bodies: str) -> dict[str, Any]:
-    """An SQS event with these message bodies, named m1, m2 and so on."""
-    return {
-        "Records": [
-            {
-                "messageId": f"m{n}",
-                "receiptHandle": "r",
-                "body": body,
-                "attributes": {"ApproximateReceiveCount": "1"},
-                "messageAttributes": {},
-                "md5OfBody": "",
-                "eventSource": "aws:sqs",
-                "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:ledger-dev-work",
-                "awsRegion": "eu-west-1",
-            }
-            for n, body in enumerate(bodies, start=1)
-        ]
-    }
+    """An SQS event with these message bodies, named m1, m2 and so on; its fields are those that AWS documents."""
+    source = {"eventSource": "aws:sqs", "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:ledger-dev-work"}
+    other: dict[str, Any] = {"receiptHandle": "r", "messageAttributes": {}, "md5OfBody": "", "awsRegion": "eu-west-1"}
+    other |= {"attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1545082649183"}, **source}
+    return {"Records": [{"messageId": f"m{n}", "body": body, **other} for n, body in enumerate(bodies, start=1)]}
 
 
 def work(lane: Lane, **more: Any) -> str:

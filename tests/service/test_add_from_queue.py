@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics
 from aws_lambda_powertools.utilities.batch.exceptions import UnexpectedBatchTypeError
 
 from ledger import Ledger, Settings
@@ -22,7 +20,8 @@ from reader import Reader
 from service import observe
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Watch
-from tests.service.lambda_context import Context
+from tests.service.http_client import Context
+from tests.service.support import sqs
 
 SETTINGS = Settings(table="counters", region="eu-west-1", regions=("eu-west-1", "us-east-1"))
 COUNTER = "stock:85123A"
@@ -32,31 +31,6 @@ NOW_MS = 1_291_200_000_000
 def message(n: int, **changed: Any) -> str:
     said = {"counter": COUNTER, "change": 4**n, "idempotency_key": f"order/{n}", "at": "2010-12-01T08:26:00Z"}
     return json.dumps({name: value for name, value in (said | changed).items() if value is not ...})
-
-
-def sqs(*bodies: str) -> dict[str, Any]:
-    """The event of an SQS event source, as AWS documents it."""
-    return {
-        "Records": [
-            {
-                "messageId": f"message-{n}",
-                "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a",
-                "body": body,
-                "attributes": {
-                    "ApproximateReceiveCount": "1",
-                    "SentTimestamp": "1545082649183",
-                    "SenderId": "AIDAIENQZJOLO23YVJ4VO",
-                    "ApproximateFirstReceiveTimestamp": "1545082649185",
-                },
-                "messageAttributes": {},
-                "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
-                "eventSource": "aws:sqs",
-                "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:changes",
-                "awsRegion": "eu-west-1",
-            }
-            for n, body in enumerate(bodies)
-        ]
-    }
 
 
 class Table(MemoryTable):
@@ -79,66 +53,44 @@ class World:
     def __init__(self, table: Table | None = None, level: str = "INFO") -> None:
         self.table = table or Table()
         self.lines = io.StringIO()
-        self.metrics = EphemeralMetrics(namespace="Ledger", service="test")
-        logger = Logger(service=f"test-{id(self)}", stream=self.lines, level=level)
-        self.watch = Watch(logger, self.metrics)
+        self.watch = Watch.here(f"test-{id(self)}", self.lines, level)
         self.handler = AddFromQueue(Ledger(SETTINGS, table=self.table, clock=lambda: NOW_MS), self.watch)
 
     def add(self, *bodies: str) -> list[int]:
-        """The numbers of the messages that are reported as failed."""
-        response = self.handler(sqs(*bodies), None)
-        return sorted(
-            int(str(item["itemIdentifier"]).removeprefix("message-")) for item in response["batchItemFailures"]
-        )
+        """The numbers of the messages that are reported as failed, the first being 0."""
+        failures = self.handler(sqs(*bodies), None)["batchItemFailures"]
+        return sorted(int(str(each["itemIdentifier"]).removeprefix("m")) - 1 for each in failures)
 
     @property
     def value(self) -> int:
         return Reader(SETTINGS, table=self.table).read(COUNTER).value
 
     def counted(self, name: str) -> float:
-        return float(sum(self.metrics.metric_set.get(name, {"Value": []})["Value"]))
+        return float(sum(self.watch.metrics.metric_set.get(name, {"Value": []})["Value"]))
 
     def logged(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.lines.getvalue().splitlines()]
 
 
-def test_a_batch_is_one_request() -> None:
+def test_a_batch_is_one_request_and_a_message_that_comes_again_is_a_success() -> None:
     world = World()
     assert world.add(*(message(n) for n in range(10))) == []
     (batch,) = [request for request in world.table.requests if isinstance(request, PutMany)]
     assert world.table.requests[1] is batch  # behind the one look at the shape
     assert len(batch.items) == 10
-    assert world.value == sum(4**n for n in range(10))
     assert world.counted(observe.DELTAS_RECORDED) == 10
-
-
-def test_a_message_that_comes_again_is_a_success() -> None:
-    world = World()
-    world.add(message(0), message(1))
-    assert world.add(message(0), message(1), message(2), message(2)) == []
-    assert world.value == 1 + 4 + 16
+    assert world.add(message(0), message(1), message(10), message(10)) == []
+    assert world.value == sum(4**n for n in range(11))
     assert world.counted(observe.DELTAS_REPLAYED) == 3
 
 
 POISON = [
-    "",
-    "not JSON",
-    "[]",
-    "{}",
-    message(0, counter=...),
-    message(0, at=...),
-    message(0, idempotency_key=...),
+    *("", "not JSON", "[]", "{}"),
+    *(message(0, **{missing: ...}) for missing in ("counter", "at", "idempotency_key")),
+    *(message(0, change=change) for change in ("1", 1.5, True, 10**18 + 1, 10**37)),
+    *(message(0, counter=counter) for counter in ("two words", "b\u00fc")),
+    *(message(0, at=at) for at in ("yesterday", "2010-12-01T08:26:00", "2999-01-01T00:00:00Z")),
     message(0, note="unknown field"),
-    message(0, change="1"),
-    message(0, change=1.5),
-    message(0, change=True),
-    message(0, change=10**18 + 1),
-    message(0, change=10**37),
-    message(0, counter="two words"),
-    message(0, counter="b\u00fc"),
-    message(0, at="yesterday"),
-    message(0, at="2010-12-01T08:26:00"),
-    message(0, at="2999-01-01T00:00:00Z"),
     message(0, region="mars-north-1"),
 ]
 
@@ -193,26 +145,23 @@ def test_an_event_that_is_no_batch_fails_the_function(event: dict[str, Any]) -> 
         World().handler(event)
 
 
-def test_no_line_above_debug_names_an_amount() -> None:
-    world = World(Table(lambda n: OutcomeUnknown("no") if n == 3 else None), level="INFO")
+def test_no_line_above_debug_names_an_amount_and_the_reason_is_told_at_debug() -> None:
     amount = 123_454_321
     bodies = [message(0, change=amount), message(0, change=amount + 1), message(1, change=f"{amount}")]
-    world.add(*bodies, message(2, change=amount), message(3, change=amount))
-    assert world.logged()
-    assert "12345432" not in world.lines.getvalue()
-
-
-def test_the_reason_is_told_at_debug() -> None:
-    world = World(level="DEBUG")
-    world.add(message(0, change="5"))
-    assert any("not '5'" in line.get("why", "") for line in world.logged())
+    bodies += [message(2, change=amount), message(3, change=amount)]
+    for level, told in (("INFO", False), ("DEBUG", True)):
+        world = World(Table(lambda n: OutcomeUnknown("no") if n == 3 else None), level)
+        world.add(*bodies)
+        assert world.logged()
+        assert ("12345432" in world.lines.getvalue()) == told
+        assert any(f"not '{amount}'" in line.get("why", "") for line in world.logged()) == told
 
 
 def test_metrics_and_the_request_are_in_what_the_function_prints() -> None:
     """The entry point as Lambda starts it: from the environment alone, before the first event."""
     code = (
         "from service.add_from_queue.main import handler\n"
-        "from tests.service.lambda_context import Context\n"
+        "from tests.service.http_client import Context\n"
         "import json\n"
         "print(json.dumps(handler({'Records': [{'messageId': 'm', 'body': 'poison'}]}, Context())))"
     )
@@ -221,9 +170,8 @@ def test_metrics_and_the_request_are_in_what_the_function_prints() -> None:
         "LEDGER_TABLE": "counters",
         "AWS_REGION": "eu-west-1",
         "LEDGER_STAGE": "test",
-        "POWERTOOLS_SERVICE_NAME": "add_from_queue",
-        "POWERTOOLS_METRICS_NAMESPACE": "Ledger",
     }
+    environ |= {"POWERTOOLS_SERVICE_NAME": "add_from_queue", "POWERTOOLS_METRICS_NAMESPACE": "Ledger"}
     root = Path(__file__).parents[2]
     run = subprocess.run([sys.executable, "-c", code], env=environ, cwd=root, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -2,14 +2,12 @@
 
 import base64
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from compactor import Compactor
-from ledger import Change, Ledger, errors
-from ledger.errors import LedgerError
+from ledger import errors
 from ledger.memory import MemoryTable
 from ledger.requests import Get, GetMany, Put, PutMany, Query, Request
 from reader import Reader
@@ -22,7 +20,11 @@ UUID7 = "01942138-3806-7abc-8def-0123456789ab"
 UUID4 = "9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d"
 
 
-def test_a_change_is_recorded_once_and_then_replayed() -> None:
+def refused(answer: Answer, status: int, name: str) -> None:
+    assert (answer.status, answer.problem) == (status, name)
+
+
+def test_a_change_is_recorded_once_and_then_replayed_and_another_one_is_a_conflict() -> None:
     client = Client()
     first, second = client.add(-6), client.add(-6)
     assert (first.status, second.status) == (201, 200)
@@ -30,25 +32,9 @@ def test_a_change_is_recorded_once_and_then_replayed() -> None:
     assert second.headers["Idempotency-Hit"] == "true"
     assert first.said | {"outcome": "replayed"} == second.said
     assert first.said["at"] == ULID_AT
-    assert client.value() == -6
-
-
-def test_a_key_that_stands_for_another_change_is_a_conflict() -> None:
-    client = Client()
-    client.add(-6)
-    answer = client.add(-7)
-    assert (answer.status, answer.problem) == (409, "token-conflict")
-    assert client.value() == -6
+    refused(client.add(-7), 409, "token-conflict")
     assert client.metrics.metric_set[observe.DELTAS_CONFLICTING]["Value"] == [1.0]
-
-
-def test_a_request_and_a_message_with_the_same_key_and_time_are_one_change() -> None:
-    client = Client()
-    client.add(-6, "536365/1", at=AT)
-    at = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
-    (receipt,) = Ledger(SETTINGS, table=client.table).add_many([Change(COUNTER, -6, "536365/1", at)])
-    assert not isinstance(receipt, LedgerError)
-    assert receipt.outcome == "replayed"
+    assert client.value() == -6
 
 
 def test_any_key_will_do_with_its_time() -> None:
@@ -66,22 +52,20 @@ def test_a_ulid_and_a_uuidv7_carry_their_time(key: str) -> None:
     client = Client()
     assert client.add(1, key).status == 201
     assert client.add(1, key, at=ULID_AT).status == 200, "the same time"
-    answer = client.add(1, key, at=AT)
-    assert (answer.status, answer.problem) == (422, "invalid-time")
+    refused(client.add(1, key, at=AT), 422, "invalid-time")
     assert client.value() == 1
 
 
 @pytest.mark.parametrize("key", [UUID4, "536365/1", "01JGGKGE064BG4X58772SZHBMI", "81JGGKGE064BG4X58772SZHBM0"])
 def test_a_key_without_a_time_needs_one(key: str) -> None:
     answer = Client().add(1, key)
-    assert (answer.status, answer.problem) == (422, "invalid-time")
+    refused(answer, 422, "invalid-time")
     assert "needs at" in answer.said["detail"]
 
 
 def test_a_change_without_a_key_is_refused() -> None:
     for key in (None, "", "  "):
-        answer = Client().add(1, key)
-        assert (answer.status, answer.problem) == (400, "idempotency-key-missing")
+        refused(Client().add(1, key), 400, "idempotency-key-missing")
     assert Client().add(1, '""').problem == "invalid-key"
     assert Client().add(1, "\u00e9", at=AT).problem == "invalid-key"
     assert Client().add(1, "k" * 1_025, at=AT).problem == "invalid-key"
@@ -91,8 +75,7 @@ def test_a_fail_over_names_the_region_of_the_first_attempt() -> None:
     client = Client()
     assert client.add(1, region="us-east-1").said["region"] == "us-east-1"
     assert Reader(SETTINGS, table=client.table).read(COUNTER).by_region == {"eu-west-1": 0, "us-east-1": 1}
-    answer = client.add(1, region="mars-north-1")
-    assert (answer.status, answer.problem) == (404, "no-such-region")
+    refused(client.add(1, region="mars-north-1"), 404, "no-such-region")
     assert client.add(1, region="Mars!").problem == "invalid-request"
 
 
@@ -102,17 +85,13 @@ def test_a_fail_over_names_the_region_of_the_first_attempt() -> None:
 def test_a_change_that_is_no_whole_number_in_range_is_refused(change: object) -> None:
     client = Client()
     answer = client.add(change)
-    assert (answer.status, answer.problem) == (422, "invalid-request")
+    refused(answer, 422, "invalid-request")
     assert answer.said["errors"][0]["at"] == "body/change"
     assert client.table.items == {}
 
 
-@pytest.mark.parametrize("change", [0, 10**18, -(10**18)])
-def test_the_largest_changes_are_recorded(change: int) -> None:
-    client = Client()
-    assert client.add(change).status == 201
-    assert client.value() == change
-    assert client.read().said["value"] == change
+def of_body(more: str) -> bytes:
+    return f'{{"counter": "{COUNTER}"{more}}}'.encode()
 
 
 @pytest.mark.parametrize(
@@ -124,50 +103,42 @@ def test_the_largest_changes_are_recorded(change: int) -> None:
         (b"null", 400, "malformed-request"),
         (b'[{"change": 1}]', 400, "malformed-request"),
         (b'{"change": NaN}', 400, "malformed-request"),
-        (b'{"counter": "stock:85123A", "change": 1, "change": 2}', 400, "malformed-request"),
+        (of_body(', "change": 1, "change": 2'), 400, "malformed-request"),
         (b'{"change": ' + b"1" * 5_000 + b"}", 400, "malformed-request"),
         (b"[" * 100_000, 400, "malformed-request"),
         (b'{"change": "\xff"}', 400, "malformed-request"),
-        (b'{"counter": "stock:85123A", "change": 1}' + b" " * 1_048_576, 413, "body-too-large"),
+        (of_body(', "change": 1') + b" " * 1_048_576, 413, "body-too-large"),
         (b" " * 3_000_000, 413, "body-too-large"),
-        (b'{"counter": "stock:85123A"}', 422, "invalid-request"),
-        (b'{"counter": "stock:85123A", "change": 1, "note": "x"}', 422, "invalid-request"),
-        (b'{"counter": "stock:85123A", "change": 1, "at": 1735724120070}', 422, "invalid-request"),
-        (b'{"counter": "stock:85123A", "change": 1, "at": "2025-01-01"}', 422, "invalid-request"),
-        (b'{"counter": "stock:85123A", "change": 1, "region": 7}', 422, "invalid-request"),
+        (of_body(""), 422, "invalid-request"),
+        (of_body(', "change": 1, "note": "x"'), 422, "invalid-request"),
+        (of_body(', "change": 1, "at": 1735724120070'), 422, "invalid-request"),
+        (of_body(', "change": 1, "at": "2025-01-01"'), 422, "invalid-request"),
+        (of_body(', "change": 1, "region": 7'), 422, "invalid-request"),
     ],
 )
 def test_a_body_that_is_not_as_described_is_refused(body: bytes, status: int, name: str) -> None:
     client = Client()
-    answer = client.ask("POST", f"/counters/{COUNTER}/deltas", body, {"Idempotency-Key": ULID})
-    assert (answer.status, answer.problem) == (status, name)
+    refused(client.ask("POST", f"/counters/{COUNTER}/deltas", body, {"Idempotency-Key": ULID}), status, name)
     assert client.table.items == {}
 
 
 @pytest.mark.parametrize("at", ["2999-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "0001-01-01T00:00:00+23:59"])
 def test_a_time_out_of_range_is_refused(at: str) -> None:
-    answer = Client().add(1, "k", at=at)
-    assert (answer.status, answer.problem) == (422, "invalid-time")
+    refused(Client().add(1, "k", at=at), 422, "invalid-time")
+    refused(Client().add(1, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"), 422, "invalid-time")
 
 
-def test_a_ulid_from_the_future_is_refused() -> None:
-    answer = Client().add(1, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
-    assert (answer.status, answer.problem) == (422, "invalid-time")
+JSON = ("application/json", "Application/JSON", "application/json;charset=UTF-8", " application/json ")
 
 
-@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx"])
-def test_a_body_that_says_it_is_not_json_is_refused(media_type: str) -> None:
-    headers = {"Idempotency-Key": ULID, "Content-Type": media_type}
-    answer = Client().ask("POST", f"/counters/{COUNTER}/deltas", "change=1", headers)
-    assert (answer.status, answer.problem) == (415, "not-json")
-
-
-@pytest.mark.parametrize(
-    "media_type", ["application/json", "Application/JSON", "application/json;charset=UTF-8", " application/json "]
-)
-def test_json_is_json_in_every_spelling(media_type: str) -> None:
+@pytest.mark.parametrize("media_type", [*JSON, "text/plain", "application/x-www-form-urlencoded", "application/jsonx"])
+def test_a_body_is_json_in_every_spelling_and_nothing_else(media_type: str) -> None:
     headers = {"idempotency-key": ULID, "CONTENT-TYPE": media_type}
-    assert Client().ask("POST", f"/counters/{COUNTER}/deltas", {"counter": COUNTER, "change": 1}, headers).status == 201
+    answer = Client().ask("POST", f"/counters/{COUNTER}/deltas", {"counter": COUNTER, "change": 1}, headers)
+    if media_type in JSON:
+        assert answer.status == 201
+    else:
+        refused(answer, 415, "not-json")
 
 
 def test_a_body_in_base64_is_read_like_any_other() -> None:
@@ -181,33 +152,13 @@ def test_a_body_in_base64_is_read_like_any_other() -> None:
 
 def event(path: str, method: str = "GET", headers: dict[str, str] | None = None, stage: str = "$default") -> Any:
     """An event as AWS documents it, field by field."""
-    return {
-        "version": "2.0",
-        "routeKey": "$default",
-        "rawPath": path,
-        "rawQueryString": "",
-        "headers": headers or {},
-        "requestContext": {
-            "accountId": "123456789012",
-            "apiId": "api-id",
-            "authorizer": {"iam": {"accessKey": "AKIA", "accountId": "111122223333", "userArn": "arn:aws:iam::x"}},
-            "domainName": "id.execute-api.eu-west-1.amazonaws.com",
-            "domainPrefix": "id",
-            "http": {
-                "method": method,
-                "path": path,
-                "protocol": "HTTP/1.1",
-                "sourceIp": "192.0.2.1",
-                "userAgent": "agent",
-            },
-            "requestId": "id",
-            "routeKey": "$default",
-            "stage": stage,
-            "time": "12/Mar/2020:19:03:58 +0000",
-            "timeEpoch": 1583348638390,
-        },
-        "isBase64Encoded": False,
-    }
+    http = {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "agent"}
+    iam = {"accessKey": "AKIA", "accountId": "111122223333", "userArn": "arn:aws:iam::x"}
+    where = {"domainName": "id.execute-api.eu-west-1.amazonaws.com", "domainPrefix": "id", "http": http, "stage": stage}
+    whose = {"accountId": "123456789012", "apiId": "api-id", "authorizer": {"iam": iam}, "requestId": "id"}
+    when = {"routeKey": "$default", "time": "12/Mar/2020:19:03:58 +0000", "timeEpoch": 1583348638390}
+    asked = {"version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": "", "headers": headers or {}}
+    return asked | {"requestContext": {**whose, **where, **when}, "isBase64Encoded": False}
 
 
 def test_a_stage_in_the_path_is_not_part_of_the_route() -> None:
@@ -220,33 +171,26 @@ def test_a_stage_in_the_path_is_not_part_of_the_route() -> None:
 def test_what_is_no_name_or_cannot_stand_in_a_path_is_refused(in_path: str) -> None:
     client = Client()
     for method, path in (("GET", ""), ("GET", "/history"), ("POST", "/deltas")):
-        answer = client.ask(method, f"/counters/{in_path}{path}?counter=a", {"counter": "a", "change": 1})
-        assert (answer.status, answer.problem) == (404, "invalid-counter")
+        asked = f"/counters/{in_path}{path}?counter=a"
+        refused(client.ask(method, asked, {"counter": "a", "change": 1}), 404, "invalid-counter")
     assert client.table.items == {}
 
 
-def test_a_path_that_names_another_counter_than_the_request_is_refused() -> None:
-    client = Client()
-    said, key = {"counter": "a", "change": 1}, {"Idempotency-Key": ULID}
+def test_a_path_that_names_another_counter_than_the_request_or_is_not_confirmed_is_refused() -> None:
+    client, key = Client(), {"Idempotency-Key": ULID}
     for answer in (
-        client.ask("POST", "/counters/b/deltas", said, key),
+        client.ask("POST", "/counters/b/deltas", {"counter": "a", "change": 1}, key),
         client.ask("GET", "/counters/b?counter=a"),
         client.ask("GET", "/counters/b/history?counter=a"),
         client.ask("GET", "/counters/a/history?counter=a/history"),
     ):
-        assert (answer.status, answer.problem) == (404, "other-counter")
-    assert client.table.items == {}
-
-
-def test_a_path_that_is_not_confirmed_is_refused_with_what_is_missing() -> None:
-    client = Client()
-    add = client.ask("POST", "/counters/a/deltas", {"change": 1}, {"Idempotency-Key": ULID})
+        refused(answer, 404, "other-counter")
     for answer, where in (
-        (add, "body/counter"),
+        (client.ask("POST", "/counters/a/deltas", {"change": 1}, key), "body/counter"),
         (client.ask("GET", "/counters/a"), "query/counter"),
         (client.ask("GET", "/counters/a/history"), "query/counter"),
     ):
-        assert (answer.status, answer.problem) == (422, "invalid-request")
+        refused(answer, 422, "invalid-request")
         assert where in [each["at"] for each in answer.said["errors"]]
     assert client.table.items == {}
 
@@ -254,12 +198,8 @@ def test_a_path_that_is_not_confirmed_is_refused_with_what_is_missing() -> None:
 @pytest.mark.parametrize(
     ("method", "target"),
     [
-        ("GET", "/counters/a?counter=a&"),
-        ("GET", "/counters?counter=a&"),
-        ("GET", "/counters/a/history?counter=a&"),
-        ("GET", "/history?counter=a&"),
-        ("POST", "/counters/a/deltas?"),
-        ("POST", "/deltas?"),
+        *(("GET", f"{path}?counter=a&") for path in ("/counters/a", "/counters", "/counters/a/history", "/history")),
+        *(("POST", f"{path}?") for path in ("/counters/a/deltas", "/deltas")),
     ],
 )
 def test_a_parameter_that_a_route_does_not_have_or_has_twice_is_refused(method: str, target: str) -> None:
@@ -268,7 +208,7 @@ def test_a_parameter_that_a_route_does_not_have_or_has_twice_is_refused(method: 
     body = {"counter": "a", "change": 1} if "/a/" in target else body
     for query, name in (("untill=2025-01-01T00:00:00Z", "untill"), ("x", "x"), ("%78=1", "x"), ("y=1&y=1", "y")):
         answer = client.ask(method, target + query, body if method == "POST" else None, {"Idempotency-Key": ULID})
-        assert (answer.status, answer.problem) == (422, "invalid-request")
+        refused(answer, 422, "invalid-request")
         assert [each["at"] for each in answer.said["errors"]] == [f"query/{name}"]
     assert client.table.items == {}
 
@@ -277,36 +217,26 @@ def test_a_counter_that_is_given_twice_is_not_the_counter_with_a_comma() -> None
     client = Client()
     client.add(5, counter="a,b")
     assert client.read("a,b").said["value"] == 5
-    for target in (
-        "/counters?counter=a&counter=b",
-        "/history?counter=a&counter=b",
-        "/counters/a,b?counter=a&counter=b",
-    ):
-        assert client.ask("GET", target).problem == "invalid-request"
+    for path in ("/counters", "/history", "/counters/a,b"):
+        assert client.ask("GET", f"{path}?counter=a&counter=b").problem == "invalid-request"
 
 
 def test_head_is_answered_like_get_without_a_body() -> None:
     client = Client()
     client.add(5)
-    for target in (
-        f"/counters/{COUNTER}?counter={COUNTER}",
-        f"/history?counter={COUNTER}",
-        "/counters?counter=a b",
-        "/x",
-    ):
+    named = f"counter={COUNTER}"
+    for target in (f"/counters/{COUNTER}?{named}", f"/history?{named}", "/counters?counter=a b", "/x"):
         head, get = client.ask("HEAD", target), client.ask("GET", target)
         assert (head.status, head.headers, head.body) == (get.status, get.headers, "")
     assert client.ask("HEAD", "/deltas").headers["Allow"] == "POST, OPTIONS"
 
 
-@pytest.mark.parametrize(
-    ("path", "allow"),
-    [("/counters/x", "GET, HEAD, OPTIONS"), ("/history", "GET, HEAD, OPTIONS"), ("/deltas", "POST, OPTIONS")],
-)
-def test_options_says_the_methods(path: str, allow: str) -> None:
-    answer = Client().ask("OPTIONS", path, headers={"Origin": "https://shop.example"})
-    assert (answer.status, answer.headers["Allow"], answer.body) == (204, allow, "")
-    assert not [name for name in answer.headers if name.startswith("Access-Control")], "closed, unless told"
+def test_options_says_the_methods() -> None:
+    gets, posts = "GET, HEAD, OPTIONS", "POST, OPTIONS"
+    for path, allow in (("/counters/x", gets), ("/history", gets), ("/deltas", posts)):
+        answer = Client().ask("OPTIONS", path, headers={"Origin": "https://shop.example"})
+        assert (answer.status, answer.headers["Allow"], answer.body) == (204, allow, "")
+        assert not [name for name in answer.headers if name.startswith("Access-Control")], "closed, unless told"
 
 
 def test_a_page_of_a_named_origin_may_call_and_read_every_answer_and_no_other_page_may() -> None:
@@ -341,9 +271,7 @@ def test_every_name_can_stand_in_the_body_and_in_the_query(name: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status", "name", "allow"),
     [
-        ("GET", "/", 404, "no-such-route", None),
-        ("GET", "/counter/x", 404, "no-such-route", None),
-        ("GET", "/try-it", 404, "no-such-route", None),
+        *(("GET", path, 404, "no-such-route", None) for path in ("/", "/counter/x", "/try-it")),
         ("GET", "/counters/", 404, "invalid-counter", None),
         ("DELETE", "/counters/x", 405, "method-not-allowed", "GET, HEAD, OPTIONS"),
         ("PUT", "/counters/x/deltas", 405, "method-not-allowed", "POST, OPTIONS"),
@@ -361,26 +289,21 @@ def test_what_is_not_there_is_said_as_a_problem(
     assert (answer.status, answer.problem, answer.headers.get("Allow")) == (status, name, allow)
 
 
+def test_a_value_beyond_a_double_is_exact() -> None:
+    for changes in ((0,), (10**18,), (-(10**18),), (10**18, 10**18 - 1, 10**18 - 2)):
+        client = Client()
+        assert [client.add(change, f"key {n}", at=AT).status for n, change in enumerate(changes)] == [201] * len(
+            changes
+        )
+        assert client.read().said["value"] == client.value() == sum(changes)
+
+
 def test_a_balance_says_all_that_a_read_knows() -> None:
     client = Client()
     client.add(-6)
     client.add(10, UUID7, region="us-east-1")
-    assert client.read().said == {
-        "counter": COUNTER,
-        "value": 4,
-        "count": 2,
-        "as_of": "2025-01-01T09:50:00.000Z",
-        "pending": 2,
-        "by_region": {"eu-west-1": -6, "us-east-1": 10},
-        "cached": False,
-    }
-
-
-def test_a_value_beyond_a_double_is_exact() -> None:
-    client = Client()
-    for n in range(3):
-        client.add(10**18 - n, f"key {n}", at=AT)
-    assert client.read().said["value"] == 3 * 10**18 - 3
+    said = {"counter": COUNTER, "value": 4, "count": 2, "as_of": "2025-01-01T09:50:00.000Z", "pending": 2}
+    assert client.read().said == said | {"by_region": {"eu-west-1": -6, "us-east-1": 10}, "cached": False}
 
 
 def test_max_age_allows_the_cache_and_its_absence_does_not() -> None:
@@ -393,44 +316,28 @@ def test_max_age_allows_the_cache_and_its_absence_does_not() -> None:
 
 
 def test_consistent_decides_how_the_table_is_read() -> None:
-    class Table(MemoryTable):
-        asked: list[bool]
+    asked: list[bool] = []
 
+    class Table(MemoryTable):
         def answer(self, request: Request, /) -> Any:
             if isinstance(request, GetMany):
-                self.asked.append(request.consistent)
+                asked.append(request.consistent)
             return super().answer(request)
 
-    table = Table()
-    table.asked = []
-    client = Client(table)
+    client = Client(Table())
     for query in ("", "&consistent=true", "&consistent=false"):
         assert client.read(query=query).status == 200
-    assert table.asked == [True, True, False]
+    assert asked == [True, True, False]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "max_age=-1",
-        "max_age=nan",
-        "max_age=inf",
-        "max_age=1e10",
-        "max_age=soon",
-        "max_age=",
-        "max_age=1&max_age=2",
-        "consistent=maybe",
-    ],
-)
-def test_a_bad_parameter_of_a_read_is_refused(query: str) -> None:
-    answer = Client().read(query=f"&{query}")
-    assert (answer.status, answer.problem) == (422, "invalid-request")
+READS = ("max_age=-1", "max_age=nan", "max_age=inf", "max_age=1e10", "max_age=soon", "max_age=", "max_age=1&max_age=2")
+HISTORIES = ("limit=0", "limit=1001", "limit=x", "since=2010-12-01", "until=1735724120")
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "since=2010-12-01", "until=1735724120"])
-def test_a_bad_parameter_of_a_history_is_refused(query: str) -> None:
-    answer = Client().history(query=f"&{query}")
-    assert (answer.status, answer.problem) == (422, "invalid-request")
+@pytest.mark.parametrize("query", [*READS, "consistent=maybe", *HISTORIES])
+def test_a_bad_parameter_of_a_read_or_a_history_is_refused(query: str) -> None:
+    ask = Client().history if query in HISTORIES else Client().read
+    refused(ask(query=f"&{query}"), 422, "invalid-request")
 
 
 def pages(client: Client, query: str) -> list[list[int]]:
@@ -464,41 +371,35 @@ def test_a_cursor_of_another_history_is_refused() -> None:
     for n in range(2):
         client.add(1, f"key {n}", at=AT)
     following = client.history(query="&limit=1").said["next"]
-    for bad in (
-        "",
-        "x",
-        "%00",
-        "zz",
-        "A" * 300,
-        cursor("1.x.y.z"),
-        cursor(f"1.{'Z' * 26}.eu-west-1.5f5704d1"),
-        following[:-2],
-    ):
-        answer = client.history(query=f"&cursor={bad}")
-        assert (answer.status, answer.problem) == (404, "invalid-cursor")
+    made_up = (cursor("1.x.y.z"), cursor(f"1.{'Z' * 26}.eu-west-1.5f5704d1"), following[:-2])
+    for bad in ("", "x", "%00", "zz", "A" * 300, *made_up):
+        refused(client.history(query=f"&cursor={bad}"), 404, "invalid-cursor")
     assert client.history("other", f"&cursor={following}").problem == "invalid-cursor"
 
 
 def test_each_change_of_a_bulk_has_a_result_of_its_own() -> None:
     client = Client()
     client.add(1, ULID, counter="taken")
-    deltas: list[object] = [
-        {"counter": "c", "change": 1, "idempotency_key": ULID},
-        {"counter": "c", "change": 1, "idempotency_key": ULID},
-        {"counter": "taken", "change": 2, "idempotency_key": ULID},
-        {"counter": "c", "change": "1", "idempotency_key": ULID},
-        {"counter": "two words", "change": 1, "idempotency_key": ULID},
-        {"counter": "c", "change": 1, "idempotency_key": "no time"},
-        {"counter": "c", "change": 4, "idempotency_key": "b\u00fc", "at": AT, "region": "us-east-1"},
-        {"counter": "c", "change": 1, "idempotency_key": ULID, "region": "mars-north-1"},
-        "no object",
+    delta = {"counter": "c", "change": 1, "idempotency_key": ULID}
+    fail_over = {"change": 4, "idempotency_key": "b\u00fc", "at": AT, "region": "us-east-1"}
+    expected: list[tuple[object, int]] = [
+        (delta, 201),
+        (delta, 200),
+        (delta | {"counter": "taken", "change": 2}, 409),
+        (delta | {"change": "1"}, 422),
+        (delta | {"counter": "two words"}, 422),
+        (delta | {"idempotency_key": "no time"}, 422),
+        (delta | fail_over, 201),
+        (delta | {"region": "mars-north-1"}, 404),
+        ("no object", 422),
     ]
-    answer = client.ask("POST", "/deltas", {"deltas": deltas})
+    answer = client.ask("POST", "/deltas", {"deltas": [delta for delta, _ in expected]})
     assert answer.status == 200
     results = answer.said["results"]
-    assert [result["status"] for result in results] == [201, 200, 409, 422, 422, 422, 201, 404, 422]
-    assert all((result["added"] is None) != (result["problem"] is None) for result in results)
-    assert [result["problem"]["status"] for result in results if result["problem"]] == [409, 422, 422, 422, 404, 422]
+    assert [result["status"] for result in results] == [status for _, status in expected]
+    for result in results:
+        assert (result["added"] is None) == (result["status"] > 201)
+        assert (result["problem"] or {}).get("status") == (result["status"] if result["status"] > 201 else None)
     assert client.value("c") == 5
 
 
@@ -510,8 +411,7 @@ def test_a_bulk_holds_one_to_a_hundred_changes() -> None:
     assert client.value("c") == 100
     wrong: object
     for wrong in ([], hundred + hundred[:1], None, {}, "x"):
-        answer = client.ask("POST", "/deltas", {"deltas": wrong})
-        assert (answer.status, answer.problem) == (422, "invalid-request")
+        refused(client.ask("POST", "/deltas", {"deltas": wrong}), 422, "invalid-request")
 
 
 class Failing(MemoryTable):
@@ -542,23 +442,20 @@ FAILURES: list[tuple[Exception, int, str]] = [
 
 @pytest.mark.parametrize(("error", "status", "name"), FAILURES)
 def test_a_failure_of_the_table_says_what_to_do_next(error: Exception, status: int, name: str) -> None:
-    client = Client(Failing(error, Put))
+    client = Client(Failing(error, Put, PutMany))
     answer = client.add(123_454_321)
-    assert (answer.status, answer.problem) == (status, name)
+    refused(answer, status, name)
     assert ("Retry-After" in answer.headers) == (status in (429, 503, 504))
     assert ("Nothing was written" in answer.said["detail"]) == (name not in ("internal", "outcome-unknown"))
     assert "secret" not in answer.body
     if name == "outcome-unknown":
         assert "same idempotency key" in answer.said["detail"]
         assert answer.said["region"] == "eu-west-1"
-
-
-@pytest.mark.parametrize(("error", "status", "name"), FAILURES[:6])
-def test_a_failure_of_one_change_of_a_bulk_is_its_result(error: Exception, status: int, name: str) -> None:
-    delta = {"counter": "c", "change": 1, "idempotency_key": ULID}
-    (result,) = Client(Failing(error, PutMany)).ask("POST", "/deltas", {"deltas": [delta]}).said["results"]
-    assert result["status"] == status
-    assert result["problem"]["type"].endswith(name)
+    if name != "internal":  # of one change of a bulk it is the result
+        delta = {"counter": "c", "change": 1, "idempotency_key": ULID}
+        (result,) = client.ask("POST", "/deltas", {"deltas": [delta]}).said["results"]
+        assert result["status"] == status
+        assert result["problem"]["type"].endswith(name)
 
 
 @pytest.mark.parametrize(
@@ -572,8 +469,8 @@ def test_a_failure_of_one_change_of_a_bulk_is_its_result(error: Exception, statu
 )
 def test_a_failure_of_a_read_says_what_to_do_next(error: Exception, status: int, name: str) -> None:
     client = Client(Failing(error, Get, GetMany, Query))
-    for answer in (client.read(), client.history()):
-        assert (answer.status, answer.problem) == (status, name)
+    refused(client.read(), status, name)
+    refused(client.history(), status, name)
 
 
 def test_no_line_above_debug_names_an_amount() -> None:

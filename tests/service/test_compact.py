@@ -12,20 +12,15 @@ from ledger.errors import OutcomeUnknown, SettingsMismatch, Throttled, Unavailab
 from ledger.requests import DeleteMany, Get, Put, Query, Request, Transact
 from ledger.values import Checkpoint, Delta, Lane, Shape
 from service import observe
+from service.compact import visit
 from service.compact.handler import Worker
-from service.compact.visit import (
-    CLEAN_AFTER_MS,
-    CLEAN_AGAIN_MS,
-    COMMITS_OF_VISIT,
-    DAMAGED_MS,
-    NOTE_AFTER_MS,
-    next_visit,
-)
+from service.compact.visit import CLEAN_AFTER_MS, COMMITS_OF_VISIT, DAMAGED_MS, NOTE_AFTER_MS, next_visit
 from service.marks import LEASE_MS, QUIET_MS, Claim, Mark, Touch, key_of
 from tests.service.support import Service, never, sqs, work
 from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token, two_regions, value
 
 NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
+FIRST = {"batchItemFailures": [{"itemIdentifier": "m1"}]}
 
 
 class Shop(Service):
@@ -125,22 +120,19 @@ def test_a_throttled_clean_is_told_and_the_lane_is_folded_all_the_same() -> None
     assert shop.told.lines[-1][2]["postponed_by"] == ["slow down"]
 
 
-def test_the_time_a_lane_was_due_is_its_fold_lag() -> None:
+def test_a_visit_tells_how_long_the_lane_was_due_and_no_amount() -> None:
     shop = Shop()
-    shop.table.put(delta(1))
+    shop.table.put(delta(12), delta(13))
     shop.visit(shop.plan())
     assert shop.told.metrics[observe.FOLD_LAG_MS] == 7_000
+    assert not [n for n in (4**12, 4**13, 4**12 + 4**13) if str(n) in shop.told.shown("info", "warning", "error")]
 
 
-def test_a_cold_lane_has_its_mark_removed_at_the_first_visit() -> None:
+def test_a_cold_lane_has_its_mark_removed_at_the_first_visit_unless_it_was_touched_lately() -> None:
     shop = Shop(fold_min=2)
     shop.table.put(delta(1))
     shop.visit(shop.plan())
     assert shop.marks.mark(LANE) is None
-
-
-def test_a_mark_touched_lately_stays_and_is_due_soon() -> None:
-    shop = Shop(fold_min=2)
     shop.runtime.answer(Touch(LANE, NOW_MS - QUIET_MS, NOW_MS))
     shop.visit(work(LANE))
     assert shop.mark() == Mark(LANE, due_ms=NOW_MS + QUIET_MS, touched_ms=NOW_MS - QUIET_MS)
@@ -190,14 +182,12 @@ def test_a_huge_backlog_takes_turns_with_other_lanes() -> None:
 def test_a_visit_stops_between_two_requests_when_time_is_short_and_keeps_what_it_committed() -> None:
     shop = Shop(fold_max=1)
     shop.table.put(*map(delta, range(6)))
-    commits = 0
 
-    def stop() -> bool:
-        return sum(isinstance(request, Transact) for request in shop.table.asked) >= 2
+    def commits() -> int:
+        return sum(isinstance(request, Transact) for request in shop.table.asked)
 
-    assert shop.visit(shop.plan(), stop=stop) == NOTHING
-    commits = sum(isinstance(request, Transact) for request in shop.table.asked)
-    assert (commits, shop.told.metrics[observe.DELTAS_FOLDED]) == (2, 2)
+    assert shop.visit(shop.plan(), stop=lambda: commits() >= 2) == NOTHING
+    assert (commits(), shop.told.metrics[observe.DELTAS_FOLDED]) == (2, 2)
     assert shop.mark().wake_ms <= NOW_MS
     assert shop.mark().held_ms is None
     assert value(shop.table) == set(range(6))
@@ -211,7 +201,7 @@ def test_a_lane_that_time_does_not_reach_is_due_at_once_and_its_message_is_done_
     assert shop.told.metrics[observe.DELTAS_FOLDED] == 0
 
 
-def test_a_second_message_for_the_same_claim_does_nothing() -> None:
+def test_a_second_message_for_the_same_claim_does_nothing_and_one_by_hand_needs_no_mark() -> None:
     shop = Shop()
     shop.table.put(delta(1))
     message = shop.plan()
@@ -220,14 +210,11 @@ def test_a_second_message_for_the_same_claim_does_nothing() -> None:
     assert shop.visit(message) == NOTHING
     assert shop.table.asked == [Get(key_of(LANE))]
     assert shop.told.metrics[observe.LANES_VISITED] == 1
-
-
-def test_a_message_sent_by_hand_is_served_without_a_mark() -> None:
-    shop = Shop()
-    shop.table.put(delta(1))
-    shop.visit(work(LANE))
-    assert value(shop.table) == {1}
-    assert shop.mark().wake_ms == NOW_MS + NOTE_AFTER_MS
+    by_hand = Shop()
+    by_hand.table.put(delta(1))
+    by_hand.visit(work(LANE))
+    assert value(by_hand.table) == {1}
+    assert by_hand.mark().wake_ms == NOW_MS + NOTE_AFTER_MS
 
 
 class Contended(Region):
@@ -261,25 +248,20 @@ def test_a_failure_of_the_table_fails_the_message_and_leaves_the_mark_to_the_lea
     shop.table.put(delta(1))
     message = shop.plan()
     before = shop.mark()
-    assert shop.visit(message, work(Lane(A, 0, "other"))) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+    assert shop.visit(message, work(Lane(A, 0, "other"))) == FIRST
     assert shop.mark() == before
     table.raises, table.wins = None, False
     assert shop.visit(message) == NOTHING
     assert value(shop.table) == {1}
 
 
-def damaged() -> Shop:
+def test_a_damaged_lane_fails_its_message_every_time_and_is_left_alone_for_a_while() -> None:
     shop = Shop()
     checkpoint = Checkpoint(LANE, 1, 1, token(5), 1, token(5), 0)  # its segment is missing, since long
     shop.table.store([items.checkpoint_item(checkpoint)])
-    return shop
-
-
-def test_a_damaged_lane_fails_its_message_every_time_and_is_left_alone_for_a_while() -> None:
-    shop = damaged()
     message = shop.plan()
     for receives in (1, 2, 3):
-        assert shop.visit(message) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+        assert shop.visit(message) == FIRST
         assert shop.told.metrics[observe.LANES_DAMAGED] == receives
     shop.runtime.answer(Touch(LANE, NOW_MS, NOW_MS))
     assert not shop.mark().is_due(NOW_MS + DAMAGED_MS - 1)
@@ -298,13 +280,9 @@ def test_a_damaged_delta_is_told_by_its_key_and_without_its_amount() -> None:
 def test_a_message_that_nobody_can_read_fails_alone(body: str) -> None:
     shop = Shop()
     shop.table.put(delta(1))
-    assert shop.visit(body, work(LANE)) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+    assert shop.visit(body, work(LANE)) == FIRST
     assert value(shop.table) == {1}
-
-
-def test_a_batch_of_poison_fails_message_by_message() -> None:
-    shop = Shop()
-    assert len(shop.visit("x", "y", "z")["batchItemFailures"]) == 3
+    assert len(shop.visit(body, body)["batchItemFailures"]) == 2
 
 
 def test_a_defect_fails_the_message_and_is_told() -> None:
@@ -337,6 +315,8 @@ def test_verify_tells_the_differences_and_writes_nothing() -> None:
     shop.table.put(delta(1))
     shop.visit(work(LANE))
     item = dict(shop.table.items[items.checkpoint_key(LANE)])
+    assert shop.visit(work(LANE, verify=True), stop=lambda: True) == NOTHING
+    assert observe.VERIFY_DIFFERENCES not in shop.told.metrics, "that is left to another pass"
     assert shop.visit(work(LANE, verify=True)) == NOTHING
     assert shop.told.metrics[observe.VERIFY_DIFFERENCES] == 0
     shop.table.store([item | {"total": {"N": "31415"}, "count": {"N": "31415"}}])
@@ -349,48 +329,31 @@ def test_verify_tells_the_differences_and_writes_nothing() -> None:
     assert not [request for request in shop.table.asked if isinstance(request, Put)]
 
 
-def test_a_verify_that_has_no_time_is_left_to_another_pass() -> None:
-    shop = Shop()
-    assert shop.visit(work(LANE, verify=True), stop=lambda: True) == NOTHING
-    assert observe.VERIFY_DIFFERENCES not in shop.told.metrics
-
-
-def test_no_amount_is_logged() -> None:
-    shop = Shop()
-    shop.table.put(delta(12), delta(13))
-    shop.visit(shop.plan())
-    assert not [n for n in (4**12, 4**13, 4**12 + 4**13) if str(n) in shop.told.shown("info", "warning", "error")]
-
-
-SOON, KEPT = NOW_MS + 1, KEEP_MS + CLEAN_AFTER_MS
+SOON, KEPT, DONE = NOW_MS + 1, KEEP_MS + CLEAN_AFTER_MS, Tally()
 
 
 @pytest.mark.parametrize(
-    ("found", "unsettled", "clean", "expected"),
+    ("found", "tally", "clean", "expected"),
     [
-        (Outlook(), False, True, None),
-        (Outlook(tail=31), False, True, None),
-        (Outlook(), True, True, NOW_MS),
-        (Outlook(32, SOON), False, True, SOON),
-        (Outlook(32, NOW_MS - 5), False, True, NOW_MS),
-        (Outlook(below=True), False, True, NOW_MS + NOTE_AFTER_MS),
-        (Outlook(below=True), False, False, None),
-        (Outlook(below=True, noted_ms=NOW_MS - 9), False, True, NOW_MS - 9 + KEPT),
-        (Outlook(below=True, noted_ms=NOW_MS - KEPT), False, True, NOW_MS + KEPT),
-        (Outlook(below=True, noted_ms=NOW_MS + 10**10), False, True, NOW_MS + KEPT),
-        (Outlook(32, SOON, True), False, True, SOON),
-        (Outlook(32, NOW_MS + 2 * KEPT, True, NOW_MS), False, True, NOW_MS + KEPT),
+        (Outlook(), DONE, True, None),
+        (Outlook(tail=31), DONE, True, None),
+        (Outlook(), Tally(unsettled=True), True, NOW_MS),
+        (Outlook(32, SOON), DONE, True, SOON),
+        (Outlook(32, NOW_MS - 5), DONE, True, NOW_MS),
+        (Outlook(below=True), DONE, True, NOW_MS + NOTE_AFTER_MS),
+        (Outlook(below=True), DONE, False, None),
+        (Outlook(below=True, noted_ms=NOW_MS - 9), DONE, True, NOW_MS - 9 + KEPT),
+        (Outlook(below=True, noted_ms=NOW_MS - KEPT), DONE, True, NOW_MS + KEPT),
+        (Outlook(below=True, noted_ms=NOW_MS + 10**10), DONE, True, NOW_MS + KEPT),
+        (Outlook(32, SOON, True), DONE, True, SOON),
+        (Outlook(32, NOW_MS + 2 * KEPT, True, NOW_MS), DONE, True, NOW_MS + KEPT),
+        (Outlook(below=True, noted_ms=NOW_MS - 2 * KEPT), Tally(uncleaned=True), True, NOW_MS + visit.CLEAN_AGAIN_MS),
     ],
 )
 def test_the_next_visit_is_when_there_is_something_to_do(
-    found: Outlook, unsettled: bool, clean: bool, expected: int | None
+    found: Outlook, tally: Tally, clean: bool, expected: int | None
 ) -> None:
-    assert next_visit(found, Tally(unsettled=unsettled), settings(clean=clean), NOW_MS) == expected
-
-
-def test_a_clean_that_did_not_come_to_its_end_goes_on_in_a_minute() -> None:
-    found = Outlook(below=True, noted_ms=NOW_MS - 2 * KEPT)
-    assert next_visit(found, Tally(uncleaned=True), settings(), NOW_MS) == NOW_MS + CLEAN_AGAIN_MS
+    assert next_visit(found, tally, settings(clean=clean), NOW_MS) == expected
 
 
 def test_a_visit_to_a_lane_that_nobody_reads_is_told_each_time() -> None:

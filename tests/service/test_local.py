@@ -8,36 +8,25 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics
 
 from service.api import openapi
 from service.api.gate import BODY_BYTES_MAX
-from service.api.local import HOST, event_of, serve
+from service.api.local import HOST, event_of
 from service.observe import Watch
-from tests.service.http_client import ULID
+from tests.service.http_client import ULID, served
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    watch = Watch(Logger(service="local", stream=io.StringIO()), EphemeralMetrics(namespace="Ledger", service="test"))
-    server = serve(openapi.in_memory(watch=watch), port=0)
-    assert server.server_address[0] == "127.0.0.1"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(openapi.in_memory(watch=Watch.here("local", io.StringIO()))) as port:
+        yield port
 
 
 @pytest.fixture
@@ -47,33 +36,24 @@ def connection(port: int) -> Iterator[http.client.HTTPConnection]:
     connection.close()
 
 
-def raw(port: int, *sent: bytes) -> tuple[int, dict[str, str], dict[str, Any]]:
-    """Status, headers and body of what is answered to these bytes."""
-    with socket.create_connection((HOST, port), timeout=10) as connection:
-        for each in sent:
-            connection.sendall(each)
-        connection.shutdown(socket.SHUT_WR)
-        answer = http.client.HTTPResponse(connection)
-        answer.begin()
-        return answer.status, dict(answer.headers), json.loads(answer.read())
-
-
 def test_a_change_is_added_and_read_over_http(connection: http.client.HTTPConnection) -> None:
     headers = {"Idempotency-Key": ULID, "Content-Type": "application/json"}
     for status in (201, 200):
-        connection.request(
-            "POST", "/counters/stock%3A85123A/deltas", b'{"counter": "stock:85123A", "change": -6}', headers
-        )
+        body = b'{"counter": "stock:85123A", "change": -6}'
+        connection.request("POST", "/counters/stock%3A85123A/deltas", body, headers)
         answer = connection.getresponse()
         assert (answer.status, json.loads(answer.read())["counter"]) == (status, "stock:85123A")
     connection.request("GET", "/counters/stock:85123A?counter=stock:85123A&max_age=0&consistent=true")
     assert json.loads(connection.getresponse().read())["value"] == -6
 
 
-def test_a_body_that_is_too_large_is_a_problem_over_http_too(connection: http.client.HTTPConnection) -> None:
+def test_too_large_a_body_and_an_unknown_method_are_problems(connection: http.client.HTTPConnection) -> None:
     connection.request("POST", "/deltas", b" " * (BODY_BYTES_MAX + 1))
     answer = connection.getresponse()
     assert (answer.status, answer.headers["Content-Type"]) == (413, "application/problem+json")
+    connection.close()
+    connection.request("BREW", "/counters/c")
+    assert connection.getresponse().status == 405
 
 
 def test_an_idle_connection_keeps_nobody_waiting(port: int, connection: http.client.HTTPConnection) -> None:
@@ -96,29 +76,34 @@ def test_requests_at_once_are_answered_each_by_its_own(port: int) -> None:
         assert list(pool.map(added, range(40))) == [f"c{n}" for n in range(40)]
 
 
+POST = b"POST /deltas HTTP/1.1\r\n"
+
+
 @pytest.mark.parametrize(
-    "head",
+    "sent",
     [
-        b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-        b"Content-Length: two\r\n\r\n{}",
-        b"Content-Length: -1\r\n\r\n{}",
-        b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-        b"Content-Length: \xb2\r\n\r\n{}",
-        b"Content-Length: 3\r\n\r\n{}",
-        b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\n{}",
-        b"no header\r\n\r\n",
-        b"A: " + b"b" * 70_000 + b"\r\n\r\n",
+        POST + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        *(
+            POST + b"Content-Length: " + length + b"\r\n\r\n{}"
+            for length in (b"two", b"-1", b"\xb2", b"3", b"9" * 5_000)
+        ),
+        POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        POST + b"no header\r\n\r\n",
+        POST + b"A: " + b"b" * 70_000 + b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9.9\r\n\r\n",
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
     ],
 )
-def test_a_body_or_head_that_cannot_be_told_is_a_problem(port: int, head: bytes) -> None:
-    status, headers, said = raw(port, b"POST /deltas HTTP/1.1\r\n" + head)
-    assert (status, headers["Content-Type"]) == (said["status"], "application/problem+json")
+def test_what_cannot_be_told_to_be_a_request_is_a_problem(port: int, sent: bytes) -> None:
+    with socket.create_connection((HOST, port), timeout=10) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        answer = http.client.HTTPResponse(connection)
+        answer.begin()
+        said = json.loads(answer.read())
+    assert (answer.status, answer.headers["Content-Type"]) == (said["status"], "application/problem+json")
     assert said["type"] == "urn:ledger:problem:malformed-request"
-
-
-def test_a_line_that_is_no_request_is_a_problem(port: int) -> None:
-    for line in (b"GET\r\n\r\n", b"GET / HTTP/9.9.9\r\n\r\n", b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n"):
-        assert raw(port, line)[2]["type"] == "urn:ledger:problem:malformed-request"
 
 
 def test_head_and_options_have_no_body_and_no_length_of_one(connection: http.client.HTTPConnection) -> None:
@@ -126,11 +111,6 @@ def test_head_and_options_have_no_body_and_no_length_of_one(connection: http.cli
         connection.request(method, "/history?counter=c")
         answer = connection.getresponse()
         assert (answer.status, answer.headers["Content-Length"], answer.read()) == (status, None, b"")
-
-
-def test_an_unknown_method_is_a_problem(connection: http.client.HTTPConnection) -> None:
-    connection.request("BREW", "/counters/c")
-    assert connection.getresponse().status == 405
 
 
 def test_the_event_is_that_of_api_gateway() -> None:
@@ -148,14 +128,13 @@ def test_the_entry_point_starts_from_the_environment_and_asks_no_table_before_a_
         "import json, sys\n"
         "from service.api.main import handler\n"
         "from service.api.local import event_of\n"
-        "from tests.service.lambda_context import Context\n"
+        "from tests.service.http_client import Context\n"
         "for target in ('/nowhere', '/try-it?format=json'):\n"
         "    print(handler(event_of('GET', target, {}, None), Context())['statusCode'])\n"
         "print('moto' in sys.modules)"
     )
     environ = {"PATH": os.environ["PATH"], "LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"}
+    command = [sys.executable, "-c", code]
     for stage, status in (({"LEDGER_STAGE": "dev"}, "200"), ({"LEDGER_STAGE": "production"}, "404"), ({}, "404")):
-        run = subprocess.run(
-            [sys.executable, "-c", code], env=environ | stage, cwd=ROOT, capture_output=True, text=True
-        )
+        run = subprocess.run(command, env=environ | stage, cwd=ROOT, capture_output=True, text=True)
         assert run.stdout.split() == ["404", status, "False"], run.stderr

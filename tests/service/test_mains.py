@@ -14,7 +14,8 @@ from ledger import Change
 from ledger.checks import to_ms
 from ledger.message import dumps
 from ledger.values import Delta, Lane
-from tests.service.lambda_context import Context
+from service.api.local import event_of
+from tests.service.http_client import Context
 from tests.service.support import sqs, stream, work
 
 FUNCTIONS = ("add_from_queue", "mark", "plan", "compact", "find", "api")
@@ -50,13 +51,7 @@ def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[s
     assert call("compact", sqs(work(lane))) == {"batchItemFailures": []}
     assert call("find", {}) is None
     assert call("compact", sqs(work(lane, verify=True))) == {"batchItemFailures": []}
-    answer = call("api", request("/counters", "counter=stock:85123A"))
+    answer = call("api", event_of("GET", "/counters?counter=stock:85123A", {}, None))
     assert answer["statusCode"] == 200
     said = json.loads(answer["body"])
     assert (said["value"], said["count"], said["pending"]) == (sum(sale.change for sale in SALES), len(SALES), 0)
-
-
-def request(path: str, query: str) -> dict[str, Any]:
-    http = {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "agent"}
-    context = {"accountId": "1", "apiId": "a", "http": http, "requestId": "r", "stage": "$default", "timeEpoch": 0}
-    return {"version": "2.0", "rawPath": path, "rawQueryString": query, "headers": {}, "requestContext": context}

@@ -6,20 +6,15 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from aws_lambda_powertools import Logger
-from aws_lambda_powertools.metrics import EphemeralMetrics
-
 from service.api import openapi
-from service.api.local import HOST, serve
+from service.api.local import HOST
 from service.api.problems import TITLES
 from service.observe import Watch
+from tests.service.http_client import served
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -41,25 +36,19 @@ def test_every_operation_documents_its_problems() -> None:
     assert references <= set(document["components"]["schemas"])
 
 
-def test_every_problem_is_in_the_page() -> None:
+def test_every_problem_and_every_route_is_in_the_page() -> None:
     page = (ROOT / "docs" / "http-api.md").read_text()
     said = re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", page, re.MULTILINE)
     assert {name: int(status) for name, status in said} == {name: status for name, (status, _) in TITLES.items()}
-
-
-def test_every_route_is_in_the_page() -> None:
-    page = (ROOT / "docs" / "http-api.md").read_text()
     for path, operations in openapi.document()["paths"].items():
-        for method in operations:
-            assert f"`{method.upper()} {path}`" in page
+        assert [method for method in operations if f"`{method.upper()} {path}`" not in page] == []
 
 
 class Counted:
     """The API, and how often each operation gave each status."""
 
     def __init__(self) -> None:
-        told = Watch(Logger(service="openapi", stream=io.StringIO()), EphemeralMetrics(namespace="L", service="test"))
-        self.api = openapi.in_memory(watch=told)
+        self.api = openapi.in_memory(watch=Watch.here("openapi", io.StringIO()))
         self.statuses: Counter[tuple[str, int]] = Counter()
 
     def __call__(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:
@@ -70,38 +59,20 @@ class Counted:
         return answer
 
 
-@pytest.fixture
-def counted() -> Counted:
-    return Counted()
-
-
-@pytest.fixture
-def url(counted: Counted) -> Iterator[str]:
-    """The API on a table in memory, behind a real server on loopback."""
-    server = serve(counted, port=0)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://{HOST}:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_whatever_is_asked_is_answered_as_documented(counted: Counted, url: str, tmp_path: Path) -> None:
+def test_whatever_is_asked_is_answered_as_documented(tmp_path: Path) -> None:
     """Requests that fit the document, and others; all checks of schemathesis but those that schemathesis.toml names."""
-    document = openapi.document()
+    document, counted = openapi.document(), Counted()
     del document["security"]  # API Gateway authenticates, before this code
     (tmp_path / "openapi.json").write_text(json.dumps(document))
     command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / "schemathesis.toml"), "run"]
-    command += ["openapi.json", "--url", url, "--max-examples", "10", "--seed", "1"]
-    command += ["--generation-database", "none", "--no-color"]
-    environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    run = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=240)
+    command += ["openapi.json", "--max-examples", "10", "--seed", "1", "--generation-database", "none", "--no-color"]
+    asked: Any = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True}
+    with served(counted) as port:
+        run = subprocess.run([*command, "--url", f"http://{HOST}:{port}"], timeout=240, **asked)
     assert run.returncode == 0, run.stdout + run.stderr
     assert "Tested: 6" in run.stdout
     for path, operations in document["paths"].items():
         for method in operations:
-            taken = sum(
-                n for (each, code), n in counted.statuses.items() if each == f"{method.upper()} {path}" and code < 300
-            )
+            asked_for = f"{method.upper()} {path}"
+            taken = sum(n for (each, code), n in counted.statuses.items() if each == asked_for and code < 300)
             assert taken >= 5, (method, path, counted.statuses)

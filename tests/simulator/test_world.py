@@ -6,18 +6,7 @@ from ledger.actions import Add
 from ledger.conditions import Absent
 from ledger.errors import TokenConflict, TransactionConflict, Unavailable
 from ledger.items import version_is
-from ledger.requests import (
-    Delete,
-    DeleteMany,
-    Get,
-    Item,
-    Key,
-    Put,
-    Query,
-    Transact,
-    Update,
-    keyed,
-)
+from ledger.requests import Delete, DeleteMany, Get, Item, Key, Put, Query, Transact, Update, keyed
 from simulator.choices import Enumerated, Replayed
 from simulator.world import TOKEN_MS, Landing, World
 
@@ -38,20 +27,19 @@ def land_all(table: World, landing: object) -> None:
         table.land(landing, 0)
 
 
-def test_a_write_is_seen_at_home_at_once_and_elsewhere_when_it_arrives() -> None:
-    table = world()
-    table.answer(EU, Put(item("a", "1")))
-    assert table.answer(EU, Get(Key("a", "1"))) == item("a", "1")
-    assert table.answer(US, Get(Key("a", "1"))) is None
-    table.deliver(US, Key("a", "1"))
-    assert table.answer(US, Get(Key("a", "1"))) == item("a", "1")
-
-
-def test_items_arrive_in_any_order() -> None:
+def test_a_write_is_seen_at_home_at_once_and_elsewhere_when_it_arrives_in_any_order() -> None:
     table = world()
     table.answer(EU, Put(item("a", "1")))
     table.answer(EU, Put(item("a", "2")))
     assert set(table.deliverable()) == {(US, Key("a", "1")), (US, Key("a", "2"))}
+    assert table.answer(EU, Get(Key("a", "1"))) == item("a", "1")
+    assert table.answer(US, Get(Key("a", "1"))) is None
+    table.deliver(US, Key("a", "1"))
+    assert table.answer(US, Get(Key("a", "1"))) == item("a", "1")
+    table.cut.add(US)
+    assert table.deliverable() == []
+    with pytest.raises(Unavailable):
+        table.answer(EU, Get(Key("a", "1"), region=US))
 
 
 def test_the_last_writer_wins_everywhere() -> None:
@@ -61,15 +49,6 @@ def test_the_last_writer_wins_everywhere() -> None:
     table.answer(EU, Put(item("a", "1", 2)))
     table.quiesce()
     assert table.answer(EU, Get(Key("a", "1"))) == table.answer(US, Get(Key("a", "1"))) == item("a", "1", 2)
-
-
-def test_nothing_arrives_in_a_region_that_is_cut_off_nor_can_it_be_asked() -> None:
-    table = world()
-    table.answer(EU, Put(item("a", "1")))
-    table.cut.add(US)
-    assert table.deliverable() == []
-    with pytest.raises(Unavailable):
-        table.answer(EU, Get(Key("a", "1"), region=US))
 
 
 def test_a_replica_that_is_made_again_holds_what_the_others_hold_and_what_was_on_its_way_from_it_is_lost() -> None:
@@ -82,9 +61,7 @@ def test_a_replica_that_is_made_again_holds_what_the_others_hold_and_what_was_on
     table.late.append((EU, Put(item("a", "5"))))
     table.answer(EU, Transact((Put(item("a", "6")), Put(item("a", "7")))))
     table.remake(EU)
-    assert [table.answer(EU, Get(Key("a", sk))) is not None for sk in "1234567"] == [True, True, False, True] + [
-        False
-    ] * 3
+    assert [sk for sk in "1234567" if table.answer(EU, Get(Key("a", sk)))] == ["1", "2", "4"]
     table.quiesce()
     held = [[sk for sk in "1234567" if table.answer(region, Get(Key("a", sk)))] for region in table.regions]
     assert held == [["1", "2", "4"]] * 3
@@ -109,16 +86,9 @@ def test_a_transaction_becomes_visible_item_by_item_and_its_items_conflict_until
     assert table.answer(EU, Get(Key("b", "1"))) is not None
     land_all(table, landing)
     assert table.answer(EU, Get(Key("a", "1"))) is not None
-
-
-def test_a_transaction_whose_condition_fails_writes_nothing() -> None:
-    table = world()
-    table.answer(EU, Put(item("a", "1", 1)))
-    assert table.answer(EU, Transact((Put(item("a", "1", 3), version_is(2)), Put(item("b", "1"), Absent())))) == (
-        item("a", "1"),
-        None,
-    )
-    assert table.answer(EU, Get(Key("b", "1"))) is None
+    refused = Transact((Put(item("a", "1", 3), version_is(2)), Put(item("c", "1"), Absent())))
+    assert table.answer(EU, refused) == (item("a", "1"), None)
+    assert table.answer(EU, Get(Key("c", "1"))) is None
 
 
 def test_an_eventually_consistent_read_may_see_an_older_state_and_a_strong_one_not() -> None:

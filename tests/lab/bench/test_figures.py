@@ -5,15 +5,11 @@ import pytest
 from lab.bench.add_speed import add_over_put, adds_over_others
 from lab.bench.compactor_speed import fold_peak_mb, speed
 from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
-from lab.engines.ministack import Engine, EngineMissing
+from lab.engines.ministack import Engine
 
 
-def test_the_lives_of_a_hot_and_a_cold_counter_cost_what_their_items_cost() -> None:
-    try:
-        with Engine() as engine:
-            hot, cold, reads = lives(engine, say=lambda text: None, targets=(40, 1_000))
-    except EngineMissing as missing:
-        pytest.skip(str(missing))
+def test_the_lives_of_a_hot_and_a_cold_counter_cost_what_their_items_cost(engine: Engine) -> None:
+    hot, cold, reads = lives(engine, say=lambda text: None, targets=(40, 1_000))
     puts_and_deletes = 1_000 + 1_000
     segments = 2 * (2 + 23)  # 40 and 960 entries of 24 bytes and the keys: 2 KB and 23 KB, twice for the transaction
     checkpoints, notes = 2 * 2, 2
@@ -25,16 +21,11 @@ def test_the_lives_of_a_hot_and_a_cold_counter_cost_what_their_items_cost() -> N
     assert [read.read_units for read in reads] == [2, 2]
 
 
-def test_the_ratios_and_speeds_come_from_an_engine() -> None:
-    try:
-        with Engine() as engine:
-            assert 0.2 < min(add_over_put(engine, rounds=1, each=10)) < 5
-            adds = adds_over_others(engine, rounds=1, each=1)
-            compaction = speed(engine, deltas=500)
-    except EngineMissing as missing:
-        pytest.skip(str(missing))
-    assert min(adds.plain, adds.tuned, adds.optimistic) > 0
-    assert compaction.fold > compaction.merge > compaction.whole > 0
+def test_the_ratios_and_speeds_come_from_an_engine(engine: Engine) -> None:
+    assert 0.2 < min(add_over_put(engine, rounds=1, each=10)) < 5
+    assert min(adds_over_others(engine, rounds=1, each=1).values()) > 0
+    folded, settled, deleted = speed(engine, deltas=500)
+    assert folded > settled > deleted > 0
 
 
 def test_the_memory_of_a_fold_does_not_grow_with_the_backlog() -> None:

@@ -30,14 +30,9 @@ def remembers(claims: Claims, ms: float, writes: int) -> bool:
 
 
 @each
-def test_writers_at_once_lose_and_double_nothing(name: str) -> None:
-    found = measured(name, "at once")
-    assert (found.events, found.lost, found.doubled) == (EVENTS * len(SEEDS), 0, 0)
-
-
-@each
-def test_a_message_that_waits_in_a_queue_is_neither_lost_nor_doubled(name: str) -> None:
-    found = measured(name, "late")
+@pytest.mark.parametrize("fault", ["at once", "late"])
+def test_writers_at_once_and_messages_that_wait_in_a_queue_are_neither_lost_nor_doubled(name: str, fault: str) -> None:
+    found = measured(name, fault)
     assert (found.events, found.lost, found.doubled) == (EVENTS * len(SEEDS), 0, 0)
 
 
@@ -99,15 +94,11 @@ def test_a_change_that_comes_later_than_is_allowed_is_read_after_the_next_settle
         assert (found.lost, found.doubled, found.reads.missed > 0) == (0, 0, is_missed)
 
 
-def test_a_naive_merge_is_read_by_halves_without_any_fault() -> None:
-    reads = measured("item collection, naive merge", "at once").reads
-    assert reads.false > 0
-    assert reads.missed > 0
-
-
-def test_a_counter_that_the_stream_feeds_is_read_late() -> None:
-    reads = measured("hybrid, best effort and stream", "at once").reads
-    assert (reads.false, reads.missed > 0) == (0, True)
+def test_a_naive_merge_is_read_by_halves_and_a_counter_that_the_stream_feeds_is_read_late() -> None:
+    merged = measured("item collection, naive merge", "at once").reads
+    assert min(merged.false, merged.missed) > 0
+    fed = measured("hybrid, best effort and stream", "at once").reads
+    assert (fed.false, fed.missed > 0) == (0, True)
 
 
 def test_what_is_sent_in_both_regions_is_lost_less_by_a_set() -> None:

@@ -1,6 +1,6 @@
 """Units and dollars of known designs, worked out by hand, from changes made on the embedded engine."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -8,66 +8,43 @@ from lab.compare.cost import KEY_LENGTH, ONE, SHOP, Spent, on_one_counter, shop_
 from lab.designs import Design
 from lab.designs.trial import DESIGNS
 from lab.engines.ministack import Engine
-from lab.events import Event
 from ledger.units import Cost
 from ledgerctl.bill import PRICES, million_changes, million_reads
 
 BY_NAME = {design.name: design for design in DESIGNS}
-TTL = "transaction, marker with TTL"
 
 
 def on_one(engine: Engine, name: str, changes: int) -> Spent:
     return spend(engine, on_one_counter(shop_events(count=changes)), BY_NAME[name])
 
 
-@pytest.fixture(scope="module")
-def of_the_shop(engine: Engine) -> Sequence[Spent]:
-    return spent(engine, shop_events(count=6))
-
-
-def test_the_events_are_the_same_first_ones_for_all() -> None:
-    assert shop_events(count=5) == shop_events()[:5]
-    assert len(shop_events()) == ONE > SHOP
-
-
-def test_on_one_counter_nothing_else_is_changed() -> None:
-    events = [Event("stock:a", -6, "1/1", at := shop_events(count=1)[0].at), Event("stock:b", 2, "1/2", at)]
-    assert on_one_counter(events) == [Event("stock:all", -6, "1/1", at), Event("stock:all", 2, "1/2", at)]
+def test_the_events_are_the_same_first_ones_for_all_and_of_one_counter_nothing_else_is_changed() -> None:
+    assert shop_events(count=5) == (events := shop_events())[:5]
+    assert len(events) == ONE > SHOP
+    assert on_one_counter(events) == [replace(event, counter="stock:all") for event in events]
 
 
 def test_a_plain_add_is_a_unit_in_every_region(engine: Engine) -> None:
     add = on_one(engine, "atomic ADD", 8)
-    assert (add.changes, add.change, add.housekeeping) == (
-        4,
-        Cost(requests=4, write_units=4, replicated_units=4),
-        Cost(),
-    )
+    assert (add.changes, add.change) == (4, Cost(requests=4, write_units=4, replicated_units=4))
     assert [million_changes(add.usage, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
     assert million_reads(add.usage) == PRICES.read
-    assert (add.left_bytes, add.left_items) == (0, 0)
+    assert (add.housekeeping, add.left_bytes, add.left_items) == (Cost(), 0, 0)
 
 
-def test_a_marker_that_expires_is_paid_for_in_the_other_regions_alone(engine: Engine) -> None:
-    marker = on_one(engine, TTL, 8)
-    assert marker.change == Cost(requests=4, write_units=16, replicated_units=16)
-    assert marker.housekeeping == Cost(replicated_units=4)
-    assert [million_changes(marker.usage, regions) for regions in (1, 2, 3)] == [2.5, 5.625, 8.75]
-    assert marker.left_items == 0
-
-
-def test_a_marker_that_stays_is_left_by_every_change(engine: Engine) -> None:
-    marker = on_one(engine, "transaction, marker", 8)
-    counter = "stock:all"
-    size = len(f"marker#{counter}#") + KEY_LENGTH + len(counter) + len("pk" + "sk" + "change") + 2
-    assert marker.left_items == 1
-    assert marker.left_bytes == pytest.approx(size, abs=1)
+def test_a_marker_is_left_by_every_change_or_is_paid_for_in_the_other_regions_when_it_expires(engine: Engine) -> None:
+    stays, expires = on_one(engine, "transaction, marker", 8), on_one(engine, "transaction, marker with TTL", 8)
+    size = len("marker#stock:all#") + KEY_LENGTH + len("stock:all") + len("pk" + "sk" + "change") + 2
+    assert (stays.left_items, expires.left_items) == (1, 0)
+    assert stays.left_bytes == pytest.approx(size, abs=1)
+    assert expires.change == Cost(requests=4, write_units=16, replicated_units=16)
+    assert expires.housekeeping == Cost(replicated_units=4)
+    assert [million_changes(expires.usage, regions) for regions in (1, 2, 3)] == [2.5, 5.625, 8.75]
 
 
 def test_the_naive_merge_deletes_and_adds_twice_over(engine: Engine) -> None:
     merged = on_one(engine, "item collection, naive merge", 8)
-    assert merged.change.write_units == 4
-    assert merged.housekeeping.write_units == 2 * 4 + 2
-    assert merged.left_items == 0
+    assert (merged.change.write_units, merged.housekeeping.write_units, merged.left_items) == (4, 2 * 4 + 2, 0)
 
 
 def test_the_hybrids_consumer_looks_at_two_records_of_a_thing(engine: Engine) -> None:
@@ -91,8 +68,8 @@ def test_a_set_of_ids_costs_as_much_as_it_has_grown(engine: Engine) -> None:
     assert ids.grows
 
 
-def test_every_design_has_its_sums_right(of_the_shop: Sequence[Spent]) -> None:
-    assert [each.design.name for each in of_the_shop] == [design.name for design in DESIGNS]
+def test_every_design_has_its_sums_right(engine: Engine) -> None:
+    assert [each.design for each in spent(engine, shop_events(count=6))] == [*DESIGNS]
 
 
 def test_a_wrong_sum_is_no_result(engine: Engine) -> None:

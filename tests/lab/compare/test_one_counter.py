@@ -1,13 +1,14 @@
-"""What befalls one counter, minute by minute, and that a design that is wrong is seen there."""
+"""What befalls one counter, minute by minute, that a design that is wrong is seen there, and what is said of a sum."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lab.compare.accuracy import SETTINGS
-from lab.compare.changes import CEILING, EVENTS, Counted, Limit, Reads, worst
+from lab.compare.changes import BASE, CEILING, EVENTS, SLOTS, Counted, Limit, Reads, Record, worst
 from lab.compare.one_counter import CALM_MINUTES, C, Died, OneCounter, count, dying, limit
 from lab.compare.scenarios import EU, ONE, SCENARIOS, US
 from lab.designs import Outcome
@@ -45,20 +46,13 @@ class Planted(Atomic):
         self.tell("kept")
 
 
-def test_an_design_that_drops_or_repeats_changes_is_seen() -> None:
+def test_changes_that_are_dropped_or_repeated_and_wrong_reads_are_seen_and_do_not_hide_each_other() -> None:
     assert count(Planted(), ONE, 0) == Counted(EVENTS, reads=Reads(made=18))
-    assert count(Planted(times=(0,)), ONE, 0).lost == EVENTS
+    none, both = count(Planted(times=(0,)), ONE, 0), count(Planted(times=(0, 2)), ONE, 0)
+    assert (none.lost, none.reads.missed > 0) == (EVENTS, True)
+    assert (both.lost, both.doubled) == (EVENTS / 2, EVENTS / 2)
     assert count(Planted(times=(3,)), ONE, 0).doubled == 2 * EVENTS
-
-
-def test_a_lost_event_and_a_doubled_one_do_not_hide_each_other() -> None:
-    found = count(Planted(times=(0, 2)), ONE, 0)
-    assert (found.lost, found.doubled) == (EVENTS / 2, EVENTS / 2)
-
-
-def test_a_read_of_too_much_or_too_little_is_seen() -> None:
     assert count(Planted(more=1), ONE, 0).reads.false > 0
-    assert count(Planted(times=(0,)), ONE, 0).reads.missed > 0
 
 
 def test_a_limit_that_is_not_kept_is_seen() -> None:
@@ -110,18 +104,55 @@ def test_a_process_dies_after_an_answer_also_after_its_last() -> None:
             yield Get(Key(str(first), "c"))
         return "done"
 
-    class Refusing:
-        def __init__(self) -> None:
-            self.asked: list[str] = []
+    asked: list[str] = []
 
-        def answer(self, request: Any, /) -> int:
-            self.asked.append(request.key.pk)
-            if request.key.pk == "b":
-                raise Unavailable("No answer.")
-            return 1
+    def answer(request: Any) -> int:
+        asked.append(request.key.pk)
+        if request.key.pk == "b":
+            raise Unavailable("No answer.")
+        return 1
 
-    for answers, asked in ((0, []), (1, ["a"]), (2, ["a", "b"]), (3, ["a", "b", "1"]), (9, ["a", "b", "1"])):
-        table = Refusing()
+    for answers, expected in ((0, []), (1, ["a"]), (2, ["a", "b"]), (3, ["a", "b", "1"]), (9, ["a", "b", "1"])):
+        asked.clear()
         with pytest.raises(Died):
-            run(dying(program(), answers), table, lambda: Instant(0, 0))
-        assert table.asked == asked
+            run(dying(program(), answers), SimpleNamespace(answer=answer), lambda: Instant(0, 0))
+        assert asked == expected
+
+
+def test_a_read_of_an_event_that_nobody_has_asked_for_yet_is_false() -> None:
+    record = Record(units=False)
+    record.asked.add(0)
+    record.saw(1, ())
+    assert record.reads == Reads(1)
+    record.saw(1 + BASE, ())
+    assert record.reads == Reads(2, 1)
+
+
+def test_an_event_that_is_never_answered_is_neither_lost_nor_acknowledged() -> None:
+    record = Record(units=False)
+    record.asked |= {0, 1}
+    record.answered(0, EU, "recorded")
+    assert record.ended([1]) == Counted(2, gave_up=1)
+    assert record.ended([1 + BASE]) == Counted(2, gave_up=1)
+    record.answered(1, EU, "refused")
+    assert record.ended([1]) == Counted(2)
+
+
+def test_a_sum_names_an_event_up_to_seven_times_and_the_worst_region_counts() -> None:
+    record = Record(units=False)
+    for number in range(SLOTS + 3):
+        record.asked.add(number)
+        record.answered(number, US, "replayed")
+    right = sum(map(record.change, record.asked))
+    assert record.ended([right, right + 6 * BASE**4]).doubled == 6
+    assert record.ended([right, right - BASE**4]).lost == 1
+    assert record.ended([right - 4 * BASE ** (SLOTS - 1)]).lost == 4
+
+
+def test_changes_of_1_tell_only_the_difference() -> None:
+    record = Record(units=True)
+    record.asked |= {0, 1, 2}
+    assert [record.change(number) for number in record.asked] == [1, 1, 1]
+    for number in record.asked:
+        record.answered(number, EU, "recorded")
+    assert [record.ended([value]) for value in (2, 3, 5)] == [Counted(3, 1), Counted(3), Counted(3, 0, 2)]

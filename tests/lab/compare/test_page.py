@@ -6,7 +6,7 @@ from lab.compare.cost import Spent
 from lab.compare.scale import CHANGES, Read
 from lab.compare.scenarios import SCENARIOS
 from lab.compare.speed import Pace
-from lab.compare.summary import GROUPS, Row, choice
+from lab.compare.tables import GROUPS, Row, choice
 from lab.designs import every
 from ledger.units import Cost
 

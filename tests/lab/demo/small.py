@@ -2,7 +2,6 @@
 
 import os
 import sys
-from typing import Any
 
 import pytest
 import typer
@@ -13,7 +12,6 @@ from lab.demo import __main__, delivery, run
 from lab.demo.outcome import Outcome
 from lab.engines.ministack import EngineMissing, find_executable
 
-WITNESSES = 8
 app = typer.Typer()
 app.command()(__main__.main)
 
@@ -31,14 +29,10 @@ def small_demo(monkeypatch: pytest.MonkeyPatch) -> tuple[Result, Outcome | None]
             left.append(super().run())
             return left[0]
 
-    kept: dict[Any, dict[str, Any]] = {
-        events: {"WITNESSES": WITNESSES},
-        run: {"PAUSE_S": 3.0, "PARTITION_EVERY_S": 2.0, "PARTITION_S": 2.0},
-        delivery: {"PLAY_MIN_S": 9.0},
-        __main__: {"Run": Kept},
-    }
-    for module, names in kept.items():
-        for name, value in names.items():
-            monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(events, "WITNESSES", 8)
+    for name, seconds in {"PAUSE_S": 3.0, "PARTITION_EVERY_S": 2.0, "PARTITION_S": 2.0}.items():
+        monkeypatch.setattr(run, name, seconds)
+    monkeypatch.setattr(delivery, "PLAY_MIN_S", 9.0)
+    monkeypatch.setattr(__main__, "Run", Kept)
     result = CliRunner(env={"COLUMNS": "80"}).invoke(app, ["--limit", "120", "--seed", "3"])
     return result, left[0] if left else None

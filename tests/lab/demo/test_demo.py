@@ -34,13 +34,12 @@ def outcome(run: tuple[Result, Outcome]) -> Outcome:
     return run[1]
 
 
-def test_a_run_without_a_mistake_ends_with_0(run: tuple[Result, Outcome]) -> None:
-    result, _ = run
+def test_a_run_without_a_mistake_ends_with_0_and_ours_is_exact_where_the_atomic_add_is_not(
+    run: tuple[Result, Outcome],
+) -> None:
+    result, outcome = run
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[-1] == PROVED
-
-
-def test_ours_is_exact_where_the_atomic_add_is_not(outcome: Outcome) -> None:
     ours, added = outcome.designs[0], outcome.designs[1]
     assert isinstance(ours, Ours)
     assert added.name == "atomic ADD"
@@ -48,37 +47,33 @@ def test_ours_is_exact_where_the_atomic_add_is_not(outcome: Outcome) -> None:
     assert outcome.wrong(added, "eu-west-1", outcome.truth) > 0
     assert outcome.answers_lost > 0
     assert outcome.deliveries == outcome.changes + outcome.redeliveries > outcome.changes
-
-
-def test_a_run_has_strays_settles_and_cleans_and_fails_over_while_the_link_is_cut(outcome: Outcome) -> None:
     report = outcome.ours.report
     assert min(report.folded, report.settled, report.cleaned) > 0
     assert min(outcome.late, outcome.partitions, outcome.fail_overs) > 0
 
 
-def test_the_last_line_says_what_was_proved_in_80_columns_without_control_codes(outcome: Outcome) -> None:
-    screen = console()
-    assert closing(screen, outcome, 12.3)
-    lines = printed(screen).splitlines()
-    assert lines[-1] == PROVED
-    assert max(map(len, lines)) <= 80
-    assert "\x1b" not in printed(screen)
+def closed(outcome: Outcome, proved: bool) -> str:
+    """What is printed at the end on 80 columns."""
+    file = io.StringIO()
+    assert closing(Console(file=file, width=80, highlight=False, soft_wrap=True), outcome, 12.3) == proved
+    return file.getvalue()
 
 
-def test_a_witness_is_shown_by_its_digits_where_a_read_was_not_true(outcome: Outcome) -> None:
-    screen = console()
-    closing(screen, outcome, 12.3)
-    assert re.search(r"^atomic ADD read witness:\d\d in \S+ as [0-3]{28}$", printed(screen), re.MULTILINE)
+def test_the_end_fits_80_columns_and_shows_a_witness_by_its_digits_where_a_read_was_not_true(outcome: Outcome) -> None:
+    printed = closed(outcome, proved=True)
+    assert printed.splitlines()[-1] == PROVED
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "\x1b" not in printed
+    assert re.search(r"^atomic ADD read witness:\d\d in \S+ as [0-3]{28}$", printed, re.MULTILINE)
 
 
 def test_one_number_that_is_off_is_said_with_what_is_wrong(outcome: Outcome) -> None:
     counter = next(iter(outcome.truth))
     values = {name: {region: dict(held) for region, held in found.items()} for name, found in outcome.values.items()}
     values[Ours.name]["us-east-1"][counter] += 1
-    screen = console()
-    assert not closing(screen, replace(outcome, values=values), 12.3)
-    assert printed(screen).splitlines()[-2].startswith("A number of ours is wrong.")
-    assert printed(screen).splitlines()[-1] == "- values of ours that are wrong at the end: 1"
+    *_, wrong, what = closed(replace(outcome, values=values), proved=False).splitlines()
+    assert wrong.startswith("A number of ours is wrong.")
+    assert what == "- values of ours that are wrong at the end: 1"
 
 
 @pytest.mark.parametrize(
@@ -89,19 +84,7 @@ def test_a_run_that_shows_too_little_is_no_success(
     outcome: Outcome, monkeypatch: pytest.MonkeyPatch, lacking: Report, says: str
 ) -> None:
     monkeypatch.setattr(outcome.ours, "report", lacking)
-    screen = console()
-    assert not closing(screen, outcome, 12.3)
-    assert printed(screen).splitlines()[-1].startswith(f"- {says}")
-
-
-def console() -> Console:
-    return Console(file=io.StringIO(), width=80, highlight=False, soft_wrap=True)
-
-
-def printed(screen: Console) -> str:
-    file = screen.file
-    assert isinstance(file, io.StringIO)
-    return file.getvalue()
+    assert closed(outcome, proved=False).splitlines()[-1].startswith(f"- {says}")
 
 
 def test_a_file_that_cannot_be_used_exits_with_2_and_names_the_line(tmp_path: Path) -> None:

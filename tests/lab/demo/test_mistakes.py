@@ -67,9 +67,7 @@ def answer_nought(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_mistake_in_the_library_ends_the_demo_with_1_and_the_reason(
-    monkeypatch: pytest.MonkeyPatch,
-    plant: Callable[[pytest.MonkeyPatch], None],
-    reasons: list[str],
+    monkeypatch: pytest.MonkeyPatch, plant: Callable[[pytest.MonkeyPatch], None], reasons: list[str]
 ) -> None:
     plant(monkeypatch)
     result, _ = small_demo(monkeypatch)

@@ -12,11 +12,8 @@ from lab.engines.ministack import Engine
 from ledger.actions import Add
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Instant, run
-from ledger.table import DynamoTable
 from simulator.faults import Faults
-from tests.lab.designs.support import EU, START_MS, C, OnWorld, Place, add, adds, value
-
-FORMS = [Atomic(), Atomic(spelled_as=SetSum)]
+from tests.lab.designs.conftest import EU, START_MS, C, OnWorld, Place, add, adds, value
 
 
 @pytest.mark.parametrize("spelled_as", [Add, SetSum])
@@ -28,42 +25,30 @@ def test_a_floor_and_a_ceiling_hold(anywhere: Place, spelled_as: type[Add | SetS
     assert value(anywhere, design) == 0
 
 
-def sdk(engine: Engine, name: str, attempts: int) -> tuple[DynamoTable, LostAnswers, Traffic]:
-    engine.create_table(name, EU)
-    client, lost = engine.client(EU, config(attempts)), LostAnswers()
+@pytest.mark.parametrize(
+    ("design", "told", "counted", "retries"),
+    [
+        pytest.param(Atomic(), "recorded", 2, 1, id="with the retries of the SDK it counts twice"),
+        pytest.param(Atomic(spelled_as=SetSum), "recorded", 2, 1, id="also spelled as a SET"),
+        pytest.param(Atomic(ceiling=1), "refused", 1, 1, id="the change that filled it is told that it was refused"),
+        pytest.param(Atomic(sdk_attempts=1), OutcomeUnknown, 1, 0, id="without retries nothing is known"),
+    ],
+)
+def test_after_a_lost_answer(
+    engine: Engine, table_names: Iterator[str], design: Atomic, told: object, counted: int, retries: int
+) -> None:
+    engine.create_table(name := next(table_names), EU)
+    client, lost = engine.client(EU, config(design.sdk_attempts)), LostAnswers()
     lost.attach(client)
-    return table_of(name, client), lost, Traffic(client)
-
-
-@pytest.mark.parametrize("design", FORMS)
-def test_with_the_retries_of_the_sdk_a_lost_answer_counts_twice(
-    engine: Engine, table_names: Iterator[str], design: Atomic
-) -> None:
-    table, lost, traffic = sdk(engine, next(table_names), design.sdk_attempts)
+    table, traffic = table_of(name, client), Traffic(client)
     lost.next(1)
-    assert run(design.add(C, 1, "k", START_MS), table, lambda: Instant(0, 0)) == "recorded"
-    assert run(design.value(C), table, lambda: Instant(0, 0)) == 2
-    assert traffic.retries == 1
-
-
-def test_with_retries_and_a_ceiling_the_change_that_filled_it_may_be_told_that_it_was_refused(
-    engine: Engine, table_names: Iterator[str]
-) -> None:
-    design = Atomic(ceiling=1)
-    table, lost, _ = sdk(engine, next(table_names), design.sdk_attempts)
-    lost.next(1)
-    assert run(design.add(C, 1, "k", START_MS), table, lambda: Instant(0, 0)) == "refused"
-    assert run(design.value(C), table, lambda: Instant(0, 0)) == 1
-
-
-def test_without_retries_the_caller_is_told_that_nothing_is_known(engine: Engine, table_names: Iterator[str]) -> None:
-    design = Atomic(sdk_attempts=1)
-    table, lost, traffic = sdk(engine, next(table_names), design.sdk_attempts)
-    lost.next(1)
-    with pytest.raises(OutcomeUnknown):
-        run(design.add(C, 1, "k", START_MS), table, lambda: Instant(0, 0))
-    assert run(design.value(C), table, lambda: Instant(0, 0)) == 1
-    assert traffic.retries == 0
+    try:
+        outcome: object = run(design.add(C, 1, "k", START_MS), table, lambda: Instant(0, 0))
+    except OutcomeUnknown as error:
+        outcome = type(error)
+    assert outcome == told
+    assert run(design.value(C), table, lambda: Instant(0, 0)) == counted
+    assert traffic.retries == retries
 
 
 def test_without_retries_a_request_that_never_arrived_is_told_the_same(on_world: OnWorld) -> None:

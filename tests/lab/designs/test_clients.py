@@ -46,13 +46,10 @@ def test_a_transaction_that_always_meets_another_gives_up() -> None:
     assert len(sent) == TRIES_MAX
 
 
-def test_what_the_sdk_sends_again_is_counted() -> None:
+def test_what_the_sdk_sends_again_is_counted_and_what_got_no_answer_at_all_is_unknown() -> None:
     made, traffic, _, _ = table((500, b"{}"), cancelled("ConditionalCheckFailed"))
     assert made.answer(ASKED) == ({},)
     assert (traffic.retries, traffic.counts["refused"]) == (1, 1)
-
-
-def test_what_got_no_answer_at_all_is_unknown() -> None:
     made, _, _, _ = table((500, b"{}"))
     with pytest.raises(OutcomeUnknown):
         made.answer(ASKED)

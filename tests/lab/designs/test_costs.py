@@ -5,9 +5,9 @@ import pytest
 from lab.designs import Design, every
 from lab.designs.trial import Trial
 from lab.engines.ministack import Engine
-from lab.histories.history import SETTINGS
+from lab.histories.stage import SETTINGS
 from lab.meters.meter import Meter
-from tests.lab.designs.support import C
+from tests.lab.designs.conftest import C
 
 CHANGES = 4
 UNITS = {

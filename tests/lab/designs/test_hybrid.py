@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from lab.designs.attributes import integer, text
 from lab.designs.design import Contended
+from lab.designs.expressions import integer, text
 from lab.designs.hybrid import THING, Hybrid
 from lab.engines.ministack import Engine
 from lab.engines.streams import StreamReader
 from ledger.requests import Get, Item, Key, Program
 from simulator.faults import Faults
-from tests.lab.designs.support import EU, START_MS, C, OnEngine, OnWorld, Place, add, adds, value
+from tests.lab.designs.conftest import EU, START_MS, C, OnEngine, OnWorld, Place, add, adds, value
 
 HYBRID = Hybrid()
 LIMITED = Hybrid(ceiling=3)
@@ -24,15 +24,11 @@ def swept(place: Place, region: str = EU) -> int:
     return value(place, HYBRID, region)
 
 
-def at_most(place: Place) -> int:
-    return place.run(HYBRID.at_most(C))
-
-
 def test_the_stream_of_an_engine_feeds_the_exact_counter(engine: Engine, on_engine: OnEngine) -> None:
     stream = StreamReader(on_engine.client, engine.stream_client(EU), on_engine.table.name)
     for key, change in [("a", 1), ("b", 1), ("c", 1), ("b", -1), ("a", 1)]:
         add(on_engine, HYBRID, key, change)
-    assert (value(on_engine, HYBRID), at_most(on_engine)) == (0, 2)
+    assert (value(on_engine, HYBRID), on_engine.run(HYBRID.at_most(C))) == (0, 2)
     images: list[Item] = []
     while page := stream.read():
         images += [change.image for change in page if change.image and change.image["pk"]["S"].startswith(THING)]
@@ -70,12 +66,10 @@ def only(program: Program[Any], requests: int) -> Program[None]:
 
 
 def best(place: Place) -> int:
-    return place.run(read_best())
+    def read() -> Program[int]:
+        return integer((yield Get(Key(f"best#{C}", "counter"))), "value")
 
-
-def read_best() -> Program[int]:
-    item = yield Get(Key(f"best#{C}", "counter"))
-    return integer(item, "value")
+    return place.run(read())
 
 
 def test_when_all_are_gone_the_best_effort_counter_is_set_to_0_as_well(anywhere: Place) -> None:

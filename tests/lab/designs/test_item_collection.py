@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 
 from lab.designs.item_collection import ItemCollection, NaiveMerge, Ours
-from lab.histories.history import SETTINGS
+from lab.histories.stage import SETTINGS
 from simulator.faults import Faults
-from tests.lab.designs.support import EU, C, OnWorld, Place, adds, value
+from tests.lab.designs.conftest import EU, C, OnWorld, Place, adds, value
 
 PLAIN, MERGED, OURS = ItemCollection(settings=SETTINGS), NaiveMerge(settings=SETTINGS), Ours(settings=SETTINGS)
 

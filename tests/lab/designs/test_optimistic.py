@@ -11,7 +11,7 @@ from lab.designs.optimistic_history import OptimisticHistory
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Program, Update
 from simulator.faults import Faults
-from tests.lab.designs.support import START_MS, C, OnEngine, OnWorld, Place, add, adds, unanswered, value
+from tests.lab.designs.conftest import START_MS, C, OnEngine, OnWorld, Place, add, adds, unanswered, value
 
 ALL: list[SingleItem] = [EntityTag(), OnValue(), OptimisticHistory()]
 
@@ -57,16 +57,6 @@ def test_on_the_value_a_lost_answer_counts_twice_when_the_change_is_sent_again(a
     assert value(anywhere, OnValue()) == 10
 
 
-def test_a_tag_that_was_replaced_tells_nothing_and_the_change_counts_twice_when_it_is_sent_again(
-    anywhere: Place,
-) -> None:
-    design = EntityTag()
-    assert add(anywhere, design, "k", 5) == "recorded"
-    assert add(anywhere, design, "other", 1) == "recorded"
-    assert add(anywhere, design, "k", 5) == "recorded"
-    assert value(anywhere, design) == 11
-
-
 @pytest.mark.parametrize("sdk_attempts", [1, 4])
 def test_only_without_the_retries_of_the_sdk_does_a_tag_not_lie(sdk_attempts: int) -> None:
     """With them a failed condition may be one's own success, replaced before one looked: it counts twice, unseen."""
@@ -80,8 +70,12 @@ def test_only_without_the_retries_of_the_sdk_does_a_tag_not_lie(sdk_attempts: in
     assert any(doubled) == (sdk_attempts > 1)
 
 
-def test_the_history_forgets_who_is_followed_by_as_many_as_it_keeps(anywhere: Place) -> None:
+def test_the_history_forgets_who_is_followed_by_as_many_as_it_keeps_and_a_tag_who_is_followed_by_one(
+    anywhere: Place,
+) -> None:
     design = OptimisticHistory(keep=3)
     assert [add(anywhere, design, key) for key in ("k", "a", "b", "k")] == [*["recorded"] * 3, "replayed"]
     assert [add(anywhere, design, key) for key in ("c", "k")] == ["recorded", "recorded"]
     assert value(anywhere, design) == 5
+    assert [add(anywhere, EntityTag(), key) for key in ("k", "other", "k")] == ["recorded"] * 3
+    assert value(anywhere, EntityTag()) == 8

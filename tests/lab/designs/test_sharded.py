@@ -11,7 +11,7 @@ from lab.designs.sharded import Sharded
 from lab.designs.string_set import StringSet
 from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.transaction_token import TransactionToken
-from tests.lab.designs.support import START_MS, C, OnWorld, Place, add, adds, value
+from tests.lab.designs.conftest import START_MS, C, OnWorld, Place, add, adds, value
 
 INNER = [Atomic(), EntityTag(), TransactionToken(), TransactionMarker(), StringSet()]
 by_name = pytest.mark.parametrize("inner", INNER, ids=lambda inner: inner.name)
@@ -36,17 +36,12 @@ def test_a_ceiling_is_reached_by_changes_of_1_and_never_passed(inner: SingleItem
         assert value(on_world, design) == 10
 
 
-def test_a_floor_is_dealt_out_as_well(anywhere: Place) -> None:
+def test_a_floor_is_dealt_out_as_well_and_no_change_larger_than_a_shards_part_fits(anywhere: Place) -> None:
     design = Sharded(name="sharded", inner=Atomic(), shards=3, floor=-7)
+    assert add(anywhere, design, "k", -4) == "refused"  # though all together have room
     outcomes = [anywhere.run(make()) for make in adds(design, 9, change=-1)]
     assert outcomes == ["recorded"] * 7 + ["refused"] * 2
     assert value(anywhere, design) == -7
-
-
-def test_a_change_larger_than_a_shards_part_is_refused_though_all_together_had_room(anywhere: Place) -> None:
-    design = Sharded(name="sharded", inner=Atomic(), shards=4, ceiling=10)
-    assert add(anywhere, design, "k", 4) == "refused"
-    assert [add(anywhere, design, key, 3) for key in "ab"] == ["recorded"] * 2
 
 
 @pytest.mark.parametrize(("inner", "counted"), [(EntityTag(), 2), (TransactionMarker(), 1)])

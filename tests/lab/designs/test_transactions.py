@@ -9,18 +9,7 @@ from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.transaction_token import TransactionToken
 from ledger.errors import OutcomeUnknown, TokenConflict
 from ledger.requests import Instant
-from tests.lab.designs.support import (
-    EU,
-    START_MS,
-    US,
-    C,
-    OnEngine,
-    OnWorld,
-    Place,
-    add,
-    unanswered,
-    value,
-)
+from tests.lab.designs.conftest import EU, START_MS, US, C, OnEngine, OnWorld, Place, add, unanswered, value
 
 TOKEN, MARKER = TransactionToken(), TransactionMarker()
 BOTH: list[SingleItem] = [TOKEN, MARKER, TransactionMarker(keep_ms=60_000)]

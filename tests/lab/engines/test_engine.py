@@ -2,8 +2,8 @@
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -18,19 +18,6 @@ def program(path: Path, script: str = "") -> Path:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
     return path
-
-
-def executable() -> Path:
-    try:
-        return find_executable(os.environ, sys.prefix)
-    except EngineMissing as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    with Engine(executable()) as running:
-        yield running
 
 
 def test_the_environment_comes_first_then_what_is_beside_this_python_then_the_path(tmp_path: Path) -> None:
@@ -54,48 +41,37 @@ def test_an_engine_that_ends_at_once_says_so_with_its_log(tmp_path: Path) -> Non
         Engine(broken).start()
 
 
-def test_each_region_has_its_own_tables(engine: Engine) -> None:
+def test_each_region_has_its_own_tables_with_streams_of_new_and_old_images(
+    engine: Engine, table_names: Iterator[str]
+) -> None:
+    name = next(table_names)
     for region in (A, B):
-        engine.create_table("own", region)
-    engine.client(A).put_item(TableName="own", Item={"pk": {"S": "p"}, "sk": {"S": "s"}})
-    assert [engine.client(region).scan(TableName="own")["Count"] for region in (A, B)] == [1, 0]
-
-
-def test_a_table_has_a_stream_of_new_and_old_images(engine: Engine) -> None:
-    engine.create_table("streamed", A)
-    table = engine.client(A).describe_table(TableName="streamed")["Table"]
+        engine.create_table(name, region)
+    engine.client(A).put_item(TableName=name, Item={"pk": {"S": "p"}, "sk": {"S": "s"}})
+    assert [engine.client(region).scan(TableName=name)["Count"] for region in (A, B)] == [1, 0]
+    table = engine.client(A).describe_table(TableName=name)["Table"]
     assert table["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
-def test_leaving_the_block_ends_the_process_and_removes_its_data() -> None:
-    with Engine(executable()) as engine:
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt], ids=["at its end", "by Ctrl-C"])
+@pytest.mark.usefixtures("engine")  # which skips where it is not installed
+def test_leaving_the_block_ends_the_process_and_removes_its_data(error: type[BaseException] | None) -> None:
+    with pytest.raises(error) if error else nullcontext(), Engine() as engine:
         pid = engine.pid
         assert pid is not None
         directory = Path(f"/proc/{pid}/cwd").resolve()
+        if error:
+            raise error
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert not directory.exists()
     assert engine.endpoint_url == ""
 
 
-def test_ctrl_c_ends_the_process() -> None:
-    pids: list[int | None] = []
-
-    def interrupted() -> None:
-        with Engine(executable()) as engine:
-            pids.append(engine.pid)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert pids[0] is not None
-    with pytest.raises(ProcessLookupError):
-        os.kill(pids[0], 0)
-
-
+@pytest.mark.usefixtures("engine")
 def test_an_engine_that_dies_in_the_block_says_so() -> None:
     def killed() -> None:
-        with Engine(executable()) as engine:
+        with Engine() as engine:
             assert engine.pid is not None
             os.kill(engine.pid, signal.SIGKILL)
             os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)  # until it is dead; the engine reaps it

@@ -1,25 +1,27 @@
-"""What the proxy does to a request: by itself, and in front of a real engine."""
+"""What stands between a client and a real engine: the proxy and its faults, and PartiQL item by item."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import boto3
 import pytest
 from botocore.config import Config
 
-from lab.engines import proxy
-from lab.engines.children import CONTEXT, Children
+from lab.engines import partiql, proxy
+from lab.engines.children import Children
 from lab.engines.ministack import Engine
 from lab.engines.proxy import OUTSIDE
 from lab.engines.proxy_faults import FAULTS, Mix
 from ledger import Change, Ledger, Settings
 from ledger.conditions import Absent
 from ledger.errors import OutcomeUnknown, TableError, Throttled, TransactionConflict
-from ledger.requests import Put, Transact
+from ledger.requests import AlreadyThere, DeleteMany, Get, Key, Put, PutMany, Transact
 from ledger.table import DynamoTable
 from reader import Reader
 
 A, B = "eu-west-1", "us-east-1"
+ITEM = {"pk": {"S": "p"}, "sk": {"S": "s"}}
 BY_KIND = {fault.kind: fault for fault in FAULTS}
 
 
@@ -35,14 +37,21 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
+@pytest.fixture
+def name(engine: Engine, table_names: Iterator[str]) -> str:
+    """A new table in both Regions."""
+    made = next(table_names)
+    for region in (A, B):
+        engine.create_table(made, region)
+    return made
+
+
 @contextmanager
 def behind(engine: Engine, mixed: Mix) -> Iterator[tuple[str, Callable[[tuple[object, ...]], object]]]:
     """The endpoint of a proxy with such a mix, and what tells it something."""
-    control, theirs = CONTEXT.Pipe()
-    with Children() as children, control, theirs:
-        port = int(engine.endpoint_url.rpartition(":")[2])
-        children.start("proxy", proxy.main, port, 1, mixed, theirs, True)
-        yield f"http://127.0.0.1:{control.recv()}", control.send
+    with Children() as children:
+        control, endpoint = proxy.start(children, engine, 1, mixed, item_by_item=True)
+        yield endpoint, control.send
 
 
 def table(endpoint: str, name: str, region: str = A, place: str = OUTSIDE) -> DynamoTable:
@@ -65,50 +74,37 @@ def table(endpoint: str, name: str, region: str = A, place: str = OUTSIDE) -> Dy
     ],
 )
 def test_a_fault_does_to_a_put_what_its_kind_says(
-    kind: str, raised: type[TableError] | None, written: bool, engine: Engine, table_names: Iterator[str]
+    kind: str, raised: type[TableError] | None, written: bool, engine: Engine, name: str
 ) -> None:
-    name = next(table_names)
-    engine.create_table(name, A)
-    item = {"pk": {"S": "p"}, "sk": {"S": "s"}}
     with behind(engine, {BY_KIND[kind]: 1.0}) as (endpoint, _):
         asked = table(endpoint, name)
         if raised is None:
-            asked.answer(Put(item))
+            asked.answer(Put(ITEM))
         else:
             with pytest.raises(raised):
-                asked.answer(Put(item))
-    assert ("Item" in engine.client(A).get_item(TableName=name, Key=item)) == written
+                asked.answer(Put(ITEM))
+    assert ("Item" in engine.client(A).get_item(TableName=name, Key=ITEM)) == written
 
 
-def test_a_cancelled_transaction_is_seen_as_a_conflict(engine: Engine, table_names: Iterator[str]) -> None:
-    name = next(table_names)
-    engine.create_table(name, A)
+def test_a_cancelled_transaction_is_seen_as_a_conflict(engine: Engine, name: str) -> None:
     puts = tuple(Put({"pk": {"S": "p"}, "sk": {"S": sk}}, Absent()) for sk in "ab")
     with behind(engine, {BY_KIND["conflict"]: 1.0}) as (endpoint, _), pytest.raises(TransactionConflict):
         table(endpoint, name).answer(Transact(puts))
     assert engine.client(A).scan(TableName=name)["Count"] == 0
 
 
-def test_a_partition_cuts_a_region_off_from_the_other_but_nobody_outside(
-    engine: Engine, table_names: Iterator[str]
-) -> None:
-    name = next(table_names)
-    for region in (A, B):
-        engine.create_table(name, region)
-    item = {"pk": {"S": "p"}, "sk": {"S": "s"}}
+def test_a_partition_cuts_a_region_off_from_the_other_but_nobody_outside(engine: Engine, name: str) -> None:
     with behind(engine, {}) as (endpoint, tell):
         tell(("partition", True))
-        table(endpoint, name, A, place=A).answer(Put(item))
-        table(endpoint, name, B).answer(Put(item))
+        table(endpoint, name, A, place=A).answer(Put(ITEM))
+        table(endpoint, name, B).answer(Put(ITEM))
         with pytest.raises(OutcomeUnknown):
-            table(endpoint, name, B, place=A).answer(Put(item))
+            table(endpoint, name, B, place=A).answer(Put(ITEM))
         tell(("partition", False))
-        table(endpoint, name, B, place=A).answer(Put(item))
+        table(endpoint, name, B, place=A).answer(Put(ITEM))
 
 
-def test_the_shipped_classes_speak_through_the_proxy_batches_too(engine: Engine, table_names: Iterator[str]) -> None:
-    name = next(table_names)
-    engine.create_table(name, A)
+def test_the_shipped_classes_speak_through_the_proxy_batches_too(engine: Engine, name: str) -> None:
     with behind(engine, {}) as (endpoint, _):
         settings = Settings(table=name, region=A, endpoint_url=f"{endpoint}/{OUTSIDE}")
         ledger = Ledger(settings)
@@ -117,3 +113,19 @@ def test_the_shipped_classes_speak_through_the_proxy_batches_too(engine: Engine,
         assert ledger.apply(first.delta).outcome == "replayed"
         assert [receipt.outcome for receipt in receipts if not isinstance(receipt, Exception)] == ["recorded"] * 2
         assert Reader(settings).read("c").value == 21
+
+
+def test_a_client_that_sends_item_by_item_answers_as_one_that_sends_batches(engine: Engine, name: str) -> None:
+    client = engine.client(A)
+    partiql.send_item_by_item(client, through=engine.client(A))
+    asked = DynamoTable(name, A, lambda _: client)
+
+    def item(sk: str, change: int) -> dict[str, Any]:
+        return {"pk": {"S": "p"}, "sk": {"S": sk}, "change": {"N": str(change)}}
+
+    assert asked.answer(PutMany((item("a", 1), item("b", 1)))) == (None, None)
+    assert asked.answer(PutMany((item("a", 2), item("c", 1)))) == (AlreadyThere(item("a", 1)), None)
+    deletes = DeleteMany((item("a", 1), item("b", 2), item("x", 1)))
+    assert asked.answer(deletes) == (None, AlreadyThere(item("b", 1)), None)
+    assert [asked.answer(Get(Key("p", sk))) for sk in "abc"] == [None, item("b", 1), item("c", 1)]
+    client.close()

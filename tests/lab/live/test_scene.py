@@ -96,7 +96,7 @@ def test_while_the_link_is_cut_each_region_reads_its_own_changes_and_says_how_ma
     assert verdict(scene).startswith("Both Regions count")
 
 
-def test_deltas_go_from_the_tail_into_segments_and_are_cleaned() -> None:
+def test_deltas_go_from_the_tail_into_segments_and_are_cleaned_and_forgotten() -> None:
     scene = disturbed()
     come_to_rest(scene)
     for region in Painter(scene).picture()["regions"]:
@@ -107,29 +107,29 @@ def test_deltas_go_from_the_tail_into_segments_and_are_cleaned() -> None:
             assert lane["count"] + lane["places"]["tail"]["count"] > 0
     lanes = Painter(scene).picture()["regions"][0]["lanes"]
     assert sum(lane["count"] + lane["places"]["tail"]["count"] for lane in lanes) == scene.truth.count
+    pass_time(scene, 1_000)
+    for replica in scene.world.replicas.values():
+        assert not [Key(pk, sk) for pk, cells in replica.cells.items() for sk, cell in cells.items() if not cell.item]
 
 
-def test_deltas_are_cleaned_while_the_writers_go_on() -> None:
-    scene = Scene(1, Controls(writes_per_s=12))
-    pass_time(scene, 1_500)
-    assert all(scene.done[region]["cleaned"] > 0 for region in REGIONS)
-
-
-def test_strays_are_settled() -> None:
-    scene = Scene(3, Controls(writes_per_s=20, duplicates_percent=0))
-    seen = 0
+def test_strays_are_settled_and_deltas_are_cleaned_while_the_writers_go_on() -> None:
+    scene, seen = Scene(3, Controls(writes_per_s=20, duplicates_percent=0)), 0
     painter = Painter(scene)
-    for _ in range(40):
+    for _ in range(75):
         pass_time(scene, 20)
         places = [lane["places"] for region in painter.picture()["regions"] for lane in region["lanes"]]
         seen += sum(place["stray"]["count"] for place in places if "stray" in place)
     assert seen > 0
     assert sum(scene.done[region]["settled"] for region in REGIONS) > 0
+    assert all(scene.done[region]["cleaned"] > 0 for region in REGIONS)
 
 
 def test_a_crash_comes_right_after_a_write_and_lasts() -> None:
     scene = disturbed()
     region = REGIONS[1]
+    for other in ("ap-south-1", "", None, 7):
+        with pytest.raises(BadControl, match="eu-west-1 and us-east-1"):
+            scene.crash(other)
     scene.crash(region)
     assert scene.compactor_is(region) == "about to crash"
     while scene.compactor_is(region) == "about to crash":
@@ -165,17 +165,3 @@ def test_a_value_that_cannot_be_explained_is_called_wrong() -> None:
         assert counters["ours"]["mood"] == "wrong"
         assert counters["ours"]["note"].startswith("wrong for good: \N{MINUS SIGN}")
     assert "this library is wrong for good" in verdict(scene)
-
-
-def test_what_is_deleted_everywhere_is_forgotten() -> None:
-    scene = disturbed()
-    come_to_rest(scene)
-    pass_time(scene, 1_000)
-    for replica in scene.world.replicas.values():
-        assert not [Key(pk, sk) for pk, cells in replica.cells.items() for sk, cell in cells.items() if not cell.item]
-
-
-@pytest.mark.parametrize("region", ["ap-south-1", "", None, 7])
-def test_there_is_no_other_compactor_to_crash(region: object) -> None:
-    with pytest.raises(BadControl, match="eu-west-1 and us-east-1"):
-        Scene().crash(region)

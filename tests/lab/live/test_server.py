@@ -1,4 +1,4 @@
-"""The server of the live page: who may ask for what, and how it ends."""
+"""The server of the live page: who may ask for what, what may be set, and how it ends."""
 
 import http.client
 import json
@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 import typer
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from lab.live.__main__ import main
+from lab.live.controls import LIMITS, BadControl, Controls
 from lab.live.loop import Loop
 from lab.live.server import FILES, PortTaken, Server, serve
 
@@ -113,17 +116,15 @@ def test_another_page_may_not_ask_for_anything(server: Server, origin: str) -> N
     assert done(server, {"rest": True}, Origin=origin) == (403, "Only the page itself may ask for this.")
 
 
-@pytest.mark.parametrize("path", ["/", "/pictures", "/page.js"])
-def test_another_name_is_not_answered(server: Server, path: str) -> None:
-    status, body, _ = asked(server, "GET", path, Host="evil.example")
-    assert status == 403
-    assert server.url in json.loads(body)["error"]
+def test_only_its_files_its_address_and_its_own_name_are_answered(server: Server) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+    for path in ("/../server.py", "/page.js?x", "/favicon.ico"):
+        assert asked(server, "GET", path)[0] == 404
+    for path in ("/", "/pictures", "/page.js"):
+        status, body, _ = asked(server, "GET", path, Host="evil.example")
+        assert status == 403
+        assert server.url in json.loads(body)["error"]
     assert done(server, {"rest": True}, Host="evil.example")[0] == 403
-
-
-@pytest.mark.parametrize("path", ["/../server.py", "/page.js?x", "/favicon.ico"])
-def test_there_are_no_other_addresses(server: Server, path: str) -> None:
-    assert asked(server, "GET", path)[0] == 404
 
 
 def test_pictures_are_streamed_while_time_passes(server: Server) -> None:
@@ -145,10 +146,6 @@ def test_no_time_passes_while_nobody_watches() -> None:
     assert loop.now_ms == 0
 
 
-def test_it_listens_on_the_loopback_alone(server: Server) -> None:
-    assert server.server_address[0] == "127.0.0.1"
-
-
 def test_a_port_in_use_is_said_with_a_remedy(server: Server) -> None:
     with pytest.raises(PortTaken, match=f"Port {server.server_port} is in use. Choose another one"):
         serve(server.server_port)
@@ -167,3 +164,46 @@ def test_ctrl_c_ends_it_calmly() -> None:
 
     serve(0, say=say)
     assert said[-1].strip() == "Ended."
+
+
+def test_what_is_given_is_set_and_the_rest_stays() -> None:
+    assert Controls(lag_ms=7).with_({"cut": True, "writes_per_s": 0}) == Controls(lag_ms=7, cut=True, writes_per_s=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "Give an object"),
+        (None, "Give an object"),
+        ([["lag_ms", 1]], "Give an object"),
+        ({"speed": 1}, "There is no control 'speed'"),
+        ({"lag_ms": -1}, "from 0 to 5,000, not -1"),
+        ({"lag_ms": 5_001}, "from 0 to 5,000, not 5001"),
+        ({"lag_ms": 1.5}, "a whole number"),
+        ({"lag_ms": True}, "a whole number"),
+        ({"lag_ms": "9"}, "a whole number"),
+        ({"lag_ms": float("nan")}, "a whole number"),
+        ({"cut": 1}, "true or false"),
+        ({"lag_ms": 5, "cut": "no"}, "true or false"),
+    ],
+)
+def test_a_bad_value_is_refused_with_a_sentence(given: object, says: str) -> None:
+    with pytest.raises(BadControl, match=says):
+        Controls().with_(given)
+
+
+JSON: st.SearchStrategy[object] = st.one_of(
+    st.none(), st.booleans(), st.integers(-10, 10_000), st.floats(), st.text(max_size=3), st.just([1]), st.just({})
+)
+
+
+@given(st.dictionaries(st.sampled_from([*LIMITS, "cut", "paused", "x"]), JSON, max_size=3) | JSON)
+def test_whatever_is_sent_is_taken_within_its_limits_or_refused(given: object) -> None:
+    try:
+        controls = Controls().with_(given)
+    except BadControl:
+        return
+    for name, (least, most) in LIMITS.items():
+        assert least <= getattr(controls, name) <= most
+        assert type(getattr(controls, name)) is int
+    assert type(controls.cut) is type(controls.paused) is bool

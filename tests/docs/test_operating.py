@@ -1,0 +1,71 @@
+"""What the pages say of operating a table: the runbook for an unread lane, and what a visit reads."""
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from compactor import Compactor
+from lab.meters.meter import Meter
+from ledger import Ledger
+from ledger.requests import DeleteMany
+from ledger.table import DynamoTable
+from tests.docs.conftest import SETTINGS, Account, value
+from tests.docs.pages import ROOT, blocks
+
+COSTS = (ROOT / "docs" / "costs.md").read_text()
+COUNTER = "stock:85123A"
+
+
+def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) -> None:
+    eager = replace(SETTINGS, fold_min=1)
+    names: dict[str, object] = {"__name__": "operations"}
+    (source,) = (block for block in blocks(ROOT / "docs" / "operations.md", "python") if "def move(" in block)
+    exec(compile(source, "operations.md", "exec", dont_inherit=True), names)
+    move = names["move"]
+    assert callable(move)
+    wrong = Ledger(replace(eager, shards={"stock:": 4}))
+    at = datetime.now(UTC) - timedelta(minutes=5)
+    for number in range(20):
+        wrong.add(COUNTER, 1, idempotency_key=str(number), at=at + timedelta(seconds=number))
+    compactor = Compactor(eager)
+    unread = list(compactor.run().problems)
+    assert [lane.shard for lane in unread] == [1, 2, 3]
+    for _ in range(2):
+        moved = sum(move(lane, eager) for lane in unread)
+        compactor.compact(COUNTER)
+    assert value(COUNTER) == 20
+    assert 0 < moved < 20
+    table = DynamoTable.of(eager)
+    held = account.dynamodb.scan(TableName="counters")["Items"]
+    table.answer(DeleteMany(tuple(item for item in held if any(str(lane) in item["pk"]["S"] for lane in unread))))
+    checked = compactor.verify(COUNTER)
+    assert (checked.ok, checked.value, compactor.run().problems) == (True, 20, {})
+
+
+def add(counter: str, changes: int) -> None:
+    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    for number in range(changes):
+        Ledger(SETTINGS).add(counter, 1, idempotency_key=str(number), at=an_hour_ago + timedelta(minutes=number))
+
+
+def visit(account: Account, counter: str) -> float:
+    """The read units, without the one look at the table's shape."""
+    compactor = Compactor(SETTINGS)
+    compactor.compact("another")
+    meter = Meter()
+    meter.attach(account.dynamodb)
+    compactor.compact(counter)
+    return meter.total().read_units
+
+
+def test_a_visit_of_a_cold_lane_reads_what_the_page_on_costs_says(account: Account) -> None:
+    add("never-folded", 5)
+    add("folded-once", 5)
+    Compactor(replace(SETTINGS, fold_min=1)).compact("folded-once")
+    add("folded-once", 6)
+    said = re.search(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", COSTS)
+    assert said
+    never, least, most = map(int, said.groups())
+    assert visit(account, "never-folded") == never
+    for _ in range(2):  # the first one writes its clean note
+        assert least <= visit(account, "folded-once") <= most
