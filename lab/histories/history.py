@@ -15,7 +15,7 @@ from compactor.visit import visit
 from lab.histories import cast, checker
 from lab.histories.packs import packer
 from lab.histories.remade import WRITERS, Disaster
-from ledger import items
+from ledger import items, tokens
 from ledger.add import add
 from ledger.errors import LedgerError
 from ledger.requests import Instant, Now, Program, Query, Result
@@ -171,7 +171,7 @@ def judge_end(world: World, settings: Settings, record: cast.Record) -> list[str
 
 
 def _come_to_rest(world: World, settings: Settings, record: cast.Record) -> list[str]:
-    wrong: list[str] = []
+    wrong = _left_behind(world, settings)
     for sent_again in (False, True):
         if sent_again:
             for asked in record.asked:
@@ -190,6 +190,26 @@ def _come_to_rest(world: World, settings: Settings, record: cast.Record) -> list
             return wrong
     strays = _strays(world, settings)
     return [*checker.check_on_time(record, strays), *checker.check_continuity(record, strays | record.lost)]
+
+
+def _left_behind(world: World, settings: Settings) -> list[str]:
+    """What one visit leaves at or below the watermark, listed nowhere, when all that is there has arrived."""
+    world.quiesce()
+    wrong = []
+    for lane in settings.lanes_of(cast.COUNTER):
+        finish(world, lane.region, visit(lane, Tally(), replace(settings, region=lane.region, clean=False)))
+        replica = world.replicas[lane.region]
+        checkpoint = replica.item(items.checkpoint_key(lane))
+        if checkpoint is None:
+            continue
+        upto = tokens.to_bytes(items.checkpoint_of(lane, checkpoint).watermark)
+        folded = [cell.item for sk, cell in replica.cells[items.fold_pk(lane)].items() if sk.startswith("segment#")]
+        listed = {token for item in folded if item for token, _ in items.segment_of(lane, item)}
+        there = [cell.item for cell in replica.cells.get(items.delta_pk(lane), {}).values()]
+        held = {token for item in there if item for token in items.entries_of(lane, item).tokens}
+        left = sorted(tokens.from_bytes(token) for token in held - listed if token <= upto)
+        wrong += [f"{lane}: a visit left the stray {token}" for token in left]
+    return wrong
 
 
 def _strays(world: World, settings: Settings) -> set[int]:

@@ -86,7 +86,7 @@ def test_a_later_visit_looks_up_what_is_listed_cheaply_and_deletes_it() -> None:
         CHECKPOINT,
         NOTE,
         Now(),
-        Query(items.delta_pk(LANE), None, token(2), None, False),
+        Query(items.delta_pk(LANE), None, f"{token(2)}$", None, False),
         Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, False),
         DeleteMany((items.delta_item(delta(1)), items.delta_item(delta(2)))),
     ]

@@ -33,7 +33,7 @@ def test_candidates_are_sought_cheaply_and_confirmed_by_begin_then_the_covering_
     tally = settled(table)
     checkpoint = Checkpoint(LANE, 4 + 16, 2, token(2), 2, token(2), table.now_ms)
     assert table.asked == [
-        Query(items.delta_pk(LANE), None, token(2), None, False),
+        Query(items.delta_pk(LANE), None, items.tail_upto(token(2)), None, False),
         Query(items.fold_pk(LANE), f"segment#{token(1)}", "segment$", 1, False),
         Get(items.checkpoint_key(LANE), True),
         Get(items.segment_key(LANE, token(2), 1), True),

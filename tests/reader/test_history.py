@@ -59,7 +59,7 @@ def test_the_checkpoint_comes_before_the_segments_and_the_segments_before_the_ta
         Now(),
         Get(items.checkpoint_key(LANE), consistent),
         Query(items.fold_pk(LANE), "segment#", "segment$", None, consistent),
-        Query(items.delta_pk(LANE), token(1), None, None, consistent),
+        Query(items.delta_pk(LANE), f"{token(1)}$", None, None, consistent),
         Now(),
     ]
 

@@ -24,6 +24,7 @@ def test_a_balance_says_value_count_pending_and_the_parts_of_each_region() -> No
         pending=2,
         by_region={A: 4**1 + 4**2 + 4**3, B: 4**4},
         cached=False,
+        oldest_pending=datetime.fromtimestamp(3, UTC),
     )
 
 
