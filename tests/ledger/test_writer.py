@@ -376,6 +376,12 @@ def test_a_clock_that_no_token_can_hold_is_refused(table: Recorder, now_ms: int,
     refused(table, InvalidTime, now_ms=now_ms, counter="c", change=1, **more)
 
 
+@pytest.mark.parametrize("now_ms", [0, 2**48 - 1])
+def test_the_first_and_the_last_millisecond_of_tokens_are_taken(table: Recorder, now_ms: int) -> None:
+    receipt = Ledger(SETTINGS, clock=lambda: now_ms, entropy=entropy(), table=table).add("c", 1)
+    assert tokens.time_ms(receipt.delta.token) == now_ms
+
+
 def test_the_process_has_a_clock_and_entropy_of_its_own(table: Recorder) -> None:
     writer = Ledger(SETTINGS, table=table)
     before = datetime.now(UTC) - timedelta(milliseconds=1)
