@@ -13,7 +13,7 @@ class Balance:
     """A counter at an instant: the sum of a real set of changes.
 
     value: the sum. count: how many changes it sums. as_of: when the read began; of a read with `behind`, the instant
-    until which nothing that came in time is missing. pending: how many of the changes are still in the tail.
+    before which nothing that came in time is missing. pending: how many of the changes are still in the tail.
     oldest_pending: when the oldest of these was asked for, None without any. by_region: the value's parts by the Region
     where the changes were asked for. cached: whether an earlier read's answer was used.
     """

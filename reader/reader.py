@@ -83,7 +83,7 @@ class Reader:
 
         behind: how many seconds the table's answer may be behind. Lanes that were folded up to at most so long ago are
         answered by their checkpoint alone: one request and a read unit a lane (half, if not `consistent`), however many
-        changes a second there are. The balance holds every change asked for until `as_of`, but for those that came
+        changes a second there are. The balance holds every change asked for before `as_of`, but for those that came
         later than the allowed lateness and are not settled yet; lanes that were folded further may hold later ones too.
         Such an answer is neither taken from the cache nor kept in it.
 

@@ -5,7 +5,7 @@ Rule 2: A retry, a redelivery and a fail-over send the same delta, whoever sends
 Rule 3: A script ends, so a history does.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,7 +56,7 @@ class Seen:
     count: int
     asked_by_end: int
     must: frozenset[int]
-    """The deltas that a strong read at home has to hold: acknowledged there, on time, before it began."""
+    """The deltas that it has to hold: acknowledged at home, on time, before it began (_is_owed)."""
 
 
 @dataclass(slots=True)
@@ -159,10 +159,11 @@ def reader(
         for _ in range(times):
             yield rest(choices, pace)
             consistent = choices.pick(3) != 2
-            here = (asked for asked in record.asked if asked.delta.lane.region == region and asked.on_time)
-            must = frozenset(asked.number for asked in here if consistent)
+            behind_ms = settings.allowed_lateness_ms * choices.pick(8) if choices.pick(3) == 2 else 0
+            on_time = [asked for asked in record.asked if asked.on_time]
             try:
-                program = read(lanes, consistent=consistent, read_time_max_ms=settings.read_time_max_ms)
+                limit = settings.read_time_max_ms
+                program = read(lanes, consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms)
                 _, sums = yield from (_dawdling(program, choices) if slow else program)
             except (DamagedItem, LaneDamaged) as damage:
                 record.broken.append(f"a read in {region}: {damage}")
@@ -170,9 +171,21 @@ def reader(
                 continue
             else:
                 value, count = sum(s.value for s in sums), sum(s.count for s in sums)
-                record.seen.append(Seen(region, consistent, value, count, len(record.asked), must))
+                until = {s.lane: s.until_ms for s in sums}
+                here = region if consistent else None
+                must = frozenset(asked.number for asked in on_time if _is_owed(asked.delta, here, until))
+                whole = consistent and not any(until.values())
+                record.seen.append(Seen(region, whole, value, count, len(record.asked), must))
 
     return script
+
+
+def _is_owed(delta: Delta, here: str | None, until: Mapping[Lane, int | None]) -> bool:
+    """Whether a read must hold a delta that was on time before it: of its own Region's lanes (`here`: if it is strong);
+    of a lane whose tail it left out, in any Region, what was asked for before the time that it tells.
+    """
+    until_ms = until[delta.lane]
+    return delta.lane.region == here if until_ms is None else tokens.time_ms(delta.token) < until_ms
 
 
 def rest(choices: Choices, steps: Sequence[int]) -> Sleep:

@@ -37,7 +37,7 @@ def check_read(seen: Seen, asked: Sequence[Asked]) -> str | None:
     if unasked:
         return f"{what} counts {sorted(unasked)}, which nobody has asked for"
     if seen.must - held:
-        return f"{what} lacks {sorted(seen.must - held)}, acknowledged there on time before it began"
+        return f"{what} lacks {sorted(seen.must - held)}, acknowledged at home on time before it began"
     return None
 
 

@@ -18,10 +18,12 @@ from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
 from ledger import Ledger, items, tokens
 from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
+from ledger.entries import ENTRIES_MAX
 from ledger.memory import MemoryTable
+from ledger.packing import pack_of
 from ledger.prepare import AHEAD_MAX_MS
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
-from ledger.values import Delta, Lane, Segment, Shape
+from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment, Shape
 from tests.docs.pages import RECIPES, ROOT, blocks, run
 
 DOCS = ROOT / "docs"
@@ -164,11 +166,18 @@ def test_the_settings_on_their_page_are_those_of_the_code() -> None:
 
 def test_the_entries_in_the_data_model_are_those_of_the_code() -> None:
     first, second = (row[4].strip("`") for row in rows(DATA_MODEL, "counter"))
-    (hex_,) = blocks(DATA_MODEL, "hex")
+    pack, hex_ = blocks(DATA_MODEL, "hex")
     segment = Segment.of(LANE, second, 7, [Delta(LANE, first, -6), Delta(LANE, second, 10**18)])
     item = items.segment_item(segment)
     assert bytes.fromhex(hex_) == item["entries"]["B"]
     assert f"`{item['sk']['S']}`" in DATA_MODEL.read_text()
+    at_ms = to_ms(datetime(2010, 12, 1, 8, 26, 4, tzinfo=UTC))
+    later = Delta(LANE, tokens.keyed("stock:85123A", "536366/1", at_ms), 10**18)
+    item = items.pack_item(pack_of([Delta(LANE, first, -6), later]))
+    assert bytes.fromhex(pack) == item["entries"]["B"]
+    assert f"`sk = {item['sk']['S']}`" in DATA_MODEL.read_text()
+    for limit in (f"from 1 to {ENTRIES_MAX:,} of them", f"last token are {PACK_SPAN_MS:,} ms apart at most"):
+        assert limit in DATA_MODEL.read_text()
 
 
 def test_the_tokens_in_the_data_model_are_those_of_the_code() -> None:

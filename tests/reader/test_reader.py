@@ -5,11 +5,30 @@ from typing import Any
 
 import pytest
 
+from compactor import Compactor
+from ledger import items
+from ledger.checks import to_datetime
 from ledger.errors import InvalidCounter, InvalidInput, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Together
-from ledger.values import Lane
-from reader import Balance
-from tests.support import COUNTER, LANE, NOW_MS, READ_MS, A, B, Region, Slow, compactor, delta, reader, two_regions
+from ledger.requests import GetMany, Query, Together
+from ledger.values import Delta, Lane
+from reader import Balance, Reader
+from tests.support import (
+    COUNTER,
+    LANE,
+    LATENESS_MS,
+    NOW_MS,
+    READ_MS,
+    A,
+    B,
+    Region,
+    Slow,
+    compactor,
+    delta,
+    reader,
+    settings,
+    token,
+    two_regions,
+)
 
 
 def test_a_balance_says_value_count_pending_and_the_parts_of_each_region() -> None:
@@ -107,3 +126,39 @@ def test_an_age_that_is_no_number_of_seconds_is_refused(seconds: Any) -> None:
     with pytest.raises(InvalidInput, match="ttl"):
         reader(table, ttl=seconds)
     assert table.asked == []
+
+
+def test_a_read_that_may_be_behind_asks_only_the_checkpoints_of_lanes_that_were_folded_lately() -> None:
+    home, away = two_regions()
+    there = Lane(B, 0, COUNTER)
+    cutoff_ms, seconds = NOW_MS - LATENESS_MS, LATENESS_MS / 1_000
+    home.put(Delta(LANE, token(1, cutoff_ms), 100), delta(1, there))
+    compactor(home, away).compact(COUNTER)
+    home.put(Delta(LANE, token(2, NOW_MS), 7))
+    whole = reader(home).read(COUNTER)
+    assert (whole.value, whole.pending, whole.as_of) == (100 + 4 + 7, 2, to_datetime(NOW_MS))
+    home.asked.clear()
+    behind = reader(home).read(COUNTER, behind=seconds)
+    assert (behind.value, behind.pending, behind.as_of) == (100 + 4, 1, to_datetime(cutoff_ms))
+    assert behind.oldest_pending == to_datetime(1_000)
+    asked = [each for each in home.asked if isinstance(each, Together)]
+    assert asked == [Together((Query(items.delta_pk(there)),))]
+    assert reader(home).read(COUNTER, behind=seconds - 0.001) == whole
+
+
+def test_a_hot_lane_is_answered_by_one_request_and_such_an_answer_is_not_cached() -> None:
+    home, alone = Region(), settings(regions=(A,))
+    home.put(delta(1), delta(2))
+    Compactor(alone, tables={A: home}, clock=lambda: NOW_MS).compact(COUNTER)
+    home.put(delta(3))
+    made = Reader(alone, table=home, clock=lambda: NOW_MS)
+    assert made.read(COUNTER, behind=NOW_MS).value == 4 + 16
+    assert home.asked[-1] == GetMany((items.checkpoint_key(LANE),))
+    assert made.value(COUNTER) == 4 + 16 + 64
+    assert made.read(COUNTER, max_age=5, behind=NOW_MS).value == 4 + 16
+
+
+@pytest.mark.parametrize("behind", [-1, "5", None, True, float("nan"), 10**10])
+def test_behind_is_a_number_of_seconds(behind: Any) -> None:
+    with pytest.raises(InvalidInput, match="behind"):
+        Reader(settings(), table=Region()).read(COUNTER, behind=behind)

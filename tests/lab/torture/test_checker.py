@@ -68,7 +68,7 @@ def test_a_read_is_right(lines: list[Line]) -> None:
 def test_a_strong_read_at_home_that_misses_an_acknowledged_delta_is_wrong_by_its_set_and_by_its_bounds() -> None:
     found = judged(*ADDED, read(30, 40, 0))
     assert [wrong.partition(";")[0] for wrong in found] == [
-        "counter-0: a strong read in eu-west-1 of 1 lacks [1], acknowledged there on time before it began",
+        "counter-0: a strong read in eu-west-1 of 1 lacks [1], acknowledged at home on time before it began",
         "counter-0: a strong read in eu-west-1 says 1 of its own Region, which is not between 5 (acknowledged there) "
         "and 5 (attempted)",
     ]
