@@ -131,15 +131,15 @@ class Settings:
         return lanes.lanes_of(self.shards, counter, self.regions if region is None else (region,))
 
     def known(self, lane: Lane) -> Lane:
-        """The lane with the number of its counter's shards: entries of another shard's tokens are told as damage."""
-        return replace(lane, shards=self.shards_of(lane.counter))
+        """The lane with the number of its counter's shards, so that a pack with tokens of another is told as damage.
+
+        Raises InvalidInput.
+        """
+        return replace(check_lane(lane), shards=self.shards_of(lane.counter))
 
     def reads(self, lane: Lane) -> bool:
         """Whether a reader of these settings looks at a lane. Raises InvalidInput."""
-        given: object = lane
-        if not isinstance(given, Lane):
-            raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(given)}.")
-        return lane.region in self.regions and lane.shard < self.shards_of(lane.counter)
+        return check_lane(lane).region in self.regions and lane.shard < self.shards_of(lane.counter)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **arguments: Any) -> Settings:
@@ -206,3 +206,9 @@ def _parsed(name: str, variable: str, text: object) -> Any:
         raise InvalidSettings(
             f"{variable}={shown(text, 200)} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
         ) from None
+
+
+def check_lane(lane: object) -> Lane:
+    if not isinstance(lane, Lane):
+        raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(lane)}.")
+    return lane

@@ -80,6 +80,8 @@ class Lane:
         check_region(self.region)
         if type(self.shard) is not int or not 0 <= self.shard <= SHARD_MAX:
             raise InvalidInput(f"A shard is an int from 0 to {SHARD_MAX}, not {shown(self.shard)}.")
+        if type(self.shards) is not int or not 0 <= self.shards <= SHARD_MAX:
+            raise InvalidInput(f"The shards of a counter are an int from 0 to {SHARD_MAX}, not {shown(self.shards)}.")
 
     def __str__(self) -> str:
         return f"{self.region}#{self.shard}#{self.counter}"

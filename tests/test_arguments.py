@@ -116,6 +116,7 @@ CALLS: dict[str, Call] = {
     "Ledger": call(
         lambda world, **given: Ledger(given.pop("settings"), table=world.home, **given).add(COUNTER, 1),
         settings=MADE,
+        gather=True,
         clock=lambda: NOW_MS,
         entropy=entropy,
     ),
@@ -186,16 +187,22 @@ CALLS: dict[str, Call] = {
     "Ledger.add": call(lambda world, **given: world.ledger.add(**given), **CHANGE),
     "Ledger.prepare": call(lambda world, **given: world.ledger.apply(world.ledger.prepare(**given)), **CHANGE),
     "Ledger.apply": call(lambda world, delta: world.ledger.apply(delta), delta=delta(3)),
-    "Ledger.add_many": call(lambda world, changes: world.ledger.add_many(changes), changes=[Change(COUNTER, 4)]),
+    "Ledger.add_many": call(
+        lambda world, **given: world.ledger.add_many(**given), changes=[Change(COUNTER, 4)] * 2, pack=True
+    ),
     "Change": call(lambda world, **given: only(world.ledger.add_many([Change(**given)])), **CHANGE),
     "Delta": call(lambda world, **given: world.ledger.apply(Delta(**given)), lane=LANE, token=token(3), change=4),
     "Lane": call(
-        lambda world, **given: world.ledger.apply(Delta(Lane(**given), token(3), 4)), region=A, shard=0, counter=COUNTER
+        lambda world, **given: world.ledger.apply(Delta(Lane(**given), token(3), 4)),
+        region=A,
+        shard=0,
+        counter=COUNTER,
+        shards=1,
     ),
     "Reader.value": call(lambda world, counter: world.reader.value(counter), counter=COUNTER),
     "Reader.values": call(lambda world, counters: world.reader.values(counters), counters=[COUNTER]),
     "Reader.values of one": call(lambda world, name: world.reader.values(["c", name]), name=COUNTER),
-    "Reader.read": call(lambda world, **given: world.reader.read(**given), counter=COUNTER, max_age=1),
+    "Reader.read": call(lambda world, **given: world.reader.read(**given), counter=COUNTER, max_age=1, behind=1),
     "Reader.history": call(
         lambda world, **given: list(world.reader.history(**given)), counter=COUNTER, since=to_datetime(0), until=AT
     ),
@@ -223,6 +230,7 @@ CALLS: dict[str, Call] = {
     "Settings": call(lambda world, **given: world.with_settings(Settings(**given)), **SETTINGS),
     "Settings.lanes_of": call(lambda world, **given: MADE.lanes_of(**given), counter=COUNTER, region=A),
     "Lane.parse": call(lambda world, text: Lane.parse(text), text="eu-west-1#0#stock"),
+    "Settings.known": call(lambda world, lane: MADE.known(lane), lane=Lane(A, 0, COUNTER)),
     "Settings.reads": call(lambda world, lane: MADE.reads(lane), lane=Lane(A, 0, COUNTER)),
     "Settings.from_env": call(lambda world, environ: Settings.from_env(environ), environ=ENVIRONMENT),
     "Settings.from_env with arguments": call(

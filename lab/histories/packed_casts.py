@@ -82,6 +82,7 @@ def a_pack_that_reaches_over_the_watermark_among_a_clean_and_a_read_elsewhere(st
     stage.pack(first, stage.delta(1, old_ms=100, put=False))
     stage.everything_is_acknowledged()
     stage.everything_arrives()
+    stage.fold()
     stage.clean()
     stage.read(AWAY)
 
