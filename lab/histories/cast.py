@@ -24,7 +24,7 @@ from simulator.process import Move, Script, Sleep
 
 COUNTER = "c"
 SENDS_MAX = 12
-NUMBERS_MAX = 30
+NUMBERS_MAX, RESERVED = 30, 4
 AT_ONCE = (0, 1, 3)
 SHORT = (0, 1, 3, 10, 30, 90)
 LONG = (0, 10, 30, 100, 300, 700, 1_300)
@@ -47,6 +47,22 @@ class Asked:
 
 
 @dataclass(slots=True)
+class Rivals:
+    """Two changes that were asked for under one token, by mistake: one of them counts once either was acknowledged.
+
+    Which one may change until one is folded, so neither is owed to any one read.
+    """
+
+    one: Asked
+    other: Asked
+    acknowledged: bool = False
+
+    @property
+    def numbers(self) -> set[int]:
+        return {self.one.number, self.other.number}
+
+
+@dataclass(slots=True)
 class Seen:
     """One finished read, for the checker."""
 
@@ -65,6 +81,7 @@ class Record:
 
     asked: list[Asked] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
+    rivals: list[Rivals] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
     """Errors that nothing in a history can cause, such as a damaged lane."""
     numbers: int = 0
@@ -72,7 +89,7 @@ class Record:
     packs: int = 0
     """Batches that were sent in packs."""
     lost: set[int] = field(default_factory=set)
-    """The deltas that a Region lost with its replica, or that a read there may have to wait for since then."""
+    """The deltas that a Region lost with its replica, or that a read there may have to wait for since then; rivals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +113,21 @@ class Sender:
         self.record.asked.append(asked)
         return asked
 
+    def rival(self, asked: Asked) -> Asked:
+        """Another change under the token of one that was asked for."""
+        (number,) = self.numbers(1)
+        other = Asked(number, Delta(asked.delta.lane, asked.delta.token, 4**number))
+        self.record.asked.append(other)
+        self.record.rivals.append(Rivals(asked, other))
+        self.record.lost |= {asked.number, number}
+        return other
+
     def acknowledged(self, asked: Asked, region: str) -> None:
         """`region` has acknowledged a change."""
+        rivals = next((each for each in self.record.rivals if asked.number in each.numbers), None)
+        if rivals is not None:
+            rivals.acknowledged = True
+            return
         asked.acknowledged = True
         if region == asked.delta.lane.region:
             late_ms = self.now_ms() - tokens.time_ms(asked.delta.token)
@@ -108,6 +138,10 @@ class Sender:
         first = self.record.numbers
         self.record.numbers = min(first + most, NUMBERS_MAX)
         return range(first, self.record.numbers)
+
+    @property
+    def has_numbers(self) -> bool:
+        return self.record.numbers < NUMBERS_MAX - RESERVED
 
     def any_region(self) -> str:
         return self.settings.regions[self.choices.pick(len(self.settings.regions))]

@@ -45,6 +45,13 @@ def check_reads(record: Record) -> Iterable[str]:
     """Everything wrong with the reads of a history, and errors that nothing in it can cause."""
     yield from record.broken
     yield from (wrong for seen in record.seen if (wrong := check_read(seen, record.asked)))
+    for seen in record.seen:
+        held = deltas_in(seen.value) or frozenset()
+        yield from (
+            f"a read in {seen.region} of {seen.value} counts a token twice: {sorted(rivals.numbers)}"
+            for rivals in record.rivals
+            if rivals.numbers <= held
+        )
 
 
 def check_on_time(record: Record, strays: Collection[int]) -> Iterable[str]:
@@ -80,6 +87,9 @@ def check_end(record: Record, values: dict[str, int], histories: Mapping[str, Se
             continue
         if acknowledged - held:
             yield f"at the end {region} lacks {sorted(acknowledged - held)}, which were acknowledged"
+        for rivals in record.rivals:
+            if len(rivals.numbers & held) > 1 or (rivals.acknowledged and not rivals.numbers & held):
+                yield f"at the end {region} reads {value}: not one of {sorted(rivals.numbers)} counts"
         if held - known:
             yield f"at the end {region} counts {sorted(held - known)}, which nobody asked for"
         if sorted(histories[region]) != sorted(4**number for number in held):

@@ -359,6 +359,12 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
         "if False:",
     ),
     Mistake(
+        "of two changes under a token fold takes the last, a read the first",
+        "ledger/tail.py",
+        "        self._found.sort()\n",
+        "        self._found = sorted({e[:16]: e for e in [*self._found, *self.unique.again]}.values())\n",
+    ),
+    Mistake(
         "a read that left out a tail does not say so",
         "reader/read.py",
         "until_ms = tokens.time_ms(checkpoint.watermark) if checkpoint and left_out else None",

@@ -26,6 +26,8 @@ def packer(numbers: range, sender: Sender, pace: Sequence[int]) -> Callable[[], 
         yield rest(choices, pace)
         while len(mine) < len(numbers):
             mine.append(sender.ask(numbers[len(mine)], (yield Now()).wall_ms))
+            if len(mine) == len(numbers) and sender.has_numbers and choices.pick(12) == 11:
+                mine.append(sender.rival(mine[0]))
         region, batch = sender.home, list(mine)
         for _ in range(SENDS_MAX):
             others = [record.asked[choices.pick(len(record.asked))] for _ in range(choices.pick(4))]
