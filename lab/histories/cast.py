@@ -230,7 +230,7 @@ def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request |
     """The program with pauses between its requests, most of them within the time a read may take."""
 
     def step(request: Request) -> Generator[Request | Sleep, Any, Any]:
-        yield rest(choices, SHORT)
+        yield rest(choices, LATE if choices.pick(16) == 15 else SHORT)
         return (yield request)
 
     return through(program, step)

@@ -1,28 +1,35 @@
-"""`python -m lab.histories.search N`: prints the first seed below N that goes wrong, and how; exit code 1."""
+"""`python -m lab.histories.search N`: the first seed below N that goes wrong, and how. With a small cast's name in the
+place of N, how that goes wrong. Exit code 1 when something does.
+"""
 
 import argparse
 import sys
 
+from lab.histories.explore import CASTS, explore
 from lab.histories.history import play
 from simulator.choices import Drawn
 
 
-def main(histories: int) -> int:
-    """Play seeds 0 to `histories` - 1. A mistake may also show as an error that no history can cause."""
-    for seed in range(histories):
+def main(what: str) -> int:
+    """A mistake may also show as an error that no history can cause."""
+    if not what.isdecimal():
+        (cast,) = [each for each in CASTS if each.__name__ == what]
+        explored = explore(cast)
+        if explored.wrong:
+            print(f"a cast    : {explored.trace[-1]}")
+        return int(explored.wrong > 0)
+    for seed in range(int(what)):
         try:
             violations = play(Drawn(seed)).violations
         except (ValueError, LookupError) as error:
             violations = [f"{type(error).__name__}: {error}"]
         if violations:
-            print(seed, violations[0])
+            print(f"seed {seed:>5}: {violations[0]}")
             return 1
     return 0
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        prog="python -m lab.histories.search", description=(__doc__ or "").partition(": ")[2]
-    )
-    parser.add_argument("histories", metavar="N", type=int)
-    sys.exit(main(parser.parse_args().histories))
+    parser = argparse.ArgumentParser(prog="python -m lab.histories.search", description=__doc__)
+    parser.add_argument("what", metavar="N")
+    sys.exit(main(parser.parse_args().what))
