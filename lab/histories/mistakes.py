@@ -443,9 +443,8 @@ def main() -> None:
         for caught in pool.map(catch, MISTAKES):
             missed += not caught.by
             print(f"{caught.by or 'NOT FOUND':<10}  {caught.mistake.name}: {caught.said[:70]}", flush=True)
-    print(
-        f"{len(MISTAKES) - missed} of {len(MISTAKES)} planted mistakes found, within {HISTORIES_MAX:,} histories each or by a small cast"
-    )
+    found = f"{len(MISTAKES) - missed} of {len(MISTAKES)} planted mistakes found"
+    print(f"{found}, within {HISTORIES_MAX:,} histories each or by a small cast")
     sys.exit(1 if missed else 0)
 
 
