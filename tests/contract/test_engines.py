@@ -18,7 +18,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from tests.contract.test_table_contract import create_table
+from tests.contract.conftest import create_table
 
 HOME = "eu-west-1"
 MOTO, MINISTACK, LOCAL = "moto", "engine", "dynamodb_local"

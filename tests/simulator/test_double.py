@@ -11,7 +11,7 @@ from typing import TypeVar
 import pytest
 
 from compactor import Compactor, Report
-from ledger import Ledger, Settings
+from ledger import Change, Ledger, Receipt, Settings
 from ledger.errors import LedgerError
 from reader import Reader
 from simulator import Drawn, Faults, Simulation
@@ -63,6 +63,35 @@ def test_code_that_retries_counts_once_whatever_fails() -> None:
     for region in (EU, US):
         reader = Reader(settings(region), table=simulation.table(region), clock=simulation.clock)
         assert until_it_works(partial(reader.read, "c")).value == 40
+
+
+def test_packs_that_are_sent_again_in_other_company_count_once_whatever_fails() -> None:
+    simulation = Simulation((EU, US), seed=5, faults=FAULTS)
+    ledgers = [Ledger(settings(r), table=simulation.table(r), clock=simulation.clock) for r in (EU, US)]
+    compactor = Compactor(settings(), tables={r: simulation.table(r) for r in (EU, US)}, clock=simulation.clock)
+    at = datetime.fromtimestamp(simulation.clock() / 1_000, UTC)
+    left = [Change("c", 1, str(n), at, EU) for n in range(120)]
+    failures, sent = 0, 0
+    while left:
+        batch = left[sent % 7 :: 3][:12] or left
+        outcomes = ledgers[sent % 2].add_many(batch, pack=True)
+        done = {change for change, each in zip(batch, outcomes, strict=True) if isinstance(each, Receipt)}
+        failures += len(batch) - len(done)
+        left = [change for change in left if change not in done]
+        sent += 1
+        try:
+            compactor.compact("c")
+        except LedgerError:
+            failures += 1
+    assert failures > 20
+    for _ in range(4):
+        simulation.wait(700_000)
+        simulation.come_to_rest()
+        until_it_works(partial(compactor.compact, "c"))
+    simulation.come_to_rest()
+    for region in (EU, US):
+        reader = Reader(settings(region), table=simulation.table(region), clock=simulation.clock)
+        assert until_it_works(partial(reader.read, "c")).value == 120
 
 
 def until_it_works(call: Callable[[], T]) -> T:
