@@ -35,7 +35,7 @@ REQUEST_BYTES_MAX = 262_144
 itself takes 1 MiB since August 2025). It bills each 64 KiB of a request, so a larger one would not be cheaper."""
 
 MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX // ENTRIES_MAX
-"""Ten messages of this size always fit one request: some 200 changes each. The longest change has 7 KB."""
+"""Ten messages of this size always fit one request: some 250 changes each. The longest change has 7 KB."""
 
 TRIES_MAX = 4
 """How often an entry is sent that the queue refused by its own fault, the SDK's retries of a request aside."""
