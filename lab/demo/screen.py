@@ -111,7 +111,7 @@ def closing(console: Console, outcome: Outcome, seconds: float) -> bool:
         f"partitions: {outcome.partitions:,}, fail-overs: {outcome.fail_overs:,}\n"
         f"this library: {report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned\n"
         f"in packs: {packed.report.folded:,} folded, {packed.report.settled:,} settled, "
-        f"{packed.report.cleaned:,} cleaned, {packed.accepted:,} had come in a pack with others"
+        f"{packed.report.cleaned:,} cleaned, {packed.accepted:,} accepted together"
     )
     console.print(busiest(outcome))
     console.print(summary(outcome))
