@@ -1,23 +1,29 @@
-"""The message that carries a change through a queue, as JSON: {counter, change, idempotency_key, at, region}.
+"""The message that carries changes through a queue, as JSON: {counter, change, idempotency_key, at, region}, or many of
+these as {"changes": [...]}.
 
 Rule 1: The key and the time are in the body, because an SQS MessageId changes when a message is redriven.
 Rule 2: Nothing is guessed or converted, so a message that is not exactly as described is refused, with the name of the
-field.
-Rule 3: What `dumps` writes, `loads` reads as the same change. The format is public: docs/producers.md.
+field; one of many changes as a whole, because whoever wrote one of them wrongly may have meant the others otherwise.
+Rule 3: What `dumps` writes, `loads` reads as the same change, and `loads_many` reads every message. The format is
+public: docs/producers.md.
 """
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
 from typing import Any, NoReturn
 
 from ledger.checks import check_change, check_counter, check_key, check_region, check_time, to_datetime, to_ms
 from ledger.errors import InvalidInput, InvalidMessage, InvalidTime, shown
-from ledger.values import Change
+from ledger.values import Change, check_changes
 
 NAMES = tuple(f.name for f in fields(Change))
+MANY = "changes"
+NO_XML = {0xFFFE: r"\ufffe", 0xFFFF: r"\uffff"}
+"""What JSON may hold and SQS refuses, with all messages of the request, if it is not escaped."""
+
 OPTIONAL = ("region",)
 _HOUR = r"([01]\d|2[0-3])"
 _RFC_3339 = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt]{_HOUR}:\d\d:\d\d(\.\d{{1,9}})?([Zz]|[+-]{_HOUR}:\d\d)", re.ASCII)
@@ -27,25 +33,51 @@ def dumps(change: Change) -> str:
     """The message of a change, with `at` to the millisecond. Raises InvalidMessage."""
     checked = _checked(change)
     said = {name: getattr(checked, name) for name in NAMES if getattr(checked, name) is not None}
-    return json.dumps(said | {"at": time_text(said["at"])}, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(said | {"at": time_text(said["at"])}, ensure_ascii=False, separators=(",", ":"))
+    return text.translate(NO_XML)
+
+
+def dumps_many(changes: Iterable[Change]) -> str:
+    """The message of several changes, of any counters. Raises InvalidMessage, which names the change by its index."""
+    texts = []
+    for i, change in enumerate(check_changes("dumps_many", changes)):
+        try:
+            texts.append(dumps(change))
+        except InvalidMessage as error:
+            raise _of(i, error) from None
+    if not texts:
+        raise InvalidMessage("A message has at least one change.", MANY)
+    return joined(texts)
+
+
+def joined(texts: Sequence[str]) -> str:
+    """The message of several changes, from the message of each; of one, that is its own."""
+    return texts[0] if len(texts) == 1 else f'{{"{MANY}":[{",".join(texts)}]}}'
 
 
 def loads(text: str) -> Change:
-    """The change that a message asks for. Raises InvalidMessage."""
+    """The change that a message of one asks for. Raises InvalidMessage."""
+    return _change(parsed(text), "The message")
+
+
+def loads_many(text: str) -> list[Change]:
+    """The changes that a message asks for, of one or of many; at least one. Raises InvalidMessage."""
     said = parsed(text)
-    if not isinstance(said, dict):
-        raise InvalidMessage("The message is JSON, but not an object.")
+    if not isinstance(said, dict) or MANY not in said:
+        return [_change(said, "The message")]
     for name in said:
-        if name not in NAMES:
-            raise InvalidMessage(f"The message has the unknown field {shown(name)}.", name)
-    for name in NAMES:
-        if name not in said and name not in OPTIONAL:
-            raise InvalidMessage(f"The message lacks the field {name}.", name)
-    try:
-        at = time_of(said["at"])
-    except InvalidTime as error:
-        raise InvalidMessage(f"at: {error.why}", "at") from None
-    return _checked(Change(**said | {"at": at}))
+        if name != MANY:
+            raise InvalidMessage(f"The message has the field {shown(name)} beside {MANY}.", name)
+    many = said[MANY]
+    if not isinstance(many, list) or not many:
+        raise InvalidMessage(f"{MANY} is a list of one change or more, not {shown(many)}.", MANY)
+    changes = []
+    for i, one in enumerate(many):
+        try:
+            changes.append(_change(one, "The change"))
+        except InvalidMessage as error:
+            raise _of(i, error) from None
+    return changes
 
 
 def parsed(text: str) -> object:
@@ -71,6 +103,29 @@ def time_of(text: object) -> datetime:
 def time_text(at: datetime) -> str:
     """The RFC 3339 text of an instant, to the millisecond."""
     return to_datetime(to_ms(at)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _change(said: object, it: str) -> Change:
+    """The change that an object of JSON is. Raises InvalidMessage."""
+    if not isinstance(said, dict):
+        raise InvalidMessage(f"{it} is JSON, but not an object.")
+    for name in said:
+        if name not in NAMES:
+            raise InvalidMessage(f"{it} has the unknown field {shown(name)}.", name)
+    for name in NAMES:
+        if name not in said and name not in OPTIONAL:
+            raise InvalidMessage(f"{it} lacks the field {name}.", name)
+    try:
+        at = time_of(said["at"])
+    except InvalidTime as error:
+        raise InvalidMessage(f"at: {error.why}", "at") from None
+    return _checked(Change(**said | {"at": at}))
+
+
+def _of(index: int, error: InvalidMessage) -> InvalidMessage:
+    """The error of one of many changes."""
+    place = f"{MANY}[{index}]"
+    return InvalidMessage(f"{place}: {error.why}", place if error.field is None else f"{place}.{error.field}")
 
 
 def _checked(change: object) -> Change:

@@ -2,14 +2,17 @@
 
 Rule 1: A message is checked before it is sent, so that no poison leaves this process.
 Rule 2: Key and time are in the body, so sending a change again is harmless and is what every failure asks for.
-Rule 3: This module is imported only by those who use it, and a client is made only by `ChangeQueue`.
+Rule 3: A message has as many changes as MESSAGE_BYTES_MAX allows, so transport costs less than the count. What befalls
+a message befalls each of its changes, and is told of each by an error of its own.
+Rule 4: This module is imported only by those who use it, and a client is made only by `ChangeQueue`.
 """
 
 from __future__ import annotations
 
+import copy
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import boto3
@@ -17,7 +20,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ledger.errors import InvalidInput, LedgerError, NotQueued, shown
-from ledger.message import dumps
+from ledger.message import dumps, joined
 from ledger.values import Change, check_changes
 
 if TYPE_CHECKING:
@@ -25,7 +28,14 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 ENTRIES_MAX = 10
-"""Messages of one SendMessageBatch. Ten of the longest (7 KB, as JSON) stay far below what one request may hold."""
+"""Messages of one SendMessageBatch."""
+
+REQUEST_BYTES_MAX = 262_144
+"""What the messages of a SendMessageBatch may have together: the 256 KiB that SQS and its engines take everywhere (SQS
+itself takes 1 MiB since August 2025). It bills each 64 KiB of a request, so a larger one would not be cheaper."""
+
+MESSAGE_BYTES_MAX = REQUEST_BYTES_MAX // ENTRIES_MAX
+"""Ten messages of this size always fit one request: some 250 changes each. The longest change has 7 KB."""
 
 TRIES_MAX = 4
 """How often an entry is sent that the queue refused by its own fault, the SDK's retries of a request aside."""
@@ -60,7 +70,7 @@ class ChangeQueue:
         self._jitter = jitter
 
     def send(self, change: Change) -> str:
-        """Queue one change; returns the MessageId.
+        """Queue one change, in a message of its own; returns the MessageId.
 
         The change needs its idempotency key and `at`, and `region` when it may go to another Region's queue later.
         Raises InvalidInput (nothing sent; InvalidMessage names the field) and NotQueued (send the same change again).
@@ -71,21 +81,27 @@ class ChangeQueue:
         return sent
 
     def send_many(self, changes: Iterable[Change]) -> list[str | LedgerError]:
-        """Queue many changes, ten a request: a MessageId or a LedgerError for each, in order; no Change raises.
+        """Queue many changes in few messages, ten messages a request: for each change, in order, the MessageId of the
+        message that it travels in, or a LedgerError of its own; no Change raises.
+
+        The functions that read the queue must know messages of many changes. A change that they cannot add keeps its
+        message in the queue, whose other changes are then added again, and count once.
 
         Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
         asked = check_changes("send_many", changes)
         results: dict[int, str | LedgerError] = {}
-        bodies: dict[int, str] = {}
+        texts: dict[int, str] = {}
         for i, change in enumerate(asked):
             try:
-                bodies[i] = dumps(change)
+                texts[i] = dumps(change)
             except LedgerError as error:
                 results[i] = error
-        numbers = list(bodies)
-        for start in range(0, len(numbers), ENTRIES_MAX):
-            results |= self._batch({i: bodies[i] for i in numbers[start : start + ENTRIES_MAX]})
+        messages = list(_messages(texts))
+        for start in range(0, len(messages), ENTRIES_MAX):
+            batch = dict(enumerate(messages[start : start + ENTRIES_MAX], start))
+            sent = self._batch({i: joined([texts[n] for n in numbers]) for i, numbers in batch.items()})
+            results |= {n: copy.copy(sent[i]) for i, numbers in batch.items() for n in numbers}
         return [results[i] for i in range(len(asked))]
 
     def _batch(self, bodies: dict[int, str]) -> dict[int, str | LedgerError]:
@@ -121,3 +137,18 @@ class ChangeQueue:
             why = f"The queue refused the message ({entry['Code']}: {entry.get('Message', '')})."
             results[int(entry["Id"])] = NotQueued(f"{why} Send the change again: it counts once.")
         return results, [int(entry["Id"]) for entry in failed if not entry["SenderFault"]]
+
+
+def _messages(texts: Mapping[int, str]) -> Iterator[list[int]]:
+    """Which changes travel together, by their numbers and in their order."""
+    message: list[int] = []
+    size = around = len(joined(["", ""])) - 1
+    for number, text in texts.items():
+        bytes_more = len(text.encode()) + 1
+        if message and size + bytes_more > MESSAGE_BYTES_MAX:
+            yield message
+            message, size = [], around
+        message.append(number)
+        size += bytes_more
+    if message:
+        yield message

@@ -9,7 +9,8 @@ holds an amount, so the text of an error, which may, is told at debug.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
@@ -24,6 +25,7 @@ NAMESPACE = "Ledger"
 
 DELTAS_RECORDED = "DeltasRecorded"
 DELTAS_REPLAYED = "DeltasReplayed"
+DELTAS_ACCEPTED = "DeltasAccepted"
 DELTAS_REFUSED = "DeltasRefused"
 DELTAS_CONFLICTING = "DeltasConflicting"
 DELTAS_FOLDED = "DeltasFolded"
@@ -107,24 +109,47 @@ def milliseconds(metrics: Metered, name: str, value: int) -> None:
 
 Outcome = Receipt | LedgerError
 
+OF_RECEIPT = {"recorded": DELTAS_RECORDED, "replayed": DELTAS_REPLAYED, "accepted": DELTAS_ACCEPTED}
+
 
 def tell(watch: Watch, outcome: Outcome, **fields: object) -> None:
     """Count one outcome, and log it if somebody may have to do something about it."""
-    if isinstance(outcome, Receipt):
-        watch.count(DELTAS_RECORDED if outcome.outcome == "recorded" else DELTAS_REPLAYED)
-        return
+    tell_each(watch, [(outcome, fields)])
+
+
+def tell_each(watch: Watch, outcomes: Iterable[tuple[Outcome, dict[str, object]]]) -> None:
+    """The same of many: each metric is written once, with its sum."""
+    counted: Counter[str] = Counter()
+    for outcome, fields in outcomes:
+        if name := _metric_of(outcome):
+            counted[name] += 1
+        if isinstance(outcome, LedgerError):
+            _log(watch.logger, outcome, fields)
+    for name, value in counted.items():
+        watch.count(name, value)
+
+
+def _metric_of(outcome: Outcome) -> str:
+    match outcome:
+        case Receipt():
+            return OF_RECEIPT[outcome.outcome]
+        case errors.InvalidInput():
+            return DELTAS_REFUSED
+        case errors.TokenConflict():
+            return DELTAS_CONFLICTING
+    return ""
+
+
+def _log(logger: Logger, outcome: LedgerError, fields: dict[str, object]) -> None:
     told = fields | {"error": type(outcome).__name__}
     if outcome.delta is not None:
         told |= {"lane": str(outcome.delta.lane), "token": outcome.delta.token}
     if isinstance(outcome, errors.InvalidMessage):
         told["field"] = outcome.field
-    logger = watch.logger
     match outcome:
         case errors.InvalidInput():
-            watch.count(DELTAS_REFUSED)
             logger.warning("change refused: nothing was written, and a retry is refused again", extra=told)
         case errors.TokenConflict():
-            watch.count(DELTAS_CONFLICTING)
             logger.warning("token conflict: its key already stands for another change, which counts", extra=told)
         case errors.OutcomeUnknown():
             logger.warning("outcome unknown: a retry with the same key finds out, and counts once", extra=told)

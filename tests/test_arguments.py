@@ -219,6 +219,8 @@ CALLS: dict[str, Call] = {
     ),
     "message.dumps": call(lambda world, change: message.dumps(change), change=Change(**CHANGE)),
     "message.dumps a change": call(lambda world, **given: message.loads(message.dumps(Change(**given))), **CHANGE),
+    "message.dumps_many": call(lambda world, changes: message.dumps_many(changes), changes=[Change(**CHANGE)]),
+    "message.loads_many": call(lambda world, text: message.loads_many(text), text=message.dumps(Change(**CHANGE))),
     "message.loads": call(lambda world, text: message.loads(text), text=message.dumps(Change(**CHANGE))),
     "ChangeQueue": call(lambda world, url: ChangeQueue(url, client=CLIENT).send(Change(**CHANGE)), url="a queue"),
     "ChangeQueue.send": call(lambda world, change: QUEUE.send(change), change=Change(**CHANGE)),

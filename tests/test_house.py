@@ -26,7 +26,7 @@ KNOWS = {
     "infra": {"ledger"},
     "service": {"ledger", "reader", "compactor"},
     "ledgerctl": {"ledger", "reader", "compactor"},
-    "lab": {"ledger", "reader", "compactor", "simulator", "ledgerctl"},
+    "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
 BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/table.py"}

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from lab.demo.event_faults import Fate, LostAnswers, plan
 from lab.demo.judge import Acknowledged
@@ -120,16 +121,15 @@ class Deliveries:
         through = other if first and fate.cut_off and self.cut else fate.home
         failed_over = through != fate.home
         for design in self._outcome.designs:
-            region = through
+            acknowledge = partial(self._acknowledged[design.name].add, event, at.timestamp(), fate.home)
             self._lost.next(fate.lost if first else 0)
             try:
-                design.add(replace(event, at=at), fate.home, region)
+                design.add(replace(event, at=at), fate.home, through, partial(acknowledge, through))
             except Unanswered:
                 self._lost.next(0)
                 region = other if fate.elsewhere else through
                 failed_over |= region != fate.home
-                design.add(replace(event, at=at), fate.home, region)
-            self._acknowledged[design.name].add(event, at.timestamp(), fate.home, region)
+                design.add(replace(event, at=at), fate.home, region, partial(acknowledge, region))
         with self._lock:
             self._outcome.deliveries += 1
             self._outcome.fail_overs += failed_over

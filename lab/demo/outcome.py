@@ -7,6 +7,7 @@ delta cleaned speaks against ours, too.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from lab.demo.packed import Packed
 from lab.demo.runners import Ours, Runner
 
 REGIONS = ("eu-west-1", "us-east-1")
@@ -45,6 +46,10 @@ class Outcome:
     def ours(self) -> Ours:
         return next(design for design in self.designs if isinstance(design, Ours))
 
+    @property
+    def packed(self) -> Packed:
+        return next(design for design in self.designs if isinstance(design, Packed))
+
     def wrong(self, design: Runner, region: str, counters: Iterable[str]) -> int:
         """How many of `counters` are not their true value."""
         values = self.values[design.name][region]
@@ -53,11 +58,18 @@ class Outcome:
     @property
     def numbers_wrong(self) -> list[str]:
         """What is wrong with the numbers of ours, and how often."""
-        reads, values = self.reads[self.ours.name], sum(self.wrong(self.ours, r, self.truth) for r in REGIONS)
+        both = (self.ours, self.packed)
+        reads = [self.reads[design.name] for design in both]
         found = [
-            ("values of ours that are wrong at the end", values),
-            ("reads of ours that were not the sum of a real set of changes", reads.untrue),
-            ("reads of ours that lacked a change their Region had acknowledged in time", reads.short),
+            (
+                "values of ours that are wrong at the end",
+                sum(self.wrong(d, r, self.truth) for d in both for r in REGIONS),
+            ),
+            ("reads of ours that were not the sum of a real set of changes", sum(each.untrue for each in reads)),
+            (
+                "reads of ours that lacked a change their Region had acknowledged in time",
+                sum(each.short for each in reads),
+            ),
         ]
         return [f"{what}: {count:,}" for what, count in found if count]
 
@@ -69,5 +81,6 @@ class Outcome:
             (report.folded, "no delta was folded, so no value came from a checkpoint."),
             (report.settled, "no stray was settled, so nothing is shown of changes that come late."),
             (report.cleaned, "no delta was cleaned, so nothing is shown of deletes."),
+            (self.packed.accepted, "no change was accepted in a pack, so nothing is shown of packs."),
         ]
         return [what for count, what in found if not count]

@@ -1,4 +1,4 @@
-"""One run of the demo: writers, compactors, readers and the replicators of three designs at once, on one engine.
+"""One run of the demo: writers, compactors, readers and the replicators of four designs at once, on one engine.
 
 Rule 1: Every design gets the same deliveries.
 Rule 2: Nothing here knows how a design counts.
@@ -23,6 +23,7 @@ from lab.demo.delivery import Deliveries
 from lab.demo.event_faults import HeldUp, LostAnswers
 from lab.demo.judge import Acknowledged, Judge, Verdict, base4
 from lab.demo.outcome import REGIONS, Outcome, Reads
+from lab.demo.packed import Packed
 from lab.demo.runners import Clients, Other, Ours, Runner
 from lab.demo.screen import Screen
 from lab.designs.atomic import Atomic
@@ -84,6 +85,7 @@ class Run:
             jobs += [partial(self._housekeeping, design, region) for design in designs for region in REGIONS]
             jobs += [partial(self._reading, outcome, region) for region in REGIONS]
             jobs += [partial(self._reading_slowly, outcome, region) for region in REGIONS]
+            jobs += [partial(outcome.packed.carry_until, region, self._over) for region in REGIONS]
             began = time.monotonic()
             with ThreadPoolExecutor(len(jobs)) as threads:
                 started = [threads.submit(self._guarded, job) for job in jobs]
@@ -105,7 +107,7 @@ class Run:
             return outcome
 
     def _designs(self, engine: Engine) -> list[Runner]:
-        for table in ("counters", "naive-add", "naive-merge"):
+        for table in ("counters", "packs", "naive-add", "naive-merge"):
             for region in REGIONS:
                 engine.create_table(table, region)
 
@@ -120,9 +122,12 @@ class Run:
             return clients(lambda region, client: self._lost.attach(client))
 
         settings = {region: replace(SETTINGS, region=region) for region in REGIONS}
+        packs = {region: replace(each, table="packs") for region, each in settings.items()}
+        queues = {region: engine.queue_client(region) for region in REGIONS}
         bulk = clients(lambda region, client: self._held_up[region].attach(client))
         return [
             Ours(settings, writers(), clients(), bulk, clients()),
+            Packed(packs, clients(), clients(), clients(), queues, self._seed),
             Other(Atomic(), "naive-add", writers(), clients()),
             Other(NaiveMerge(name="naive merge", settings=SETTINGS), "naive-merge", writers(), clients()),
         ]
@@ -145,7 +150,7 @@ class Run:
             began = time.monotonic()
             if design.housekeep(region):
                 self._acknowledged[design.name].settled(region, began)
-            if isinstance(design, Ours):
+            if type(design) is Ours:
                 self._rounds[region] += 1
 
     def _reading(self, outcome: Outcome, region: str) -> None:

@@ -2,12 +2,13 @@
 
 Rule 1: each is called with the same events, Regions and faults.
 Rule 2: ours is the shipped classes; the others are those of lab/designs, with the SDK's retries.
-Rule 3: `Unanswered` means that the caller does not know whether the change was applied.
+Rule 3: `Unanswered` means that the caller does not know whether the change was applied; `done` is called when it is
+acknowledged.
 """
 
 import contextlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -49,12 +50,13 @@ class Ours:
         self._bulk = {r: Reader(s, ttl=0, client=bulk[r]) for r, s in settings.items()}
         self._compactors = {r: Compactor(s, clients=compactors) for r, s in settings.items()}
 
-    def add(self, event: Event, home: str, region: str) -> None:
+    def add(self, event: Event, home: str, region: str, done: Callable[[], None]) -> None:
         """Add an event that was first asked for in `home`, through `region`. Raises Unanswered."""
         try:
             self._ledgers[region].add(event.counter, event.change, idempotency_key=event.key, at=event.at, region=home)
         except OutcomeUnknown as error:
             raise Unanswered from error
+        done()
 
     def housekeep(self, region: str) -> bool:
         """What the design's scheduled job does, once; whether it did all that it had found to do."""
@@ -84,13 +86,14 @@ class Other:
         self._readers = {region: table_of(table, client) for region, client in readers.items()}
         self._touched: dict[str, set[str]] = {region: set() for region in writers}
 
-    def add(self, event: Event, home: str, region: str) -> None:
+    def add(self, event: Event, home: str, region: str, done: Callable[[], None]) -> None:
         try:
             _run(self._design.add(event.counter, event.change, event.key, to_ms(event.at)), self._writers[region])
         except OutcomeUnknown as error:
             raise Unanswered from error
         for touched in self._touched.values():  # as the stream would tell each Region's job
             touched.add(event.counter)
+        done()
 
     def housekeep(self, region: str) -> bool:
         touched, self._touched[region] = self._touched[region], set()

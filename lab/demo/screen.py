@@ -22,8 +22,9 @@ from lab.events import is_witness
 
 BUSIEST = 5
 NAME_MAX = 20
+LABEL = 18
 LINES = 10  # how often a console that cannot draw is told how far it is
-EVENTS_PER_S = 70  # what two free cores deliver, to all three designs
+EVENTS_PER_S = 70  # what two free cores deliver, to all four designs
 REST_S = 25  # what comes after the last event: the late ones, then rest
 
 
@@ -34,7 +35,7 @@ def opening(name: str, events: int, witnesses: int) -> str:
     return (
         f"Two Regions count {events:,} events of {name} and {witnesses:,} to check by,\n"
         "while answers get lost, events come twice or late, and the link between is cut.\n"
-        "Then three designs are held against the truth: this library and two naive ones.\n"
+        "Then four ways to count are held against the truth: two of ours, two naive ones.\n"
         f"On two free cores that takes {about(seconds)}."
     )
 
@@ -101,13 +102,16 @@ class Screen:
 
 def closing(console: Console, outcome: Outcome, seconds: float) -> bool:
     """What happened, the tables, and at the end what was proved, or what was not and why; whether it was."""
-    report, parts = outcome.ours.report, ", ".join(f"{part} {s:.0f} s" for part, s in outcome.seconds.items())
+    report, packed = outcome.ours.report, outcome.packed
+    parts = ", ".join(f"{part} {s:.0f} s" for part, s in outcome.seconds.items())
     console.print(
         f"{seconds:.0f} s: {parts}\n"
         f"deliveries: {outcome.deliveries:,}, again: {outcome.redeliveries:,}, late: {outcome.late:,}, "
         f"answers lost: {outcome.answers_lost:,}\n"
         f"partitions: {outcome.partitions:,}, fail-overs: {outcome.fail_overs:,}\n"
-        f"this library: {report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
+        f"this library: {report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned\n"
+        f"in packs: {packed.report.folded:,} folded, {packed.report.settled:,} settled, "
+        f"{packed.report.cleaned:,} cleaned, {packed.accepted:,} accepted together"
     )
     console.print(busiest(outcome))
     console.print(summary(outcome))
@@ -151,9 +155,12 @@ def summary(outcome: Outcome) -> Table:
     mistakes("  not a true sum", (each.untrue for each in reads))
     mistakes("  lacking a change", (each.short for each in reads), end=True)
     row("requests / change", (f"{each.requests / changes:.2f}" for each in writes))
-    row("write units / change *", (f"{each.writes_in(len(REGIONS)) / changes:.2f}" for each in writes))
-    row("read units / counter", (f"{each.read_units / max(1, each.made):.2f}" for each in reads))
-    table.caption, table.caption_justify = "* in both Regions together, with compaction and all faults", "left"
+    row("write units *", (f"{each.writes_in(len(REGIONS)) / changes:.2f}" for each in writes))
+    row("read units / read", (f"{each.read_units / max(1, each.made):.2f}" for each in reads))
+    table.caption, table.caption_justify = (
+        "* a change, in both Regions together, with compaction and all faults",
+        "left",
+    )
     return table
 
 
@@ -165,13 +172,13 @@ def busiest(outcome: Outcome) -> Table:
         truth = outcome.truth[counter]
         values = (outcome.values[design.name][REGIONS[0]].get(counter, 0) for design in outcome.designs)
         cells = (f"{value:,}" if value == truth else f"[bold red]{value:,}[/]" for value in values)
-        table.add_row(counter[:22].replace("[", "\\["), f"{truth:,}", *cells)
+        table.add_row(counter[:LABEL].replace("[", "\\["), f"{truth:,}", *cells)
     return table
 
 
 def _table(outcome: Outcome, title: str) -> Table:
-    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
-    table.add_column("", min_width=22)
+    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", min_width=LABEL)
     table.add_column("truth", justify="right")
     for design in outcome.designs:
         table.add_column(design.name, justify="right")

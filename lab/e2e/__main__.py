@@ -42,7 +42,7 @@ def main(
     console = Console(highlight=False, soft_wrap=True)
     try:
         shop = read_events(events, SHOP, limit) if events else shop_day(seed, limit)
-        wrong = _play(console, with_witnesses(shop, seed), seed)
+        wrong = _play(console, traffic.hurried(with_witnesses(shop, seed)), seed)
     except (BadEvents, EngineMissing, NotDeployed) as error:
         console.print(f"[bold red]It cannot run:[/] {escape(str(error))}")
         raise typer.Exit(2) from None
@@ -82,14 +82,15 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         say("recorded; the schedule folds")
         wrong += user.wait_until_folded(sorted(truth), int(PARAMS["foldMin"]))
         say("folded; the schedule cleans")
-        wrong += user.wait_until_cleaned(sorted(truth), clients("dynamodb"), TABLE)
+        wrong += user.wait_until_cleaned(clients("dynamodb"), TABLE)
         say("cleaned; reading every counter in both Regions")
-        wrong += user.wrong_balances(truth)
+        wrong += user.wrong_balances(truth | {traffic.POISONED: (0, 0)})
         busiest = sorted(truth, key=lambda counter: -truth[counter][1])[:HISTORIES]
         changes = {name: Counter(event.change for event in events if event.counter == name) for name in busiest}
         wrong += user.wrong_histories(changes)
         wrong += user.wrong_dead_letters(sent.poison)
         wrong += user.wrong_logs(clients("logs"))
+        wrong += user.wrong_packs(clients("logs"))
         say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, dead letters, logs")
         deployed.run("remove", engine.endpoint_url, table_endpoint)
     return wrong

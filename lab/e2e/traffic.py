@@ -1,38 +1,52 @@
-"""What is sent: events of a shop, each through SQS or HTTP in one of the Regions, some again, and poison between them.
+"""What is sent: events of a shop, each by HTTP or through SQS, in a message of one change or of many, in one of the
+Regions, some again, and poison between them.
 
 Rule 1: Everything follows from the events and the seed.
 Rule 2: A change that is sent again names the Region where it was first asked for, whatever way it takes.
 Rule 3: Poison is what no retry can make right.
+Rule 4: The shop's day passes in seconds, so that changes of a lane lie near enough for a pack.
 """
 
 import json
 import random
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Literal, TypeAlias
 
 from lab.e2e.deployed import REGIONS
 from lab.events import Event
-from ledger.message import dumps
 from ledger.values import Change
 
-BY_HTTP, AGAIN, AGAIN_ELSEWHERE = 0.4, 0.2, 0.5
+Way: TypeAlias = Literal["http", "one", "many"]
+WAYS: tuple[Way, ...] = ("http", "one", "many")
+AGAIN, AGAIN_ELSEWHERE = 0.2, 0.5
+ALL_WITHIN = timedelta(seconds=20)
 POISON_EVERY = 40
+POISONED = "stock:poison"  # has no change at the end
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """One change on its way to one Region, by HTTP or through its queue."""
+    """One change on its way to one Region, by HTTP or through its queue in a message of one or of many."""
 
     event: Event
     home: str
     region: str
-    by_http: bool
+    way: Way
     again: bool
 
     @property
-    def message(self) -> str:
+    def change(self) -> Change:
         event = self.event
-        return dumps(Change(event.counter, event.change, event.key, event.at, self.home))
+        return Change(event.counter, event.change, event.key, event.at, self.home)
+
+
+def hurried(events: Sequence[Event]) -> list[Event]:
+    """The same events in the same order, all within ALL_WITHIN."""
+    first, last = min(event.at for event in events), max(event.at for event in events)
+    share = ALL_WITHIN / max(last - first, ALL_WITHIN)
+    return [replace(event, at=first + (event.at - first) * share) for event in events]
 
 
 def sendings(events: Iterable[Event], rng: random.Random) -> Iterator[Sending]:
@@ -40,10 +54,10 @@ def sendings(events: Iterable[Event], rng: random.Random) -> Iterator[Sending]:
     later: list[Sending] = []
     for event in events:
         home = rng.choice(REGIONS)
-        yield Sending(event, home, home, rng.random() < BY_HTTP, again=False)
+        yield Sending(event, home, home, rng.choice(WAYS), again=False)
         if rng.random() < AGAIN:
             region = rng.choice(REGIONS) if rng.random() < AGAIN_ELSEWHERE else home
-            later.append(Sending(event, home, region, rng.random() < BY_HTTP, again=True))
+            later.append(Sending(event, home, region, rng.choice(WAYS), again=True))
         if later and rng.random() < AGAIN:
             yield later.pop(rng.randrange(len(later)))
     yield from later
@@ -52,7 +66,7 @@ def sendings(events: Iterable[Event], rng: random.Random) -> Iterator[Sending]:
 def poison(number: int) -> str:
     """A message that nobody can add; each number gives another text."""
     key, at = f"poison-{number}", "2010-12-01T08:26:00Z"
-    said = {"counter": "stock:poison", "change": 1, "idempotency_key": key, "at": at}
+    said = {"counter": POISONED, "change": 1, "idempotency_key": key, "at": at}
     bad = [
         f"poison {number}: no JSON",
         json.dumps({name: value for name, value in said.items() if name != "at"}),
@@ -60,6 +74,7 @@ def poison(number: int) -> str:
         json.dumps(said | {"change": 10**38}),
         json.dumps(said | {"counter": "stöck"}),
         json.dumps(said | {"unknown": number}),
+        json.dumps({"changes": [said, said | {"change": 0.5}]}),
     ]
     return bad[number % len(bad)]
 

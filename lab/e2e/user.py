@@ -17,9 +17,14 @@ import httpx
 from lab.e2e.deployed import REGIONS, Service
 from lab.e2e.http import Client
 from lab.e2e.traffic import POISON_EVERY, Sending, poison
+from ledger.errors import LedgerError
+from ledger.message import dumps
+from ledger.queue import ChangeQueue
+from ledger.values import Change
 
 SENDERS, READERS = 4, 4
 MESSAGES_OF_BATCH = 10
+CHANGES_AT_ONCE = 40  # of which a producer of many makes one message
 DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S, POLL_S = 900, 900, 900, 2.0
 SIGNS_OF_FAILURE = ('"level":"ERROR"', "Traceback", "errorType")
 WAITING = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
@@ -33,6 +38,7 @@ class Sent:
     """What was sent, and what came back at once."""
 
     messages: int = 0
+    changes_of_many: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     poison: dict[str, Counter[str]] = field(default_factory=lambda: {region: Counter() for region in REGIONS})
     wrong: list[str] = field(default_factory=list)
@@ -48,22 +54,27 @@ class User:
         """Everything, with poison between, from several threads."""
         sent = Sent()
         queued: dict[str, list[str]] = {region: [] for region in REGIONS}
+        many: dict[str, list[Change]] = {region: [] for region in REGIONS}
         for number, sending in enumerate(sendings):
-            if not sending.by_http:
-                queued[sending.region].append(sending.message)
+            if sending.way == "one":
+                queued[sending.region].append(dumps(sending.change))
+            elif sending.way == "many":
+                many[sending.region].append(sending.change)
             if number % POISON_EVERY == 0:
                 region = REGIONS[number // POISON_EVERY % len(REGIONS)]
                 queued[region].append(poison(number // POISON_EVERY))
                 sent.poison[region][poison(number // POISON_EVERY)] += 1
         with ThreadPoolExecutor(SENDERS) as pool:
             queueing = [pool.submit(self._queue, region, messages) for region, messages in queued.items()]
+            queueing += [pool.submit(self._queue_many, region, changes) for region, changes in many.items()]
             clients = {region: Client(service) for region, service in self._services.items()}
-            answers = pool.map(lambda sending: self._post(clients, sending), [s for s in sendings if s.by_http])
+            answers = pool.map(lambda sending: self._post(clients, sending), [s for s in sendings if s.way == "http"])
             for sending, status in answers:
                 sent.statuses[status] += 1
                 if status not in ("200", "201"):
                     sent.wrong.append(f"POST of {sending.event.key} to {sending.region} ended with {status}")
             sent.messages = sum(each.result() for each in queueing)
+            sent.changes_of_many = sum(map(len, many.values()))
         return sent
 
     def wait_until_recorded(self) -> Iterator[str]:
@@ -87,18 +98,15 @@ class User:
         if found := self._until_empty(left, FOLD_MAX_S, pause_s=10 * POLL_S):
             yield f"after {FOLD_MAX_S} s these have too many pending deltas: {found}"
 
-    def wait_until_cleaned(self, counters: Sequence[str], tables: Mapping[str, Any], name: str) -> Iterator[str]:
-        """Until each Region's table holds no delta but those that its API says are pending; what it holds then."""
+    def wait_until_cleaned(self, tables: Mapping[str, Any], name: str) -> Iterator[str]:
+        """Until each Region's table holds no delta and no pack but of what is not folded; what it holds then."""
 
-        def left() -> dict[str, tuple[int, int]]:
-            said = self.balances(counters)
-            held = {
-                region: (_deltas(table, name), sum(each["pending"] for each in said[region].values()))
-                for region, table in tables.items()
-            }
-            for region, (there, pending) in held.items():
-                self._say(f"  {region} holds {there:,} deltas, {pending:,} of them not folded")
-            return {region: each for region, each in held.items() if each[0] != each[1]}
+        def left() -> dict[str, int]:
+            found = {}
+            for region, table in tables.items():
+                there, found[region] = _deltas(table, name)
+                self._say(f"  {region} holds {there:,} deltas and packs, {found[region]:,} of them folded")
+            return {region: folded for region, folded in found.items() if folded}
 
         if found := self._until_empty(left, CLEAN_MAX_S, pause_s=10 * POLL_S):
             yield f"after {CLEAN_MAX_S} s deltas are there that were folded: {found}"
@@ -152,6 +160,28 @@ class User:
                     if any(sign in event["message"] for sign in SIGNS_OF_FAILURE):
                         yield f"{region}: {group}: {event['message'].strip()}"
 
+    def wrong_packs(self, logs: Mapping[str, Any]) -> Iterator[str]:
+        """The Regions in which no change was accepted in a pack: nothing is shown of packs then."""
+        for region, client in logs.items():
+            groups = client.describe_log_groups()["logGroups"]
+            (name,) = [each["logGroupName"] for each in groups if each["logGroupName"].endswith("add-from-queue")]
+            pages = client.get_paginator("filter_log_events").paginate(logGroupName=name)
+            lines = [event["message"] for page in pages for event in page["events"]]
+            accepted = sum(sum(json.loads(line)["DeltasAccepted"]) for line in lines if '"DeltasAccepted":' in line)
+            self._say(f"  {region} accepted {accepted:,.0f} changes in packs")
+            if not accepted:
+                yield f"{region}: no change was accepted in a pack"
+
+    def _queue_many(self, region: str, changes: Sequence[Change]) -> int:
+        queue = ChangeQueue(self._services[region].queues["changes"], client=self._sqs[region])
+        sent = set()
+        for start in range(0, len(changes), CHANGES_AT_ONCE):
+            for message_id in queue.send_many(changes[start : start + CHANGES_AT_ONCE]):
+                if isinstance(message_id, LedgerError):
+                    raise message_id
+                sent.add(message_id)
+        return len(sent)
+
     def _queue(self, region: str, messages: Sequence[str]) -> int:
         for start in range(0, len(messages), MESSAGES_OF_BATCH):
             entries = [
@@ -200,18 +230,23 @@ class User:
         return found
 
 
-def _deltas(table: Any, name: str) -> int:
-    """How many deltas a Region's table holds."""
+def _deltas(table: Any, name: str) -> tuple[int, int]:
+    """How many deltas and packs a Region's table holds, and how many of them hold nothing above their watermark."""
     pages = table.get_paginator("scan").paginate(
         TableName=name,
-        Select="COUNT",
-        FilterExpression="begins_with(pk, :delta)",
+        FilterExpression="begins_with(pk, :delta) OR attribute_exists(watermark)",
         ExpressionAttributeValues={":delta": {"S": "delta#"}},
     )
-    return sum(page["Count"] for page in pages)
+    found = [item for page in pages for item in page["Items"]]
+    watermarks = {
+        item["pk"]["S"].removeprefix("fold#"): item["watermark"]["S"] for item in found if "watermark" in item
+    }
+    held = [(item["pk"]["S"].removeprefix("delta#"), item["sk"]["S"]) for item in found if "watermark" not in item]
+    return len(held), sum(sk.partition("#")[0] <= watermarks.get(lane, "") for lane, sk in held)
 
 
 def described(sent: Sent) -> str:
     """What was sent, for people."""
     poisoned = sum(sum(each.values()) for each in sent.poison.values())
-    return f"{sent.messages:,} messages ({poisoned:,} of them poison), HTTP {json.dumps(dict(sent.statuses))}"
+    many = f"{sent.changes_of_many:,} changes in messages of many"
+    return f"{sent.messages:,} messages ({poisoned:,} of them poison; {many}), HTTP {json.dumps(dict(sent.statuses))}"

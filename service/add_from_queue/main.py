@@ -7,4 +7,5 @@ from service.add_from_queue.handler import AddFromQueue
 from service.observe import Handler, Watch
 
 watch = Watch.of(os.environ)
-handler: Handler = watch.around(AddFromQueue(Ledger(Settings.from_env()), watch))
+pack = {"true": True, "false": False}[os.environ.get("LEDGER_PACK", "true")]
+handler: Handler = watch.around(AddFromQueue(Ledger(Settings.from_env()), watch, pack=pack))

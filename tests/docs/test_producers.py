@@ -11,14 +11,14 @@ import pytest
 
 from ledger import Change, client, errors, tokens
 from ledger.checks import to_ms
-from ledger.message import NAMES, dumps, loads
+from ledger.message import NAMES, dumps, dumps_many, loads, loads_many
 from tests.docs.pages import RECIPES, ROOT, blocks, run
 
 PAGE = ROOT / "docs" / "producers.md"
 RETRIES = ROOT / "docs" / "retries.md"
 ANSWERS = RETRIES.read_text().partition("## What an attempt answered")[2].partition("\n## ")[0]
 OF_OTHERS = {"ReadTooSlow", "LaneDamaged", "LaneUnread", "NotYetReplicated", "GaveUp"}
-(MESSAGE,) = (json.loads(block) for block in blocks(PAGE, "json"))
+MESSAGE, MESSAGE_OF_MANY = (json.loads(block) for block in blocks(PAGE, "json"))
 MACHINE, WORKFLOW_MACHINE = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
 MODEL, TEMPLATE = (json.loads(block) for block in blocks(RECIPES / "api-gateway.md", "json"))
 STATES: dict[str, Any] = MACHINE["States"]
@@ -53,6 +53,9 @@ def test_the_message_is_what_the_library_writes_and_reads() -> None:
     sale = Change("stock:85123A", -6, "536365/1", AT)
     assert json.loads(dumps(sale)) == MESSAGE
     assert loads(json.dumps(MESSAGE)) == sale
+    both = [sale, Change("stock:71053", -8, "536365/2", AT)]
+    assert json.loads(dumps_many(both)) == MESSAGE_OF_MANY
+    assert loads_many(json.dumps(MESSAGE_OF_MANY)) == both
     table = PAGE.read_text().partition("| field |")[2].partition("\n\n")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == NAMES
 

@@ -86,7 +86,9 @@ def test_queues_give_failures_back_one_by_one_and_bound_their_concurrency(servic
         assert mappings[name]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         assert _number(service, mappings[name]["ScalingConfig"]["MaximumConcurrency"]) >= 2
     assert _number(service, mappings["ChangesToFunction"]["BatchSize"]) > 10  # which needs the window
-    assert mappings["ChangesToFunction"]["MaximumBatchingWindowInSeconds"] == 1
+    window_s = _number(service, mappings["ChangesToFunction"]["MaximumBatchingWindowInSeconds"])
+    assert 1 <= window_s <= int(template.framework()["params"]["default"]["allowedLatenessMs"]) / 5_000
+    assert service["Parameters"]["ChangesPack"]["AllowedValues"] == ["true", "false"]  # which main.py knows
     queues, functions = of_type(service, "AWS::SQS::Queue"), of_type(service, "AWS::Lambda::Function")
     for mapping in mappings.values():
         if "Ref" not in mapping["EventSourceArn"]:

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.checks import CHANGE_MAX, to_ms
-from ledger.errors import InvalidMessage, InvalidTime
-from ledger.message import dumps, loads, parsed, time_of, time_text
+from ledger.errors import InvalidInput, InvalidMessage, InvalidTime
+from ledger.message import dumps, dumps_many, loads, loads_many, parsed, time_of, time_text
 from ledger.values import Change
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
@@ -96,6 +96,52 @@ def test_a_change_without_its_key_and_its_instant_makes_no_message(change: Any) 
         dumps(change)
     with pytest.raises(InvalidMessage, match=r"^at: A change's time is an aware datetime, not None"):
         dumps(Change("c", 1, "k"))
+
+
+@given(st.lists(changes, min_size=1, max_size=5))
+def test_one_reader_reads_the_message_of_one_and_of_many(those: list[Change]) -> None:
+    back = loads_many(dumps_many(those))
+    assert back == [loads(dumps(change)) for change in those]
+    assert loads_many(dumps(those[0])) == back[:1]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        *(("{}", "counter"), ("[]", None), ("7", None), (f"[{TEXT}]", None)),
+        *((f'{{"changes":{wrong}}}', "changes") for wrong in ("[]", "{}", "null", '"x"', TEXT)),
+        (f'{{"changes":[{TEXT}],"changes":[{TEXT}]}}', None),
+        (f'{{"changes":[{TEXT}],"region":"eu-west-1"}}', "region"),
+        (f'{{"changes":[{TEXT},[]]}}', "changes[1]"),
+        (f'{{"changes":[{TEXT},{{"changes":[{TEXT}]}}]}}', "changes[1].changes"),
+        (f'{{"changes":[{TEXT},{TEXT},{text(at=...)}]}}', "changes[2].at"),
+        (f'{{"changes":[{text(at="now")},{text(change=1.5)}]}}', "changes[0].at"),
+        (f'{{"changes":[{TEXT},{text(change=1.5)}]}}', "changes[1].change"),
+    ],
+)
+def test_a_message_of_many_is_refused_whole_with_the_place_of_what_is_wrong(body: str, field: str | None) -> None:
+    with pytest.raises(InvalidMessage, match="Nothing was written") as refused:
+        loads_many(body)
+    assert refused.value.field == field
+    assert field is None or field.split(".")[0] in str(refused.value)
+
+
+def test_changes_that_make_no_message_are_named_by_their_index_and_none_make_none() -> None:
+    for wrong, field in (([SALE, Change("c", 1, None, AT)], "changes[1].idempotency_key"), ([], "changes")):
+        with pytest.raises(InvalidMessage) as refused:
+            dumps_many(wrong)
+        assert refused.value.field == field
+    with pytest.raises(InvalidMessage) as refused:
+        loads(dumps_many([SALE, SALE]))
+    assert refused.value.field == "changes"
+    with pytest.raises(InvalidInput):
+        dumps_many(SALE)  # type: ignore[arg-type]
+
+
+def test_no_message_holds_a_character_that_sqs_refuses() -> None:
+    change = Change("c", 1, "\ufffe\uffff\x00", AT)
+    assert not {"\ufffe", "\uffff", "\x00"} & set(dumps(change))
+    assert loads(dumps(change)) == change
 
 
 @pytest.mark.parametrize(

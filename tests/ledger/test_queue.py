@@ -1,7 +1,10 @@
-"""The client-side helper of the queue: batches of ten, refusals, and what is said of each change."""
+"""The client-side helper of the queue: full messages, batches of ten, refusals, and what is said of each change."""
 
+import math
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 import boto3
@@ -11,8 +14,8 @@ from moto import mock_aws
 
 from ledger import Change
 from ledger.errors import InvalidInput, InvalidMessage, NotQueued
-from ledger.message import loads
-from ledger.queue import TRIES_MAX, ChangeQueue
+from ledger.message import dumps, loads, loads_many
+from ledger.queue import ENTRIES_MAX, MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX, TRIES_MAX, ChangeQueue
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 Answer = Callable[[list[dict[str, str]]], dict[str, Any]]
@@ -20,6 +23,10 @@ Answer = Callable[[list[dict[str, str]]], dict[str, Any]]
 
 def change(n: int) -> Change:
     return Change("stock:85123A", 4**n, f"order/{n}", AT)
+
+
+def small(n: int) -> Change:
+    return Change(f"stock:{n % 50:05}A", -6, f"53{n:04}/{n:05}", AT)
 
 
 class Queue:
@@ -56,13 +63,21 @@ def no_answer(entries: list[dict[str, str]]) -> dict[str, Any]:
     raise EndpointConnectionError(endpoint_url="url")
 
 
-def test_changes_are_sent_ten_a_request() -> None:
+@pytest.fixture
+def one_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages so short that each holds one change."""
+    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", 1)
+
+
+@pytest.mark.usefixtures("one_each")
+def test_messages_are_sent_ten_a_request() -> None:
     queue = Queue()
     assert queue.open().send_many(change(n) for n in range(23)) == [f"message-{n}" for n in range(23)]
     assert [len(batch) for batch in queue.batches] == [10, 10, 3]
     assert [loads(body) for batch in queue.batches for body in batch] == [change(n) for n in range(23)]
 
 
+@pytest.mark.usefixtures("one_each")
 def test_what_the_queue_refused_is_sent_again_alone_some_times_unless_it_is_the_senders_fault() -> None:
     queue = Queue(refused(by_sender=False, only=1))
     assert queue.open().send_many([change(0), change(1)]) == ["message-0", "message-1"]
@@ -79,6 +94,7 @@ def test_what_the_queue_refused_is_sent_again_alone_some_times_unless_it_is_the_
     assert len(queue.batches) == 1
 
 
+@pytest.mark.usefixtures("one_each")
 def test_what_is_lost_or_not_named_is_not_called_queued_and_the_others_are_left_alone() -> None:
     results = Queue(taken, no_answer).open().send_many(change(n) for n in range(12))
     assert [isinstance(result, NotQueued) for result in results] == [False] * 10 + [True] * 2
@@ -90,8 +106,54 @@ def test_poison_never_leaves_the_process() -> None:
     queue = Queue()
     bad, good = queue.open().send_many([Change("two words", 1, "k", AT), change(1)])
     assert isinstance(bad, InvalidMessage)
-    assert good == "message-1"
+    assert good == "message-0"
     assert [len(batch) for batch in queue.batches] == [1]
+
+
+def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_keep_their_order() -> None:
+    queue = Queue()
+    changes = [small(n) for n in range(3_000)]
+    results = queue.open().send_many(changes)
+    sizes = [[len(body.encode()) for body in batch] for batch in queue.batches]
+    assert max(max(batch) for batch in sizes) <= MESSAGE_BYTES_MAX < max(map(max, sizes)) + 100
+    assert max(map(sum, sizes)) <= REQUEST_BYTES_MAX
+    assert max(map(len, sizes)) == ENTRIES_MAX
+    bodies = [body for batch in queue.batches for body in batch]
+    assert [change for body in bodies for change in loads_many(body)] == changes
+    first = len(loads_many(bodies[0]))
+    assert results[: first + 1] == ["message-0"] * first + ["message-1"]
+
+
+@pytest.mark.parametrize(("bytes_max", "said"), [(1, "0.3"), (MESSAGE_BYTES_MAX, "0.004")])
+def test_transport_costs_what_the_page_on_producers_says(
+    monkeypatch: pytest.MonkeyPatch, bytes_max: int, said: str
+) -> None:
+    """A batch sent, received and deleted; SQS bills a request for each 64 KiB."""
+    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", bytes_max)
+    queue, changes = Queue(), [small(n) for n in range(10_000)]
+    queue.open().send_many(changes)
+    carried = [sum(len(body.encode()) for body in batch) for batch in queue.batches]
+    billed = sum(2 * math.ceil(size / 65_536) + 1 for size in carried)
+    assert f"{billed / len(changes):.1g}" == said
+    page = Path(__file__).parents[2] / "docs" / "producers.md"
+    assert re.search(rf"(costs {said} requests of SQS|some 250 changes, {said})", page.read_text())
+
+
+def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_error_of_its_own() -> None:
+    queue = Queue(refused(by_sender=True))
+    results = queue.open().send_many([*(small(n) for n in range(300)), Change("two words", 1, "k", AT)])
+    refusals = [result for result in results if isinstance(result, NotQueued)]
+    assert len(refusals) == len({id(refusal) for refusal in refusals}) == len(loads_many(queue.batches[0][0]))
+    assert isinstance(results[-1], InvalidMessage)
+    assert results[-2] == "message-1"
+
+
+def test_of_many_the_longest_travel_too_and_one_alone_has_a_message_that_older_functions_read() -> None:
+    longest = Change("c" * 256, -(10**18), "\x01" * 1_024, AT, "ap-southeast-2")
+    queue = Queue()
+    assert queue.open().send_many([longest] * 8) == ["message-0"] * 4 + ["message-1"] * 4
+    assert queue.open().send_many([small(1)]) == ["message-0"]
+    assert queue.batches[-1] == [dumps(small(1))]
 
 
 @pytest.mark.parametrize("wrong", [("c", 1), {"counter": "c"}, None], ids=["tuple", "dict", "none"])

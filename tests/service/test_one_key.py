@@ -59,9 +59,8 @@ class Ways:
 
     def by_queue(self, key: str) -> None:
         body = dumps(Change(COUNTER, CHANGE, key, AT))
-        assert AddFromQueue(self.ledger, Watch.here("one-key", StringIO()))(sqs(body), None) == {
-            "batchItemFailures": []
-        }
+        handler = AddFromQueue(self.ledger, Watch.here("one-key", StringIO()), pack=True)
+        assert handler(sqs(body), None) == {"batchItemFailures": []}
 
     def by_http(self, key: str) -> None:
         assert self.client.add(CHANGE, key, COUNTER, at=ULID_AT).status in (200, 201)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from compactor import Report
 from lab.demo.event_faults import plan
 from lab.demo.outcome import REGIONS, Outcome
+from lab.demo.packed import Packed
 from lab.demo.runners import Ours
 from lab.demo.screen import closing
 from tests.lab.demo.small import app, small_demo
@@ -40,10 +41,13 @@ def test_a_run_without_a_mistake_ends_with_0_and_ours_is_exact_where_the_atomic_
     result, outcome = run
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[-1] == PROVED
-    ours, added = outcome.designs[0], outcome.designs[1]
+    ours, packed, added, _ = outcome.designs
     assert isinstance(ours, Ours)
+    assert isinstance(packed, Packed)
     assert added.name == "atomic ADD"
-    assert {region: outcome.values[ours.name][region] for region in REGIONS} == dict.fromkeys(REGIONS, outcome.truth)
+    for exact in (ours, packed):
+        assert outcome.values[exact.name] == dict.fromkeys(REGIONS, outcome.truth)
+    assert packed.accepted > 0
     assert outcome.wrong(added, "eu-west-1", outcome.truth) > 0
     assert outcome.answers_lost > 0
     assert outcome.deliveries == outcome.changes + outcome.redeliveries > outcome.changes

@@ -10,11 +10,13 @@ import pytest
 import compactor.commit
 import compactor.fold
 import compactor.visit
+import ledger.writer
 from compactor.report import Tally
 from ledger import items, tokens
 from ledger.entries import Entries
+from ledger.packing import Outcome, add_packed
 from ledger.requests import DeleteMany, Program
-from ledger.values import Delta, Lane
+from ledger.values import Delta, Lane, Receipt
 from reader import Balance, Reader
 from tests.lab.demo.small import small_demo
 
@@ -58,11 +60,24 @@ def answer_nought(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Reader, "values", values_wrong)
 
 
+def accept_what_is_not_put(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first change of each batch of a queue."""
+
+    def add_all_but_one(deltas: list[Delta]) -> Program[list[Outcome]]:
+        return [Receipt("accepted", deltas[0]), *(yield from add_packed(deltas[1:]))]
+
+    monkeypatch.setattr(ledger.writer, "add_packed", add_all_but_one)
+
+
 @pytest.mark.parametrize(
     ("plant", "reasons"),
     [
         (settle_nothing, ["- values of ours that are wrong at the end", "- no stray was settled"]),
         (delete_at_fold, ["- reads of ours that lacked a change their Region had acknowledged"]),
+        (
+            accept_what_is_not_put,
+            ["- values of ours that are wrong at the end", "- reads of ours that lacked a change"],
+        ),
         (answer_nought, ["- reads of ours that lacked a change their Region had acknowledged"]),
     ],
 )
