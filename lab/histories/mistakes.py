@@ -162,7 +162,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "settle files strays under their own hi",
         "compactor/settle.py",
-        "hi=hi, watermark",
+        "hi=found.hi, watermark",
         f"hi={HIGHEST_TAKEN}, watermark",
     ),
     Mistake(
@@ -174,8 +174,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "only the first segment of a cover is looked at",
         "compactor/listing.py",
-        "        if not pages.more:\n            break\n",
-        "        break\n",
+        "        if not pages.more:\n            return",
+        "        return",
     ),
     Mistake(
         "checkpoint without settle's count",
@@ -204,8 +204,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "clean deletes what versions after the note list",
         "compactor/clean.py",
-        "f.version is not None and f.version <= version",
-        "f.version is not None",
+        ", versions_upto=version)",
+        ")",
     ),
     Mistake(
         "clean deletes what is not listed",
@@ -346,8 +346,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "settle takes what a pack holds above the watermark",
         "compactor/listing.py",
-        "held.between(LOWEST, self._upto).apart",
-        "held.apart",
+        "held.between(LOWEST, self._upto)",
+        "held",
     ),
     Mistake(
         "no bound on a pack's span",
