@@ -256,8 +256,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "packs are held against packs, not against single deltas",
         "ledger/entries.py",
-        "            self._young.update(found)\n            return entries",
-        "            self._young.update(found if len(found) > 1 else ())\n            return entries",
+        "self._young.add(found)",
+        "self._young.add(found if len(found) > 1 else ())",
     ),
     Mistake(
         "a token is forgotten at once, not a span later",
