@@ -10,9 +10,7 @@ Rule 4: A Region that cannot be asked, or lags, postpones the clean. Deletes are
 partition key.
 """
 
-from bisect import bisect_right
-from collections.abc import Sequence, Set
-from itertools import accumulate
+from collections.abc import Iterator, Sequence, Set
 
 from compactor.listing import Below
 from compactor.report import Tally
@@ -82,28 +80,40 @@ def _delete_listed(
     Whether it came to its end.
     """
     spent, most = 0, min(UNITS_MAX, units_per_s)
-    below = Below(lane, watermark, consistent=False, whole=True)
+    below = Below(lane, watermark, consistent=False, whole=True, versions_upto=version)
     while below.more:
         found = yield from below.read()
-        listed = {f.listed_as for f in found if f.version is not None and f.version <= version}
+        listed = found.as_listed
         tally.conflicts += _conflicts([held for _, held in below.page], listed)
         same = [(item, held) for item, held in below.page if listed.issuperset(held.apart)]
-        while same:
-            units = list(accumulate(write_units(item_bytes(item)) for item, _ in same))
-            number = max(1, min(DELETES_MAX, bisect_right(units, most)))
+        for some, units in _requests(same, most):
             if spent and not (yield from _wait(began, spent, units_per_s)):
                 return False
-            yield from _delete(tally, lane, same[:number])
-            spent += units[number - 1]
-            same = same[number:]
+            yield from _delete(tally, lane, some)
+            spent += units
     return True
 
 
-def _conflicts(page: Sequence[Entries], listed: Set[bytes | None]) -> list[str]:
+def _conflicts(page: Sequence[Entries], listed: Set[bytes]) -> list[str]:
     """The tokens that are listed with another change than an item has."""
-    listed_tokens = {entry[:TOKEN_BYTES] for entry in listed if entry}
-    others = {entry[:TOKEN_BYTES] for held in page for entry in held.apart if entry not in listed}
-    return [tokens.from_bytes(token) for token in sorted(others & listed_tokens)]
+    others = {entry[:TOKEN_BYTES] for entry in set[bytes]().union(*(held.apart for held in page)) - listed}
+    taken = others and {entry[:TOKEN_BYTES] for entry in listed}
+    return [tokens.from_bytes(token) for token in sorted(others & taken)]
+
+
+def _requests(deletes: Sequence[tuple[Item, Entries]], most: int) -> Iterator[tuple[list[tuple[Item, Entries]], int]]:
+    """The deletes of each request, and their write units: `most` at most, unless a single one takes more."""
+    some: list[tuple[Item, Entries]] = []
+    spent = 0
+    for item, held in deletes:
+        units = write_units(item_bytes(item))
+        if some and (len(some) == DELETES_MAX or spent + units > most):
+            yield some, spent
+            some, spent = [], 0
+        some.append((item, held))
+        spent += units
+    if some:
+        yield some, spent
 
 
 def _delete(tally: Tally, lane: Lane, deletes: Sequence[tuple[Item, Entries]]) -> Program[None]:

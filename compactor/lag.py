@@ -54,6 +54,6 @@ def _below(lane: Lane, watermark: str) -> Program[tuple[int, int]]:
     below = Below(lane, watermark, consistent=False)
     while below.more:
         found = yield from below.read()
-        listed += sum(each.listed for each in found)
-        strays += sum(not each.listed for each in found)
+        listed += len(found.entries) - len(found.unlisted)
+        strays += len(found.unlisted)
     return strays, listed

@@ -5,39 +5,48 @@ one of them holds its token.
 Rule 2: An entry at or below the watermark may stand in a pack that reaches above it, so items are read a span further
 than the watermark where each such entry matters.
 Rule 3: memory is bounded by one page of items and one of segments.
+Rule 4: What is listed as it stands is found by functions of C on sets; only what is left is looked at one by one,
+because nearly all of what a visit looks at is listed.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 from ledger import items, tokens
 from ledger.entries import ENTRY, TOKEN_BYTES, Entries
 from ledger.paging import Pages
 from ledger.requests import Get, Item, Page, Program, Query
 from ledger.tail import LOWEST
-from ledger.values import Delta, Lane
+from ledger.values import VERSION_MAX, Delta, Lane
+
+HIGHEST_CHANGE = b"\xff" * (ENTRY.size - TOKEN_BYTES)
+"""Follows a token in the highest bytes that begin with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Where an entry is listed: the `hi` of its cover (None: there is none), the segment's version, and as what."""
+class Listing:
+    """What segments say of some entries. hi: of the one cover they all have, where they have one.
 
-    entry: bytes
-    hi: str | None
-    version: int | None = None
-    listed_as: bytes | None = None
+    same: those that are listed as they are. other: what is listed instead, by the token, where the change is another.
+    """
 
-    @property
-    def listed(self) -> bool:
-        return self.version is not None
-
-    @property
-    def token(self) -> str:
-        return tokens.from_bytes(self.entry[:TOKEN_BYTES])
+    entries: Sequence[bytes]
+    same: set[bytes] = field(default_factory=set)
+    other: Mapping[bytes, bytes] = field(default_factory=dict)
+    hi: str | None = None
 
     @property
-    def change(self) -> int:
-        return changed_by(self.entry)
+    def unlisted(self) -> list[bytes]:
+        """Those whose token no segment has, in their order."""
+        if len(self.same) == len(self.entries):
+            return []
+        return [e for e in self.entries if e not in self.same and e[:TOKEN_BYTES] not in self.other]
+
+    @property
+    def as_listed(self) -> set[bytes]:
+        """What is listed under the tokens of these entries."""
+        return {*self.same, *self.other.values()} if self.other else self.same
 
 
 def changed_by(entry: bytes) -> int:
@@ -45,46 +54,64 @@ def changed_by(entry: bytes) -> int:
     return change
 
 
-def cover(lane: Lane, entries: Sequence[bytes], *, consistent: bool) -> Program[list[Found]]:
+def cover(
+    lane: Lane, entries: Sequence[bytes], *, consistent: bool, versions_upto: int = VERSION_MAX
+) -> Program[Listing]:
     """What the cover of the first entry says of it and of the entries after it that lie under the same hi.
 
-    `entries`, 24 bytes each, are in the order of their tokens, and not empty.
+    `entries`, 24 bytes each, are in the order of their tokens, and not empty. Without a cover it says nothing of any.
+    versions_upto: segments of a later version are passed over.
     """
     after = items.segments_before(tokens.from_bytes(entries[0][:TOKEN_BYTES]))
     pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, 1, consistent))
     page: Page = yield from pages.read()
     if not page.items:
-        return [Found(entry, None) for entry in entries]
+        return Listing(entries)
     hi = items.segment_of(lane, page.items[0]).hi
-    end = tokens.to_bytes(hi)
-    under = {entry[:TOKEN_BYTES]: entry for entry in entries if entry[:TOKEN_BYTES] <= end}
-    listed: dict[bytes, Found] = {}
+    under = entries[: bisect_right(entries, tokens.to_bytes(hi) + HIGHEST_CHANGE)]
+    left, same, other = set(under), set[bytes](), dict[bytes, bytes]()
     while True:
         for item in page.items:
             segment = items.segment_of(lane, item)
-            if not under.keys().isdisjoint(segment.entries.tokens):
-                for token, entry in zip(segment.entries.tokens, segment.entries.apart, strict=True):
-                    if token in under:
-                        listed[token] = Found(under[token], hi, segment.version, entry)
+            if segment.version <= versions_upto:
+                here = left.intersection(segment.entries.apart)
+                same |= here
+                left -= here
+                other |= _otherwise(left, segment.entries)
         if not pages.more:
-            break
+            return Listing(under, same, other, hi)
         # After the one segment that told hi come the others under it, page by page.
         pages.next = pages.next._replace(upto=items.segments_of_hi(hi), limit=None)
         page = yield from pages.read()
-    return [listed.get(token, Found(entry, hi)) for token, entry in under.items()]
+
+
+def _otherwise(entries: Set[bytes], listed: Entries) -> Mapping[bytes, bytes]:
+    """What is listed under the tokens of entries that are not."""
+    wanted = {entry[:TOKEN_BYTES] for entry in entries}
+    if wanted.isdisjoint(listed.tokens):
+        return {}
+    return {token: entry for token, entry in zip(listed.tokens, listed.apart, strict=True) if token in wanted}
 
 
 class Below:
-    """The entries of a lane at or below its watermark, page by page, each with where it is listed, if it is.
+    """The entries of a lane at or below its watermark, page by page, with what segments say of them.
 
     `while below.more: found = yield from below.read()`, as with Pages. A token that stands in several items of a page
     comes once, as the first of them has it; one on two pages comes twice. whole: only items that lie below the
     watermark as wholes are looked at. page: the last page's items, each with what it holds.
     """
 
-    def __init__(self, lane: Lane, watermark: str, *, consistent: bool = True, whole: bool = False) -> None:
+    def __init__(
+        self,
+        lane: Lane,
+        watermark: str,
+        *,
+        consistent: bool = True,
+        whole: bool = False,
+        versions_upto: int = VERSION_MAX,
+    ) -> None:
         self.page: list[tuple[Item, Entries]] = []
-        self._lane, self._upto = lane, tokens.to_bytes(watermark)
+        self._lane, self._upto, self._versions_upto = lane, tokens.to_bytes(watermark), versions_upto
         end = items.tail_after(watermark) if whole else items.tail_upto(watermark)
         self._pages = Pages(Query(items.delta_pk(lane), None, end, None, consistent))
 
@@ -92,19 +119,25 @@ class Below:
     def more(self) -> bool:
         return self._pages.more
 
-    def read(self) -> Program[list[Found]]:
+    def read(self) -> Program[Listing]:
         """The next of them, in the order of their tokens. Raises DamagedItem and the TableErrors."""
         page: Page = yield from self._pages.read()
         self.page = [(item, items.entries_of(self._lane, item)) for item in page.items]
         first: dict[bytes, bytes] = {}
-        for _, held in self.page:
-            for entry in held.between(LOWEST, self._upto).apart:
-                first.setdefault(entry[:TOKEN_BYTES], entry)
+        for _, held in reversed(self.page):
+            held = held.between(LOWEST, self._upto)
+            first.update(zip(held.tokens, held.apart, strict=True))
         entries = sorted(first.values())
-        found: list[Found] = []
-        while len(found) < len(entries):
-            found += yield from cover(self._lane, entries[len(found) :], consistent=self._pages.next.consistent)
-        return found
+        same, other = set[bytes](), dict[bytes, bytes]()
+        done, consistent = 0, self._pages.next.consistent
+        while done < len(entries):
+            found = yield from cover(
+                self._lane, entries[done:], consistent=consistent, versions_upto=self._versions_upto
+            )
+            same |= found.same
+            other |= found.other
+            done += len(found.entries)
+        return Listing(entries, same, other)
 
 
 def strays(lane: Lane) -> Program[list[Delta]]:
@@ -117,7 +150,7 @@ def strays(lane: Lane) -> Program[list[Delta]]:
     if item is not None:
         below = Below(lane, items.checkpoint_of(lane, item).watermark)
         while below.more:
-            for each in (yield from below.read()):
-                if not each.listed:
-                    found.setdefault(each.token, Delta(lane, each.token, each.change))
+            for entry in (yield from below.read()).unlisted:
+                token = tokens.from_bytes(entry[:TOKEN_BYTES])
+                found.setdefault(token, Delta(lane, token, changed_by(entry)))
     return [found[token] for token in sorted(found)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from compactor.listing import cover
 from ledger import items, tokens
+from ledger.entries import TOKEN_BYTES
 from ledger.errors import DamagedItem
 from ledger.paging import Pages, every_item
 from ledger.requests import Get, Item, Page, Program, Query
@@ -90,8 +91,7 @@ def _unlisted(lane: Lane, entries: Sequence[bytes]) -> Program[list[str]]:
     left = entries
     while left:
         found = yield from cover(lane, left, consistent=False)
-        strays = [each.token for each in found if not each.listed]
-        if strays:
-            return strays[:1]
-        left = left[len(found) :]
+        if found.unlisted:
+            return [tokens.from_bytes(found.unlisted[0][:TOKEN_BYTES])]
+        left = left[len(found.entries) :]
     return []

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from compactor.commit import begin, commit
 from compactor.listing import Below, cover
 from compactor.report import Tally
-from ledger.entries import Entries
+from ledger import tokens
+from ledger.entries import TOKEN_BYTES, Entries
 from ledger.errors import GaveUp, LaneDamaged
 from ledger.requests import Instant, Now, Program
 from ledger.values import Lane
@@ -28,7 +29,7 @@ def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int, commits_m
     first = tally.commits
     below = Below(lane, watermark, consistent=False)
     while below.more:
-        strays = [f.entry for f in (yield from below.read()) if not f.listed]
+        strays = (yield from below.read()).unlisted
         while strays:
             if tally.commits - first >= commits_max:
                 tally.unsettled = True
@@ -43,16 +44,16 @@ def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[bytes], fold_ma
         raise GaveUp(f"{lane}: the checkpoint is gone.")
     now: Instant = yield Now()
     found = yield from cover(lane, candidates, consistent=True)
-    hi = found[0].hi
-    if hi is None:
+    if found.hi is None:
+        token = tokens.from_bytes(candidates[0][:TOKEN_BYTES])
         raise LaneDamaged(
-            f"{lane}: the delta {found[0].token} is below the watermark, but no segment covers it. "
+            f"{lane}: the delta {token} is below the watermark, but no segment covers it. "
             "Nothing was written. Look at the lane, then rebuild it."
         )
-    strays = [f.entry for f in found if not f.listed]
+    strays = found.unlisted
     if strays:
         taken = Entries.of(strays[:fold_max])
-        yield from commit(lane, checkpoint, taken, hi=hi, watermark=checkpoint.watermark, now_ms=now.wall_ms)
+        yield from commit(lane, checkpoint, taken, hi=found.hi, watermark=checkpoint.watermark, now_ms=now.wall_ms)
         tally.settled += len(taken)
         tally.commits += 1
-    return [*strays[fold_max:], *candidates[len(found) :]]
+    return [*strays[fold_max:], *candidates[len(found.entries) :]]

@@ -110,12 +110,13 @@ def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[s
     """The entries at or below the watermark: (strays, their sum, those listed with another change)."""
     strays: dict[str, int] = {}
     conflicts: dict[str, str] = {}
-    below = Below(lane, checkpoint.watermark)
+    below = Below(lane, checkpoint.watermark, versions_upto=checkpoint.version)
     while below.more:
-        for found in (yield from below.read()):
-            if found.listed_as is None or found.version is None or found.version > checkpoint.version:
-                strays.setdefault(found.token, found.change)
-            elif found.entry != found.listed_as:
-                listed = changed_by(found.listed_as)
-                conflicts[found.token] = f"{lane}: delta {found.token} says {found.change}, its segment says {listed}."
+        found = yield from below.read()
+        for entry in found.unlisted:
+            strays.setdefault(tokens.from_bytes(entry[:TOKEN_BYTES]), changed_by(entry))
+        for entry in found.entries if found.other else ():
+            if (listed := found.other.get(entry[:TOKEN_BYTES])) is not None:
+                token, changes = tokens.from_bytes(entry[:TOKEN_BYTES]), (changed_by(entry), changed_by(listed))
+                conflicts[token] = f"{lane}: delta {token} says {changes[0]}, its segment says {changes[1]}."
     return len(strays), sum(strays.values()), list(conflicts.values())

@@ -107,6 +107,7 @@ class Unique:
     delta wins.
     Rule 2: An item sorts by its highest token, and its times lie within `span_ms`: after an item of the time t none
     comes with a token older than t - span_ms, and what is older is forgotten. Memory: the tokens of two spans.
+    Rule 3: A token above all that came is new, and is not looked up: most are, where one process writes a lane.
 
     again: the entries that came again, with whatever change.
     """
@@ -114,9 +115,9 @@ class Unique:
     def __init__(self, span_ms: int) -> None:
         self.again: list[bytes] = []
         self._span_ms = span_ms
-        self._young: set[bytes] = set()
-        self._old: set[bytes] = set()
+        self._young, self._old = _Came(), _Came()
         self._old_until_ms = -1
+        self._highest = b""
 
     def new(self, entries: Entries) -> Entries:
         """Those of the next item's entries whose tokens come for the first time."""
@@ -125,13 +126,31 @@ class Unique:
             return entries
         last_ms = time_ms(found[-1])
         if last_ms - self._span_ms > self._old_until_ms:
-            self._old, self._young, self._old_until_ms = self._young, set(), last_ms
-        if self._young.isdisjoint(found) and self._old.isdisjoint(found):
-            self._young.update(found)
+            self._old, self._young, self._old_until_ms = self._young, _Came(), last_ms
+        known = found[: bisect_right(found, self._highest)]
+        self._highest = max(self._highest, found[-1])
+        came = self._young.having(known) | self._old.having(known) if known else set()
+        self._young.add(found)
+        if not came:
             return entries
         fresh: list[bytes] = []
         for token, entry in zip(found, entries.apart, strict=True):
-            is_new = token not in self._young and token not in self._old
-            (fresh if is_new else self.again).append(entry)
-        self._young.update(found)
+            (self.again if token in came else fresh).append(entry)
         return Entries(b"".join(fresh), tuple(entry[:TOKEN_BYTES] for entry in fresh))
+
+
+class _Came:
+    """Tokens that came. A set is made of them when it is asked, because mostly it is not."""
+
+    def __init__(self) -> None:
+        self._set: set[bytes] = set()
+        self._more: list[tuple[bytes, ...]] = []
+
+    def add(self, tokens: tuple[bytes, ...]) -> None:
+        self._more.append(tokens)
+
+    def having(self, tokens: Iterable[bytes]) -> set[bytes]:
+        """Those of `tokens` that came."""
+        self._set.update(*self._more)
+        self._more.clear()
+        return self._set.intersection(tokens)

@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
+from ledger.packing import PACK_CHANGES
 from ledger.settings import SHARDS_MAX
-from ledgerctl import lane, show
+from ledgerctl import show
 from ledgerctl.bill import PRICES
 from ledgerctl.call import Call
 from ledgerctl.command import command
@@ -37,7 +38,7 @@ def check(load: Workload) -> None:
         needed = load.shards_needed
         raise Wrong(
             "LanesTooHot",
-            f"Each lane gets {load.lane_rate:,.0f} changes a second and takes {lane.CHANGES_MAX} for good, "
+            f"Each lane gets {load.lane_rate:,.0f} changes a second and takes {load.lane_max:,} for good, "
             "because each is put and deleted again.",
             f"With --shards {needed} a counter's lanes take it."
             if needed <= SHARDS_MAX
@@ -53,16 +54,23 @@ def cost(
     counters: Annotated[int, typer.Option(min=1, help="How many counters take them, each as many.")] = 1,
     shards: Annotated[int, typer.Option(min=1, max=SHARDS_MAX, help="How many shards each counter has.")] = 1,
     in_regions: Annotated[int, typer.Option(min=1, max=20, help="In how many Regions the table is.")] = 1,
+    pack: Annotated[int, typer.Option(min=1, max=PACK_CHANGES, help="How many changes come in one pack.")] = 1,
     after_months: Annotated[int, typer.Option(min=1, help="How many months of changes are stored by then.")] = 12,
 ) -> None:
     """Work out a month's DynamoDB bill. Asks AWS nothing."""
-    load = Workload(amount(changes), amount(reads), counters, in_regions, after_months, shards)
+    load = Workload(amount(changes), amount(reads), counters, in_regions, after_months, shards, pack)
     check(load)
     bill, too_much = bill_of(load), list(beyond(load))
     if call.json:
         dollars = {name: round(value, 2) for name, value in (asdict(bill) | {"total": bill.total}).items()}
         call.document(
-            {"workload": asdict(load), "beyond": too_much, "dollars_a_month": dollars, "prices": asdict(PRICES)}
+            {
+                "workload": asdict(load),
+                "a_lane_takes": load.lane_max,
+                "beyond": too_much,
+                "dollars_a_month": dollars,
+                "prices": asdict(PRICES),
+            }
         )
         return
     each = " in each Region" if load.regions > 1 else ""
@@ -79,6 +87,7 @@ def cost(
     ]
     said = f"{load.changes:,.0f} changes and {load.reads:,.0f} reads a month"
     call.say(f"{said}; counters: {load.counters:,}, shards: {load.shards:,}, Regions: {load.regions}")
+    call.say(f"{load.pack} to a pack: a lane takes {load.lane_max:,} changes a second for good")
     for line in too_much:
         call.say(f"Beyond the service: {line}", style="bold red")
     if too_much:

@@ -6,11 +6,12 @@ range is (low, high), both of them possible.
 """
 
 import math
+from dataclasses import dataclass
 
 from ledger import items
-from ledger.entries import ENTRY, Entries
+from ledger.entries import ENTRY, Entries, packed
 from ledger.units import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES, item_bytes, write_units
-from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.values import Checkpoint, CleanNote, Delta, Lane, Pack, Segment
 
 Range = tuple[float, float]
 
@@ -25,12 +26,40 @@ CHECKPOINT_BYTES = item_bytes(
 NOTE_BYTES = item_bytes(items.note_item(CleanNote(_LANE, 10**6, 10**12)))
 MARK_BYTES = 100
 """About: a mark's key, and two or three of its times."""
+_ENTRY = Entries.of((packed(_TOKEN, -6),))
+PACK_BYTES = item_bytes(items.pack_item(Pack(_LANE, _ENTRY))) - ENTRY.size
+"""Of a pack without its entries."""
 
 
-def segments_of(deltas: float, a_minute: float, fold_max: int) -> list[Range]:
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """How a lane's changes stand until they are folded and cleaned: `pack` of them in one item."""
+
+    pack: int = 1
+
+    @property
+    def _bytes(self) -> int:
+        return DELTA_BYTES if self.pack == 1 else PACK_BYTES + ENTRY.size * self.pack
+
+    @property
+    def bytes(self) -> float:
+        """Of a change."""
+        return self._bytes / self.pack
+
+    @property
+    def put_units(self) -> float:
+        """A change's share of the put of its item, and of the delete."""
+        return write_units(self._bytes) / self.pack
+
+    def units(self, low: float, high: float) -> float:
+        """Read units, read strongly, of anywhere between so many and so many changes."""
+        return mean_units(low * self.bytes, high * self.bytes)
+
+
+def segments_of(deltas: float, a_minute: float, fold_max: int, pack: int = 1) -> list[Range]:
     """The entries of the segments that one fold writes: between how many and how many each has, mostly."""
     whole, rest = divmod(deltas, fold_max)
-    spread = min(a_minute / 2, math.sqrt(3 * a_minute), rest)
+    spread = min(a_minute / 2, math.sqrt(3 * a_minute * pack), rest)
     full = (float(fold_max), float(fold_max))
     return [full] * int(whole) + [(rest - spread, min(rest + spread, fold_max))] * (rest > 0)
 
@@ -47,12 +76,13 @@ def commit_units(entries: Range) -> float:
     return write_units(CHECKPOINT_BYTES, transactional=True) + TRANSACTIONAL * _mean_ceil(low, high)
 
 
-def listed_units(deltas: float, segment: float) -> float:
+def listed_units(deltas: float, segment: float, tail: Tail, above: float = 0.0) -> float:
     """Read units of deltas below the watermark with the segments that list them, all eventually consistent.
 
     A segment is read alone; the look for others under its hi finds an empty page. What two pages share is read twice.
+    above: deltas above the watermark that are read, too, because a pack of theirs might hold some below it.
     """
-    size = deltas * DELTA_BYTES
+    size = (deltas + above) * tail.bytes
     covers = max(1.0, deltas / segment) + size // PAGE_BYTES
     return max(0.5, (size / READ_UNIT_BYTES + 0.5) / 2) + covers * (segment_units((segment, segment)) / 2 + 0.5)
 

@@ -46,7 +46,10 @@ VERIFY_UNITS = 4
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """changes and reads: a month, all Regions together; reads are strongly consistent ones that reach the table."""
+    """changes and reads: a month, all Regions together; reads are strongly consistent ones that reach the table.
+
+    pack: changes of a lane that come together, in one item.
+    """
 
     changes: float
     reads: float
@@ -54,6 +57,7 @@ class Workload:
     regions: int
     after_months: int = 12
     shards: int = 1
+    pack: int = 1
 
     @property
     def settings(self) -> Settings:
@@ -71,9 +75,14 @@ class Workload:
         return self.changes / self.lanes / SECONDS
 
     @property
+    def lane_max(self) -> int:
+        """Changes a second that a lane takes for good."""
+        return lane.changes_max(self.settings, self.pack)
+
+    @property
     def shards_needed(self) -> int:
         """The fewest shards of a counter whose lanes take these changes for good."""
-        return max(1, math.ceil(self.changes / SECONDS / self.counters / self.regions / lane.CHANGES_MAX))
+        return max(1, math.ceil(self.changes / SECONDS / self.counters / self.regions / self.lane_max))
 
     @property
     def is_folded(self) -> bool:
@@ -81,7 +90,7 @@ class Workload:
 
     def load(self) -> lane.Load:
         """Of each lane. Raises ValueError without changes, and for more than a lane takes."""
-        return lane.load(self.lane_rate, self.settings, ever_folds=self.is_folded)
+        return lane.load(self.lane_rate, self.settings, pack=self.pack, ever_folds=self.is_folded)
 
 
 @dataclass(frozen=True, slots=True)

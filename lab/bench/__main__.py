@@ -3,12 +3,14 @@
 import typer
 from rich.console import Console
 
-from lab.bench.add_speed import add_over_put, adds_over_others
+from lab.bench.add_speed import add_over_put, adds_over_others, gathered_over_others
 from lab.bench.compactor_speed import fold_peak_mb, speed
 from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
+from lab.bench.pack_figures import SIZES, tail_read, write_units
 from lab.engines.ministack import Engine, end_on_signals
 
 BACKLOGS = (100_000, 1_000_000)
+PACKED = 96_000  # changes that are compacted in packs
 
 
 def main() -> None:
@@ -23,14 +25,20 @@ def main() -> None:
         over_put, over_tuned_put = add_over_put(engine)
         status.update("adds of 32 threads")
         adds = adds_over_others(engine)
+        gathered = gathered_over_others(engine)
+        status.update("packs")
+        packs = {each: write_units(engine, each) for each in SIZES}
+        tail = tail_read(engine)
         status.update("compaction")
-        folded, settled, deleted = speed(engine)
+        speeds = {1: speed(engine)} | {each: speed(engine, PACKED, each) for each in SIZES[1:]}
         status.update("memory of a fold of a million deltas")
         peaks_mb = [fold_peak_mb(deltas) for deltas in BACKLOGS]
     boto3_ms, ledger_ms = import_over_boto3_ms()
     starts = {name: import_over_boto3_ms(f"service.{name}.main")[1] for name in FUNCTIONS}
     print(f"write units per change, whole life, hot counter ({hot.changes:,} changes)   {hot.write_units:8.3f}")
     print(f"write units per change, whole life, cold counter ({cold.changes} changes)       {cold.write_units:8.3f}")
+    for each, units in packs.items():
+        print(f"write units per change, whole life, in packs of {each:>3}               {units:8.3f}")
     print(f"read units of the compactor per change, hot counter               {hot.read_units:8.3f}")
     print(f"deltas per merge transaction                                      {hot.deltas_per_commit:8,.0f}")
     for read in reads:
@@ -43,9 +51,16 @@ def main() -> None:
     print(f"adds/s of 32 threads, one counter / plain ADD as boto3 comes      {adds['plain']:8.2f}")
     print(f"adds/s of 32 threads / plain ADD with this library's Config       {adds['tuned']:8.2f}")
     print(f"adds/s of 32 threads / optimistic locking, same Config            {adds['optimistic']:8.2f}")
-    print(f"deltas folded per second of the compactor's CPU                   {folded:8,.0f}")
-    print(f"deltas folded and settled per second of CPU                       {settled:8,.0f}")
-    print(f"deltas folded, settled and deleted per second of CPU              {deleted:8,.0f}")
+    print(f"adds/s of 32 threads, group commit / plain ADD with our Config    {gathered.rate:8.2f}")
+    print(f"client CPU of an add in group commit / bare boto3 put_item        {gathered.cpu:8.3f}")
+    about = f"a tail of {tail.changes:,} changes in packs"
+    print(f"read of {about}: {tail.requests} requests, {tail.read_units:.0f} read units")
+    print(f"read with behind= of {about}: {tail.behind_requests} request, {tail.behind_units:.0f} read unit")
+    print(f"CPU of a read of {about} / bare Query  {tail.cpu:8.2f}")
+    print("changes per second of the compactor's CPU         folded   and settled   and deleted")
+    for each, (folded, settled, deleted) in speeds.items():
+        what = "deltas" if each == 1 else f"packs of {each}"
+        print(f"  {what:<46}{folded:8,.0f}   {settled:11,.0f}   {deleted:11,.0f}")
     for deltas, peak_mb in zip(BACKLOGS, peaks_mb, strict=True):
         print(f"peak memory of a fold of {deltas:>9,} deltas                      {peak_mb:8.1f} MB")
     print(f"import ledger, CPU over import boto3 alone ({boto3_ms:.0f} ms)             {ledger_ms:8.1f} ms")

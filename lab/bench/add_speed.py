@@ -9,6 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import count, cycle, islice, permutations
 
@@ -22,7 +23,7 @@ from ledger import Delta, Ledger, Settings
 from ledger.client import CONFIG
 from ledger.items import delta_item
 
-REGION, TABLE = "eu-west-1", "bench-speed"
+REGION, TABLE, GATHERED = "eu-west-1", "bench-speed", "bench-gathered"
 COUNTER = "stock:85123A"
 THREADS = 32
 
@@ -44,13 +45,14 @@ def add_over_put(engine: Engine, rounds: int = 60, each: int = 50) -> tuple[floa
             partial(_add, ledger, each),
             *(partial(_put, client, settings.table, some) for client, some in zip((bare, tuned), deltas, strict=True)),
         ]
-        spent = {index: _cpu(works[index]) for index in order}
+        spent = {index: cpu_s(works[index]) for index in order}
         ratios.append((spent[0] / spent[1], spent[0] / spent[2]))
     warm = ratios[2:]
     return statistics.median(r[0] for r in warm), statistics.median(r[1] for r in warm)
 
 
-def _cpu(work: Callable[[], None]) -> float:
+def cpu_s(work: Callable[[], None]) -> float:
+    """The seconds of this process's CPU that it takes."""
     began = time.process_time()
     work()
     return time.process_time() - began
@@ -82,8 +84,8 @@ def adds_over_others(engine: Engine, rounds: int = 12, each: int = 5) -> dict[st
     ours = partial(ledger.add, COUNTER, 1)
     optimistic, numbers = Trial(engine, EntityTag()), count()
     others: dict[str, Callable[[], object]] = {
-        "plain": partial(_plain_add, engine.client(REGION, Config(max_pool_connections=THREADS))),
-        "tuned": partial(_plain_add, engine.client(REGION, CONFIG)),
+        "plain": partial(_plain_add, engine.client(REGION, Config(max_pool_connections=THREADS)), TABLE),
+        "tuned": partial(_plain_add, engine.client(REGION, CONFIG), TABLE),
         "optimistic": lambda: optimistic.add(COUNTER, 1, str(next(numbers))),
     }
     ratios: dict[str, list[float]] = {name: [] for name in others}
@@ -100,6 +102,39 @@ def adds_over_others(engine: Engine, rounds: int = 12, each: int = 5) -> dict[st
     return {name: statistics.median(found) for name, found in ratios.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Group commit by 32 threads on one counter. rate: over plain ADD's with the same Config; cpu: a change's, on this
+    side, over that of a bare boto3 put_item by as many threads.
+    """
+
+    rate: float
+    cpu: float
+
+
+def gathered_over_others(engine: Engine, rounds: int = 12, each: int = 5, more: int = 10) -> Gathered:
+    """Medians of ratios in turns; as it is faster, each of its threads makes `more` times as many adds in a turn."""
+    engine.create_table(GATHERED, REGION)
+    ledger = Ledger(Settings(table=GATHERED, region=REGION), gather=True, client=engine.client(REGION, CONFIG))
+    bare, tuned = engine.client(REGION, Config(max_pool_connections=THREADS)), engine.client(REGION, CONFIG)
+    ours, turns = partial(ledger.add, COUNTER, 1), []
+    with ThreadPoolExecutor(THREADS) as threads:
+        for _ in range(rounds + 1):
+            own = _spent(threads, ours, each * more)
+            add = _spent(threads, partial(_plain_add, tuned, GATHERED), each)
+            put = _spent(threads, lambda: _put(bare, GATHERED, [ledger.prepare(COUNTER, 1)]), each)
+            turns.append((more * add[0] / own[0], own[1] / put[1] / more))
+    ledger.close()
+    return Gathered(*(statistics.median(each) for each in zip(*turns[1:], strict=True)))
+
+
+def _spent(threads: ThreadPoolExecutor, add: Callable[[], object], each: int) -> tuple[float, float]:
+    """The seconds, and those of CPU, in which every thread makes that many adds."""
+    began = time.process_time()
+    seconds = _seconds(threads, add, each)
+    return seconds, time.process_time() - began
+
+
 def _seconds(threads: ThreadPoolExecutor, add: Callable[[], object], each: int) -> float:
     """How long every thread takes to make that many adds."""
     began = time.perf_counter()
@@ -108,6 +143,6 @@ def _seconds(threads: ThreadPoolExecutor, add: Callable[[], object], each: int) 
     return time.perf_counter() - began
 
 
-def _plain_add(client: DynamoDBClient) -> None:
+def _plain_add(client: DynamoDBClient, table: str) -> None:
     key, one = {"pk": {"S": COUNTER}, "sk": {"S": "plain"}}, {":one": {"N": "1"}}
-    client.update_item(TableName=TABLE, Key=key, UpdateExpression="ADD amount :one", ExpressionAttributeValues=one)
+    client.update_item(TableName=table, Key=key, UpdateExpression="ADD amount :one", ExpressionAttributeValues=one)

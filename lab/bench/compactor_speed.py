@@ -9,6 +9,7 @@ it would be the fold's.
 import time
 import tracemalloc
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from botocore.config import Config
@@ -21,7 +22,8 @@ from compactor.settle import settle
 from lab.engines.ministack import Engine
 from ledger import Delta, Lane, Settings, tokens
 from ledger.client import CONFIG
-from ledger.items import delta_item, fold_pk
+from ledger.items import delta_item, fold_pk, pack_item
+from ledger.packing import pack_of
 from ledger.requests import Get, Instant, Item, Page, Program, Put, Query, Request, Result, Transact, run
 from ledger.table import DynamoTable
 
@@ -46,12 +48,21 @@ def put_all(client: DynamoDBClient, table: str, items: Sequence[Item]) -> None:
             raise AssertionError("the engine left puts unprocessed")
 
 
-def speed(engine: Engine, deltas: int = 24_000) -> tuple[float, float, float]:
-    """Of a backlog of that many, per second of the compactor's CPU: deltas folded; folded and settled; and deleted."""
-    engine.create_table(TABLE, REGION)
+def tail_items(changes: int, each: int) -> list[Item]:
+    """The items of so many changes, `each` in one: deltas, or packs."""
+    deltas = [delta(number) for number in range(changes)]
+    if each == 1:
+        return list(map(delta_item, deltas))
+    return [pack_item(pack_of(deltas[first : first + each])) for first in range(0, changes, each)]
+
+
+def speed(engine: Engine, deltas: int = 24_000, each: int = 1) -> tuple[float, float, float]:
+    """Of that many changes, `each` in an item, a second of the compactor's CPU: folded; and settled; and deleted."""
+    settings = replace(SETTINGS, table=f"{TABLE}-{each}")
+    engine.create_table(settings.table, REGION)
     client = engine.client(REGION, CONFIG.merge(Config(read_timeout=READ_TIMEOUT_S)))
-    put_all(client, TABLE, [delta_item(delta(number)) for number in range(deltas)])
-    table = DynamoTable.of(SETTINGS, {REGION: client})
+    put_all(client, settings.table, tail_items(deltas, each))
+    table = DynamoTable.of(settings, {REGION: client})
     now_ms = START_MS + deltas + SETTINGS.allowed_lateness_ms
     tally = Tally()
 
@@ -66,7 +77,7 @@ def speed(engine: Engine, deltas: int = 24_000) -> tuple[float, float, float]:
     settling, _ = cpu_s(settle(LANE, tally, checkpoint.watermark, fold_max=SETTINGS.fold_max))
     cleaning = 0.0
     for _ in ("notes", "deletes"):
-        spent, _ = cpu_s(clean(LANE, tally, SETTINGS.regions, units_per_s=10**9, keep_ms=SETTINGS.keep_ms))
+        spent, _ = cpu_s(clean(LANE, tally, settings.regions, units_per_s=10**9, keep_ms=SETTINGS.keep_ms))
         cleaning += spent
         now_ms += SETTINGS.keep_ms
     if (tally.folded, tally.settled, tally.cleaned) != (deltas, 0, deltas):

@@ -44,12 +44,12 @@ class Bench:
     def _clock(self) -> int:
         return self.now_ms
 
-    def write(self, counter: str, changes: int) -> None:
-        """Add that many changes of 1, about a millisecond apart."""
-        for done in range(0, changes, 500):
-            some = min(500, changes - done)
+    def write(self, counter: str, changes: int, *, each: int = 500, pack: bool = False) -> None:
+        """Add that many changes of 1, about a millisecond apart, `each` in a call; pack: they are one item."""
+        for done in range(0, changes, each):
+            some = min(each, changes - done)
             self.now_ms += some
-            for receipt in self.ledger.add_many([Change(counter, 1)] * some):
+            for receipt in self.ledger.add_many([Change(counter, 1)] * some, pack=pack):
                 if isinstance(receipt, Exception):
                     raise receipt
 

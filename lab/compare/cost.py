@@ -2,8 +2,8 @@
 
 Rule 1: Units are the meter's, by AWS's published rules from the items that crossed the wire. All designs get the same
 changes, those that count things a change of 1 for each.
-Rule 2: Every sum is checked. Changes are made one after another, a second apart, so nothing meets a conflict. Of what
-is charged:
+Rule 2: Every sum is checked. Changes are made one after another, a second apart, so nothing meets a conflict; in packs,
+as many at once as the design says. Of what is charged:
 
 - A time to live deletes for nothing in the Region where it runs out; each other Region pays a replicated write (TTL).
 - The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks at both. A Lambda
@@ -27,7 +27,7 @@ from pathlib import Path
 
 from lab.designs import Design
 from lab.designs.hybrid import COUNTED, NO, THING, Hybrid
-from lab.designs.item_collection import Ours
+from lab.designs.item_collection import Ours, Packed
 from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.trial import DESIGNS, SETTINGS, Trial
 from lab.engines.ministack import Engine
@@ -107,11 +107,12 @@ def spend(engine: Engine, events: Sequence[Event], design: Design) -> Spent:
     later = len(events) - half
     for some in (events[:half], events[half:]):
         before = meter.total()
-        for event in some:
-            amount = 1 if design.claims.units else event.change
-            truth[event.counter] += amount
+        together = design.together if isinstance(design, Packed) else 1
+        for first in range(0, len(some), together):
             trial.now_ms += STEP_MS
-            trial.add(event.counter, amount, event.key)
+            asked = [(e.counter, 1 if design.claims.units else e.change, e.key) for e in some[first : first + together]]
+            truth.update({counter: sum(n for c, n, _ in asked if c == counter) for counter, _, _ in asked})
+            trial.add_together(asked)
         change = meter.total() - before
         housekeeping = _housekept(trial, meter, {event.counter for event in some})
         sizes = [item_bytes(item) for item in trial.everything()]

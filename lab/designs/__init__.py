@@ -10,7 +10,7 @@ from lab.designs.design import Claims, Design, Memory, Outcome
 from lab.designs.expressions import SetSum
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
-from lab.designs.item_collection import ItemCollection, NaiveMerge, Ours
+from lab.designs.item_collection import Gathered, ItemCollection, NaiveMerge, Ours, Packed
 from lab.designs.optimistic import EntityTag, OnValue
 from lab.designs.optimistic_history import OptimisticHistory
 from lab.designs.sharded import Sharded
@@ -44,4 +44,6 @@ def every(settings: Settings) -> tuple[Design, ...]:
         GapFree(),
         Hybrid(),
         Ours(settings=settings),
+        Packed(settings=settings),
+        Gathered(settings=settings),
     )

@@ -8,6 +8,8 @@ Limits: a change that comes again after its merge counts twice; a read during a 
 the same items and lose or double them; 99 items a transaction, three write units for each of them over its life.
 
 Ours: the programs of `ledger`, `reader` and `compactor` as they are shipped. Promises and limits: docs/protocol.md.
+In packs: the same, but a change is put in an item with others, without a condition, so that another change under its
+key is not refused. By group commit: changes of many threads, which go together while a put is under way.
 Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/
 """
 
@@ -23,8 +25,9 @@ from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
 from lab.designs.expressions import integer
 from ledger import items, tokens
 from ledger.add import add
+from ledger.packing import pack_of
 from ledger.paging import every_item
-from ledger.requests import Program
+from ledger.requests import Program, Put
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader.history import entries, history
@@ -98,3 +101,28 @@ class Ours(ItemCollection):
             segments, tail = yield from history(lane, consistent=True, read_time_max_ms=most_ms)
             changes += [entry.change for entry in entries(lane, segments, tail)]
         return changes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packed(Ours):
+    """`together`: how many changes a producer has at once; one that comes alone is a pack, too."""
+
+    name: str = "this library, packs"
+    together: int = 100
+    claims: ClassVar = Claims(memory=FOR_EVER, regions=True, history=True)
+
+    def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
+        yield Put(items.pack_item(pack_of([self.delta(counter, change, key, at_ms)])))
+        return "accepted"
+
+    def delta(self, counter: str, change: int, key: str, at_ms: int) -> Delta:
+        token = tokens.keyed(counter, key, at_ms)
+        return Delta(self._lane(counter, token), token, change)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gathered(Packed):
+    """`trial.py` lets its threads gather; one after another, as on the simulator, each change is alone."""
+
+    name: str = "this library, group commit"
+    together: int = 1

@@ -5,7 +5,7 @@ Rule 2: Nothing is counted here: meters and counters are attached to `client`.
 Rule 3: The engine is the caller's, who starts one and gives it to all that is measured.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -13,11 +13,16 @@ from botocore.config import Config
 
 from lab.designs import Design, Outcome, every
 from lab.designs.clients import config, table_of
+from lab.designs.item_collection import Gathered, Packed
 from lab.designs.transaction_marker import TransactionMarker
 from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
 from lab.engines.ministack import Engine
+from ledger.errors import LedgerError
+from ledger.gather import Gatherer
+from ledger.packing import add_packed
 from ledger.requests import Instant, Item, Program, Result, run
 from ledger.settings import Settings
+from ledger.values import Delta, Receipt
 
 READ_TIMEOUT_S = 60  # on a busy machine an engine is slow; no request is sent twice for that
 REGION = "eu-west-1"
@@ -46,13 +51,29 @@ class Trial:
         self.name = f"compared-{next(_numbers)}"
         engine.create_table(self.name, REGION, self.client)
         self._table = table_of(self.name, self.client)
+        self._gatherer = Gatherer(self._put_together)
 
     def run(self, program: Program[Result]) -> Result:
         return run(program, self._table, lambda: Instant(self.now_ms, 0))
 
     def add(self, counter: str, change: int, key: str) -> Outcome:
         """A change that is asked for now."""
+        if isinstance(self.design, Gathered):
+            return self._gatherer.add(self.design.delta(counter, change, key, self.now_ms)).outcome
         return self.run(self.design.add(counter, change, key, self.now_ms))
+
+    def add_together(self, changes: Sequence[tuple[str, int, str]]) -> None:
+        """Changes (counter, change, key) that are asked for now, at once where the design has a way to."""
+        if not isinstance(self.design, Packed):
+            for each in changes:
+                self.add(*each)
+            return
+        for outcome in self._put_together([self.design.delta(*each, self.now_ms) for each in changes]):
+            if isinstance(outcome, LedgerError):
+                raise outcome
+
+    def _put_together(self, deltas: Sequence[Delta]) -> Sequence[Receipt | LedgerError]:
+        return self.run(add_packed(deltas))
 
     def value(self, counter: str) -> int:
         return self.run(self.design.value(counter))

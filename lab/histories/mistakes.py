@@ -166,7 +166,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "settle files strays under their own hi",
         "compactor/settle.py",
-        "hi=hi, watermark",
+        "hi=found.hi, watermark",
         f"hi={HIGHEST_TAKEN}, watermark",
     ),
     Mistake(
@@ -178,8 +178,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "only the first segment of a cover is looked at",
         "compactor/listing.py",
-        "        if not pages.more:\n            break\n",
-        "        break\n",
+        "        if not pages.more:\n            return",
+        "        return",
     ),
     Mistake(
         "checkpoint without settle's count",
@@ -208,8 +208,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "clean deletes what versions after the note list",
         "compactor/clean.py",
-        "f.version is not None and f.version <= version",
-        "f.version is not None",
+        ", versions_upto=version)",
+        ")",
         cast="a_stray_that_is_settled_while_an_older_version_is_cleaned",
     ),
     Mistake(
@@ -261,8 +261,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "packs are held against packs, not against single deltas",
         "ledger/entries.py",
-        "            self._young.update(found)\n            return entries",
-        "            self._young.update(found if len(found) > 1 else ())\n            return entries",
+        "self._young.add(found)",
+        "self._young.add(found if len(found) > 1 else ())",
     ),
     Mistake(
         "a token is forgotten at once, not a span later",
@@ -354,8 +354,8 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "settle takes what a pack holds above the watermark",
         "compactor/listing.py",
-        "held.between(LOWEST, self._upto).apart",
-        "held.apart",
+        "held.between(LOWEST, self._upto)",
+        "held",
     ),
     Mistake(
         "no bound on a pack's span",

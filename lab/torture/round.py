@@ -138,6 +138,9 @@ def _events(lines: list[Line], told: dict[int, CounterHistory]) -> Counter[str]:
             "changes acknowledged": sum(change.acknowledged for change in changes),
             "of them owed to strong reads": sum(change.owed_from_ns is not None for change in changes),
         }
-        # What compactors lived to tell.
-        | {f"{key}, as told": sum(line.get(key, 0) for line in lines) for key in ("settled", "cleaned", "gave_up")}
+        # What writers and compactors lived to tell.
+        | {
+            f"{key}, as told": sum(line.get(key, 0) for line in lines)
+            for key in ("packed", "settled", "cleaned", "gave_up")
+        }
     )

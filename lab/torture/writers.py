@@ -8,8 +8,10 @@ Rule 3: Whatever the library raises that a fault cannot cause is recorded as bro
 
 import heapq
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionCon
 
 BATCH = (2, 24)
 SINGLE = 0.15
+PACKED, GATHERED = 0.4, 0.2  # of the batches; the others go as single deltas
 RESEND, RESEND_OPEN, RESEND_ELSEWHERE = 0.12, 0.8, 0.4
 RESEND_AFTER_S = (0.0, 16.0)
 TAKEN_OVER = 200
@@ -54,10 +57,13 @@ def main(plan: Plan, writer: int, generation: int, reached: Any, stop: Any) -> N
     """
     path = Path(plan.folder) / f"writer-{writer}.jsonl"
     before = lines_of(path)
-    ledgers = {region: Ledger(plan.settings(region, OUTSIDE), clock=plan.clock()) for region in REGIONS}
+    ledgers, gathering = (
+        {region: Ledger(plan.settings(region, OUTSIDE), gather=gather, clock=plan.clock()) for region in REGIONS}
+        for gather in (False, True)
+    )
     with Recorder(path) as recorder:
         hands = [
-            _Hand(plan, writer * plan.threads + thread, generation, ledgers, recorder, reached, before)
+            _Hand(plan, writer * plan.threads + thread, generation, ledgers, gathering, recorder, reached, before)
             for thread in range(plan.threads)
         ]
         work_all(hands, stop)
@@ -70,12 +76,14 @@ class _Hand(Worker):
         slot: int,
         generation: int,
         ledgers: dict[str, Ledger],
+        gathering: dict[str, Ledger],
         recorder: Recorder,
         reached: Any,
         before: list[Line],
     ) -> None:
         super().__init__(f"writer {slot} generation {generation}", plan.seed, recorder, "add")
         self._plan, self._slot, self._ledgers, self._reached = plan, slot, ledgers, reached
+        self._gathering, self._at_once = gathering, ThreadPoolExecutor(BATCH[1])
         self._clock = plan.clock()
         self._later: list[tuple[float, int, Asked]] = []  # heap of (due, sends, what)
         self._next = slot
@@ -128,25 +136,23 @@ class _Hand(Worker):
             return
         value = [[each.counter, each.number, each.home, each.at_ms] for each in batch]
         self._recorder.write(self._name, "invoke", "add", value, region=region)
-        outcomes = self._call(self._ledgers[region], batch)
+        outcomes = self._call(region, batch)
         hows = [self._how(outcome) for outcome in outcomes]
         kind = hows[0] if len(set(hows)) == 1 else "info"
         value = [[each.counter, each.number, how] for each, how in zip(batch, hows, strict=True)]
-        self._recorder.write(self._name, kind, "add", value, region=region)
+        self._recorder.write(self._name, kind, "add", value, region=region, packed=sum(map(_is_packed, outcomes)))
         for each, how in zip(batch, hows, strict=True):
             if sends < SENDS_MAX and (how != "ok" or self._rng.random() < RESEND):
                 self._send_later(each, sends + 1)
 
-    def _call(self, ledger: Ledger, batch: list[Asked]) -> list[Receipt | LedgerError]:
-        changes = [each.change for each in batch]
-        if len(batch) > 1:
-            return ledger.add_many(changes)
-        change = changes[0]
-        try:
-            key, at = change.idempotency_key, change.at
-            return [ledger.add(change.counter, change.change, idempotency_key=key, at=at, region=change.region)]
-        except LedgerError as error:
-            return [error]
+    def _call(self, region: str, batch: list[Asked]) -> list[Receipt | LedgerError]:
+        """One change alone; several as deltas, in packs, or each by a thread of its own, which gather."""
+        if len(batch) == 1:
+            return [_alone(self._ledgers[region], batch[0])]
+        drawn = self._rng.random()
+        if drawn < GATHERED:
+            return list(self._at_once.map(partial(_alone, self._gathering[region]), batch))
+        return self._ledgers[region].add_many([each.change for each in batch], pack=drawn < GATHERED + PACKED)
 
     def _how(self, outcome: Receipt | LedgerError) -> str:
         match outcome:
@@ -162,3 +168,16 @@ class _Hand(Worker):
     def _send_later(self, asked: Asked, sends: int) -> None:
         due = time.monotonic() + self._rng.uniform(*RESEND_AFTER_S)
         heapq.heappush(self._later, (due, sends, asked))
+
+
+def _alone(ledger: Ledger, asked: Asked) -> Receipt | LedgerError:
+    change = asked.change
+    key, at = change.idempotency_key, change.at
+    try:
+        return ledger.add(change.counter, change.change, idempotency_key=key, at=at, region=change.region)
+    except LedgerError as error:
+        return error
+
+
+def _is_packed(outcome: Receipt | LedgerError) -> bool:
+    return isinstance(outcome, Receipt) and outcome.outcome == "accepted"

@@ -14,7 +14,7 @@ from typing import Any
 
 from lab.meters.charges import charge
 from lab.meters.item_sizes import ItemSizes
-from ledger import Ledger, wire
+from ledger import Change, Ledger, Receipt, wire
 from ledger.entries import ENTRY
 from ledger.memory import MemoryTable
 from ledger.requests import Get, GetMany, Item, Key, Page, Put, Query, Request, Scan, Transact
@@ -117,10 +117,10 @@ class MeteredMarks:
 
 
 class Played:
-    """A Region of the service and counters that change `rate` times a second each."""
+    """A Region of the service and counters that change `rate` times a second each, `pack` times at once."""
 
-    def __init__(self, settings: Settings, rate: float, counters: int = 1, seed: int = 1) -> None:
-        self.settings, self.rate = settings, rate
+    def __init__(self, settings: Settings, rate: float, counters: int = 1, seed: int = 1, pack: int = 1) -> None:
+        self.settings, self.rate, self.pack = settings, rate / pack, pack  # rate: of items
         self.counters = [f"stock:{n:05d}A" for n in range(counters)]
         self.table = Metered()
         self.table.peers = dict.fromkeys(settings.regions, self.table)
@@ -165,8 +165,12 @@ class Played:
 
     def add(self, counter: str) -> None:
         with self.table.by("change"):
-            self.ledger.add(counter, -6)
-        self.changes += 1
+            if self.pack == 1:
+                self.ledger.add(counter, -6)
+            else:
+                told = self.ledger.add_many([Change(counter, -6)] * self.pack, pack=True)
+                assert {receipt.outcome for receipt in told if isinstance(receipt, Receipt)} == {"accepted"}
+        self.changes += self.pack
         records = [stored(item, made_ms=self.table.now_ms) for item in self.table.deltas]
         self.table.deltas.clear()
         with self.table.by("mark"):

@@ -14,7 +14,7 @@ from ledger.settings import Settings
 from ledger.units import item_bytes
 from ledgerctl import sizes, visits, workload
 from ledgerctl.bill import ITEM_OVERHEAD_BYTES
-from ledgerctl.lane import CHANGES_MAX, load
+from ledgerctl.lane import changes_max, load
 from service.find.scan import PAGES_OF_RUN
 from service.marks import BUCKETS, QUIET_MS, TOUCH_EVERY_MS
 from service.plan.handler import LANES_MAX
@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 REGIONS = ("eu-west-1", "us-east-1")
 SETTINGS = Settings(table="any", region="eu-west-1")
 PASSING = "bytes that pass by"
+CHANGES_MAX = changes_max(SETTINGS)
 RATES = st.floats(1e-7, CHANGES_MAX)
 
 
@@ -39,11 +40,14 @@ class Case:
     reads: int = 1
     tuned: dict[str, int] = field(default_factory=dict)
     ever_folds: bool = True
+    pack: int = 1
 
 
 CASES = (
     Case("hot", 3, (12, 24), reads=3, tuned={"keep_ms": 180_000}),
     Case("hot in two Regions", 5, (6, 12), regions=2, reads=6, tuned={"keep_ms": 120_000}),
+    Case("hot in packs", 40, (8, 16), reads=20, tuned={"keep_ms": 180_000}, pack=38),
+    Case("hot in packs of 3 KB", 60, (8, 16), reads=12, tuned={"keep_ms": 120_000}, pack=100),
     Case("a fold every few minutes", 0.2, (30, 66), lanes=2),
     Case("many cold lanes", 1 / 300, (60, 80), lanes=40, regions=2, tuned={"fold_min": 8}),
     Case("many lanes that are never folded", 1 / 240, (10, 60), lanes=40, tuned={"fold_min": 100}, ever_folds=False),
@@ -53,7 +57,7 @@ CASES = (
 def found(case: Case) -> dict[str, tuple[float, float]]:
     """By name: (what was charged, what the model says of it)."""
     settings = Settings(table=TABLE, region="eu-west-1", regions=REGIONS[: case.regions], **case.tuned)  # type: ignore[arg-type]
-    played = Played(settings, case.rate, case.lanes)
+    played = Played(settings, case.rate, case.lanes, pack=case.pack)
     if case.ever_folds and case.rate * 60 < settings.fold_min:
         played.fill()  # else all lanes fold at once
     first, later = case.minutes
@@ -66,7 +70,7 @@ def found(case: Case) -> dict[str, tuple[float, float]]:
     changes = played.changes - changes
     written = sum(cost.writes_in(case.regions) for cost in spent.values())
     rate = changes / case.lanes / later / 60  # that came, and not that was asked for
-    model = load(rate, settings, ever_folds=case.ever_folds)
+    model = load(rate, settings, pack=case.pack, ever_folds=case.ever_folds)
     resident = model.resident[0] + ITEM_OVERHEAD_BYTES * model.resident[1]
     idle_lanes = 2.0 * (case.regions - 1)  # nothing changes in the other Region's
     pairs = {
@@ -118,6 +122,16 @@ def test_a_change_costs_what_the_readme_says() -> None:
     assert load(1e-4, SETTINGS).change_units / 1e-4 == pytest.approx(2.15, abs=0.01)  # only fold_min are folded at once
     assert load(1e-4, SETTINGS, ever_folds=False).change_units == 1e-4
     assert load(10, SETTINGS).visit_units / 10 < 0.3  # "some tenths of a unit"
+
+
+def test_a_lane_in_full_packs_takes_ten_thousand_changes_a_second_at_a_tenth_of_a_unit_each() -> None:
+    assert changes_max(SETTINGS) == 500  # a put and a delete
+    assert changes_max(SETTINGS, pack=38) == 1_000 * 38 // 2  # a KB
+    assert changes_max(SETTINGS, pack=39) == 1_000 * 39 // 4
+    assert changes_max(SETTINGS, pack=400) == 1_000 * 400 // 20
+    assert changes_max(SETTINGS, pack=81) == 1_000 * 81 // 4
+    assert load(10_000, SETTINGS, pack=38).change_units / 10_000 == pytest.approx(0.100, abs=0.001)
+    assert load(10_000, SETTINGS, pack=400).change_units / 10_000 == pytest.approx(0.0975, abs=0.001)
 
 
 def test_a_read_of_a_hot_lane_counts_its_tail() -> None:

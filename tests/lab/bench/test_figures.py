@@ -2,9 +2,10 @@
 
 import pytest
 
-from lab.bench.add_speed import add_over_put, adds_over_others
+from lab.bench.add_speed import add_over_put, adds_over_others, gathered_over_others
 from lab.bench.compactor_speed import fold_peak_mb, speed
 from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
+from lab.bench.pack_figures import tail_read, write_units
 from lab.engines.ministack import Engine
 
 
@@ -24,8 +25,25 @@ def test_the_lives_of_a_hot_and_a_cold_counter_cost_what_their_items_cost(engine
 def test_the_ratios_and_speeds_come_from_an_engine(engine: Engine) -> None:
     assert 0.2 < min(add_over_put(engine, rounds=1, each=10)) < 5
     assert min(adds_over_others(engine, rounds=1, each=1).values()) > 0
-    folded, settled, deleted = speed(engine, deltas=500)
-    assert folded > settled > deleted > 0
+    gathered = gathered_over_others(engine, rounds=1, each=1)
+    assert min(gathered.rate, gathered.cpu) > 0
+    for each in (1, 50):
+        folded, settled, deleted = speed(engine, deltas=500, each=each)
+        assert folded > settled > deleted > 0
+
+
+def test_a_change_in_a_full_pack_costs_a_tenth_of_one_alone_over_its_whole_life(engine: Engine) -> None:
+    packs = 40 * (1 + 1)  # of 38: a KB
+    segments = 2 * 2 * 18  # 760 entries of 24 bytes and the keys, twice for the transaction, in each of two commits
+    checkpoints, notes = 2 * 2, 2
+    assert write_units(engine, 38, changes=1_520) * 1_520 == packs + segments + checkpoints + notes
+
+
+def test_a_long_tail_of_packs_is_read_by_the_page_and_not_at_all_behind(engine: Engine) -> None:
+    read = tail_read(engine, changes=2_000, rounds=1)
+    assert (read.requests, read.read_units) == (2, 1 + 12)  # 5 packs of 9.4 KB after the checkpoint
+    assert (read.behind_requests, read.behind_units) == (1, 1)
+    assert read.cpu > 1
 
 
 def test_the_memory_of_a_fold_does_not_grow_with_the_backlog() -> None:

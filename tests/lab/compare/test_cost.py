@@ -62,6 +62,12 @@ def test_ours_puts_and_deletes_and_shares_a_commit_and_a_note(engine: Engine) ->
     assert (ours.read.requests, ours.read.read_units) == (2, 2)
 
 
+def test_packs_put_and_delete_many_in_a_unit_and_share_a_commit_and_a_note(engine: Engine) -> None:
+    packs = on_one(engine, "this library, packs", 76)
+    assert packs.change == Cost(requests=1, write_units=1, replicated_units=1)  # 38 in a KB
+    assert packs.housekeeping.write_units == 2 + 2 + 1 + 1
+
+
 def test_a_set_of_ids_costs_as_much_as_it_has_grown(engine: Engine) -> None:
     ids = on_one(engine, "set of ids", 100)  # of 36 bytes: 1,800 to 3,600 bytes and the key
     assert 50 * 2 <= ids.change.write_units <= 50 * 4

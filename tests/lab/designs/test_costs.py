@@ -18,7 +18,10 @@ UNITS = {
     "sharded transaction, marker": (4, 0),
     "gap-free ids": (4, 0),
     "hybrid, best effort and stream": (2, 4),
-    "this library": (1, 2 * (2 + 2) / CHANGES),  # commits of 3 and of 1 (fold_max=3)
+    **dict.fromkeys(
+        ("this library", "this library, packs", "this library, group commit"),
+        (1, 2 * (2 + 2) / CHANGES),  # each alone; commits of 3 and of 1 (fold_max=3)
+    ),
 }
 """Write units of a change, and of the housekeeping after four of them for each; without a name here: 1 and 0."""
 
