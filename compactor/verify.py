@@ -115,8 +115,9 @@ def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[s
         found = yield from below.read()
         for entry in found.unlisted:
             strays.setdefault(tokens.from_bytes(entry[:TOKEN_BYTES]), changed_by(entry))
-        for entry in found.entries if found.other else ():
-            if (listed := found.other.get(entry[:TOKEN_BYTES])) is not None:
-                token, changes = tokens.from_bytes(entry[:TOKEN_BYTES]), (changed_by(entry), changed_by(listed))
+        listed = {entry[:TOKEN_BYTES]: entry for entry in found.as_listed}
+        for entry in {entry for _, held in below.page for entry in held.apart} - found.as_listed:
+            if (as_listed := listed.get(entry[:TOKEN_BYTES])) is not None:
+                token, changes = tokens.from_bytes(entry[:TOKEN_BYTES]), (changed_by(entry), changed_by(as_listed))
                 conflicts[token] = f"{lane}: delta {token} says {changes[0]}, its segment says {changes[1]}."
     return len(strays), sum(strays.values()), list(conflicts.values())

@@ -4,13 +4,16 @@ Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put a
 leaves when that put returns.
 Rule 2: First come, first sent: the first that waits leads, and takes with it whoever waits by then.
 Rule 3: A put that is stuck holds nobody: who has waited WAIT_S leads itself, as long as few puts are in flight.
-Rule 4: Every caller gets an outcome of its own, whatever befalls the one that led.
+Rule 4: Every caller gets an outcome of its own, whatever befalls the one that led; who is interrupted, at whatever
+line, leaves nothing in the queue. So what is taken out of it is noted first, and `_leave` may come from anywhere.
 """
 
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from queue import Empty, SimpleQueue
 
 from ledger.errors import LedgerError, OutcomeUnknown, Unavailable
 from ledger.packing import PACK_CHANGES, Outcome, failed
@@ -28,21 +31,25 @@ WAITING_MAX = 4 * PACK_CHANGES
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A change that waits. leads: it is its turn to send, and one of the puts in flight is kept for it."""
+    """A change that waits. batch: whom it leads, itself among them; empty while it leads nobody."""
 
     delta: Delta
-    woken: threading.Event = field(default_factory=threading.Event)
-    leads: bool = False
+    woken: SimpleQueue[None] = field(default_factory=SimpleQueue)
+    batch: Sequence["Waiter"] = ()
     outcome: Outcome | None = None
 
 
 @dataclass(slots=True)
 class Queue:
-    """The changes of a lane that wait, in their order, and the puts in flight: at least one while any wait."""
+    """The changes of a lane that wait, in their order, and those that lead: at least one while any wait."""
 
     lane: Lane
     waiting: deque[Waiter] = field(default_factory=deque)
-    in_flight: int = 0
+    leaders: set[Waiter] = field(default_factory=set)
+
+    def drop(self, gone: Sequence[Waiter]) -> None:
+        left = {*gone}
+        self.waiting = deque(each for each in self.waiting if each not in left)
 
 
 class Gatherer:
@@ -50,79 +57,93 @@ class Gatherer:
 
     def __init__(self, send: Callable[[Sequence[Delta]], Sequence[Outcome]]) -> None:
         self._send = send
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()  # `with` it is C, and no signal comes between taking it and giving it back
+        self._changed = threading.Condition(self._lock)
         self._queues: dict[Lane, Queue] = {}
         self._closed = False
 
     def add(self, delta: Delta) -> Receipt:
         """Record one change. Raises its LedgerError; Unavailable (nothing written) after `close`."""
         waiter = Waiter(delta)
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._has_room(delta.lane))
-            if self._closed:
-                raise failed(Unavailable("The ledger is closed. Nothing was written."), delta)
-            queue = self._queues.setdefault(delta.lane, Queue(delta.lane))
-            queue.waiting.append(waiter)
-            if queue.in_flight == 0:
-                self._give_turn(queue, waiter)
-        while waiter.outcome is None:
-            if not waiter.woken.wait(WAIT_S):
-                self._tire(queue, waiter)
-            self._lead(queue, waiter)
-        if isinstance(waiter.outcome, LedgerError):
-            raise waiter.outcome
-        return waiter.outcome
+        try:
+            outcome = self._outcome(waiter)
+        except BaseException:
+            self._leave(waiter, gone=True)
+            raise
+        if isinstance(outcome, LedgerError):
+            raise outcome
+        return outcome
 
     def close(self) -> None:
         """Take no further changes; when it returns, every one that was taken has its outcome."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._queues)
+
+    def _outcome(self, waiter: Waiter) -> Outcome:
+        lane = waiter.delta.lane
+        with self._lock:
+            self._changed.wait_for(lambda: self._closed or self._has_room(lane))
+            if self._closed:
+                raise failed(Unavailable("The ledger is closed. Nothing was written."), waiter.delta)
+            queue = self._queues.setdefault(lane, Queue(lane))
+            queue.waiting.append(waiter)
+            if not queue.leaders:
+                self._give_turn(queue, waiter)
+        while waiter.outcome is None:
+            try:
+                waiter.woken.get(timeout=WAIT_S)
+            except Empty:
+                self._tire(queue, waiter)
+            self._lead(queue, waiter)
+        return waiter.outcome
 
     def _has_room(self, lane: Lane) -> bool:
         return lane not in self._queues or len(self._queues[lane].waiting) < WAITING_MAX
 
     def _give_turn(self, queue: Queue, waiter: Waiter) -> None:
-        queue.in_flight += 1
-        waiter.leads = True
-        waiter.woken.set()
+        queue.leaders.add(waiter)
+        waiter.woken.put(None)
 
     def _tire(self, queue: Queue, waiter: Waiter) -> None:
         """Lead without being called, because the puts in flight take so long."""
-        with self._changed:
-            if not waiter.leads and waiter in queue.waiting and queue.in_flight < IN_FLIGHT_MAX:
+        with self._lock:
+            if len(queue.leaders) < IN_FLIGHT_MAX and waiter in queue.waiting:
                 self._give_turn(queue, waiter)
 
     def _lead(self, queue: Queue, waiter: Waiter) -> None:
         """Send whoever waits, if it is the waiter's turn; who had a turn and is sent by another gives it back."""
-        with self._changed:
-            waiter.woken.clear()
-            if not waiter.leads:
+        with self._lock:
+            if waiter not in queue.leaders:
                 return
-            waiter.leads = False
-            batch = [queue.waiting.popleft() for _ in range(min(PACK_CHANGES, len(queue.waiting)))]
-            queue.in_flight -= sum(each.leads for each in batch)
-            for each in batch:
-                each.leads = False
+            waiter.batch = tuple(islice(queue.waiting, PACK_CHANGES))
+            queue.drop(waiter.batch)
+            queue.leaders.difference_update(each for each in waiter.batch if each is not waiter)
             self._changed.notify_all()
-        outcomes: Sequence[Outcome] = ()
-        try:
-            if batch:
-                outcomes = self._send([each.delta for each in batch])
-        finally:
-            self._end(queue, batch, outcomes)
+        if waiter.batch:
+            outcomes = self._send([each.delta for each in waiter.batch])
+            for each, outcome in zip(waiter.batch, outcomes, strict=True):
+                each.outcome = outcome
+        self._leave(waiter)
 
-    def _end(self, queue: Queue, batch: Sequence[Waiter], outcomes: Sequence[Outcome]) -> None:
-        """Tell everybody, and give the turn to the first that waits."""
-        unknown = OutcomeUnknown("The put was interrupted. Call again with the same key, or apply the delta.")
-        for number, each in enumerate(batch):
-            each.outcome = outcomes[number] if outcomes else failed(unknown, each.delta)
-            each.woken.set()
-        with self._changed:
-            queue.in_flight -= 1
-            if queue.waiting and not queue.waiting[0].leads:
+    def _leave(self, waiter: Waiter, *, gone: bool = False) -> None:
+        """Tell everybody whom the waiter led, and give the turn on if it was the waiter's. gone: it waits no more."""
+        with self._lock:
+            queue = self._queues.get(waiter.delta.lane)
+            if queue is None:
+                return
+            for each in waiter.batch:
+                if each.outcome is None:
+                    unknown = "The put was interrupted. Call again with the same key, or apply the delta."
+                    each.outcome = failed(OutcomeUnknown(unknown), each.delta)
+                each.woken.put(None)
+            led = waiter in queue.leaders
+            queue.drop([*waiter.batch, waiter] if gone else waiter.batch)
+            waiter.batch = ()
+            queue.leaders.discard(waiter)
+            if queue.waiting and not queue.leaders.intersection(queue.waiting) and (led or not queue.leaders):
                 self._give_turn(queue, queue.waiting[0])
-            if not queue.in_flight:
+            if not queue.leaders and not queue.waiting:
                 del self._queues[queue.lane]
-                self._changed.notify_all()
+            self._changed.notify_all()

@@ -39,7 +39,13 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     answers: tuple[LedgerError | None, ...] = (yield Together(puts)) if puts else ()
     for group, answer in zip(together, answers, strict=True):
         outcomes |= {delta: _outcome(delta, answer) for delta in group}
-    return [_told(delta, outcomes[first[delta.lane, delta.token]]) for delta in todo]
+    again: set[tuple[Lane, str]] = set()
+    results = []
+    for delta in todo:
+        key = delta.lane, delta.token
+        results.append(_told(delta, outcomes[first[key]], again=key in again))
+        again.add(key)
+    return results
 
 
 def pack_of(deltas: Sequence[Delta]) -> Pack:
@@ -75,7 +81,7 @@ def _outcome(delta: Delta, answer: LedgerError | None) -> Outcome:
     return Receipt("accepted", delta) if answer is None else failed(answer, delta)
 
 
-def _told(delta: Delta, outcome: Outcome) -> Outcome:
+def _told(delta: Delta, outcome: Outcome, *, again: bool) -> Outcome:
     """The outcome of the change that was sent under a token, as that of one that was asked for under it."""
     sent = outcome.delta
     if sent is not None and delta.change != sent.change:
@@ -86,6 +92,5 @@ def _told(delta: Delta, outcome: Outcome) -> Outcome:
         conflict.delta = delta
         return conflict
     if isinstance(outcome, Receipt):
-        again = "replayed" if outcome.outcome == "recorded" else outcome.outcome
-        return outcome if delta is sent else Receipt(again, delta)
-    return outcome if delta is sent else failed(outcome, delta)
+        return Receipt("replayed", delta) if again and outcome.outcome == "recorded" else outcome
+    return failed(outcome, delta) if again else outcome

@@ -133,9 +133,10 @@ class Settings:
     def known(self, lane: Lane) -> Lane:
         """The lane with the number of its counter's shards, so that a pack with tokens of another is told as damage.
 
-        Raises InvalidInput.
+        A lane that nobody reads stays as it is. Raises InvalidInput.
         """
-        return replace(check_lane(lane), shards=self.shards_of(lane.counter))
+        shards = self.shards_of(check_lane(lane).counter)
+        return replace(lane, shards=shards) if lane.shard < shards else lane
 
     def reads(self, lane: Lane) -> bool:
         """Whether a reader of these settings looks at a lane. Raises InvalidInput."""

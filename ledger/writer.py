@@ -9,6 +9,7 @@ to write it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,7 @@ class Ledger:
 
     def close(self) -> None:
         """With `gather`: take no further changes, which raise Unavailable, and return when each taken has its outcome.
+        Not from a signal's handler, which may have stopped the very call that it would wait for: set a flag there.
 
         Without, every call has ended when it returns, and there is nothing to close.
         """
@@ -125,7 +127,7 @@ class Ledger:
                 f"No reader looks at the lane {lane}: regions={self.settings.regions!r}, and this token's shard is "
                 f"{expected.shard}. The settings must be those with which the delta was prepared."
             )
-        return self._put(delta)
+        return self._put(replace(delta, lane=expected))  # which knows how many shards this table has
 
     def _put(self, delta: Delta) -> Receipt:
         try:

@@ -1,9 +1,13 @@
 """Group commit: who leads, who travels together, and that everybody gets an outcome of its own."""
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -16,6 +20,8 @@ from ledger.requests import Put, Request
 from ledger.values import Delta, Lane, Receipt
 from reader import Reader
 from tests.support import A, B, delta, settings
+
+LINES = Path(gather.__file__).read_text().splitlines()
 
 
 class Sends:
@@ -130,7 +136,7 @@ def test_a_stuck_put_holds_nobody_for_long_and_few_puts_are_in_flight(
 
 
 def test_who_was_called_to_lead_and_is_taken_along_gives_its_turn_back(adding: Adding) -> None:
-    (queue,) = [gather.Queue(delta(1).lane)]
+    queue = gather.Queue(delta(1).lane)
     adding.gatherer._queues[queue.lane] = queue
     called, tired = gather.Waiter(delta(1)), gather.Waiter(delta(2))
     queue.waiting.extend([called, tired])
@@ -138,9 +144,49 @@ def test_who_was_called_to_lead_and_is_taken_along_gives_its_turn_back(adding: A
         adding.gatherer._give_turn(queue, each)
     adding.sends.let.release(2)
     adding.gatherer._lead(queue, tired)
-    assert (called.outcome, called.leads, queue.in_flight) == (Receipt("accepted", delta(1)), False, 0)
+    assert (called.outcome, queue.leaders) == (Receipt("accepted", delta(1)), set())
     adding.gatherer._lead(queue, called)
     assert adding.sent() == [[1, 2]]
+
+
+def test_who_is_interrupted_at_any_line_leaves_nothing_behind_and_the_others_go_on() -> None:
+    """A signal raises between two lines of the main thread: here at each line of gather.py in turn."""
+    line = ended = 0
+    while not ended:
+        line += 1
+        sends = Sends()
+        gatherer = Gatherer(sends)
+        left = line
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal left
+            here = frame.f_code.co_filename == gather.__file__ and event == "line"
+            if here and not LINES[frame.f_lineno - 1].strip().startswith("with "):  # whose end a signal never hits
+                left -= 1
+                if left == 0:
+                    sys.settrace(None)
+                    raise KeyboardInterrupt
+            return trace
+
+        with ThreadPoolExecutor(3) as pool:
+            others = [pool.submit(gatherer.add, delta(number)) for number in (1, 2)]
+            sends.let.release(10)
+            tracing = sys.gettrace()
+            sys.settrace(trace)
+            try:
+                gatherer.add(delta(3))
+                ended = left > 0
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(tracing)
+            closing = pool.submit(gatherer.close)
+            for other in others:
+                outcome = other.exception(10)
+                assert outcome is None or isinstance(outcome, OutcomeUnknown | Unavailable)
+            closing.result(10)
+        assert gatherer._queues == {}
+    assert line > 20
 
 
 def test_a_failure_reaches_every_change_of_the_pack_as_an_error_of_its_own(adding: Adding) -> None:
