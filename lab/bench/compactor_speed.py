@@ -104,6 +104,10 @@ def _fold(tally: Tally) -> Program[Any]:
     return fold(LANE, tally, allowed_lateness_ms=SETTINGS.allowed_lateness_ms, fold_min=1, fold_max=SETTINGS.fold_max)
 
 
+PAGE_DELTAS = 8_000
+"""About a page of 1 MB."""
+
+
 class Backlog:
     """A table whose lane has this many deltas, each made when it is asked for. It keeps the last commit alone."""
 
@@ -119,7 +123,7 @@ class Backlog:
                 return Page(tuple(self._fold.values()), None)
             case Query(_, after, _, limit):
                 first = 0 if after is None else tokens.time_ms(after) - START_MS + 1
-                last = min(first + (limit or self._deltas), self._deltas)
+                last = min(first + (limit or PAGE_DELTAS), self._deltas)
                 found = tuple(delta_item(delta(number)) for number in range(first, last))
                 return Page(found, found[-1]["sk"]["S"] if last < self._deltas else None)
             case Transact(writes):
