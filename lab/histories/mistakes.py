@@ -180,6 +180,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
         "compactor/listing.py",
         "        if not pages.more:\n            return",
         "        return",
+        cast="two_settles",
     ),
     Mistake(
         "checkpoint without settle's count",
