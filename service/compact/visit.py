@@ -80,7 +80,7 @@ def handle(
 
 
 def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool], commits_max: int) -> Steps:
-    lane = work.lane
+    lane = settings.known(work.lane)
     item: Item | None = yield Get(key_of(lane))
     mark = mark_of(item) if item is not None else None
     if work.planned and (mark is None or mark.held_ms is None):
@@ -110,8 +110,9 @@ def _visit(work: Work, done: Done, settings: Settings, stop: Callable[[], bool],
 
 
 def _verify(work: Work, done: Done, settings: Settings, stop: Callable[[], bool]) -> Steps:
+    lane = settings.known(work.lane)
     try:
-        done.check = yield from until(verify(work.lane, read_time_max_ms=settings.read_time_max_ms), stop)
+        done.check = yield from until(verify(lane, read_time_max_ms=settings.read_time_max_ms), stop)
         done.outcome = "verified"
     except OutOfTime:
         done.outcome = "stopped"
