@@ -17,7 +17,7 @@ from compactor.report import Tally
 from ledger import items, tokens
 from ledger.entries import TOKEN_BYTES, Entries
 from ledger.errors import LedgerError
-from ledger.requests import AlreadyThere, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, key_of, keyed
+from ledger.requests import AlreadyThere, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, key_of
 from ledger.units import item_bytes, write_units
 from ledger.values import Checkpoint, CleanNote, Lane
 
@@ -89,7 +89,7 @@ def _delete_listed(
         for some, units in _requests(same, most):
             if spent and not (yield from _wait(began, spent, units_per_s)):
                 return False
-            yield from _delete(tally, lane, some)
+            yield from _delete(tally, some)
             spent += units
     return True
 
@@ -116,9 +116,9 @@ def _requests(deletes: Sequence[tuple[Item, Entries]], most: int) -> Iterator[tu
         yield some, spent
 
 
-def _delete(tally: Tally, lane: Lane, deletes: Sequence[tuple[Item, Entries]]) -> Program[None]:
+def _delete(tally: Tally, deletes: Sequence[tuple[Item, Entries]]) -> Program[None]:
     """Delete each; a delta while it has its change: one put meanwhile with another is the proof of a conflict."""
-    answers = yield DeleteMany(tuple(_as_seen(lane, item) for item, _ in deletes))
+    answers = yield DeleteMany(tuple(items.as_seen(item) for item, _ in deletes))
     for (item, held), answer in zip(deletes, answers, strict=True):
         tally.cleaned += len(held) if answer is None else 0
         if isinstance(answer, AlreadyThere):
@@ -126,11 +126,6 @@ def _delete(tally: Tally, lane: Lane, deletes: Sequence[tuple[Item, Entries]]) -
     for answer in answers:
         if isinstance(answer, LedgerError):
             raise answer
-
-
-def _as_seen(lane: Lane, item: Item) -> Item:
-    """What an item must still have to be deleted, whatever else was put into it."""
-    return keyed(key_of(item)) if items.is_pack(key_of(item).sk) else items.delta_item(items.delta_of(lane, item))
 
 
 def _wait(began: Instant, spent: int, units_per_s: int) -> Program[bool]:

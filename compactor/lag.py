@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from compactor.listing import Below
 from ledger import items, tokens
 from ledger.errors import DamagedItem, LaneDamaged
-from ledger.requests import Get, Item, Page, Program
+from ledger.requests import Get, Item, Program
 from ledger.tail import TailSum
 from ledger.values import Lane
 
@@ -43,8 +43,7 @@ def lag(lane: Lane) -> Program[LaneLag]:
 def _tail(lane: Lane, after: str | None) -> Program[TailSum]:
     tail = TailSum(lane, after, consistent=False)
     while tail.more:
-        page: Page = yield tail.next
-        tail.take(page)
+        yield from tail.read()
     return tail
 
 

@@ -15,7 +15,7 @@ from compactor.unread import error_of
 from ledger import tokens
 from ledger.entries import TOKEN_BYTES
 from ledger.errors import LaneDamaged, ReadTooSlow
-from ledger.requests import Instant, Now, Page, Program, in_time
+from ledger.requests import Instant, Now, Program, in_time
 from ledger.tail import TailSum
 from ledger.values import Checkpoint, Lane
 
@@ -87,8 +87,7 @@ def _read(tail: TailSum) -> Program[list[str]]:
     """Read all of a tail; what is told of tokens that stand there with two changes."""
     counted: set[bytes] = set()
     while tail.more:
-        page: Page = yield tail.next
-        counted.update(entry for entries in tail.take(page) for entry in entries.apart)
+        counted.update(entry for entries in (yield from tail.read()) for entry in entries.apart)
     twice = sorted({tokens.from_bytes(entry[:TOKEN_BYTES]) for entry in tail.again if entry not in counted})
     return [f"{tail.lane}: delta {token} stands in the tail with two changes; the first one counts." for token in twice]
 

@@ -23,7 +23,7 @@ ENTRY = struct.Struct(">16sq")
 ENTRIES_MAX = 16_000
 """Entries of one item: 24 bytes each, so that it stays below DynamoDB's 400 KB with room for its keys."""
 
-TOKEN_BYTES, TIME_BYTES = 16, 6
+TOKEN_BYTES, TIME_BYTES = tokens.BYTES, 6
 _TOKEN, _WHOLE = "16s8x", "24s"
 _SMALL = bytes((*range(0x0D), *range(0xF3, 0x100)))
 """First bytes of changes that are surely of magnitude 10**18 at most."""

@@ -108,6 +108,12 @@ def entries_of(lane: Lane, item: Item) -> Entries:
     return _decoded(item, delta_pk(lane), decode)
 
 
+def as_seen(item: Item) -> Item:
+    """What a delta or a pack that was read must still have to be the same: a pack's key tells its content."""
+    names = ("pk", "sk") if is_pack(key_of(item).sk) else ("pk", "sk", "change")
+    return {name: item[name] for name in names}
+
+
 def tail_after(token: str | None) -> str | None:
     """A sort key just below every item that holds a token above `token`, but for items that hold a lower one too."""
     return None if token is None else f"{token}$"

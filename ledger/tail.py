@@ -49,6 +49,11 @@ class TailSum:
     def again(self) -> list[bytes]:
         return self._unique.again
 
+    def read(self) -> Program[list[Entries]]:
+        """Ask for the next page and take it."""
+        page: Page = yield self.next
+        return self.take(page)
+
     def take(self, page: Page) -> list[Entries]:
         """Add the answer to `next`; what was new in it. Raises DamagedItem, and Unavailable as Pages does."""
         self._pages.turn(page)

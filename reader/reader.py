@@ -197,7 +197,7 @@ def _balance_of(sums: Sequence[LaneSum], began_ms: int) -> Balance:
     return Balance(
         value=sum(by_region.values()),
         count=sum(s.count for s in sums),
-        as_of=to_datetime(min(began_ms, *(s.until_ms for s in sums if s.until_ms is not None), began_ms)),
+        as_of=to_datetime(min([began_ms, *(s.until_ms for s in sums if s.until_ms is not None)])),
         pending=sum(s.pending for s in sums),
         by_region=by_region,
         oldest_pending=None if oldest_ms is None else to_datetime(oldest_ms),

@@ -36,7 +36,6 @@ ROUNDS = 3
 PACES = ((cast.LONG,), (cast.LONG, cast.SHORT), (cast.LONG, cast.AT_ONCE, cast.AT_ONCE))
 """Of compactors: some come several times in a row, within one read."""
 IDLE_STEPS_MAX = 10
-_FOLD = {"fold_min": 1, "fold_max": 3}
 PACKED_MAX = 5
 STEPS_MS = (10, 40, 160)
 """The time of a step, so that a pack's span is four times the allowed lateness, as long, or a quarter of it."""
@@ -203,7 +202,8 @@ def _left_behind(world: World, settings: Settings) -> list[str]:
     wrong = []
     for lane in settings.lanes_of(cast.COUNTER):
         before = _value_at(world, lane, settings)
-        finish(world, lane.region, fold(lane, Tally(), **_FOLD, allowed_lateness_ms=settings.allowed_lateness_ms))
+        folding = fold(lane, Tally(), allowed_lateness_ms=settings.allowed_lateness_ms, fold_min=1, fold_max=3)
+        finish(world, lane.region, folding)
         if (after := _value_at(world, lane, settings)) != before:
             wrong.append(f"{lane}: at rest a fold makes {after} of {before}")
         finish(world, lane.region, visit(lane, Tally(), replace(settings, region=lane.region, clean=False)))

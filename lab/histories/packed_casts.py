@@ -5,6 +5,7 @@ from functools import partial
 from compactor.fold import fold
 from compactor.report import Tally
 from lab.histories.stage import AWAY, FOLD, HOME, LANE, Stage
+from ledger.values import Delta
 
 
 def a_change_in_two_packs_and_alone_among_two_folds_and_a_read(stage: Stage) -> None:
@@ -87,24 +88,24 @@ def a_pack_that_reaches_over_the_watermark_among_a_clean_and_a_read_elsewhere(st
     stage.read(AWAY)
 
 
-def a_pack_again_elsewhere_against_a_clean(stage: Stage) -> None:
+def _a_pack_that_a_clean_deletes(stage: Stage) -> list[Delta]:
     deltas = [stage.delta(n, old_ms=900 - n, put=False) for n in range(2)]
     stage.pack(*deltas)
     stage.everything_is_acknowledged()
     stage.folded()
     stage.noted()
     stage.clean()
+    return deltas
+
+
+def a_pack_again_elsewhere_against_a_clean(stage: Stage) -> None:
+    deltas = _a_pack_that_a_clean_deletes(stage)
     stage.add_pack(*deltas, region=AWAY)
     stage.read()
 
 
 def a_pack_again_with_one_more_against_a_clean_and_a_fold(stage: Stage) -> None:
-    deltas = [stage.delta(n, old_ms=900 - n, put=False) for n in range(2)]
-    stage.pack(*deltas)
-    stage.everything_is_acknowledged()
-    stage.folded()
-    stage.noted()
-    stage.clean()
+    deltas = _a_pack_that_a_clean_deletes(stage)
     stage.add_pack(*deltas, stage.delta(2, old_ms=100, put=False))
     stage.fold()
 

@@ -55,14 +55,7 @@ def test_code_that_retries_counts_once_whatever_fails() -> None:
         except LedgerError:
             failures += 1
     assert failures > 20
-    for _ in range(4):
-        simulation.wait(700_000)
-        simulation.come_to_rest()
-        until_it_works(partial(compactor.compact, "c"))
-    simulation.come_to_rest()
-    for region in (EU, US):
-        reader = Reader(settings(region), table=simulation.table(region), clock=simulation.clock)
-        assert until_it_works(partial(reader.read, "c")).value == 40
+    assert value_at_rest(simulation, compactor) == {EU: 40, US: 40}
 
 
 def test_packs_that_are_sent_again_in_other_company_count_once_whatever_fails() -> None:
@@ -84,14 +77,18 @@ def test_packs_that_are_sent_again_in_other_company_count_once_whatever_fails() 
         except LedgerError:
             failures += 1
     assert failures > 20
+    assert value_at_rest(simulation, compactor) == {EU: 120, US: 120}
+
+
+def value_at_rest(simulation: Simulation, compactor: Compactor) -> dict[str, int]:
+    """What each Region reads when all has arrived and was compacted."""
     for _ in range(4):
         simulation.wait(700_000)
         simulation.come_to_rest()
         until_it_works(partial(compactor.compact, "c"))
     simulation.come_to_rest()
-    for region in (EU, US):
-        reader = Reader(settings(region), table=simulation.table(region), clock=simulation.clock)
-        assert until_it_works(partial(reader.read, "c")).value == 120
+    readers = {r: Reader(settings(r), table=simulation.table(r), clock=simulation.clock) for r in (EU, US)}
+    return {region: until_it_works(partial(reader.read, "c")).value for region, reader in readers.items()}
 
 
 def until_it_works(call: Callable[[], T]) -> T:
