@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, TypeVar
 
 import httpx
@@ -152,22 +153,20 @@ class User:
                     yield f"{region}: the queue {name} is not empty"
 
     def wrong_logs(self, logs: Mapping[str, Any]) -> Iterator[str]:
-        """What a function logged as an error, or failed with: poison is neither."""
+        """Each invocation that logged an error or failed, with all that it wrote: poison does neither."""
         for region, client in logs.items():
             for group in (each["logGroupName"] for each in client.describe_log_groups()["logGroups"]):
-                pages = client.get_paginator("filter_log_events").paginate(logGroupName=group)
-                for event in (event for page in pages for event in page["events"]):
-                    if any(sign in event["message"] for sign in SIGNS_OF_FAILURE):
-                        yield f"{region}: {group}: {event['message'].strip()}"
+                for lines in _invocations(client, group):
+                    if any(sign in line for line in lines for sign in SIGNS_OF_FAILURE):
+                        yield "\n".join([f"{region}: {group}:", *lines])
 
     def wrong_packs(self, logs: Mapping[str, Any]) -> Iterator[str]:
         """The Regions in which no change was accepted in a pack: nothing is shown of packs then."""
         for region, client in logs.items():
             groups = client.describe_log_groups()["logGroups"]
             (name,) = [each["logGroupName"] for each in groups if each["logGroupName"].endswith("add-from-queue")]
-            pages = client.get_paginator("filter_log_events").paginate(logGroupName=name)
-            lines = [event["message"] for page in pages for event in page["events"]]
-            accepted = sum(sum(json.loads(line)["DeltasAccepted"]) for line in lines if '"DeltasAccepted":' in line)
+            lines = [line for lines in _invocations(client, name) for line in lines if '"DeltasAccepted":' in line]
+            accepted = sum(sum(json.loads(line)["DeltasAccepted"]) for line in lines)
             self._say(f"  {region} accepted {accepted:,.0f} changes in packs")
             if not accepted:
                 yield f"{region}: no change was accepted in a pack"
@@ -228,6 +227,18 @@ class User:
         while (found := left()) and time.monotonic() < deadline:
             time.sleep(pause_s)
         return found
+
+
+def _invocations(logs: Any, group: str) -> Iterator[list[str]]:
+    """What each invocation of a function wrote, in lines."""
+    pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
+    of_stream: dict[str, list[list[str]]] = {}
+    for event in (event for page in pages for event in page["events"]):
+        invocations = of_stream.setdefault(event["logStreamName"], [])
+        if not invocations or event["message"].startswith("START "):
+            invocations.append([])
+        invocations[-1].append(event["message"].strip())
+    yield from chain.from_iterable(of_stream.values())
 
 
 def _deltas(table: Any, name: str) -> tuple[int, int]:

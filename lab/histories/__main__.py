@@ -29,7 +29,7 @@ def main(
     console = Console(highlight=False, soft_wrap=True)
     if seed is not None:
         raise typer.Exit(_show(console, seed))
-    began, steps, reads, deltas = time.monotonic(), 0, 0, 0
+    began, total = time.monotonic(), [0, 0, 0, 0]
     chunks = [range(start, min(start + CHUNK, first + seeds)) for start in range(first, first + seeds, CHUNK)]
     with multiprocessing.Pool(processes) as pool:
         results = pool.imap(_play_some, chunks)
@@ -41,24 +41,30 @@ def main(
                 console.print(f"seed {wrong[0]} goes wrong, after {played:,} histories: {wrong[1]}")
                 console.print(f"python -m lab.histories --seed {wrong[0]} shows it")
                 raise typer.Exit(1)
-            steps, reads, deltas = steps + counts[0], reads + counts[1], deltas + counts[2]
+            total = [sum(each) for each in zip(total, counts, strict=True)]
             if not console.is_terminal and (number + 1) % 100 == 0:
                 console.print(f"{(number + 1) * CHUNK:,} histories", style="dim")
+    steps, deltas, packs, reads = total
     console.print(
-        f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}: {steps:,} steps, {deltas:,} deltas, {reads:,} "
-        f"reads, 0 violations, in {time.monotonic() - began:.0f} s"
+        f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}: {steps:,} steps, {deltas:,} deltas, "
+        f"{packs:,} packs, {reads:,} reads, 0 violations, in {time.monotonic() - began:.0f} s"
     )
 
 
-def _play_some(seeds: Iterable[int]) -> tuple[tuple[int, str] | None, int, int, int]:
-    """(the first seed that goes wrong and how, steps, reads, deltas)."""
-    steps = reads = deltas = 0
+def _play_some(seeds: Iterable[int]) -> tuple[tuple[int, str] | None, int, int, int, int]:
+    """(the first seed that goes wrong and how, steps, deltas, packs, reads)."""
+    steps = deltas = packs = reads = 0
     for seed in seeds:
         played = play(Drawn(seed))
         if played.violations:
-            return (seed, played.violations[0]), steps, reads, deltas
-        steps, reads, deltas = steps + played.steps, reads + played.reads, deltas + played.deltas
-    return None, steps, reads, deltas
+            return (seed, played.violations[0]), steps, deltas, packs, reads
+        steps, deltas, packs, reads = (
+            steps + played.steps,
+            deltas + played.deltas,
+            packs + played.packs,
+            reads + played.reads,
+        )
+    return None, steps, deltas, packs, reads
 
 
 def _show(console: Console, seed: int) -> int:

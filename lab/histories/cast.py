@@ -87,7 +87,7 @@ class Record:
     numbers: int = 0
     """How many are given out; a change of 4^29 is the largest there is."""
     packs: int = 0
-    """Batches that were sent in packs."""
+    """Packs that were put, whether or not the answer came."""
     lost: set[int] = field(default_factory=set)
     """The deltas that a Region lost with its replica, or that a read there may have to wait for since then; rivals."""
 

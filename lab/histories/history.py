@@ -60,6 +60,7 @@ class Played:
     steps: int
     reads: int
     deltas: int
+    packs: int
     faults: Faults
 
 
@@ -86,7 +87,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     if disaster is not None:
         disaster.end()
     violations = list(checker.check_reads(record)) or judge_end(world, settings, record)
-    return Played(violations, world.step, len(record.seen), len(record.asked), faults)
+    return Played(violations, world.step, len(record.seen), len(record.asked), record.packs, faults)
 
 
 def _cast(

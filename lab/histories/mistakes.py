@@ -193,6 +193,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
         "compactor/clean.py",
         "        elif now.wall_ms - note.noted_ms < keep_ms:\n            return\n",
         "",
+        cast="a_read_that_visits_overtake_within_its_time",
     ),
     Mistake(
         "a note from the future is waited for",

@@ -8,10 +8,10 @@ Rule 2: The packs of a batch are put one by one, so that it may end between two 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from lab.histories.cast import LONG, SENDS_MAX, SHORT, Asked, Sender, rest
+from lab.histories.cast import LONG, SENDS_MAX, SHORT, Asked, Record, Sender, rest
 from ledger.errors import LedgerError
 from ledger.packing import add_packed
-from ledger.requests import Now, Request, Together
+from ledger.requests import Now, Put, Request, Together
 from ledger.through import through
 from ledger.values import Receipt
 from simulator.process import Move, Script, Sleep
@@ -31,9 +31,8 @@ def packer(numbers: range, sender: Sender, pace: Sequence[int]) -> Callable[[], 
         region, batch = sender.home, list(mine)
         for _ in range(SENDS_MAX):
             others = [record.asked[choices.pick(len(record.asked))] for _ in range(choices.pick(4))]
-            record.packs += 1
             sent = batch + others
-            outcomes = yield from _one_by_one(add_packed([asked.delta for asked in sent]))
+            outcomes = yield from _one_by_one(add_packed([asked.delta for asked in sent]), record)
             for asked, outcome in zip(sent, outcomes, strict=True):
                 if isinstance(outcome, Receipt):
                     sender.acknowledged(asked, region)
@@ -52,12 +51,13 @@ def packer(numbers: range, sender: Sender, pace: Sequence[int]) -> Callable[[], 
     return script
 
 
-def _one_by_one(program: Generator[Any, Any, Any]) -> Generator[Request | Sleep, Any, Any]:
+def _one_by_one(program: Generator[Any, Any, Any], record: Record) -> Generator[Request | Sleep, Any, Any]:
     def step(request: Request) -> Generator[Request | Sleep, Any, Any]:
         if not isinstance(request, Together):
             return (yield request)
         answers = []
         for each in request.requests:
+            record.packs += isinstance(each, Put)
             try:
                 answers.append((yield each))
             except LedgerError as failure:

@@ -42,6 +42,13 @@ def a_read_that_a_clean_overtakes(stage: Stage) -> None:
     stage.read()
 
 
+def a_read_that_visits_overtake_within_its_time(stage: Stage) -> None:
+    stage.delta(0)
+    stage.everything_arrives()
+    stage.compactions(3, everywhere=True, apart_ms=1)
+    stage.read()
+
+
 def an_add_in_time_among_two_folds_and_a_read(stage: Stage) -> None:
     stage.delta(1)
     stage.add(stage.delta(0, old_ms=SETTINGS.allowed_lateness_ms - 1, put=False))
@@ -182,6 +189,7 @@ SMALL_CASTS = (
     a_read_elsewhere_while_a_fold_replicates,
     a_read_elsewhere_through_a_fold_and_a_clean,
     a_read_that_a_clean_overtakes,
+    a_read_that_visits_overtake_within_its_time,
     an_add_in_time_among_two_folds_and_a_read,
     a_delta_that_is_only_just_on_time_against_a_fold,
     a_fail_over_against_a_fold,

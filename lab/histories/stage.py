@@ -205,8 +205,8 @@ class Stage:
 
         self.enter(f"read in {region}", region, program)
 
-    def compactions(self, times: int, everywhere: bool) -> None:
-        """Visits, each whole, and `keep` passes after each; what they write arrives `everywhere` before that."""
+    def compactions(self, times: int, everywhere: bool, apart_ms: int = SETTINGS.keep_ms) -> None:
+        """Visits, each whole, and a time passes after each; what they write arrives `everywhere` before that."""
 
         def program() -> Program[None]:
             for _ in range(times):
@@ -215,7 +215,7 @@ class Stage:
                 if everywhere:
                     self.world.quiesce()
                 yield NOTHING
-                self.wait(self.settings.keep_ms)
+                self.wait(apart_ms)
 
         self.time_goes, self.stops = True, False  # between two visits alone it could stop
         self.enter("compactor", HOME, program)
