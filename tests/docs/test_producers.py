@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 from ledger import Change, client, errors, tokens
 from ledger.checks import to_ms
 from ledger.message import NAMES, dumps, dumps_many, loads, loads_many
+from ledger.queue import MESSAGE_BYTES_MAX
 from tests.docs.pages import RECIPES, ROOT, blocks, run
+from tests.ledger.test_queue import Queue, small
 
 PAGE = ROOT / "docs" / "producers.md"
 RETRIES = ROOT / "docs" / "retries.md"
@@ -58,6 +61,20 @@ def test_the_message_is_what_the_library_writes_and_reads() -> None:
     assert loads_many(json.dumps(MESSAGE_OF_MANY)) == both
     table = PAGE.read_text().partition("| field |")[2].partition("\n\n")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == NAMES
+
+
+@pytest.mark.parametrize(("bytes_max", "said"), [(1, "0.3"), (MESSAGE_BYTES_MAX, "0.004")])
+def test_transport_costs_what_the_page_on_producers_says(
+    monkeypatch: pytest.MonkeyPatch, bytes_max: int, said: str
+) -> None:
+    """A batch sent, received and deleted; SQS bills a request for each 64 KiB."""
+    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", bytes_max)
+    queue, changes = Queue(), [small(n) for n in range(10_000)]
+    queue.open().send_many(changes)
+    carried = [sum(len(body.encode()) for body in batch) for batch in queue.batches]
+    billed = sum(2 * math.ceil(size / 65_536) + 1 for size in carried)
+    assert f"{billed / len(changes):.1g}" == said
+    assert re.search(rf"(costs {said} requests of SQS|some 250 changes, {said})", PAGE.read_text())
 
 
 def test_the_python_compiles() -> None:

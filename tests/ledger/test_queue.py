@@ -1,10 +1,7 @@
 """The client-side helper of the queue: full messages, batches of ten, refusals, and what is said of each change."""
 
-import math
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, cast
 
 import boto3
@@ -122,21 +119,6 @@ def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_ke
     assert [change for body in bodies for change in loads_many(body)] == changes
     first = len(loads_many(bodies[0]))
     assert results[: first + 1] == ["message-0"] * first + ["message-1"]
-
-
-@pytest.mark.parametrize(("bytes_max", "said"), [(1, "0.3"), (MESSAGE_BYTES_MAX, "0.004")])
-def test_transport_costs_what_the_page_on_producers_says(
-    monkeypatch: pytest.MonkeyPatch, bytes_max: int, said: str
-) -> None:
-    """A batch sent, received and deleted; SQS bills a request for each 64 KiB."""
-    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", bytes_max)
-    queue, changes = Queue(), [small(n) for n in range(10_000)]
-    queue.open().send_many(changes)
-    carried = [sum(len(body.encode()) for body in batch) for batch in queue.batches]
-    billed = sum(2 * math.ceil(size / 65_536) + 1 for size in carried)
-    assert f"{billed / len(changes):.1g}" == said
-    page = Path(__file__).parents[2] / "docs" / "producers.md"
-    assert re.search(rf"(costs {said} requests of SQS|some 250 changes, {said})", page.read_text())
 
 
 def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_error_of_its_own() -> None:
