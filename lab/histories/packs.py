@@ -27,7 +27,7 @@ def packer(numbers: range, sender: Sender, pace: Sequence[int]) -> Callable[[], 
         while len(mine) < len(numbers):
             mine.append(sender.ask(numbers[len(mine)], (yield Now()).wall_ms))
             if len(mine) == len(numbers) and sender.has_numbers and choices.pick(12) == 11:
-                mine.append(sender.rival(mine[0]))
+                mine.append(sender.rival(mine[-1]))  # before anybody else can have sent it
         region, batch = sender.home, list(mine)
         for _ in range(SENDS_MAX):
             others = [record.asked[choices.pick(len(record.asked))] for _ in range(choices.pick(4))]
