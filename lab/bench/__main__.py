@@ -6,7 +6,7 @@ from rich.console import Console
 from lab.bench.add_speed import add_over_put, adds_over_others, gathered_over_others
 from lab.bench.compactor_speed import fold_peak_mb, speed
 from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
-from lab.bench.pack_figures import SIZES, tail_read, write_units
+from lab.bench.pack_figures import MESSAGES, QUEUED_PER_S, SIZES, queued_units, tail_read, write_units
 from lab.engines.ministack import Engine, end_on_signals
 
 BACKLOGS = (100_000, 1_000_000)
@@ -28,6 +28,7 @@ def main() -> None:
         gathered = gathered_over_others(engine)
         status.update("packs")
         packs = {each: write_units(engine, each) for each in SIZES}
+        queued = {each: queued_units(engine, each) for each in MESSAGES}
         tail = tail_read(engine)
         status.update("compaction")
         speeds = {1: speed(engine)} | {each: speed(engine, PACKED, each) for each in SIZES[1:]}
@@ -39,6 +40,8 @@ def main() -> None:
     print(f"write units per change, whole life, cold counter ({cold.changes} changes)       {cold.write_units:8.3f}")
     for each, units in packs.items():
         print(f"write units per change, whole life, in packs of {each:>3}               {units:8.3f}")
+    for each, units in queued.items():
+        print(f"the same through SQS at {QUEUED_PER_S:,}/s, {each:>3} in a message, no marks     {units:8.3f}")
     print(f"read units of the compactor per change, hot counter               {hot.read_units:8.3f}")
     print(f"deltas per merge transaction                                      {hot.deltas_per_commit:8,.0f}")
     for read in reads:

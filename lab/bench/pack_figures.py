@@ -5,6 +5,7 @@ Rule 2: A read's CPU is only ever told as a ratio to bare boto3, taken in turns 
 the same pages and does nothing with them.
 """
 
+import io
 import statistics
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +15,27 @@ from mypy_boto3_dynamodb.client import DynamoDBClient
 from lab.bench.add_speed import cpu_s
 from lab.bench.figures import REGION, ROUND, Bench
 from lab.engines.ministack import Engine
+from ledger import Change
+from ledger.checks import to_datetime
 from ledger.client import CONFIG
 from ledger.items import delta_pk
+from ledger.message import dumps_many
 from ledger.packing import PACK_CHANGES
 from ledger.values import Lane
 from reader import Reader
+from service.add_from_queue.handler import AddFromQueue
+from service.observe import Watch
 
 SIZES = (10, 38, 100, PACK_CHANGES)
 COUNTER = "hot"
 LANE = Lane(REGION, 0, COUNTER)
 BEHIND_S = 3_600.0
+QUEUED_PER_S = 1_000
+BATCH, WINDOW_S = 100, 1
+"""Messages that the function is handed, and how long they are waited for."""
+
+MESSAGES = (1, 250)
+"""Changes in a message: of a producer that knows one at a time, and of one that knows many."""
 
 
 def write_units(engine: Engine, each: int, changes: int = 2 * ROUND) -> float:
@@ -34,6 +46,37 @@ def write_units(engine: Engine, each: int, changes: int = 2 * ROUND) -> float:
         bench.compact(COUNTER)
     _check(bench.reader, changes)
     return bench.cost("ledger", "compactor").write_units / changes
+
+
+def queued_units(engine: Engine, each: int, seconds: int = 120) -> float:
+    """Of a change of one counter that comes through SQS with 1,000 others a second, `each` in a message.
+
+    The function's own handler gets batches as serverless.yml has them, and the lane is visited every minute. Marks and
+    the requests of SQS are no units of the table's.
+    """
+    bench = Bench(engine, f"bench-queued-{each}")
+    batch = min(BATCH * each, QUEUED_PER_S * WINDOW_S)
+    watch = Watch.here("bench", io.StringIO())
+    handle = AddFromQueue(bench.ledger, watch, pack=True)
+    changes = seconds * QUEUED_PER_S
+    for start in range(0, changes, batch):
+        asked = [_queued(bench, n) for n in range(start, min(start + batch, changes))]
+        bodies = [dumps_many(asked[i : i + each]) for i in range(0, len(asked), each)]
+        records = [{"messageId": str(n), "body": body, "eventSource": "aws:sqs"} for n, body in enumerate(bodies)]
+        if failed := handle({"Records": records})["batchItemFailures"]:
+            raise AssertionError(f"{len(failed)} messages failed")
+        watch.metrics.clear_metrics()
+        if (start + batch) % (60 * QUEUED_PER_S) < batch:
+            bench.compact(COUNTER)
+    bench.compact(COUNTER)
+    _check(bench.reader, changes)
+    return bench.cost("ledger", "compactor").write_units / changes
+
+
+def _queued(bench: Bench, number: int) -> Change:
+    """A change of 1, a millisecond after the one before."""
+    bench.now_ms += 1000 // QUEUED_PER_S
+    return Change(COUNTER, 1, str(number), to_datetime(bench.now_ms))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ import pytest
 from lab.bench.add_speed import add_over_put, adds_over_others, gathered_over_others
 from lab.bench.compactor_speed import fold_peak_mb, speed
 from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
-from lab.bench.pack_figures import tail_read, write_units
+from lab.bench.pack_figures import BATCH, WINDOW_S, queued_units, tail_read, write_units
 from lab.engines.ministack import Engine
+from tests.infra import template
 
 
 def test_the_lives_of_a_hot_and_a_cold_counter_cost_what_their_items_cost(engine: Engine) -> None:
@@ -37,6 +38,15 @@ def test_a_change_in_a_full_pack_costs_a_tenth_of_one_alone_over_its_whole_life(
     segments = 2 * 2 * 18  # 760 entries of 24 bytes and the keys, twice for the transaction, in each of two commits
     checkpoints, notes = 2 * 2, 2
     assert write_units(engine, 38, changes=1_520) * 1_520 == packs + segments + checkpoints + notes
+
+
+def test_what_comes_through_the_queue_is_packed_by_the_batch(engine: Engine) -> None:
+    """Ten batches of a hundred messages, or three packs of a message or more: then they are folded, noted, cleaned."""
+    given = template.framework()["params"]["default"]
+    assert (given["changesBatch"], given["changesWindowSeconds"], given["changesPack"]) == (BATCH, WINDOW_S, "true")
+    ends = 2 + 2 * 24 + 1  # the checkpoint, a segment of 1,000 entries, twice each for the transaction; the note
+    assert queued_units(engine, 1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
+    assert queued_units(engine, 250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
 
 
 def test_a_long_tail_of_packs_is_read_by_the_page_and_not_at_all_behind(engine: Engine) -> None:
