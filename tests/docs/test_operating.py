@@ -3,12 +3,19 @@
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
 
 from compactor import Compactor
 from lab.meters.meter import Meter
-from ledger import Ledger
+from ledger import Change, Ledger
+from ledger.errors import DamagedItem
+from ledger.items import is_pack, lane_of
 from ledger.requests import DeleteMany
 from ledger.table import DynamoTable
+from ledger.values import Lane
+from reader import Reader
 from tests.docs.conftest import SETTINGS, Account, value
 from tests.docs.pages import ROOT, blocks
 
@@ -16,13 +23,16 @@ COSTS = (ROOT / "docs" / "costs.md").read_text()
 COUNTER = "stock:85123A"
 
 
-def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) -> None:
-    eager = replace(SETTINGS, fold_min=1)
+def told(name: str) -> Any:
+    """A function of the page."""
     names: dict[str, object] = {"__name__": "operations"}
-    (source,) = (block for block in blocks(ROOT / "docs" / "operations.md", "python") if "def move(" in block)
+    (source,) = (block for block in blocks(ROOT / "docs" / "operations.md", "python") if f"def {name}(" in block)
     exec(compile(source, "operations.md", "exec", dont_inherit=True), names)
-    move = names["move"]
-    assert callable(move)
+    return names[name]
+
+
+def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) -> None:
+    eager, move = replace(SETTINGS, fold_min=1), told("move")
     wrong = Ledger(replace(eager, shards={"stock:": 4}))
     at = datetime.now(UTC) - timedelta(minutes=5)
     for number in range(20):
@@ -40,6 +50,22 @@ def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) 
     table.answer(DeleteMany(tuple(item for item in held if any(str(lane) in item["pk"]["S"] for lane in unread))))
     checked = compactor.verify(COUNTER)
     assert (checked.ok, checked.value, compactor.run().problems) == (True, 20, {})
+
+
+def test_the_changes_of_a_pack_that_is_refused_are_moved_and_count_once(account: Account) -> None:
+    counter, at = "tickets:gala", datetime.now(UTC) - timedelta(minutes=5)
+    here = replace(SETTINGS, shards={"tickets:": 2}, fold_min=1)
+    changes = [Change(counter, 1, str(number), at) for number in range(20)]
+    Ledger(replace(here, shards={"tickets:": 3})).add_many(changes, pack=True)
+    with pytest.raises(DamagedItem, match="an entry's token is of another shard"):
+        Reader(here).read(counter)
+    for item in account.dynamodb.scan(TableName="counters")["Items"]:
+        match lane_of(item["pk"]["S"]), item["sk"]["S"]:
+            case ("delta", Lane(counter="tickets:gala") as lane), name if is_pack(name):
+                told("move_pack")(lane, name, here)
+    assert Reader(here).read(counter).value == 20
+    Compactor(here).compact(counter)
+    assert Reader(here).read(counter).value == 20
 
 
 def add(counter: str, changes: int) -> None:
