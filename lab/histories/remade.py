@@ -92,6 +92,8 @@ class Disaster:
         lost = self._lost()
         for asked in record.asked:
             asked.acknowledged = asked.acknowledged and asked.number not in lost
+        for rivals in record.rivals:
+            rivals.acknowledged = rivals.acknowledged and not rivals.numbers <= lost
         record.lost |= lost
         self._excuse()
         for process in self._processes:
