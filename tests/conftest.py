@@ -18,7 +18,7 @@ settings.register_profile(
 settings.register_profile("long", settings.get_profile("short"), derandomize=False, max_examples=500)
 settings.load_profile("short")
 
-MUTANT_TEST_MAX_S = 60
+MUTANT_TEST_MAX_S = 20
 MUTANT_TIMED_OUT = 36  # mutmut's own exit code of one that took too long
 
 
