@@ -132,9 +132,9 @@ def _wait(began: Instant, spent: int, units_per_s: int) -> Program[bool]:
     """Let as much time pass as `spent` write units may take; False when the visit has no more of it."""
     now: Instant = yield Now()
     passed_ms = now.steady_ms - began.steady_ms
-    pause_ms = spent * 1_000 // units_per_s - passed_ms
-    if passed_ms + max(0, pause_ms) > DELETING_MAX_MS:
+    due_ms = spent * 1_000 // units_per_s
+    if max(passed_ms, due_ms) > DELETING_MAX_MS:
         return False
-    if pause_ms > 0:
-        yield Pause(pause_ms)
+    if due_ms > passed_ms:
+        yield Pause(due_ms - passed_ms)
     return True

@@ -9,7 +9,7 @@ from ledger import items
 from ledger.errors import LaneUnread, LedgerError
 from ledger.requests import GetMany, Item, Page, Program, Query, Together
 from ledger.settings import Settings
-from ledger.values import SHARD_MAX, Lane
+from ledger.values import Lane
 
 BEYOND = 4
 """Shards beyond those of the settings that are looked at."""
@@ -26,7 +26,7 @@ def error_of(lane: Lane) -> LaneUnread:
 def unread_beyond(counter: str, region: str, settings: Settings) -> Program[list[Lane]]:
     """The lanes of a counter in a Region that hold something, of the next shards. Raises the TableErrors."""
     first = settings.shards_of(counter)
-    lanes = [Lane(region, shard, counter) for shard in range(first, min(first + BEYOND, SHARD_MAX + 1))]
+    lanes = [Lane(region, shard, counter) for shard in range(first, first + BEYOND)]
     folded: tuple[Item | None, ...] = yield GetMany(tuple(map(items.checkpoint_key, lanes)), consistent=False)
     queries = (Query(items.delta_pk(lane), limit=1, consistent=False) for lane in lanes)
     pages: tuple[Page | LedgerError, ...] = yield Together(tuple(queries))

@@ -57,14 +57,14 @@ def joined(texts: Sequence[str]) -> str:
 
 def loads(text: str) -> Change:
     """The change that a message of one asks for. Raises InvalidMessage."""
-    return _change(parsed(text), "The message")
+    return _change(parsed(text))
 
 
 def loads_many(text: str) -> list[Change]:
     """The changes that a message asks for, of one or of many; at least one. Raises InvalidMessage."""
     said = parsed(text)
     if not isinstance(said, dict) or MANY not in said:
-        return [_change(said, "The message")]
+        return [_change(said)]
     for name in said:
         if name != MANY:
             raise InvalidMessage(f"The message has the field {shown(name)} beside {MANY}.", name)
@@ -74,7 +74,7 @@ def loads_many(text: str) -> list[Change]:
     changes = []
     for i, one in enumerate(many):
         try:
-            changes.append(_change(one, "The change"))
+            changes.append(_change(one))
         except InvalidMessage as error:
             raise _of(i, error) from None
     return changes
@@ -105,16 +105,16 @@ def time_text(at: datetime) -> str:
     return to_datetime(to_ms(at)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _change(said: object, it: str) -> Change:
+def _change(said: object) -> Change:
     """The change that an object of JSON is. Raises InvalidMessage."""
     if not isinstance(said, dict):
-        raise InvalidMessage(f"{it} is JSON, but not an object.")
+        raise InvalidMessage("The change is JSON, but not an object.")
     for name in said:
         if name not in NAMES:
-            raise InvalidMessage(f"{it} has the unknown field {shown(name)}.", name)
+            raise InvalidMessage(f"The change has the unknown field {shown(name)}.", name)
     for name in NAMES:
         if name not in said and name not in OPTIONAL:
-            raise InvalidMessage(f"{it} lacks the field {name}.", name)
+            raise InvalidMessage(f"The change lacks the field {name}.", name)
     try:
         at = time_of(said["at"])
     except InvalidTime as error:

@@ -183,7 +183,7 @@ def _no_region(name: str) -> str:
     import difflib  # a millisecond that only a mistake costs
 
     parts = re.fullmatch(r"([a-z][a-z-]*)-([a-z]+)-?(\d{1,2})[a-z]?", name)
-    near = difflib.get_close_matches(parts[2], DIRECTIONS, 1) if parts else []
+    near = difflib.get_close_matches(parts[2], DIRECTIONS) if parts else []
     meant = f" Did you mean {parts[1]}-{near[0]}-{parts[3]}?" if parts and near else ""
     return f"AWS has no Region {name}.{meant} With an endpoint_url it is taken."
 

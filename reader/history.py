@@ -38,9 +38,8 @@ def history(lane: Lane, *, consistent: bool, read_time_max_ms: int) -> Program[F
             segments = [s for s in (items.segment_of(lane, i) for i in found) if s.version <= checkpoint.version]
         watermark = checkpoint.watermark if checkpoint else None
         tail = yield from Tail(lane, watermark, None, consistent=consistent).take()
-        if sum(map(len, segments)) != (checkpoint.count if checkpoint else 0):
-            return None, True
-        return (segments, tail), True
+        is_whole = sum(map(len, segments)) == (checkpoint.count if checkpoint else 0)
+        return (segments, tail) if is_whole else None, True
 
     _, found = yield from restart(lane, attempt, read_time_max_ms)
     return found

@@ -153,7 +153,7 @@ def timed(home: Region, units_per_s: int) -> tuple[Tally, Metered]:
     return tally, metered
 
 
-@pytest.mark.parametrize("units_per_s", [1, 40, 100, 500, 2_000])
+@pytest.mark.parametrize("units_per_s", [1, 40, 100, 140, 500, 2_000])
 @pytest.mark.parametrize("page_size", [7, 1_000])
 def test_deletes_are_paced_and_none_waits_after_the_last(units_per_s: int, page_size: int) -> None:
     home = many(min(450, 50 * units_per_s), page_size=page_size)
@@ -171,6 +171,9 @@ def test_deletes_are_paced_and_none_waits_after_the_last(units_per_s: int, page_
             assert deleted <= units_per_s * (passed_ms + 20) / 1_000
             assert len(request.items) <= min(100, units_per_s)
             deleted += len(request.items)
+    pauses = [request.ms for request in metered.asked if isinstance(request, Pause)]
+    assert {*map(type, pauses)} <= {int}
+    assert 0 not in pauses
     last = next(request for request in reversed(metered.asked) if isinstance(request, DeleteMany | Pause))
     assert isinstance(last, DeleteMany)
 
@@ -218,7 +221,7 @@ def test_only_what_the_noted_version_or_an_older_one_lists_is_deleted() -> None:
 def test_what_is_not_listed_is_kept(number: int) -> None:
     home, _ = noted()
     home.put(delta(number))
-    visit(home)
+    assert visit(home).conflicts == []
     assert deltas(home) == [token(number)]
 
 

@@ -7,6 +7,7 @@ import pytest
 from compactor import Compactor, Report
 from ledger import items
 from ledger.errors import InvalidCounter, InvalidSettings, LaneDamaged, Unavailable
+from ledger.packing import pack_of
 from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact
 from ledger.values import Lane, Segment
 from tests.support import COUNTER, KEEP_MS, LANE, A, B, Region, compactor, delta, settings, token, two_regions, value
@@ -79,9 +80,10 @@ def test_its_own_settings_decide_when_and_how_much_is_folded_and_settled_and_in_
 
 def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     home, away = two_regions(page_size=2)
-    long_tail, short_tail, stray, done, theirs = (
-        Lane(region, 0, name) for region, name in ((A, "long"), (A, "short"), (A, "stray"), (A, "done"), (B, "long"))
+    long_tail, short_tail, stray, done, packed = (
+        Lane(A, 0, name) for name in ("long", "short", "stray", "done", "packed")
     )
+    theirs = Lane(B, 0, "long")
     for lane in (stray, done):
         home.put(delta(5, lane))
         compactor(home, away, clean=False).compact(lane.counter)
@@ -89,10 +91,11 @@ def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     home.put(delta(1, stray))
     home.put(*(delta(n, lane) for n in (1, 2, 3) for lane in (long_tail, theirs)))
     home.put(*(delta(n, short_tail) for n in (1, 2)))
+    home.store([items.pack_item(pack_of([delta(n, packed) for n in (1, 2, 3)]))])
     home.asked.clear()
     report = compactor(home, away, fold_min=3).run()
-    assert (report.lanes, report.folded, report.settled, report.problems) == (2, 3, 1, {})
-    assert written_pks(home) == {items.fold_pk(long_tail), items.fold_pk(stray)}
+    assert (report.lanes, report.folded, report.settled, report.problems) == (3, 6, 1, {})
+    assert written_pks(home) == {items.fold_pk(lane) for lane in (long_tail, stray, packed)}
     assert [request.after is None for request in home.asked if isinstance(request, Scan)].count(True) == 1
 
 

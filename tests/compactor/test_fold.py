@@ -78,6 +78,15 @@ def test_at_most_fold_max_make_a_commit_and_the_rest_the_next(page_size: int) ->
     assert value(table) == set(range(1, 8))
 
 
+def test_no_more_pages_are_read_than_tell_that_a_commit_has_the_lowest() -> None:
+    table = Region(page_size=1)
+    table.put(*(delta(n, at_ms=11_000 * n) for n in range(1, 9)))
+    table.run(folding(fold_max=3, commits_max=1))
+    pages = [request for request in table.asked if isinstance(request, Query) and request.pk == items.delta_pk(LANE)]
+    assert len(pages) == 4  # after the fourth, no pack can come that holds what is below the third
+    assert value(table) == {*range(1, 9)}
+
+
 def test_the_commits_of_one_visit_are_bounded_and_the_checkpoint_returned_is_the_last() -> None:
     table, tally = Region(), Tally()
     table.put(*map(delta, range(1, 6)))

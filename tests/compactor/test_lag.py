@@ -6,7 +6,9 @@ from compactor.lag import LaneLag, lag
 from compactor.lanes import Holding, every_lane
 from compactor.listing import strays
 from ledger import items
-from ledger.requests import Get, Query
+from ledger.packing import pack_of
+from ledger.requests import Get, KeyPage, Program, Query, Scan
+from ledger.through import through
 from ledger.values import CleanNote, Lane
 from tests.support import COUNTER, LANE, B, Region, compactor, delta, two_regions
 
@@ -53,10 +55,16 @@ def test_a_damaged_lane_is_told_with_what_is_damaged() -> None:
 def test_every_lane_that_is_wanted_is_found_with_what_it_holds(page_size: int) -> None:
     home = behind(page_size)
     other, lost, unwanted = Lane(B, 0, "other"), Lane(B, 0, "lost"), Lane(B, 0, "x")
-    home.put(delta(1, other), delta(1, lost), delta(1, unwanted))
+    home.put(delta(1, lost), delta(1, unwanted))
+    home.store([items.pack_item(pack_of([delta(1, other), delta(2, other)]))])  # how many it holds, a key does not tell
     home.store([items.note_item(CleanNote(lost, 1, 0))])
     pages: list[int] = []
-    found = home.run(every_lane(lambda lane: lane != unwanted, lambda: pages.append(1)))
+
+    def backwards(request: Scan) -> Program[KeyPage]:
+        page: KeyPage = yield request
+        return page._replace(keys=page.keys[::-1])  # a scan has no order
+
+    found = home.run(through(every_lane(lambda lane: lane != unwanted, lambda: pages.append(1)), backwards))
     assert list(found.items()) == [
         (LANE, Holding(deltas=7, folded=True, whole=True)),
         (lost, Holding(deltas=1, folded=True)),

@@ -1,5 +1,7 @@
 """The program `outlook`: what a visit leaves to do, seen with a few reads."""
 
+from dataclasses import replace
+
 import pytest
 
 from compactor.outlook import Outlook, outlook
@@ -7,6 +9,7 @@ from compactor.report import Tally
 from compactor.visit import visit
 from ledger import items
 from ledger.errors import DamagedItem
+from ledger.packing import pack_of
 from ledger.requests import Get, Query, keyed
 from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, compactor, delta, settings, token, two_regions, value
 
@@ -26,7 +29,9 @@ def test_the_next_fold_is_due_when_the_last_delta_it_needs_is_old_enough(page_si
     home.put(delta(1), delta(2))
     assert home.run(outlook(LANE, settings(fold_min=3))) == Outlook(tail=2)
     home.put(delta(5), delta(9))
+    home.asked.clear()
     assert home.run(outlook(LANE, settings(fold_min=3))) == Outlook(tail=3, fold_ms=5_000 + LATENESS_MS)
+    assert sum(isinstance(request, Query) for request in home.asked) == -(-3 // page_size)
 
 
 def test_folded_deltas_wait_for_clean_and_the_note_says_how_long() -> None:
@@ -70,6 +75,28 @@ def test_a_tail_that_can_be_folded_is_told_whatever_lies_below() -> None:
     assert home.run(outlook(LANE, settings())) == Outlook(1, 5_000 + LATENESS_MS, below=True)
     home.drop(items.delta_key(delta(1)))
     assert home.run(outlook(LANE, settings())) == Outlook(1, 5_000 + LATENESS_MS)
+
+
+def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_left_and_what_is_listed_there_is_not() -> None:
+    home, away = two_regions()
+    home.put(delta(2), delta(4))
+    compactor(home, away, fold_max=1, clean=False).compact(LANE.counter)  # two ranges
+
+    def left_of(*numbers: int) -> Outlook:
+        home.store([items.pack_item(pack_of(list(map(delta, numbers))))])
+        home.asked.clear()
+        return home.run(outlook(LANE, settings()))
+
+    def looked_up() -> set[bool]:
+        return {request.consistent for request in home.asked if isinstance(request, Query) and "fold" in request.pk}
+
+    foldable = Outlook(1, 5_000 + LATENESS_MS)
+    assert left_of(2, 5) == replace(foldable, below=True)  # the deltas wait for clean
+    assert looked_up() == set()
+    home.drop(items.delta_key(delta(2)), items.delta_key(delta(4)))
+    assert left_of(2, 4, 5) == foldable
+    assert left_of(2, 3, 5) == replace(foldable, below=True)
+    assert looked_up() == {False}
 
 
 def test_a_visit_is_bounded_in_its_commits_and_strays_do_not_wait_for_the_tail() -> None:

@@ -16,7 +16,8 @@ from ledger import items
 from ledger.conditions import Absent, Condition
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, OutcomeUnknown
 from ledger.items import version_is
-from ledger.requests import DeleteMany, Get, Item, Key, Now, Put, PutMany, Query, Request, Transact, keyed
+from ledger.requests import DeleteMany, Get, Item, Key, Now, Program, Put, PutMany, Query, Request, Transact, keyed
+from ledger.through import through
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 from reader.history import history
 from tests.support import (
@@ -184,6 +185,7 @@ def test_it_replaces_what_it_saw_by_a_version_above_all(damage: str, version: in
     transaction = home.asked[-1]
     assert isinstance(transaction, Transact)
     assert transaction.writes[0].condition == unchanged
+    assert DeleteMany(()) not in home.asked
 
 
 def test_what_was_cleaned_stays_counted_and_it_can_be_repeated() -> None:
@@ -333,7 +335,7 @@ def test_a_token_with_two_changes_is_damage_and_nothing_is_written(listed: list[
     home, _, _ = lane_of_four_versions()
     home.store([items.segment_item(Segment.of(LANE, token(6), 7, listed))])
     home.store([items.note_item(CleanNote(LANE, 1, 0))])
-    with refused(home, LaneDamaged, says):
+    with refused(home, LaneDamaged, f"^{LANE}: .*{says}"):
         home.run(rebuild(LANE))
 
 
@@ -357,15 +359,36 @@ def test_a_checkpoint_whose_segments_are_all_lost_goes_if_every_delta_that_it_co
     home.drop(*(key for key in home.items if key.sk.startswith("segment#")), items.delta_key(delta(5)))
     if lacking:
         home.drop(items.delta_key(delta(3)))
+    home.store([items.note_item(CleanNote(LANE, 1, 0))])
     home.now_ms += LANDING_MAX_MS
     if lacking:
         with refused(home, LaneDamaged):
             home.run(rebuild(LANE))
     else:
         assert home.run(rebuild(LANE)) is None
+        assert not home.items.keys() & {CHECKPOINT, NOTE}
+        assert {request.consistent for request in home.asked if isinstance(request, Get | Query)} == {True}
         assert value(home) == EVERYTHING - {5}
         compact_for_long(home, away)
         assert value(home) == value(away) == EVERYTHING - {5}
+
+
+@pytest.mark.parametrize("changed", [CHECKPOINT, NOTE])
+def test_what_changes_between_its_reading_and_its_delete_makes_it_give_up_and_write_nothing(changed: Key) -> None:
+    def step(request: Request) -> Program[Any]:
+        if isinstance(request, DeleteMany):
+            home.alter(changed, version={"N": "7"})
+        return (yield request)
+
+    home, _, _ = lane_of_four_versions()
+    home.store([items.note_item(CleanNote(LANE, 1, 0))])
+    if changed == CHECKPOINT:  # it is deleted where there is no segment
+        home.drop(*(key for key in home.items if key.sk.startswith("segment#")), items.delta_key(delta(5)))
+    home.now_ms += LANDING_MAX_MS
+    with pytest.raises(GaveUp, match=f"^{LANE}: it changed meanwhile"):
+        home.run(through(rebuild(LANE), step))
+    assert home.items[changed]["version"] == {"N": "7"}
+    assert not any(isinstance(request, Transact) for request in home.asked)
 
 
 @pytest.mark.parametrize(

@@ -93,16 +93,25 @@ def _lists(number: int) -> Callable[[Region], None]:
     return lambda home: home.store([items.segment_item(Segment.of(LANE, token(4), 3, [delta(number)]))])
 
 
+def _another_change(home: Region) -> None:
+    home.drop(items.delta_key(delta(1)))  # so that 2 and 4, of two ranges, come on one page
+    home.put(Delta(LANE, token(2), 99))
+
+
+REBUILD = "range. Stop the compactor, then rebuild the lane."
 HARMS: dict[str, tuple[Callable[[Region], None], list[list[str]]]] = {
     "total": (lambda home: home.alter(CHECKPOINT, total={"N": "7"}), [["checkpoint's total is 7"]]),
     "count": (lambda home: home.alter(CHECKPOINT, count={"N": "9"}), [["checkpoint's count is 9"]]),
     "watermark below": (_watermark(3), [[f"checkpoint's watermark is {token(3)}"]]),
     "watermark above": (_watermark(9), [[f"checkpoint's watermark is {token(9)}"]]),
     "a missing segment": (lambda home: home.drop(items.segment_key(LANE, token(2), 1)), [["total"], ["count"]]),
-    "a token in two segments": (_lists(4), [["lists a delta twice"]]),
+    "a token in two segments": (
+        _lists(4),
+        [[f"{token(4)}#0000000003' overlaps 'segment#{token(4)}#0000000002': it lists a delta twice", REBUILD]],
+    ),
     "a token below its range": (_lists(1), [["outside its range"]]),
     "a token at the end of the range below": (_lists(2), [["outside its range"]]),
-    "another change": (lambda home: home.put(Delta(LANE, token(2), 99)), [[token(2), "99", str(4**2)]]),
+    "another change": (_another_change, [[token(2), "99", str(4**2)]]),
 }
 
 

@@ -134,7 +134,7 @@ def test_changes_that_make_no_message_are_named_by_their_index_and_none_make_non
     with pytest.raises(InvalidMessage) as refused:
         loads(dumps_many([SALE, SALE]))
     assert refused.value.field == "changes"
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, match=r"^dumps_many takes several"):
         dumps_many(SALE)  # type: ignore[arg-type]
 
 

@@ -15,8 +15,8 @@ from ledger.checks import CHANGE_MAX
 from ledger.entries import ENTRIES_MAX, ENTRY, Entries, Unique, packed
 from ledger.errors import DamagedItem, InvalidInput, LedgerError, OutcomeUnknown, TokenConflict
 from ledger.memory import MemoryTable
-from ledger.packing import PACK_CHANGES, pack_of
-from ledger.requests import Item, Put, Request, key_of
+from ledger.packing import PACK_CHANGES, add_packed, pack_of
+from ledger.requests import Item, Put, PutMany, Request, key_of
 from ledger.units import item_bytes
 from ledger.values import PACK_SPAN_MS, Pack
 from reader import Reader
@@ -40,6 +40,7 @@ def test_a_pack_is_named_by_its_highest_token_and_the_head_of_the_hash_of_its_en
         "sk": {"S": f"{token(2)}#{hashlib.sha256(data).hexdigest()[:32]}"},
         "entries": {"B": data},
     }
+    assert items.pack_item(pack_of([Delta(LANE, token(1), -6)])) == named(packed(token(1), -6), token(1))
     assert list(items.entries_of(LANE, item)) == [(tokens.to_bytes(token(1)), -6), (tokens.to_bytes(token(2)), 10**18)]
 
 
@@ -123,7 +124,7 @@ def test_an_entry_of_another_shard_is_damage_where_the_number_of_shards_is_known
         for call in (Reader(shards, table=home).read, Compactor(shards, tables={A: home, B: home}).compact):
             with pytest.raises(DamagedItem, match="another shard"):
                 call(LANE.counter)
-    assert shards.known(Lane(A, 1, LANE.counter)).shards == 2
+    assert [shards.known(Lane(A, shard, LANE.counter)).shards for shard in (1, 2)] == [2, 0]  # nobody reads the third
 
 
 @given(numbers=st.lists(st.integers(0, 9), unique=True), above=st.integers(-1, 10), upto=st.integers(-1, 10))
@@ -200,9 +201,9 @@ def told(outcomes: list[Receipt | LedgerError]) -> list[str]:
 
 def test_changes_of_a_lane_within_the_span_travel_in_one_item_and_one_that_is_alone_as_ever() -> None:
     ledger, table = make()
-    asked = [change(1), change(2, 10), change(3, 10.001), change(4, counter="seats"), change(5)]
-    assert told(ledger.add_many(asked, pack=True)) == ["accepted", "accepted", "accepted", "recorded", "accepted"]
-    assert table.packs() == [2, 2]
+    asked = [change(1), change(2, 10), change(3, 20.001), change(4, counter="seats"), change(5)]
+    assert told(ledger.add_many(asked, pack=True)) == ["accepted", "accepted", "recorded", "recorded", "accepted"]
+    assert table.packs() == [3]
     assert Reader(settings(), table=table).values([LANE.counter, "seats"]) == {LANE.counter: 4, "seats": 1}
 
 
@@ -224,9 +225,11 @@ def test_the_same_token_twice_in_a_call_is_sent_once_and_another_change_under_it
     assert isinstance(conflict, TokenConflict)
     assert conflict.delta is not None
     assert conflict.delta.change == 7
+    assert "with 1 and with 7; the first was sent. Nothing was written for the second: a new change" in str(conflict)
     assert Reader(settings(), table=table).value(LANE.counter) == 2
     alone = ledger.add_many([change(9), change(9), change(9, amount=2)], pack=True)
     assert told(alone) == ["recorded", "replayed", "TokenConflict"]
+    assert alone[0].delta == alone[1].delta
 
 
 def test_a_pack_that_fails_fails_for_each_of_its_changes_with_a_delta_of_its_own_and_may_be_sent_again() -> None:
@@ -239,6 +242,11 @@ def test_a_pack_that_fails_fails_for_each_of_its_changes_with_a_delta_of_its_own
     assert len({*map(id, outcomes)}) == 3
     assert [ledger.apply(each).outcome for each in deltas if each] == ["recorded", "recorded", "replayed"]
     assert Reader(settings(), table=table).value(LANE.counter) == 2
+    alone = add_packed([delta(1)])
+    assert next(alone) == PutMany((items.delta_item(delta(1)),))
+    with pytest.raises(StopIteration) as ended:
+        alone.send((failure := OutcomeUnknown("lost"),))
+    assert ended.value.value[0] is failure  # with its cause
 
 
 def test_a_pack_has_a_bound_and_bad_changes_do_not_keep_the_others() -> None:

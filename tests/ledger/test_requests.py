@@ -9,9 +9,25 @@ import pytest
 
 from ledger import actions, conditions, requests
 from ledger.clocks import instants
+from ledger.conditions import Absent, Equals
 from ledger.errors import LedgerError, Throttled, Unavailable
 from ledger.memory import MemoryTable
-from ledger.requests import Get, Instant, Item, Key, Now, Page, Program, Put, Query, Request, Together, run
+from ledger.requests import (
+    Get,
+    Instant,
+    Item,
+    Key,
+    Now,
+    Page,
+    Program,
+    Put,
+    Query,
+    Request,
+    Together,
+    Transact,
+    Update,
+    run,
+)
 from ledger.through import through
 
 
@@ -105,6 +121,20 @@ def test_an_error_among_requests_together_is_a_value_in_memory_too() -> None:
     first, failed, last = Broken().answer(Together((Query("p"), Query("bad"), Query("q"))))
     assert first == last == Page((), None)
     assert isinstance(failed, LedgerError)
+
+
+def test_an_update_makes_the_item_where_there_is_none_and_writes_into_one_that_is_there() -> None:
+    table, key = MemoryTable(), Key("p", "a")
+    for number in (1, 2):
+        assert table.answer(Update(key, (actions.Add("number", 1),))) is None
+        assert table.answer(Get(key)) == {**item("a"), "number": {"N": str(number)}}
+
+
+def test_a_transaction_that_is_refused_shows_what_was_there_where_a_condition_failed() -> None:
+    table = MemoryTable()
+    table.answer(Put(item("a")))
+    writes = Put(item("a"), Absent()), Put(item("b"), Absent()), Put(item("c"), Equals("version", {"N": "1"}))
+    assert table.answer(Transact(writes)) == (item("a"), None, {})
 
 
 def test_what_was_answered_stays_as_it_was() -> None:

@@ -61,7 +61,7 @@ def test_settings_that_cannot_be_are_refused_by_name(changed: dict[str, Any], na
         *(("eu-wst-1", "eu-west-1"), ("us-eats-1", "us-east-1"), ("ap-southeasst-2", "ap-southeast-2")),
         *(("us-gov-wset-1", "us-gov-west-1"), ("eu-west1", "eu-west-1")),
         ("us-east-1a", "us-east-1"),  # a zone
-        *((typed, None) for typed in ("eu-west", "eu-west-", "west-1", "1-west-1", "home")),
+        *((typed, None) for typed in ("eu-west", "eu-west-", "eu-moon-1", "west-1", "1-west-1", "home")),
     ],
 )
 def test_a_region_that_aws_cannot_have_is_refused_with_the_one_that_was_meant(typed: str, meant: str | None) -> None:
@@ -157,7 +157,8 @@ def test_a_change_goes_into_one_of_the_lanes_that_are_read(randomness: bytes, sh
     made = settings(shards={"": shards})
     token = tokens.make(5, randomness)
     assert made.lane_for("c", token, "eu-west-1") in made.lanes_of("c")
-    assert made.lane_for("c", token, "eu-west-1").shard == (tokens.draw(token, shards) if shards > 1 else 0)
+    lane = made.lane_for("c", token, "eu-west-1")
+    assert (lane.shard, lane.shards) == (tokens.draw(token, shards) if shards > 1 else 0, shards)
 
 
 # -- the environment -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ledger.errors import DamagedItem, LedgerError, SettingsMismatch, Throttled,
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, PutMany, Request, Table, run
 from ledger.shape import check, write
-from ledger.values import Shape
+from ledger.values import SHARD_MAX, VERSION_MAX, Shape
 from reader import Reader
 from simulator import Simulation
 from tests.support import Region, refused
@@ -240,6 +240,8 @@ def test_a_shape_is_written_once_as_the_data_model_says() -> None:
         },
         "version": {"N": "1"},
     }
+    largest = Shape((HOME,), {"": 1, "hot:": SHARD_MAX}, VERSION_MAX)
+    assert items.shape_of(items.shape_item(largest)) == largest
     for_all = Settings(table="counters", region=HOME, shards={"": 2})
     assert run(check(for_all), table_of(for_all), NOW) == Shape((HOME,), {"": 2})
 
@@ -248,7 +250,8 @@ def test_a_shape_is_written_once_as_the_data_model_says() -> None:
     "damage",
     [
         *({"regions": {"L": [{"S": region} for region in regions]}} for regions in ([], [HOME, HOME], ["Europe"])),
-        *({"regions": regions} for regions in ({"L": [{"N": "1"}]}, {"SS": [HOME]}, {})),
+        *({"regions": regions} for regions in ({"L": [{"N": "1"}]}, {"SS": [HOME]}, None)),
+        {"sk": {"S": "form"}},
         *({"shards": {"L": [shards]}} for shards in ({"S": "stock"}, {"M": {"prefix": {"S": "stock"}}})),
         {"shards": {"L": [{"M": {"prefix": {"S": "stock"}, "shards": {"N": "0"}}}]}},
         {"shards": {"L": [{"M": {"prefix": {"S": "stock"}, "shards": {"N": "4"}}}] * 2}},
@@ -258,8 +261,9 @@ def test_a_shape_is_written_once_as_the_data_model_says() -> None:
 )
 def test_a_damaged_shape_is_told_and_never_guessed_at(damage: dict[str, Any]) -> None:
     table = table_of()
-    table.items[items.SHAPE_KEY] = {**table.items[items.SHAPE_KEY], **damage}
-    with pytest.raises(DamagedItem, match="pk='shape', sk='shape'"):
+    damaged = {**table.items[items.SHAPE_KEY], **damage}
+    table.items[items.SHAPE_KEY] = {name: value for name, value in damaged.items() if value is not None}
+    with pytest.raises(DamagedItem, match=f"pk='shape', sk={damaged['sk']['S']!r}"):
         Ledger(OURS, table=table).add("stock", 1)
     with pytest.raises(DamagedItem):
         run(write(OURS), table, NOW)

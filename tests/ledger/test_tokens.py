@@ -76,6 +76,8 @@ def test_the_last_token_of_a_millisecond_lies_at_or_above_all_of_it_and_below_th
     last = tokens.last_of(time_ms)
     assert tokens.make(time_ms, randomness) <= last
     assert time_ms == tokens.TIME_MS_MAX or last < tokens.make(time_ms + 1, bytes(10))
+    assert tokens.first_of(time_ms) == tokens.to_bytes(tokens.make(time_ms, bytes(10)))
+    assert tokens.first_of(-time_ms) == bytes(16)
 
 
 @given(times, random_bytes)

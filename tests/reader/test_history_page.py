@@ -90,7 +90,8 @@ def test_a_page_reads_little_of_a_long_history() -> None:
 def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded(consistent: bool) -> None:
     def asked(above: str | None, upto: str | None, most: int) -> list[Request]:
         home.asked.clear()
-        home.run(page(LANE, above, upto, most, consistent=consistent, read_time_max_ms=READ_MS))
+        entries = home.run(page(LANE, above, upto, most, consistent=consistent, read_time_max_ms=READ_MS))
+        assert len(entries) == most
         return home.asked[1:-1]  # between the two looks at the clock
 
     home, away = two_regions()

@@ -1,5 +1,6 @@
 """The program `read`, request by request."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,15 @@ def test_a_lane_that_nobody_wrote_sums_to_nothing_and_the_watermark_itself_is_no
     table.put(delta(2))
     _, [lane_sum] = table.run(read([LANE], consistent=True, read_time_max_ms=READ_MS))
     assert (lane_sum.value, lane_sum.count, lane_sum.pending) == (16, 1, 0)
+
+
+@pytest.mark.parametrize(("given", "pending"), [({}, 1), ({"behind_ms": 1}, 0)])
+def test_a_tail_is_left_out_where_a_read_may_be_behind_and_else_never(given: dict[str, int], pending: int) -> None:
+    table = Region()
+    table.store([items.checkpoint_item(replace(checkpoint(2, total=16, count=1), watermark=token(2, NOW_MS)))])
+    table.put(delta(3, at_ms=NOW_MS))
+    _, [lane_sum] = table.run(read([LANE], consistent=True, read_time_max_ms=READ_MS, **given))
+    assert (lane_sum.count, lane_sum.pending) == (1 + pending, pending)
 
 
 class Sleepy(Region):
