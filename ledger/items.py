@@ -6,23 +6,18 @@ Rule 3: An attribute of ours that is missing or not as described raises DamagedI
 guessed at.
 """
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
-
 from ledger import tokens
 from ledger.conditions import Equals
+from ledger.decoding import binary, decoded, integer, list_of, text_of
 from ledger.entries import Entries, packed
-from ledger.errors import DamagedItem, InvalidInput
+from ledger.errors import InvalidInput
 from ledger.requests import Item, Key, key_of, keyed
 from ledger.values import PACK_SPAN_MS, VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Pack, Segment, Shape
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
 SHAPE_KEY = Key("shape", "shape")
 _CHECKPOINT, _NOTE = "checkpoint", "clean"
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,37}")
 _VERSION = "{:010d}"
-Value = TypeVar("Value")
 
 
 def delta_pk(lane: Lane) -> str:
@@ -73,7 +68,7 @@ def delta_item(delta: Delta) -> Item:
 
 
 def delta_of(lane: Lane, item: Item) -> Delta:
-    return _decoded(item, delta_pk(lane), lambda: Delta(lane, _text(item, "sk"), _integer(item, "change")))
+    return decoded(item, delta_pk(lane), lambda: Delta(lane, text_of(item, "sk"), integer(item, "change")))
 
 
 def pack_item(pack: Pack) -> Item:
@@ -95,17 +90,17 @@ def entries_of(lane: Lane, item: Item) -> Entries:
     """What a delta or a pack holds."""
 
     def decode() -> Entries:
-        sk = _text(item, "sk")
+        sk = text_of(item, "sk")
         if not is_pack(sk):
-            delta = Delta(lane, sk, _integer(item, "change"))
+            delta = Delta(lane, sk, integer(item, "change"))
             entry = packed(delta.token, delta.change)
             return Entries(entry, (entry[: tokens.BYTES],))
-        pack = Pack(lane, Entries.read(_binary(item, "entries")))
+        pack = Pack(lane, Entries.read(binary(item, "entries")))
         if pack.name != sk:
             raise ValueError("the sort key is not <highest token>#<32 digits of SHA-256 of the entries>")
         return pack.entries
 
-    return _decoded(item, delta_pk(lane), decode)
+    return decoded(item, delta_pk(lane), decode)
 
 
 def as_seen(item: Item) -> Item:
@@ -137,17 +132,17 @@ def checkpoint_item(checkpoint: Checkpoint) -> Item:
 
 
 def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
-    return _decoded(
+    return decoded(
         item,
         fold_pk(lane),
         lambda: Checkpoint(
             lane,
-            total=_integer(item, "total"),
-            count=_integer(item, "count"),
-            watermark=_text(item, "watermark"),
-            version=_integer(item, "version"),
-            last=_text(item, "last"),
-            committed_ms=_integer(item, "committed_ms"),
+            total=integer(item, "total"),
+            count=integer(item, "count"),
+            watermark=text_of(item, "watermark"),
+            version=integer(item, "version"),
+            last=text_of(item, "last"),
+            committed_ms=integer(item, "committed_ms"),
         ),
         sk=_CHECKPOINT,
     )
@@ -156,7 +151,7 @@ def checkpoint_of(lane: Lane, item: Item) -> Checkpoint:
 def version_of(item: Item | None) -> int | None:
     """The version that an item carries, be the rest of it damaged or not; None when it carries none that can be."""
     try:
-        version = _integer(item or {}, "version")
+        version = integer(item or {}, "version")
     except ValueError:
         return None
     return version if 1 <= version <= VERSION_MAX else None
@@ -173,14 +168,14 @@ def segment_item(segment: Segment) -> Item:
 
 def segment_of(lane: Lane, item: Item) -> Segment:
     def decode() -> Segment:
-        prefix, hi, version = [*_text(item, "sk").split("#"), "", ""][:3]
+        prefix, hi, version = [*text_of(item, "sk").split("#"), "", ""][:3]
         number = int(version) if version.isdecimal() else 0
-        segment = Segment(lane, hi, number, Entries.read(_binary(item, "entries")))
-        if segment_key(lane, hi, segment.version).sk != _text(item, "sk") or prefix != "segment":
+        segment = Segment(lane, hi, number, Entries.read(binary(item, "entries")))
+        if segment_key(lane, hi, segment.version).sk != text_of(item, "sk") or prefix != "segment":
             raise ValueError("the sort key is not segment#<hi>#<version in 10 digits>")
         return segment
 
-    return _decoded(item, fold_pk(lane), decode)
+    return decoded(item, fold_pk(lane), decode)
 
 
 def note_item(note: CleanNote) -> Item:
@@ -188,10 +183,10 @@ def note_item(note: CleanNote) -> Item:
 
 
 def note_of(lane: Lane, item: Item) -> CleanNote:
-    return _decoded(
+    return decoded(
         item,
         fold_pk(lane),
-        lambda: CleanNote(lane, _integer(item, "version"), _integer(item, "noted_ms")),
+        lambda: CleanNote(lane, integer(item, "version"), integer(item, "noted_ms")),
         sk=_NOTE,
     )
 
@@ -212,50 +207,11 @@ def shape_item(shape: Shape, there: Item | None = None) -> Item:
 
 def shape_of(item: Item) -> Shape:
     def decode() -> Shape:
-        regions = tuple(_text({"regions": each}, "regions") for each in _list(item, "regions"))
-        rules = [each.get("M", {}) for each in _list(item, "shards")]
-        shards = {_text(rule, "prefix"): _integer(rule, "shards") for rule in rules}
+        regions = tuple(text_of({"regions": each}, "regions") for each in list_of(item, "regions"))
+        rules = [each.get("M", {}) for each in list_of(item, "shards")]
+        shards = {text_of(rule, "prefix"): integer(rule, "shards") for rule in rules}
         if len(shards) != len(rules):
             raise ValueError("shards has a prefix twice")
-        return Shape(regions, shards, _integer(item, "version"))
+        return Shape(regions, shards, integer(item, "version"))
 
-    return _decoded(item, SHAPE_KEY.pk, decode, sk=SHAPE_KEY.sk)
-
-
-def _decoded(item: Item, pk: str, decode: Callable[[], Value], sk: str | None = None) -> Value:
-    try:
-        if _text(item, "pk") != pk or (sk is not None and _text(item, "sk") != sk):
-            raise ValueError("its key is not the one that was asked for")
-        return decode()
-    except ValueError as error:
-        why = error.why if isinstance(error, InvalidInput) else str(error)
-        key = key_of(item)
-        raise DamagedItem(key.pk, key.sk, why.rstrip(".")) from None
-
-
-def _text(item: Item, name: str) -> str:
-    value = item.get(name, {}).get("S")
-    if not isinstance(value, str):
-        raise ValueError(f"{name} is missing or not a string")
-    return value
-
-
-def _integer(item: Item, name: str) -> int:
-    value = item.get(name, {}).get("N")
-    if not isinstance(value, str) or not _INTEGER.fullmatch(value):
-        raise ValueError(f"{name} is missing or not a whole number")
-    return int(value)
-
-
-def _list(item: Item, name: str) -> list[Any]:
-    value = item.get(name, {}).get("L")
-    if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
-        raise ValueError(f"{name} is missing or not a list")
-    return value
-
-
-def _binary(item: Item, name: str) -> bytes:
-    value = item.get(name, {}).get("B")
-    if not isinstance(value, bytes | bytearray):
-        raise ValueError(f"{name} is missing or not binary")
-    return bytes(value)
+    return decoded(item, SHAPE_KEY.pk, decode, sk=SHAPE_KEY.sk)
