@@ -17,7 +17,7 @@ from compactor.report import Tally
 from ledger import items, tokens
 from ledger.entries import TOKEN_BYTES, Entries
 from ledger.errors import LedgerError
-from ledger.requests import AlreadyThere, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, key_of
+from ledger.requests import AlreadyThere, At, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, key_of
 from ledger.units import item_bytes, write_units
 from ledger.values import Checkpoint, CleanNote, Lane
 
@@ -61,7 +61,7 @@ def _note(lane: Lane, tally: Tally, checkpoint: Checkpoint, regions: Sequence[st
         if region == lane.region:
             continue
         try:
-            item = yield Get(items.checkpoint_key(lane), region=region)
+            item = yield At(region, Get(items.checkpoint_key(lane)))
             reached = item is not None and items.checkpoint_of(lane, item).version >= checkpoint.version
         except LedgerError:  # cut off, throttled, not allowed: whatever it is, that Region has not answered
             reached = False

@@ -30,10 +30,10 @@ class Names:
         self._values: dict[str, Value] = {}
 
     def path(self, path: Path) -> str:
-        return ".".join(self._names.setdefault(name, f"#n{len(self._names)}") for name in steps_of(path))
+        return ".".join(self._names.setdefault(name, f"#{len(self._names)}") for name in steps_of(path))
 
     def value(self, value: Value) -> str:
-        placeholder = f":v{len(self._values)}"
+        placeholder = f":{len(self._values)}"
         self._values[placeholder] = value
         return placeholder
 
@@ -125,7 +125,7 @@ class Not(NamedTuple):
     condition: Condition
 
     def expression(self, names: Names) -> str:
-        return f"NOT ({self.condition.expression(names)})"
+        return f"NOT {_apart(self.condition, names)}"
 
     def holds(self, item: Item) -> bool:
         return not self.condition.holds(item)
@@ -180,9 +180,18 @@ def value_at(item: Item, path: Path) -> Value | None:
 
 
 def _joined(word: str, conditions: tuple[Condition, ...], names: Names) -> str:
-    """DynamoDB refuses redundant parentheses, so a condition that stands alone has none."""
-    parts = [each.expression(names) for each in conditions]
-    return parts[0] if len(parts) == 1 else word.join(f"({part})" for part in parts)
+    if len(conditions) == 1:
+        return conditions[0].expression(names)
+    return word.join(_apart(each, names) for each in conditions)
+
+
+def _apart(condition: Condition, names: Names) -> str:
+    """In parentheses where others stand beside it: but not a single one, because an expression has 4 KB, and DynamoDB
+    refuses parentheses that say nothing."""
+    while isinstance(condition, All | Either) and len(condition) == 1:
+        (condition,) = condition
+    text = condition.expression(names)
+    return f"({text})" if isinstance(condition, All | Either) else text
 
 
 def _compared(item: Item, path: Path, value: Value, compares: Callable[[Any, Any], bool]) -> bool:

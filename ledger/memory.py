@@ -17,6 +17,7 @@ from ledger.conditions import Absent, has
 from ledger.errors import InvalidInput, LedgerError, TokenConflict, Unavailable, shown
 from ledger.requests import (
     AlreadyThere,
+    At,
     Delete,
     DeleteMany,
     Get,
@@ -35,6 +36,7 @@ from ledger.requests import (
     Transact,
     Update,
     Write,
+    Written,
     becomes,
     holds,
     key_of,
@@ -45,8 +47,8 @@ from ledger.requests import (
 class MemoryTable:
     """A table in memory. Thread-safe. `page_size` items make a page of a Query or a Scan.
 
-    `peers` maps the names of other Regions to their tables, for a `Get` that names a Region; a Region that is
-    not there is Unavailable.
+    `peers` maps the names of other Regions to their tables, for requests At them; a Region that is not there is
+    Unavailable.
     """
 
     def __init__(self, *, page_size: int = 1_000, peers: Mapping[str, MemoryTable] | None = None) -> None:
@@ -64,6 +66,10 @@ class MemoryTable:
 
     def answer(self, request: Request, /) -> Any:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
+        if isinstance(request, At):
+            if request.region not in self.peers:
+                raise Unavailable(f"This table has no peer {request.region}. Nothing was written.")
+            return self.peers[request.region].answer(request.request)
         with self._lock:
             match request:
                 case Put() | Update() | Delete():
@@ -71,10 +77,8 @@ class MemoryTable:
                 case PutMany(items):
                     answers = (self.answer(Put(item, Absent())) for item in items)
                     return tuple(None if there is None else AlreadyThere(there) for there in answers)
-                case Get(key, _, region):
-                    if region is not None and region not in self.peers:
-                        raise Unavailable(f"This table has no peer {region}. Nothing was written.")
-                    return (self if region is None else self.peers[region]).items.get(key)
+                case Get(key):
+                    return self.items.get(key)
                 case GetMany(keys):
                     return tuple(self.items.get(key) for key in keys)
                 case Query():
@@ -102,12 +106,12 @@ class MemoryTable:
         except LedgerError as error:
             return error
 
-    def _write(self, write: Write) -> Item | None:
+    def _write(self, write: Write) -> Any:
         there = self.items.get(write.key)
         if not holds(write, there):
             return there or {}
         self._store(write.key, becomes(write, there))
-        return None
+        return Written(self.items[write.key]) if isinstance(write, Update) and write.shows else None
 
     def _transact(self, transaction: Transact) -> tuple[Item | None, ...] | None:
         writes, token = transaction

@@ -59,7 +59,7 @@ class Put(NamedTuple):
 
 @of_its_kind
 class Update(NamedTuple):
-    """UpdateItem, which makes the item where there is none. Answer: as that of Put.
+    """UpdateItem, which makes the item where there is none. Answer: as that of Put; `shows`: Written when written.
 
     Raises TableMismatch when an action does not fit the item, and ItemTooLarge above 400 KB. At most 4 KB and 300
     operands: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
@@ -68,9 +68,17 @@ class Update(NamedTuple):
     key: Key
     actions: tuple[Action, ...]
     condition: Condition | None = None
+    shows: bool = False
 
     def after(self, there: Item | None) -> Item:
         return updated(there or keyed(self.key), self.actions)
+
+
+@of_its_kind
+class Written(NamedTuple):
+    """What an Update made of its item."""
+
+    item: Item
 
 
 @of_its_kind
@@ -138,11 +146,10 @@ class AlreadyThere(NamedTuple):
 
 @of_its_kind
 class Get(NamedTuple):
-    """GetItem. Answer: the item or None. `region` asks another Region's replica."""
+    """GetItem. Answer: the item or None."""
 
     key: Key
     consistent: bool = True
-    region: str | None = None
 
 
 @of_its_kind
@@ -211,6 +218,14 @@ class Together(NamedTuple):
 
 
 @of_its_kind
+class At(NamedTuple):
+    """A request to another Region's endpoint. Answer: that of the request. Raises Unavailable where nobody answers."""
+
+    region: str
+    request: "Request"
+
+
+@of_its_kind
 class Now(NamedTuple):
     """What time is it? Answer: an Instant. Asked of the process, not of the table."""
 
@@ -228,7 +243,7 @@ def in_time(began: Instant, ended: Instant, most_ms: int) -> bool:
     return 0 <= ended.wall_ms - began.wall_ms <= most_ms and ended.steady_ms - began.steady_ms <= most_ms
 
 
-Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan | Together | Pause | Now
+Request = Write | Transact | PutMany | DeleteMany | Get | GetMany | Query | Scan | Together | At | Pause | Now
 
 
 class Table(Protocol):

@@ -24,6 +24,7 @@ from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.forks import PerProcess
 from ledger.requests import (
     AlreadyThere,
+    At,
     Delete,
     DeleteMany,
     Get,
@@ -42,6 +43,7 @@ from ledger.requests import (
     Transact,
     Update,
     Write,
+    Written,
     key_of,
 )
 from ledger.settings import Settings
@@ -57,7 +59,7 @@ PAUSE_BASE_S = 0.05
 
 
 class DynamoTable:
-    """Answers requests from a DynamoDB table in `region`, and a `Get` that names another Region from there.
+    """Answers requests from a DynamoDB table in `region`, and those At another Region from there.
 
     clients(region) gives the boto3 client of a Region; pause(seconds) and jitter() -> [0, 1) may be given by tests.
     """
@@ -76,6 +78,7 @@ class DynamoTable:
         self._clients = clients
         self._pause = pause
         self._jitter = jitter
+        self._elsewhere: dict[str, DynamoTable] = {}
         self._threads = PerProcess(lambda: ThreadPoolExecutor(POOL, thread_name_prefix="ledger-table"))
 
     @classmethod
@@ -104,26 +107,34 @@ class DynamoTable:
             case Query() if wire.is_empty(request):
                 return Page((), None)
             case Get() | Query() | Scan():
-                region = request.region if isinstance(request, Get) else None
-                return wire.answer(request, self._persist(wire.operation(request, self.name), False, region))
+                return wire.answer(request, self._persist(wire.operation(request, self.name), False))
             case GetMany(keys, consistent):
                 chunks = _chunks(keys, wire.GET_KEYS_MAX)
                 return tuple(self._at_once(lambda chunk: self._get_batch(chunk, consistent), chunks))
             case Together(requests):
                 return tuple(self._at_once(lambda each: [self._or_error(each)], requests))
+            case At(region, inner):
+                return self._at(region).answer(inner)
             case Pause(ms):
                 self._pause(ms / 1_000)
                 return None
             case _:
                 raise TypeError(f"not a request that a table answers: {request!r}")
 
-    def _write(self, write: Write) -> Item | None:
-        """None when written; else what was there when the condition failed."""
+    def _at(self, region: str) -> DynamoTable:
+        """The same table, seen from another Region."""
+        if region not in self._elsewhere:
+            there = DynamoTable(self.name, region, self._clients, pause=self._pause, jitter=self._jitter)
+            return self._elsewhere.setdefault(region, there)
+        return self._elsewhere[region]
+
+    def _write(self, write: Write) -> Any:
+        """None when written, or Written where that is asked for; else what was there when the condition failed."""
         try:
-            self._persist(wire.operation(write, self.name), True)
+            response = self._persist(wire.operation(write, self.name), True)
         except failures.ConditionFailed as failed:
             return failed.there[0] or {}
-        return None
+        return Written(response["Attributes"]) if isinstance(write, Update) and write.shows else None
 
     def _transact(self, transaction: Transact) -> tuple[Item | None, ...] | None:
         """None when written; else for each write what was there when its condition failed."""
@@ -186,12 +197,12 @@ class DynamoTable:
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
-    def _persist(self, operation: Operation, writes: bool, region: str | None = None) -> Any:
+    def _persist(self, operation: Operation, writes: bool) -> Any:
         """Send; again, with the same arguments, while the failure is one that passes."""
         unknown: errors.OutcomeUnknown | None = None
         for attempt in range(TRIES_MAX):
             try:
-                return self._send(operation, writes, region)
+                return self._send(operation, writes)
             except LedgerError as error:
                 if isinstance(error, errors.OutcomeUnknown):
                     unknown = error
@@ -200,9 +211,9 @@ class DynamoTable:
             self._wait(attempt)
         raise AssertionError("unreachable")
 
-    def _send(self, operation: Operation, writes: bool, region: str | None = None) -> Any:
+    def _send(self, operation: Operation, writes: bool) -> Any:
         try:
-            client = self._clients(region or self.region)
+            client = self._clients(self.region)
         except BotoCoreError as failure:  # such as a profile that does not exist
             raise errors.NotAllowed(f"There is no client: {failure}. Nothing was written.") from failure
         try:

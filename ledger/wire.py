@@ -35,7 +35,8 @@ def operation(request: Write | Transact | Get | Query | Scan, table: str) -> Ope
         case Put():
             return Operation("put_item", _write(request, table))
         case Update():
-            return Operation("update_item", _write(request, table))
+            shown = {"ReturnValues": "ALL_NEW"} if request.shows else {}
+            return Operation("update_item", _write(request, table) | shown)
         case Delete():
             return Operation("delete_item", _write(request, table))
         case Transact(writes, token):

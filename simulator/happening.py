@@ -10,7 +10,7 @@ from typing import Any
 
 from ledger.conditions import Absent
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, Unavailable
-from ledger.requests import AlreadyThere, Delete, DeleteMany, Put, PutMany, Request, Together, Transact, Update
+from ledger.requests import AlreadyThere, At, Delete, DeleteMany, Put, PutMany, Request, Together, Transact, Update
 from simulator.faults import Faults
 from simulator.world import World
 
@@ -24,6 +24,8 @@ def send(world: World, region: str, request: Request, faults: Faults, tell: Tell
     """The answer to a request, or the error that its sender gets; a transaction's is a Landing until it has landed."""
     if isinstance(request, DeleteMany) and happens(world, faults.throttled):
         return _some_throttled(world, region, request, tell)
+    if isinstance(request, At) and not world.is_cut(region, request.region):
+        return send(world, request.region, request.request, faults, tell)
     if isinstance(request, Together):
         return tuple(send(world, region, each, faults, tell) for each in request.requests)
     if isinstance(request, PutMany):

@@ -4,7 +4,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ledger.errors import LedgerError
-from ledger.requests import Delete, DeleteMany, Get, GetMany, Key, Page, Put, Query, Together, Transact, Update, key_of
+from ledger.requests import (
+    At,
+    Delete,
+    DeleteMany,
+    Get,
+    GetMany,
+    Key,
+    Page,
+    Put,
+    Query,
+    Together,
+    Transact,
+    Update,
+    key_of,
+)
 from simulator.world import Landing
 
 
@@ -29,8 +43,10 @@ def in_words(what: object, came: object) -> tuple[str, str]:
 
 def _request(what: object) -> str:
     match what:
-        case Get(key, consistent, region):
-            return f"get {_key(key)}{_how(consistent)}{f' in {region}' if region else ''}"
+        case At(region, request):
+            return f"{_request(request)} in {region}"
+        case Get(key, consistent):
+            return f"get {_key(key)}{_how(consistent)}"
         case GetMany(keys, consistent):
             return f"get {', '.join(map(_key, keys))}{_how(consistent)}"
         case Query(pk, after, upto, _, consistent):

@@ -20,6 +20,7 @@ from ledger.conditions import Absent, has
 from ledger.errors import LedgerError, TokenConflict, TransactionConflict, Unavailable
 from ledger.requests import (
     AlreadyThere,
+    At,
     Delete,
     DeleteMany,
     Get,
@@ -38,6 +39,7 @@ from ledger.requests import (
     Transact,
     Update,
     Write,
+    Written,
     becomes,
     holds,
     key_of,
@@ -124,11 +126,11 @@ class World:
         """What `region` answers at this moment. A Transact may return its Landing: None, once it has landed."""
         replica = self.replicas[region]
         match request:
-            case Get(key, consistent, asked):
-                if asked is not None and asked != region:
-                    if self.is_cut(region, asked):
-                        raise Unavailable(f"{asked} cannot be reached from {region}.")
-                    replica = self.replicas[asked]
+            case At(other, inner):
+                if self.is_cut(region, other):
+                    raise Unavailable(f"{other} cannot be reached from {region}. Nothing was written.")
+                return self.answer(other, inner)
+            case Get(key, consistent):
                 return self._seen(replica.cell(key), consistent)
             case GetMany(keys, consistent):
                 return tuple(self._seen(replica.cell(key), consistent) for key in keys)
@@ -201,14 +203,15 @@ class World:
         self._write(region, key, None)
         return None
 
-    def _write_one(self, region: str, write: Write) -> Item | None:
+    def _write_one(self, region: str, write: Write) -> Any:
         replica = self.replicas[region]
         self._refuse_locked(replica, write.key)
         there = replica.item(write.key)
         if not holds(write, there):
             return there or {}
-        self._write(region, write.key, becomes(write, there))
-        return None
+        after = becomes(write, there)
+        self._write(region, write.key, after)
+        return Written(after or {}) if isinstance(write, Update) and write.shows else None
 
     def _transact(self, region: str, transaction: Transact) -> Landing | tuple[Item | None, ...] | None:
         replica, (writes, token) = self.replicas[region], transaction

@@ -81,8 +81,6 @@ class Region(MemoryTable):
         if self.down:
             raise Unavailable("this Region does not answer")
         match request:
-            case Get(key, consistent, str(region)) if region in self.peers:
-                return self.peers[region].answer(Get(key, consistent))
             case Get() | GetMany() | Query() if self.lagging is not None and not request.consistent:
                 return self.lagging.answer(request)
         return super().answer(request)

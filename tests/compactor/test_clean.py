@@ -11,7 +11,7 @@ from compactor.settle import settle
 from ledger import items
 from ledger.add import add
 from ledger.errors import DamagedItem
-from ledger.requests import DeleteMany, Get, Instant, Now, Pause, Put, Query, Request
+from ledger.requests import At, DeleteMany, Get, Instant, Now, Pause, Put, Query, Request
 from ledger.values import CleanNote, Delta
 from tests.support import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, refused, token, two_regions, value
 
@@ -59,7 +59,7 @@ def test_the_first_visit_asks_home_then_every_other_region_then_the_clock_then_n
     assert home.asked == [
         CHECKPOINT,
         NOTE,
-        Get(items.checkpoint_key(LANE), True, region=B),
+        At(B, Get(items.checkpoint_key(LANE))),
         Now(),
         Put(items.note_item(CleanNote(LANE, 1, NOW_MS))),
     ]

@@ -12,6 +12,7 @@ from ledger.errors import SettingsMismatch
 from ledger.items import SHAPE_KEY, version_is
 from ledger.requests import (
     AlreadyThere,
+    At,
     DeleteMany,
     Get,
     GetMany,
@@ -151,7 +152,7 @@ def test_a_get_that_names_a_region_is_answered_from_there(world: World) -> None:
     world.home.answer(Put(item("a", 1)))
     world.abroad.answer(Put(item("a", 2)))
     assert world.home.answer(Get(key("a"))) == item("a", 1)
-    assert world.home.answer(Get(key("a"), region=ABROAD)) == item("a", 2)
+    assert world.home.answer(At(ABROAD, Get(key("a")))) == item("a", 2)
 
 
 def test_more_gets_than_one_request_holds_are_answered_in_the_order_of_the_keys(table: Table) -> None:

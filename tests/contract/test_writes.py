@@ -16,7 +16,21 @@ from ledger.actions import Action, Add, Remove, Set, SetIfAbsent
 from ledger.conditions import Absent, All, AtLeast, AtMost, Condition, Contains, Either, Equals, Item, Not, Value
 from ledger.errors import ItemTooLarge, TableMismatch, TokenConflict
 from ledger.memory import MemoryTable
-from ledger.requests import Delete, Get, Key, Put, Request, Table, Transact, Update, Write, becomes, holds, keyed
+from ledger.requests import (
+    Delete,
+    Get,
+    Key,
+    Put,
+    Request,
+    Table,
+    Transact,
+    Update,
+    Write,
+    Written,
+    becomes,
+    holds,
+    keyed,
+)
 from ledger.table import DynamoTable
 from simulator import Simulation
 from tests.strategies import effort
@@ -70,7 +84,7 @@ items = st.fixed_dictionaries(
     {}, optional={"n": numbers.map(number), "t": texts.map(text), "s": st.just({"SS": ["a"]}), "m": maps}
 ).map(lambda attributes: keyed(KEY, **attributes))
 writes: st.SearchStrategy[Write] = st.one_of(
-    st.builds(Update, st.just(KEY), actions, conditions | st.none()),
+    st.builds(Update, st.just(KEY), actions, conditions | st.none(), st.booleans()),
     st.builds(Put, items, conditions | st.none()),
     st.builds(Delete, st.just(KEY), conditions | st.none()),
 )
@@ -100,8 +114,10 @@ def is_lenient(table: Table) -> bool:
     return isinstance(table, DynamoTable) and not table.name.startswith("local")
 
 
-def same(item: Item | None) -> object:
+def same(item: Item | Written | None) -> object:
     """An item as it can be compared: a set has no order."""
+    if isinstance(item, Written):
+        return "written", same(item.item)
     return item and {name: {k: sorted(v) if k == "SS" else v for k, v in a.items()} for name, a in item.items()}
 
 
@@ -117,7 +133,8 @@ def expected(write: Write, there: Item | None) -> tuple[Any, Item | None]:
     if not holds(write, there):
         return there or {}, there
     try:
-        return None, becomes(write, there)
+        after = becomes(write, there)
+        return (Written(after or {}) if isinstance(write, Update) and write.shows else None), after
     except TableMismatch:
         return TableMismatch, there
 

@@ -37,6 +37,7 @@ from ledger.failures import note_attempts
 from ledger.items import version_is
 from ledger.requests import (
     AlreadyThere,
+    At,
     DeleteMany,
     Get,
     GetMany,
@@ -123,7 +124,7 @@ def cancelled(*reasons: str, retries: int = 0) -> ClientError:
 def conditional(expression: str, name: str, values: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     """The arguments of a write under a condition on one attribute."""
     valued = {"ExpressionAttributeValues": values} if values else {}
-    names = {"ConditionExpression": expression, "ExpressionAttributeNames": {"#n0": name}}
+    names = {"ConditionExpression": expression, "ExpressionAttributeNames": {"#0": name}}
     return {"TableName": "counters", **more, **names, **valued, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
 
 
@@ -271,8 +272,8 @@ def test_a_condition_that_fails_answers_the_item_and_is_no_error(retries: int) -
     edge = Edge(failed, failed)
     assert [edge.table.answer(put) for put in (PUT, Put(item(), version_is(7)))] == [item(), item()]
     assert edge.client.calls == [
-        ("put_item", conditional("attribute_not_exists(#n0)", "pk", Item=item())),
-        ("put_item", conditional("#n0 = :v0", "version", {":v0": {"N": "7"}}, Item=item())),
+        ("put_item", conditional("attribute_not_exists(#0)", "pk", Item=item())),
+        ("put_item", conditional("#0 = :0", "version", {":0": {"N": "7"}}, Item=item())),
     ]
 
 
@@ -386,8 +387,8 @@ def test_a_transaction_is_two_conditional_puts() -> None:
     ((operation, arguments),) = edge.client.calls
     assert operation == "transact_write_items"
     assert arguments["TransactItems"] == [
-        {"Put": conditional("#n0 = :v0", "version", {":v0": {"N": "3"}}, Item=item("a"))},
-        {"Put": conditional("attribute_not_exists(#n0)", "pk", Item=item("b"))},
+        {"Put": conditional("#0 = :0", "version", {":0": {"N": "3"}}, Item=item("a"))},
+        {"Put": conditional("attribute_not_exists(#0)", "pk", Item=item("b"))},
     ]
 
 
@@ -505,7 +506,7 @@ def test_a_role_without_partiql_puts_one_by_one() -> None:
     edge = Edge(refusal("AccessDeniedException"), there)
     assert edge.answer(PutMany((item(),))) == (AlreadyThere(item()),)
     assert [operation for operation, _ in edge.client.calls] == ["batch_execute_statement", "put_item"]
-    assert edge.client.calls[1][1]["ConditionExpression"] == "attribute_not_exists(#n0)"
+    assert edge.client.calls[1][1]["ConditionExpression"] == "attribute_not_exists(#0)"
 
 
 def test_a_role_without_partiql_deletes_one_by_one_and_a_key_without_an_item_is_gone() -> None:
@@ -527,7 +528,7 @@ def test_a_role_without_partiql_deletes_one_by_one_and_a_key_without_an_item_is_
     answer = table.answer(DeleteMany(tuple({**item(sk), **change} for sk in "abc")))
     assert answer == (None, AlreadyThere(item("b")), None)
     sent = {arguments["Key"]["sk"]["S"]: arguments for operation, arguments in client.calls[1:]}
-    assert sent["a"] == conditional("#n0 = :v0", "change", {":v0": {"N": "7"}}, Key=item("a"))
+    assert sent["a"] == conditional("#0 = :0", "change", {":0": {"N": "7"}}, Key=item("a"))
 
 
 @pytest.mark.parametrize(
@@ -586,10 +587,10 @@ def test_given_clients_are_used_and_the_others_are_made() -> None:
     settings = Settings(table="counters", region="eu-west-1", regions=("eu-west-1", "us-east-1"))
     clients = {"us-east-1": cast(Any, given)}
     assert DynamoTable.of(settings, clients, "us-east-1").answer(Get(KEY)) is None
-    assert DynamoTable.of(settings, clients).answer(Get(KEY, region="us-east-1")) == item()
+    assert DynamoTable.of(settings, clients).answer(At("us-east-1", Get(KEY))) == item()
     both = {"us-east-1": Script([{}]), "eu-west-1": Script([{"Item": item()}])}
     table = DynamoTable("counters", "eu-west-1", cast(Any, both.__getitem__))
-    assert [table.answer(Get(KEY, region="us-east-1")), table.answer(Get(KEY))] == [None, item()]
+    assert [table.answer(At("us-east-1", Get(KEY))), table.answer(Get(KEY))] == [None, item()]
 
 
 # -- the client ----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from ledger.actions import Add
 from ledger.conditions import Absent
 from ledger.errors import TokenConflict, TransactionConflict, Unavailable
 from ledger.items import version_is
-from ledger.requests import Delete, DeleteMany, Get, Item, Key, Put, Query, Transact, Update, keyed
+from ledger.requests import At, Delete, DeleteMany, Get, Item, Key, Put, Query, Transact, Update, keyed
 from simulator.choices import Enumerated, Replayed
 from simulator.world import TOKEN_MS, Landing, World
 
@@ -39,7 +39,7 @@ def test_a_write_is_seen_at_home_at_once_and_elsewhere_when_it_arrives_in_any_or
     table.cut.add(US)
     assert table.deliverable() == []
     with pytest.raises(Unavailable):
-        table.answer(EU, Get(Key("a", "1"), region=US))
+        table.answer(EU, At(US, Get(Key("a", "1"))))
 
 
 def test_the_last_writer_wins_everywhere() -> None:
