@@ -204,5 +204,44 @@ class NotYetReplicated(LedgerError):
     """This Region does not hold every segment that its checkpoint counts. Nothing was written. Ask again later."""
 
 
+class LimitReached(LedgerError):
+    """A limit is in the way of a change or a hold, in all Regions together. Nothing counts, and that is final for its
+    token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new idempotency key.
+    """
+
+
+class OutOfReach(LedgerError):
+    """The rights here are too few, and a Region that may have more could not be asked. Nothing was decided. Call again
+    with the same key and `at`.
+    """
+
+
+class HoldEnded(LedgerError):
+    """A hold was captured, released or expired before. Nothing was written. `state` says which; `actual`: what counts.
+
+    A hold that expired kept nothing: ask for a new one.
+    """
+
+    def __init__(self, message: str, state: str = "expired", actual: int = 0) -> None:
+        super().__init__(message)
+        self.state = state
+        self.actual = actual
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (*self.args, self.state, self.actual), self.__dict__
+
+
+class NoSuchHold(LedgerError):
+    """There is no such hold in its lane: it was never granted, or it is damaged. Nothing was written."""
+
+
+class LimitMismatch(LedgerError):
+    """This process's limit contradicts the counter's gate: other sides are limited. Nothing was written."""
+
+
+class GateLost(LedgerError):
+    """A lane's gate is gone, though it decided before. Nothing was written, and nothing is decided until it is back."""
+
+
 class GaveUp(LedgerError):
     """A compactor's step met another compactor, or a commit still landing. Nothing is lost; the next run goes on."""

@@ -176,6 +176,7 @@ TWICE = {
     "cost": "the command's, and what the comparison measures",
     "failures": "boto3's to ours, ours to a person's",
     "handler": "one a function",
+    "items": "the codec of deltas, segments and checkpoints, and that of gates",
     "history": "the read, its command, a simulated one",
     "lag": "the program and its command",
     "lanes": "which there are, and which need a visit",

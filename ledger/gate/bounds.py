@@ -1,0 +1,60 @@
+"""The program `set_limit`: the floor and the ceiling of a counter become others, in the gate that had its first rights.
+
+Rule 1: what a tighter limit takes away must be there as rights, so it is obtained first; what it gives comes with it.
+Rule 2: it is written IF nobody has set the limit since the gate was seen, so of two at once one looks again.
+Rule 3: whether a side is limited at all is for the counter's life.
+"""
+
+from collections.abc import Mapping
+
+from ledger.checks import CHANGE_MAX
+from ledger.errors import InvalidSettings, LimitReached, shown
+from ledger.gate import updates
+from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.limits import DOWN, SIDES, UP, Gate
+from ledger.gate.obtain import obtain
+from ledger.requests import Item, Program, Written
+
+Bounds = Mapping[str, int | None]
+"""The amount that `down` or `up` leads to at most: the floor, the ceiling."""
+
+
+def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[Gate]:
+    """The gate with the new limit. Raises LimitReached when the value, or what is held, is beyond it: nothing is set;
+    InvalidSettings for bounds that are none, or of other sides; and what `add` raises.
+    """
+    wanted = _checked(gates, {DOWN: floor, UP: ceiling})
+    (lane,) = (each for each in gates.lanes if gates.limit.opens(each))
+    for _ in range(TRIES_MAX):
+        gate = yield from gates.read(lane)
+        if gate.bounds == wanted:
+            return gate
+        short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]
+        for side, need in short:
+            if not (yield from obtain(gates, lane, side, need)):
+                raise LimitReached(
+                    f"{lane.counter}: floor={floor}, ceiling={ceiling} would take {need} that count or are held. "
+                    "Nothing was set."
+                )
+        if short:
+            continue
+        answer: Item | Written = yield gates.at(lane, updates.set_limit(gate, gates.limit, wanted))
+        if isinstance(answer, Written):
+            return gates.gate(lane, answer.item)
+    raise gave_up(lane)
+
+
+def _checked(gates: Gates, wanted: Bounds) -> Bounds:
+    limit = gates.limit
+    if limit.region is None:
+        raise InvalidSettings(f"{limit} names no region, so there is no gate that a limit could be set in.")
+    for side in SIDES:
+        amount = wanted[side]
+        if (amount is not None) != limit.has(side):
+            raise InvalidSettings(f"{limit} limits other sides; which are limited is for the counter's life.")
+        if amount is not None and (type(amount) is not int or abs(amount) > CHANGE_MAX):
+            raise InvalidSettings(f"A limit is an int of magnitude at most 10**18, not {shown(amount)}.")
+    low, high = wanted[DOWN], wanted[UP]
+    if low is not None and high is not None and low > high:
+        raise InvalidSettings(f"The floor {low} is above the ceiling {high}.")
+    return wanted

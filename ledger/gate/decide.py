@@ -1,0 +1,90 @@
+"""The programs `add` and `hold` at a gate: one conditional Update decides, and a refusal is a decision too.
+
+Rule 1: a token is decided once. The Update asks that it is open; where it is not certain from the gate alone that it is
+new, it is looked up first, and the Update asks that nothing was filed since.
+Rule 2: where the rights are too few, the other lanes are asked for theirs. Refused is only what all lanes together
+cannot take, and only while the rights here are still too few.
+Rule 3: where a lane could not be asked nothing is decided (OutOfReach).
+"""
+
+from dataclasses import dataclass
+
+from ledger import tokens
+from ledger.gate import updates
+from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.limits import DOWN, REFUSED, UP, Gate
+from ledger.gate.look_up import Known, look_up
+from ledger.gate.obtain import obtain
+from ledger.gate.roll import roll
+from ledger.requests import Item, Program, Update, Written
+from ledger.values import Delta
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a token stands for. before: it was decided before this call."""
+
+    known: Known
+    before: bool
+
+
+def add(gates: Gates, delta: Delta) -> Program[Decision]:
+    """Decide a change. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and the TableErrors."""
+    return _decide(gates, delta, hold=False)
+
+
+def hold(gates: Gates, delta: Delta) -> Program[Decision]:
+    """Decide a hold; its token says until when. Raises what `add` does."""
+    return _decide(gates, delta, hold=True)
+
+
+def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
+    lane, token, limit = delta.lane, delta.token, gates.limit
+    seen: int | None = None
+    slack_ms: int | None = None
+    for _ in range(TRIES_MAX):
+        answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, seen, slack_ms))
+        if isinstance(answer, Written):
+            yield from perhaps_roll(gates, gates.gate(lane, answer.item), token)
+            return Decision(Known(held=delta.change) if hold else Known(delta.change), before=False)
+        if not answer:
+            yield from gates.create(lane)
+            continue
+        gate = gates.gate(lane, answer)
+        if (known := known_in(gate, token)) is not None:
+            return Decision(known, before=True)
+        if not gate.is_fresh(token) and gate.version != seen:
+            known = yield from look_up(gates, lane, token)
+            if known is not None:
+                return Decision(known, before=True)
+            seen, slack_ms = gate.version, gate.slack_after(token, gates.filing)
+            continue
+        side = DOWN if delta.change < 0 else UP
+        if delta.change == 0 or not limit.has(side) or gate.rights[side] >= abs(delta.change):
+            continue  # it came meanwhile
+        if (yield from obtain(gates, lane, side, abs(delta.change))):
+            continue
+        answer = yield gates.at(lane, updates.refuse(lane, limit, token, delta.change, seen))
+        if isinstance(answer, Written):
+            return Decision(Known(REFUSED), before=False)
+    raise gave_up(lane)
+
+
+def _asked(gates: Gates, delta: Delta, hold: bool, seen: int | None, slack_ms: int | None) -> Update:
+    if hold:
+        return updates.hold(delta.lane, gates.limit, delta.token, delta.change, seen)
+    return updates.decide(delta.lane, gates.limit, {delta.token: delta.change}, seen, slack_ms)
+
+
+def known_in(gate: Gate, token: str) -> Known | None:
+    """What the gate itself knows of a token."""
+    if token in gate.recent:
+        return Known(gate.recent[token])
+    return Known(held=gate.held[token]) if token in gate.held else None
+
+
+def perhaps_roll(gates: Gates, gate: Gate, token: str, size: int = 1) -> Program[None]:
+    """Begin a roll if there is enough to file and it is this token's turn. size: of the group that was decided."""
+    full = gate.fullness(gates.filing, size)
+    if full >= 2 or (full >= 1 and tokens.draw(token, gates.filing.draw) == 0):
+        yield from roll(gates, gate)

@@ -1,0 +1,47 @@
+"""The program `end`: a hold is captured (all of it or a part) or released, once.
+
+Rule 1: its own token decides it: in the gate IF the hold is there as it was granted; of one that was filed as any token
+that is looked up. So it ends once, however many ask, and every later call is told how.
+Rule 2: what was not used goes back in the same Update, and the opposite right comes with what was.
+Rule 3: the note of a filed hold is deleted after that. One that stays is harmless.
+"""
+
+from ledger.errors import NoSuchHold
+from ledger.gate import updates
+from ledger.gate.decide import Decision, known_in, perhaps_roll
+from ledger.gate.expire import forget
+from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.look_up import Known, look_up
+from ledger.requests import Item, Program, Written
+from ledger.values import Delta
+
+
+def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
+    """End a hold of `held.change`, as it was granted, with what counts, RELEASED or EXPIRED; or tell how it had ended.
+
+    Raises NoSuchHold, GaveUp, GateLost, LimitMismatch, DamagedItem and the TableErrors.
+    """
+    lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
+    missed = -1
+    for _ in range(TRIES_MAX):
+        gate = yield from gates.read(lane)
+        known = known_in(gate, token)
+        filed = None
+        if known is None:
+            known, filed = (yield from look_up(gates, lane, token)), gate.version
+        if known is None:
+            if missed == gate.version:
+                raise NoSuchHold(f"{lane}: there is no hold {token}. Nothing was written.")
+            missed = gate.version  # it may have ended and been filed meanwhile: look at the gate once more
+            continue
+        if known.held is None:
+            return Decision(known, before=True)
+        if known.held != amount:
+            raise NoSuchHold(f"{lane}: the hold {token} is of {known.held}, not of {amount}. Nothing was written.")
+        answer: Item | Written = yield gates.at(lane, updates.end(lane, limit, token, amount, outcome, filed))
+        if isinstance(answer, Written):
+            if filed is not None:
+                yield from forget(gates, lane, {token: amount})
+            yield from perhaps_roll(gates, gates.gate(lane, answer.item), token)
+            return Decision(Known(outcome), before=False)
+    raise gave_up(lane)

@@ -1,0 +1,83 @@
+"""The gates of one counter, as a process in one Region reaches them; and the making of a gate.
+
+Rule 1: a gate is asked for, and written, at the endpoint of its lane's Region alone.
+Rule 2: a gate is made only where there can have been none: its lane has filed nothing, and no copy of another gate of
+the counter names it. Else it was deleted, and a new one would decide again what was decided.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ledger.conditions import Absent
+from ledger.errors import GateLost, GaveUp, LimitMismatch
+from ledger.gate import items
+from ledger.gate.limits import SIDES, USUAL, Filing, Gate, Limit, name_of
+from ledger.requests import At, Get, GetMany, Item, Page, Program, Put, Query, Request, Result
+from ledger.through import through
+from ledger.values import Lane
+
+TRIES_MAX = 60
+"""How often a program looks again at a gate that others write, before it gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """lanes: all of the counter, those of `here` first. limit: that of the settings. here: the process's Region."""
+
+    lanes: tuple[Lane, ...]
+    limit: Limit
+    here: str
+    filing: Filing = USUAL
+
+    def at(self, lane: Lane, request: Request) -> Request:
+        """The request at the endpoint of the lane's Region."""
+        return request if lane.region == self.here else At(lane.region, request)
+
+    def home(self, lane: Lane, program: Program[Result]) -> Program[Result]:
+        """The program with each of its requests at the lane's home."""
+
+        def step(request: Request) -> Program[Any]:
+            return (yield self.at(lane, request))
+
+        return through(program, step)
+
+    def gate(self, lane: Lane, item: Item) -> Gate:
+        """Raises DamagedItem, and LimitMismatch where the gate has other sides than the limit."""
+        gate = items.gate_of(lane, item)
+        if any(self.limit.has(side) != (side in gate.rights) for side in SIDES):
+            raise LimitMismatch(
+                f"{lane}: its gate has rights of {' and '.join(gate.rights) or 'no side'}, and these settings say "
+                f"{self.limit}. Nothing was written. A process without the right limit decides nothing: correct its "
+                "settings."
+            )
+        return gate
+
+    def read(self, lane: Lane) -> Program[Gate]:
+        """The gate, strongly; made where there is none. Raises what `create` does, DamagedItem and LimitMismatch."""
+        while True:
+            item: Item | None = yield self.at(lane, Get(items.gate_key(lane)))
+            if item is not None:
+                return self.gate(lane, item)
+            yield from self.create(lane)
+
+    def create(self, lane: Lane) -> Program[None]:
+        """Raises GateLost, DamagedItem and the TableErrors."""
+        others = [other for other in self.lanes if other != lane]
+        keys = tuple(items.gate_key(other) for other in others)
+        page: Page = yield self.at(lane, Query(items.past_pk(lane), limit=1))
+        copies: tuple[Item | None, ...] = (yield self.at(lane, GetMany(keys))) if keys else ()
+        known = [str(lane)] if page.items else []
+        for other, item in zip(others, copies, strict=True):
+            gate = items.gate_of(other, item) if item is not None else None
+            if gate is not None and name_of(lane) in {name for name, _ in (*gate.given, *gate.got)}:
+                known.append(str(other))
+        if known:
+            raise GateLost(
+                f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore the "
+                "table, or rebuild the counter: see `gate-lost` in docs/operations.md."
+            )
+        yield self.at(lane, Put(items.new_gate(lane, self.limit), Absent()))
+
+
+def gave_up(lane: Lane) -> GaveUp:
+    return GaveUp(f"{lane}: its gate changed {TRIES_MAX} times in one call. Nothing was decided. The same call again.")

@@ -1,0 +1,173 @@
+"""How gates, what they filed and holds stand in the table: the only file that knows their keys and attributes.
+
+Rule 1: the formats are public (docs/data-model.md) and never change; further attributes are ignored.
+Rule 2: all of a lane is written at the endpoint of its Region alone.
+"""
+
+import re
+
+from ledger.conditions import Item
+from ledger.decoding import binary, decoded, integer, text_of
+from ledger.entries import ENTRY
+from ledger.gate.limits import DOWN, LOWEST, SIDES, UP, Cell, Filed, Gate, Limit, until_ms
+from ledger.requests import Key, keyed
+from ledger.tokens import from_bytes, is_token, to_bytes
+from ledger.values import Lane
+
+SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"
+BOUNDS = {DOWN: "floor", UP: "ceiling"}
+_GATE, _LATE = "gate", "late#"
+_CELL = re.compile(r"(given|got):([a-z0-9-]+#\d+):(down|up)")
+
+
+def gate_key(lane: Lane) -> Key:
+    return Key(f"gate#{lane}", _GATE)
+
+
+def past_pk(lane: Lane) -> str:
+    return f"past#{lane}"
+
+
+def hold_pk(lane: Lane) -> str:
+    return f"hold#{lane}"
+
+
+def late_key(lane: Lane, token: str) -> Key:
+    return Key(past_pk(lane), f"{_LATE}{token}")
+
+
+def hold_key(lane: Lane, token: str) -> Key:
+    return Key(hold_pk(lane), f"{until_ms(token):015d}#{token}")
+
+
+def holds_until(now_ms: int) -> str:
+    """A sort key just above every filed hold whose time is over."""
+    return f"{max(0, now_ms):015d}$"
+
+
+def segments_from(token: str) -> str:
+    """A sort key just below every segment whose hi is at or above `token`."""
+    return f"{SEGMENTS_FROM}{token}"
+
+
+def cell_name(kind: str, cell: Cell) -> str:
+    """The attribute of what was given to a lane, or got from it."""
+    return f"{kind}:{cell[0]}:{cell[1]}"
+
+
+def new_gate(lane: Lane, limit: Limit) -> Item:
+    """A gate that decided nothing yet."""
+    opens = limit.opens(lane)
+    rights = {side: _n(limit.opening(side) if opens else 0) for side in SIDES if limit.has(side)}
+    given = {BOUNDS[DOWN]: limit.floor, BOUNDS[UP]: limit.ceiling}
+    bounds = {name: _n(amount) for name, amount in given.items() if amount is not None}
+    return keyed(
+        gate_key(lane),
+        recent={"M": {}},
+        held={"M": {}},
+        total=_n(0),
+        count=_n(0),
+        version=_n(0),
+        low={"S": LOWEST},
+        top={"S": LOWEST},
+        **rights,
+        **(bounds | {"epoch": _n(0)} if opens else {}),
+    )
+
+
+def gate_of(lane: Lane, item: Item) -> Gate:
+    """Raises DamagedItem."""
+
+    def decode() -> Gate:
+        cells: dict[str, dict[Cell, int]] = {"given": {}, "got": {}}
+        for name in item:
+            if match := _CELL.fullmatch(name):
+                cells[match[1]][match[2], match[3]] = integer(item, name)
+        moved = item.get("moved", {"BS": ()}).get("BS")
+        if moved is None:
+            raise ValueError("moved is no set of binaries")
+        return Gate(
+            lane,
+            rights={side: integer(item, side) for side in SIDES if side in item},
+            recent=_numbers(item, "recent"),
+            held=_numbers(item, "held"),
+            total=integer(item, "total"),
+            count=integer(item, "count"),
+            version=integer(item, "version"),
+            low=text_of(item, "low"),
+            top=text_of(item, "top"),
+            moved=frozenset(map(bytes, moved)),
+            slack_ms=integer(item, "slack") if "slack" in item else None,
+            given=cells["given"],
+            got=cells["got"],
+            epoch=integer(item, "epoch") if "epoch" in item else 0,
+            bounds={side: integer(item, name) if name in item else None for side, name in BOUNDS.items()},
+        )
+
+    return decoded(item, gate_key(lane).pk, decode, sk=_GATE)
+
+
+def filed_item(filed: Filed) -> Item:
+    data = b"".join(ENTRY.pack(to_bytes(token), outcome) for token, outcome in filed.outcomes.items())
+    sk = f"{SEGMENTS_FROM}{filed.hi}#{filed.version:010d}#{filed.digest}"
+    return keyed(Key(past_pk(filed.lane), sk), low={"S": filed.low}, entries={"B": data})
+
+
+def filed_of(lane: Lane, item: Item) -> Filed:
+    """Raises DamagedItem."""
+
+    def decode() -> Filed:
+        _, hi, version, digest = [*text_of(item, "sk").split("#"), "", "", ""][:4]
+        data = binary(item, "entries")
+        if len(data) % ENTRY.size or not version.isdecimal():
+            raise ValueError(f"entries have {ENTRY.size} bytes each, and the sort key a version")
+        outcomes = {from_bytes(token): outcome for token, outcome in ENTRY.iter_unpack(data)}
+        filed = Filed(lane, hi, int(version), text_of(item, "low"), outcomes)
+        if filed_item(filed)["sk"] != item["sk"] or len(outcomes) * ENTRY.size != len(data):
+            raise ValueError(f"the sort key is not that of its content ({digest})")
+        return filed
+
+    return decoded(item, past_pk(lane), decode)
+
+
+def late_item(lane: Lane, token: str, outcome: int, version: int) -> Item:
+    return keyed(late_key(lane, token), outcome=_n(outcome), version=_n(version))
+
+
+def late_of(lane: Lane, item: Item) -> tuple[str, int, int]:
+    """(token, outcome, version). Raises DamagedItem."""
+
+    def decode() -> tuple[str, int, int]:
+        token = text_of(item, "sk").removeprefix(_LATE)
+        if not is_token(token):
+            raise ValueError("the sort key is not late#<token>")
+        return token, integer(item, "outcome"), integer(item, "version")
+
+    return decoded(item, past_pk(lane), decode)
+
+
+def hold_item(lane: Lane, token: str, amount: int) -> Item:
+    return keyed(hold_key(lane, token), n=_n(amount))
+
+
+def hold_of(lane: Lane, item: Item) -> tuple[str, int]:
+    """(token, what is set aside). Raises DamagedItem."""
+
+    def decode() -> tuple[str, int]:
+        token = text_of(item, "sk").rpartition("#")[2]
+        if not is_token(token) or hold_key(lane, token).sk != text_of(item, "sk"):
+            raise ValueError("the sort key is not <until>#<token>")
+        return token, integer(item, "n")
+
+    return decoded(item, hold_pk(lane), decode)
+
+
+def _numbers(item: Item, name: str) -> dict[str, int]:
+    there = item.get(name, {}).get("M")
+    if there is None:
+        raise ValueError(f"{name} is missing or no map")
+    return {token: integer(there, token) for token in there}
+
+
+def _n(number: int) -> dict[str, str]:
+    return {"N": str(number)}

@@ -1,0 +1,62 @@
+"""The program `look_up`: what became of a token that the gate alone does not know to be new.
+
+Rule 1: it is asked after the gate was read, strongly, at the lane's home; who acts on its answer does so IF the gate's
+`version` is still the one that was read. Whatever was filed up to that version had been put before.
+Rule 2: segments are read upwards from the first whose `hi` is not below the token, until one lists it, or one has
+`low` at or above it: whatever filed it comes before that one, because `hi` never falls with the version.
+Rule 3: copies of rolls that lost list only what was decided, so they answer as well as any.
+"""
+
+from dataclasses import dataclass
+
+from ledger.errors import LedgerError
+from ledger.gate import items
+from ledger.gate.gates import Gates
+from ledger.paging import Pages
+from ledger.requests import Get, Page, Program, Query, Together
+from ledger.values import Lane
+
+SEGMENTS_OF_PAGE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a token: its outcome, or that it is a hold of this amount which goes on."""
+
+    outcome: int | None = None
+    held: int | None = None
+
+
+def look_up(gates: Gates, lane: Lane, token: str) -> Program[Known | None]:
+    """None: it was never decided, and is no hold. Raises DamagedItem and the TableErrors."""
+    return gates.home(lane, _look_up(lane, token))
+
+
+def _look_up(lane: Lane, token: str) -> Program[Known | None]:
+    pages = Pages(Query(items.past_pk(lane), items.segments_from(token), items.SEGMENTS_UPTO, SEGMENTS_OF_PAGE))
+    notes = Get(items.late_key(lane, token)), Get(items.hold_key(lane, token))
+    answers = yield Together((*notes, pages.next))
+    for answer in answers:
+        if isinstance(answer, LedgerError):
+            raise answer
+    late, hold, page = answers
+    pages.turn(page)
+    if late is not None:
+        return Known(items.late_of(lane, late)[1])
+    outcome = yield from _listed(lane, token, pages, page)
+    if outcome is not None:
+        return Known(outcome)
+    return Known(held=items.hold_of(lane, hold)[1]) if hold is not None else None
+
+
+def _listed(lane: Lane, token: str, pages: Pages[Query], page: Page) -> Program[int | None]:
+    while True:
+        for item in page.items:
+            filed = items.filed_of(lane, item)
+            if token in filed.outcomes:
+                return filed.outcomes[token]
+            if filed.low >= token:
+                return None
+        if not pages.more:
+            return None
+        page = yield from pages.read()

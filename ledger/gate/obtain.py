@@ -1,0 +1,122 @@
+"""The program `obtain`: rights for a lane that has too few, from holds that are over and from the other lanes.
+
+Rule 1: a lane *gives* by one Update at its own endpoint, the asking one *takes over* by one at its own. Both cells are
+cumulative, and a take-over compares what it had, so a crash, a loss, a copy that is late and a repetition cost nothing.
+Rule 2: how much a lane gives is sized by what its gate itself answers, and it is asked until it has none or there is
+enough. Before it counts as empty, the holds there that are over are ended.
+Rule 3: there is too little only if the lanes' own rights (what was moved cancels out) sum to too little, and each was
+asked. Enough, but on its way to a third lane: it is taken over there, on its behalf.
+Rule 4: who gives away more than is needed keeps in proportion to how busy both are, so that nobody asks for each seat.
+"""
+
+from collections.abc import Mapping
+
+from ledger.errors import LedgerError, OutOfReach
+from ledger.gate import items, updates
+from ledger.gate.expire import free
+from ledger.gate.gates import TRIES_MAX, Gates
+from ledger.gate.limits import Gate, name_of
+from ledger.requests import GetMany, Item, Program, Written
+from ledger.tokens import time_ms
+from ledger.values import Lane
+
+
+def obtain(gates: Gates, lane: Lane, side: str, need: int) -> Program[bool]:
+    """Whether there may be enough here now. False: all lanes together have too little. Raises OutOfReach where one
+    could not be asked, and else what reading and writing this lane's gate raises.
+    """
+    gate = yield from free(gates, (yield from gates.read(lane)))
+    others = [other for other in gates.lanes if other != lane]
+    copies = yield from _copies(gates, lane, others)
+    for copy in copies.values():
+        if gate.rights[side] < need:
+            gate = yield from take_over(gates, gate, copy, side)
+    asked, silent = {name_of(lane): gate}, dict[str, LedgerError]()
+    for other in sorted(others, key=lambda each: _promise(copies.get(each), each, lane, side)):
+        if gate.rights[side] >= need:
+            return True
+        try:
+            there, gate = yield from _ask(gates, gate, other, copies.get(other), side, need)
+        except LedgerError as error:
+            silent[str(other)] = error
+        else:
+            asked[name_of(other)] = there
+    if gate.rights[side] >= need:
+        return True
+    if silent:
+        name, failure = next(iter(silent.items()))
+        raise OutOfReach(
+            f"{lane}: {need} is more than is left here, and {name} could not be asked: {failure} Nothing was decided. "
+            "The same call again."
+        ) from failure
+    if sum(each.own(side) for each in (asked | {name_of(lane): gate}).values()) < need:
+        return False
+    yield from _deliver(gates, asked, side)
+    return True
+
+
+def take_over(gates: Gates, gate: Gate, giver: Gate, side: str) -> Program[Gate]:
+    """The gate, once what the giver is seen to have given has arrived."""
+    cell = name_of(giver.lane), side
+    given = giver.given.get((name_of(gate.lane), side), 0)
+    for _ in range(TRIES_MAX):
+        if given <= gate.got.get(cell, 0):
+            break
+        answer: Item | Written = yield gates.at(gate.lane, updates.take_over(gate, cell, given))
+        gate = gates.gate(gate.lane, answer.item if isinstance(answer, Written) else answer)
+    return gate
+
+
+def _copies(gates: Gates, lane: Lane, others: list[Lane]) -> Program[dict[Lane, Gate]]:
+    """What is known at the lane's home of the other gates, perhaps some time ago."""
+    if not others:
+        return {}
+    found = yield gates.at(lane, GetMany(tuple(map(items.gate_key, others)), consistent=False))
+    return {other: gates.gate(other, item) for other, item in zip(others, found, strict=True) if item is not None}
+
+
+def _promise(copy: Gate | None, other: Lane, lane: Lane, side: str) -> tuple[bool, int]:
+    """Lanes of the same Region first, then those that have most."""
+    return other.region != lane.region, -(copy.rights[side] if copy else 0)
+
+
+def _ask(gates: Gates, gate: Gate, other: Lane, copy: Gate | None, side: str, need: int) -> Program[tuple[Gate, Gate]]:
+    """(the other gate as it answered last, this gate), when there is enough here or nothing more there."""
+    there = copy if copy is not None and copy.rights[side] > 0 else (yield from gates.read(other))
+    freed = False
+    for _ in range(TRIES_MAX):
+        if there.rights[side] <= 0:
+            if freed:
+                break
+            there, freed = (yield from free(gates, (yield from gates.read(other)))), True
+            continue
+        amount = min(there.rights[side], max(need - gate.rights[side], _share(there, gate, side)))
+        answer: Item | Written = yield gates.at(other, updates.give(other, (name_of(gate.lane), side), amount))
+        if not isinstance(answer, Written):
+            there = gates.gate(other, answer) if answer else (yield from gates.read(other))
+            continue
+        there = gates.gate(other, answer.item)
+        gate = yield from take_over(gates, gate, there, side)
+        if gate.rights[side] >= need:
+            break
+    return there, gate
+
+
+def _share(giver: Gate, taker: Gate, side: str) -> int:
+    """What the giver can do without, by how fast tokens came to both of late."""
+    fast, slow = _pace(taker), _pace(giver)
+    return int(giver.rights[side] * fast / (fast + slow))
+
+
+def _pace(gate: Gate) -> float:
+    """Tokens a second among those that are not filed, and a little for what is not seen."""
+    times = [time_ms(token) for token in gate.recent]
+    return len(times) * 1_000 / (1_000 + max(times) - min(times)) + 1 if times else 1.0
+
+
+def _deliver(gates: Gates, asked: Mapping[str, Gate], side: str) -> Program[None]:
+    """What was given to a lane and has not been taken over there is taken over on its behalf."""
+    for giver in asked.values():
+        for name, of in giver.given:
+            if of == side and name in asked:
+                yield from take_over(gates, asked[name], giver, side)

@@ -1,0 +1,155 @@
+"""The Updates of a gate, each one conditional request: pure, from values to requests.
+
+Rule 1: `decide`, `refuse`, `hold` and a group ask that the token is *open*: in neither map, and either fresh (above
+`low`, with no fingerprint of its own in `moved`) or looked up, and nothing was filed since (`version` is as seen).
+Rule 2: a right is taken only where there is enough of it; a side that is not limited has none, and every Update checks
+that, so a process with another limit changes nothing.
+Rule 3: sent twice, as an SDK may, each does what it does once: its own effect breaks its condition. `give` alone may
+give twice, which moves rights and loses none.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from ledger.actions import Action, Add, Remove, Set
+from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not, Value
+from ledger.gate import items
+from ledger.gate.limits import DOWN, EXPIRED, REFUSED, SIDES, UP, Cell, Gate, Limit, change_of, fingerprint, shares
+from ledger.requests import Update
+from ledger.values import Lane
+
+RECENT, HELD = "recent", "held"
+
+GROUP_MAX = 40
+"""Tokens that one Update decides: an expression has 300 operators."""
+
+EXPIRED_MAX = 60
+"""Holds that one Update ends, for the same reason."""
+
+
+def number(value: int) -> Value:
+    return {"N": str(value)}
+
+
+def decide(
+    lane: Lane, limit: Limit, changes: Mapping[str, int], seen: int | None = None, slack_ms: int | None = None
+) -> Update:
+    """Each token stands for its change. seen: the version at which those that are not fresh were looked up."""
+    net = sum(changes.values())
+    more = [] if slack_ms is None else [Set("slack", number(slack_ms))]
+    return _update(lane, limit, {RECENT: changes}, _open(changes, seen), down=net, up=-net, more=more)
+
+
+def hold(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None) -> Update:
+    """Set aside the right that the amount takes. The opposite one comes with its capture."""
+    down, up = shares([amount])
+    return _update(lane, limit, {HELD: {token: amount}}, _open([token], seen), down=-down, up=-up)
+
+
+def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None) -> Update:
+    """The token stands for a refusal, if there is still too little."""
+    taken = dict(zip(SIDES, shares([amount]), strict=True))
+    short = [Not(AtLeast(side, number(taken[side]))) for side in SIDES if limit.has(side) and taken[side]]
+    return _update(lane, limit, {RECENT: {token: REFUSED}}, [*_open([token], seen), Either(short)])
+
+
+def end(lane: Lane, limit: Limit, token: str, amount: int, outcome: int, filed: int | None = None) -> Update:
+    """A hold ends: what it used counts, the rest goes back. filed: the version at which it was found to be filed."""
+    return _end(lane, limit, {token: amount}, outcome, filed)
+
+
+def expire(lane: Lane, limit: Limit, amounts: Mapping[str, int], filed: int | None = None) -> Update:
+    """Holds whose time is over end, all at once."""
+    return _end(lane, limit, amounts, EXPIRED, filed)
+
+
+def give(lane: Lane, to: Cell, amount: int) -> Update:
+    """Rights leave for another lane."""
+    side = to[1]
+    actions = (Add(side, -amount), Add(items.cell_name("given", to), amount))
+    return Update(items.gate_key(lane), actions, AtLeast(side, number(amount)), shows=True)
+
+
+def take_over(gate: Gate, giver: Cell, given: int) -> Update:
+    """What another lane has given, ever, has arrived here."""
+    got, name = gate.got.get(giver, 0), items.cell_name("got", giver)
+    was: Condition = Equals(name, number(got)) if giver in gate.got else Absent(name)
+    actions = (Add(giver[1], given - got), Set(name, number(given)))
+    return Update(items.gate_key(gate.lane), actions, All((Not(Absent(giver[1])), was)), shows=True)
+
+
+def set_limit(gate: Gate, limit: Limit, wanted: Mapping[str, int | None]) -> Update:
+    """The limit is another one, on the same sides. What it takes away must be here, as rights."""
+    actions = [Set(items.BOUNDS[side], number(amount)) for side, amount in wanted.items() if amount is not None]
+    taken = gate.taken_by(wanted)
+    epoch = Set("epoch", number(gate.epoch + 1))
+    unchanged = [Equals("epoch", number(gate.epoch))]
+    rights = {side: -amount for side, amount in taken.items()}
+    return _update(gate.lane, limit, {}, unchanged, **rights, more=[*actions, epoch])
+
+
+def finish_roll(
+    gate: Gate, filed: Iterable[str], holds: Iterable[str], low: str, top: str, moved: frozenset[bytes], slack_ms: int
+) -> Update:
+    """What was copied leaves the gate, if nothing was filed since it was seen."""
+    gone = {token: gate.recent[token] for token in filed}
+    total = gate.total + sum(map(change_of, gone.values()))
+    count = gate.count + sum(change_of(each) == each for each in gone.values())
+    actions: list[Action] = [Remove((RECENT, token)) for token in gone]
+    actions += [Remove((HELD, token)) for token in holds]
+    actions += [Set("total", number(total)), Set("count", number(count)), Set("version", number(gate.version + 1))]
+    actions += [Set("low", {"S": low}), Set("top", {"S": top}), Set("slack", number(slack_ms))]
+    actions.append(Set("moved", {"BS": sorted(moved)}) if moved else Remove("moved"))
+    return Update(items.gate_key(gate.lane), tuple(actions), _version_is(gate.version), shows=True)
+
+
+def _end(lane: Lane, limit: Limit, amounts: Mapping[str, int], outcome: int, filed: int | None) -> Update:
+    used = change_of(outcome)
+    back_down, back_up = shares(amounts.values())
+    if filed is None:
+        conditions: list[Condition] = [Equals((HELD, token), number(n)) for token, n in amounts.items()]
+    else:
+        conditions = [Absent((name, token)) for token in amounts for name in (RECENT, HELD)]
+        conditions.append(_version_is(filed))
+    gone = [Remove((HELD, token)) for token in amounts] if filed is None else []
+    ended = dict.fromkeys(amounts, outcome)
+    return _update(lane, limit, {RECENT: ended}, conditions, down=back_down + used, up=back_up - used, more=gone)
+
+
+def _open(names: Collection[str], seen: int | None) -> list[Condition]:
+    conditions: list[Condition] = []
+    for token in names:
+        conditions += [Absent((RECENT, token)), Absent((HELD, token))]
+        if seen is None:
+            conditions.append(Not(Contains("moved", {"B": fingerprint(token)})))
+    return [*conditions, _is_above_low(min(names)) if seen is None else _version_is(seen)]
+
+
+def _is_above_low(token: str) -> Condition:
+    return Not(AtLeast("low", {"S": token}))
+
+
+def _version_is(version: int) -> Condition:
+    return Equals("version", number(version))
+
+
+def _update(
+    lane: Lane,
+    limit: Limit,
+    entries: Mapping[str, Mapping[str, int]],
+    conditions: Iterable[Condition],
+    *,
+    down: int = 0,
+    up: int = 0,
+    more: Iterable[Action] = (),
+) -> Update:
+    """Entries of the two maps, and rights that are moved, if the gate is there and has them."""
+    checks: list[Condition] = [Not(Absent()), *conditions]
+    actions: list[Action] = [Set((name, token), number(n)) for name, of in entries.items() for token, n in of.items()]
+    for side, change in ((DOWN, down), (UP, up)):
+        if not limit.has(side):
+            checks.append(Absent(side))
+            continue
+        checks.append(AtLeast(side, number(-change)) if change < 0 else Not(Absent(side)))
+        if change:
+            actions.append(Add(side, change))
+    return Update(items.gate_key(lane), (*actions, *more), All(checks), shows=True)

@@ -1,0 +1,101 @@
+"""The largest Updates of a gate fit an engine, and do there what they mean."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from lab.engines.ministack import Engine
+from ledger import tokens
+from ledger.gate import items, updates
+from ledger.gate.expire import NOTES_OF_PAGE
+from ledger.gate.limits import DOWN, EXPIRED, LOWEST, RELEASED, UP, Gate, Limit, fingerprint, hold_token
+from ledger.gate.roll import FILED_MAX, HOLDS_FILED_MAX
+from ledger.memory import MemoryTable
+from ledger.requests import Get, Item, Put, Table, Update, Written
+from ledger.table import DynamoTable
+from ledger.values import Lane
+
+LANE = Lane("eu-west-1", 0, "seats:gig")
+LIMIT = Limit(floor=-1_000, ceiling=10**6, region="eu-west-1")
+NOW_MS = 1_700_000_000_000
+
+
+def some(number: int, what: str) -> list[str]:
+    return sorted(tokens.keyed(LANE.counter, f"{what}{n}", NOW_MS + n) for n in range(number))
+
+
+NEW, RECENT = some(updates.GROUP_MAX, "new"), some(FILED_MAX, "recent")
+HELD = [hold_token(LANE.counter, str(n), NOW_MS, 1_000) for n in range(updates.EXPIRED_MAX)]
+MOVED = frozenset(map(fingerprint, some(1_400, "moved")))
+THERE: Item = {
+    **items.new_gate(LANE, LIMIT),
+    "recent": {"M": {token: {"N": "1"} for token in RECENT}},
+    "held": {"M": {token: {"N": "-2"} for token in HELD}},
+    "version": {"N": "7"},
+    "moved": {"BS": sorted(MOVED)},
+    "given:us-east-1#0:up": {"N": "3"},
+}
+GATE: Gate = items.gate_of(LANE, THERE)
+ALL = dict(zip(NEW, [*range(-20, 20)], strict=True))
+LARGEST = {
+    "a group": updates.decide(LANE, LIMIT, ALL),
+    "a group that was looked up": updates.decide(LANE, LIMIT, ALL, seen=7, slack_ms=300),
+    "a hold": updates.hold(LANE, LIMIT, NEW[0], -3),
+    "a refusal": updates.refuse(LANE, LIMIT, NEW[0], -2_000),
+    "a capture": updates.end(LANE, LIMIT, HELD[0], -2, -1),
+    "the release of a filed hold": updates.end(LANE, LIMIT, NEW[0], -2, RELEASED, filed=7),
+    "the end of many holds": updates.expire(LANE, LIMIT, dict.fromkeys(HELD, -2)),
+    "the end of a page of filed holds": updates.expire(LANE, LIMIT, dict.fromkeys(NEW[:NOTES_OF_PAGE], -2), filed=7),
+    "a gift": updates.give(LANE, ("us-east-1#0", UP), 5),
+    "a take-over": updates.take_over(GATE, ("us-east-1#1", DOWN), 4),
+    "another limit": updates.set_limit(GATE, LIMIT, {DOWN: -900, UP: 10**6 + 1}),
+    "a roll": updates.finish_roll(GATE, RECENT, HELD[:HOLDS_FILED_MAX], LOWEST, RECENT[-1], MOVED, 250),
+}
+
+
+@pytest.fixture(scope="module", params=["memory", "engine", "dynamodb_local"])
+def table(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Table:
+    if request.param == "memory":
+        return MemoryTable()
+    engine: Engine = request.getfixturevalue(request.param)
+    client, name = engine.client("eu-west-1"), next(table_names)
+    engine.create_table(name, "eu-west-1", client)
+    return DynamoTable(name, "eu-west-1", lambda _: client)
+
+
+def plain(item: Any) -> Any:
+    """A set has no order, and a store may answer bytes in a class of its own."""
+    return item | {"moved": {"BS": sorted(map(bytes, item["moved"]["BS"]))}}
+
+
+@pytest.mark.parametrize("what", LARGEST)
+def test_an_update_of_a_gate_fits_and_does_once_what_it_means(table: Table, what: str) -> None:
+    update: Update = LARGEST[what]
+    table.answer(Put(THERE))
+    expected = update.after(THERE)
+    came = table.answer(update)
+    assert isinstance(came, Written)
+    assert plain(came.item) == plain(table.answer(Get(update.key))) == plain(expected)
+    again = table.answer(update)  # as an SDK sends it
+    if what == "a gift":
+        assert items.gate_of(LANE, again.item).given["us-east-1#0", UP] == 3 + 5 + 5
+    else:
+        assert plain(again) == plain(expected)
+
+
+def test_a_gate_that_others_wrote_meanwhile_is_shown_and_left(table: Table) -> None:
+    taken = random.Random(1).sample(RECENT, 3)
+    for update in (
+        updates.decide(LANE, LIMIT, dict.fromkeys([*NEW[:3], taken[0]], 1)),
+        updates.decide(LANE, LIMIT, {NEW[0]: -1_001}),
+        updates.decide(LANE, LIMIT, ALL, seen=6),
+        updates.decide(LANE, Limit(floor=0), {NEW[0]: -1}),
+        updates.refuse(LANE, LIMIT, NEW[0], -2),
+        updates.end(LANE, LIMIT, HELD[0], -3, EXPIRED),
+        updates.give(LANE, ("us-east-1#0", DOWN), 1_001),
+    ):
+        table.answer(Put(THERE))
+        assert plain(table.answer(update)) == plain(THERE)
+        assert plain(table.answer(Get(update.key))) == plain(THERE)
