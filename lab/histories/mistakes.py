@@ -1,40 +1,15 @@
 """Planted mistakes: each is one place of the shipped code changed, and the histories have to find every one of them.
 
 A few show only where several rare things meet; a small cast that brings them together has to find those.
-
-Rule 1: A mistake is a text that stands once in a file, and what stands there instead.
-Rule 2: A copy of the code is changed, never the code.
-Rule 3: A mistake that no longer fits its file is an error, so this list cannot rot.
 """
 
 import argparse
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-COPIED = ("ledger", "reader", "compactor", "simulator", "lab")
-HISTORIES_MAX = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    name: str
-    file: str
-    right: str
-    wrong: str
-    file_too: str = ""
-    right_too: str = ""
-    wrong_too: str = ""
-    """Another place, for a mistake that takes two."""
-    cast: str = ""
-    """The small cast that finds it, where the histories would take long."""
-
+from lab.histories.limited_mistakes import LIMITED
+from lab.histories.planting import HISTORIES_MAX, Mistake, catch
 
 DELETED = (
     "        from ledger import items as i, requests as r, tokens as t\n"
@@ -396,56 +371,17 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Caught:
-    """How a mistake was found: by which seed from 0 on or by which cast ("": it was not), and what the checker said."""
-
-    mistake: Mistake
-    by: str
-    said: str
-
-
-def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
-    """Plant the mistake in a copy of the code and play histories on it until one goes wrong, or its small cast.
-
-    Raises ValueError when the mistake does not fit the code any more.
-    """
-    with tempfile.TemporaryDirectory(prefix="mistake-") as folder:
-        for package in COPIED:
-            shutil.copytree(ROOT / package, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__"))
-        _plant(mistake.name, Path(folder, mistake.file), mistake.right, mistake.wrong)
-        if mistake.file_too:
-            _plant(mistake.name, Path(folder, mistake.file_too), mistake.right_too, mistake.wrong_too)
-        played = subprocess.run(
-            [sys.executable, "-m", "lab.histories.search", mistake.cast or str(histories)],
-            cwd=folder,
-            env={"PYTHONPATH": folder, "PATH": ""},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    if played.returncode not in (0, 1) or (played.returncode and not played.stdout):  # the copy does not run
-        raise ValueError(f"{mistake.name}: {played.stderr[-400:]}")
-    by, _, said = played.stdout.partition(": ")
-    return Caught(mistake, by, said.strip())
-
-
-def _plant(name: str, path: Path, right: str, wrong: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    if text.count(right) != 1:
-        raise ValueError(f"{name}: {right!r} stands {text.count(right)} times in {path.name}")
-    path.write_text(text.replace(right, wrong), encoding="utf-8")
+EVERY = (*MISTAKES, *LIMITED)
 
 
 def main() -> None:
     """Plant every mistake, each in a copy of its own, and tell how each is found. Exit code 1 when one is not."""
     missed = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each is played by a process of its own
-        for caught in pool.map(catch, MISTAKES):
+        for caught in pool.map(catch, EVERY):
             missed += not caught.by
             print(f"{caught.by or 'NOT FOUND':<10}  {caught.mistake.name}: {caught.said[:70]}", flush=True)
-    found = f"{len(MISTAKES) - missed} of {len(MISTAKES)} planted mistakes found"
+    found = f"{len(EVERY) - missed} of {len(EVERY)} planted mistakes found"
     print(f"{found}, within {HISTORIES_MAX:,} histories each or by a small cast")
     sys.exit(1 if missed else 0)
 

@@ -1,16 +1,17 @@
 """`python -m lab.histories.search N`: the first seed below N that goes wrong, and how. With a small cast's name in the
-place of N, how that goes wrong. Exit code 1 when something does.
+place of N, how that goes wrong; `--limited`: of limited counters. Exit code 1 when something does.
 """
 
 import argparse
 import sys
 
+from lab.histories import limited
 from lab.histories.explore import CASTS, explore
 from lab.histories.history import play
 from simulator.choices import Drawn
 
 
-def main(what: str) -> int:
+def main(what: str, *, of_limits: bool = False) -> int:
     """A mistake may also show as an error that no history can cause."""
     if not what.isdecimal():
         (cast,) = [each for each in CASTS if each.__name__ == what]
@@ -20,7 +21,7 @@ def main(what: str) -> int:
         return int(explored.wrong > 0)
     for seed in range(int(what)):
         try:
-            violations = play(Drawn(seed)).violations
+            violations = (limited.play if of_limits else play)(Drawn(seed)).violations
         except (ValueError, LookupError) as error:
             violations = [f"{type(error).__name__}: {error}"]
         if violations:
@@ -32,4 +33,6 @@ def main(what: str) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m lab.histories.search", description=__doc__)
     parser.add_argument("what", metavar="N")
-    sys.exit(main(parser.parse_args().what))
+    parser.add_argument("--limited", action="store_true")
+    given = parser.parse_args()
+    sys.exit(main(given.what, of_limits=given.limited))

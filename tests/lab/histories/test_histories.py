@@ -7,7 +7,8 @@ import pytest
 
 from lab.histories import explore
 from lab.histories.history import play
-from lab.histories.mistakes import MISTAKES, ROOT, Mistake, catch
+from lab.histories.mistakes import MISTAKES
+from lab.histories.planting import ROOT, Mistake, catch
 from lab.histories.shrink import told
 from lab.histories.small_casts import a_retry_after_the_merge
 from lab.histories.stage import Stage
