@@ -17,7 +17,7 @@ from lab.meters.item_sizes import ItemSizes
 from ledger import Change, Ledger, Receipt, wire
 from ledger.entries import ENTRY
 from ledger.memory import MemoryTable
-from ledger.requests import Get, GetMany, Item, Key, Page, Put, Query, Request, Scan, Transact
+from ledger.requests import At, Get, GetMany, Item, Key, Page, Put, Query, Request, Scan, Transact
 from ledger.settings import Settings
 from ledger.units import Cost, item_bytes
 from ledgerctl.bill import ITEM_OVERHEAD_BYTES
@@ -60,6 +60,8 @@ class Metered(MemoryTable):
         self.costs[self.payer] = self.costs.get(self.payer, Cost()) + cost
 
     def answer(self, request: Request, /) -> Any:
+        if isinstance(request, At):  # answered, and paid for, by the peer
+            return super().answer(request)
         self.now_ms += 1
         before = set(self.items) if not isinstance(request, Put | Get | GetMany | Query | Transact | Scan) else set()
         sizes = {key: self.items[key] for key in before}
@@ -69,7 +71,7 @@ class Metered(MemoryTable):
                 self._charge("PutItem", {"Item": item}, {} if answer is None else FAILED | {"Item": answer})
                 if item["pk"]["S"].startswith("delta#") and answer is None:
                     self.deltas.append(item)
-            case Get(key, consistent, _):
+            case Get(key, consistent):
                 asked = {"Key": _key(key), "ConsistentRead": consistent}
                 self._charge("GetItem", asked, {"Item": answer} if answer else {})
             case GetMany(keys, consistent):
