@@ -18,6 +18,7 @@ from lab.histories.history import finish
 from ledger import tokens
 from ledger.errors import GaveUp, LedgerError, LimitReached, NotYetReplicated, OutOfReach
 from ledger.gate import items
+from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
@@ -508,6 +509,7 @@ class Table:
             truth = {token: outcome for (of, token), outcome in judge.decided.items() if of == lane}
             if listed != truth:
                 wrong.append(f"the history of {lane} differs from what was decided")
+        wrong += finish(world, self.regions[0], audit(self.gates_in(self.regions[0])))
         world.now_ms += 500 * 86_400_000  # every hold is over
         wrong += self._sell_all()
         return [*judge.wrong, *wrong]

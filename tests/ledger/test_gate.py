@@ -18,6 +18,7 @@ from ledger.errors import (
     Throttled,
 )
 from ledger.gate import items, updates
+from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
@@ -321,6 +322,41 @@ def test_a_read_says_whether_it_is_certainly_within_the_limit() -> None:
     seen = world.run(standing(world.gates(B), consistent=True), B)
     assert (seen.value, seen.count, seen.is_closed) == (4, 2, True)
     assert world.tables[B].asked[-1] == GetMany((items.gate_key(THERE), items.gate_key(HERE)), True)
+
+
+def test_an_audit_finds_what_a_gate_cannot_have_come_to() -> None:
+    world = World(SEATS, EAGER)
+    for _ in range(3):
+        world.add(1)
+    world.add(2, THERE, B)
+    world.run(hold(world.gates(A), world.held(1)))
+    filed = world.run(hold(world.gates(A), world.held(1)))
+    assert filed == Decision(Known(held=1), before=False)
+    assert world.run(audit(world.gates(B)), B) == []
+    table, key = world.tables[A], items.gate_key(HERE)
+    whole, segment = table.items[key], next(k for k in table.items if k.sk.startswith("segment#"))
+    note = next(k for k in table.items if k.pk.startswith("hold#"))
+    token = next(iter(items.filed_of(HERE, table.items[segment]).outcomes))
+    future = tokens.keyed(COUNTER, "never", world.now_ms)
+    for write, said in (
+        (Delete(segment), "its gate says"),
+        (Delete(note), "its rights up"),
+        (Delete(key), "its gate is gone"),
+        (Put({**whole, "total": {"N": "9"}}), "its gate says"),
+        (Put({**whole, "up": {"N": "9"}}), "its rights up"),
+        (Put({**whole, f"given:{B}#0:up": {"N": "0"}}), "it got"),
+        (Put({**whole, "recent": {"M": {token: {"N": "4"}}}}), "with another outcome than the gate has"),
+        (Put({**whole, "held": {"M": {token: {"N": "1"}}}}), "is listed and held"),
+        (Put(items.late_item(HERE, token, 4, 1)), "with two outcomes"),
+        (Put(items.late_item(HERE, future, 4, 99)), "was never decided"),
+    ):
+        before = dict(table.items)
+        table.answer(write)
+        wrong = world.run(audit(world.gates(A)))
+        assert any(said in each for each in wrong), (write, wrong)
+        for changed in {*before, *table.items}:
+            table.answer(Put(before[changed]) if changed in before else Delete(changed))
+    assert world.run(audit(world.gates(A))) == []
 
 
 def test_a_request_to_a_gate_goes_to_its_home() -> None:

@@ -1,0 +1,145 @@
+"""The program `audit`: what a counter's gates hold, recounted from all that they ever filed. It writes nothing.
+
+Rule 1: each lane is read strongly at its home, and again if its gate was written meanwhile.
+Rule 2: every outcome is listed once, whatever copies there are; what is listed up to the gate's version, and is not in
+the gate, is what its `total` and `count` say. What is listed above it is in the gate, with the same outcome.
+Rule 3: the rights of a gate are its first ones, its value, what it got, less what it gave and what holds keep. What a
+lane got is read before the lane that gave it, which can only have given more since.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ledger.errors import GaveUp
+from ledger.gate import items
+from ledger.gate.gates import Gates
+from ledger.gate.limits import DOWN, SIDES, UP, Gate, change_of, counts, name_of, shares
+from ledger.paging import Pages
+from ledger.requests import Get, Item, Page, Program, Query
+from ledger.values import Lane
+
+TRIES_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """All that stands at a lane's home. listed: (version, token, outcome), as often as it is. notes: of filed holds."""
+
+    lane: Lane
+    item: Item | None
+    listed: Sequence[tuple[int, str, int]]
+    notes: dict[str, int]
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """What is listed, whatever its version."""
+        return {token: outcome for _, token, outcome in self.listed}
+
+    def filed(self, gate: Gate) -> dict[str, int]:
+        """What the gate says that it filed."""
+        return {token: n for version, token, n in self.listed if version <= gate.version and token not in gate.recent}
+
+    def open(self, gate: Gate) -> dict[str, int]:
+        """The filed holds that go on: their tokens are decided nowhere."""
+        known = gate.recent.keys() | gate.held.keys() | self.outcomes.keys()
+        return {token: amount for token, amount in self.notes.items() if token not in known}
+
+
+def books(gates: Gates, lane: Lane) -> Program[Books]:
+    """Raises DamagedItem and the TableErrors."""
+    return gates.home(lane, _books(lane))
+
+
+def _books(lane: Lane) -> Program[Books]:
+    item: Item | None = yield Get(items.gate_key(lane))
+    listed: list[tuple[int, str, int]] = []
+    pages = Pages(Query(items.past_pk(lane)))
+    while pages.more:
+        page: Page = yield from pages.read()
+        for each in page.items:
+            if each["sk"]["S"].startswith(items.SEGMENTS_FROM):
+                filed = items.filed_of(lane, each)
+                listed += [(filed.version, token, outcome) for token, outcome in filed.outcomes.items()]
+            else:
+                token, outcome, version = items.late_of(lane, each)
+                listed.append((version, token, outcome))
+    notes: dict[str, int] = {}
+    pages = Pages(Query(items.hold_pk(lane)))
+    while pages.more:
+        page = yield from pages.read()
+        notes |= dict(items.hold_of(lane, each) for each in page.items)
+    return Books(lane, item, listed, notes)
+
+
+def audit(gates: Gates) -> Program[list[str]]:
+    """What is wrong, in sentences. Raises GaveUp, DamagedItem, LimitMismatch and the TableErrors."""
+    wrong: list[str] = []
+    known: dict[str, Gate] = {}
+    for lane in gates.lanes:
+        found, gate = yield from _at_rest(gates, lane)
+        if gate is None:
+            wrong += [f"{lane}: its gate is gone"] if found.listed or found.notes else []
+            continue
+        known[name_of(lane)] = gate
+        wrong += [f"{lane}: {each}" for each in (*_listed(found, gate), *_rights(gates, found, gate))]
+    for gate in list(known.values()):
+        for (name, side), got in gate.got.items():
+            giver = known.get(name)
+            given = giver.given.get((name_of(gate.lane), side), 0) if giver else 0
+            if giver and given < got:
+                giver = yield from gates.read(giver.lane)
+                given = giver.given.get((name_of(gate.lane), side), 0)
+            if given < got:
+                wrong.append(f"{gate.lane}: it got {got} of {side} from {name}, which gave {given}")
+    return wrong
+
+
+def _at_rest(gates: Gates, lane: Lane) -> Program[tuple[Books, Gate | None]]:
+    for _ in range(TRIES_MAX):
+        found = yield from books(gates, lane)
+        again: Item | None = yield gates.at(lane, Get(items.gate_key(lane)))
+        if again == found.item:
+            return found, gates.gate(lane, again) if again is not None else None
+    raise GaveUp(f"{lane}: its gate was written {TRIES_MAX} times while it was recounted. Nothing was written.")
+
+
+def _listed(found: Books, gate: Gate) -> list[str]:
+    wrong = []
+    told: dict[str, int] = {}
+    for version, token, outcome in found.listed:
+        if told.setdefault(token, outcome) != outcome:
+            wrong.append(f"{token} is listed with two outcomes")
+        known = gate.recent.get(token, outcome)
+        if known != outcome:
+            wrong.append(f"{token} is listed with another outcome than the gate has")
+        if version > gate.version and token not in gate.recent:
+            wrong.append(f"{token} is listed and was never decided")
+        if token in gate.held:
+            wrong.append(f"{token} is listed and held")
+    filed = found.filed(gate)
+    total, count = sum(map(change_of, filed.values())), sum(map(counts, filed.values()))
+    if (total, count) != (gate.total, gate.count):
+        wrong.append(f"{count} changes of {total} are listed, and its gate says {gate.count} of {gate.total}")
+    return wrong
+
+
+def _rights(gates: Gates, found: Books, gate: Gate) -> list[str]:
+    due = rights_due(gates, gate, {**gate.held, **found.open(gate)})
+    return [
+        f"its rights {side} are {gate.rights[side]}, and should be {due[side]}"
+        for side in gate.rights
+        if gate.rights[side] != due[side]
+    ]
+
+
+def rights_due(gates: Gates, gate: Gate, held: dict[str, int]) -> dict[str, int]:
+    """The rights that follow from what a gate decided, holds, gave and got."""
+    opens = gates.limit.opens(gate.lane)
+    kept = dict(zip(SIDES, shares(held.values()), strict=True))
+    due = {}
+    for side, toward in ((DOWN, 1), (UP, -1)):
+        first = -toward * (gate.bounds[side] or 0) if opens else 0
+        moved = sum(n for (_, of), n in gate.got.items() if of == side)
+        moved -= sum(n for (_, of), n in gate.given.items() if of == side)
+        due[side] = first + toward * gate.value - kept[side] + moved
+    return due
