@@ -73,8 +73,8 @@ class Gates:
                 known.append(str(other))
         if known:
             raise GateLost(
-                f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore the "
-                "table, or rebuild the counter: see `gate-lost` in docs/operations.md."
+                f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore its "
+                "items from a backup."
             )
         yield self.at(lane, Put(items.new_gate(lane, self.limit), Absent()))
 
