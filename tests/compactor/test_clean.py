@@ -145,8 +145,9 @@ class Metered(Region):
         return super().answer(request)
 
 
-def timed(home: Region, units_per_s: int) -> tuple[Tally, Metered]:
+def timed(home: Region, units_per_s: int, request_ms: int = 10) -> tuple[Tally, Metered]:
     metered = Metered(page_size=home.page_size)
+    metered.request_ms = request_ms
     metered.store(home.items.values())
     metered.now_ms, metered.peers = home.now_ms, {B: home}
     metered.run(clean(LANE, tally := Tally(), (A, B), keep_ms=KEEP_MS, units_per_s=units_per_s))
@@ -186,6 +187,8 @@ def test_a_clean_ends_after_a_minute_and_the_next_visit_goes_on_without_a_new_no
     assert (len(deltas(metered)), note(metered)) == (78, before)
     again, metered = timed(metered, 2)
     assert (again.cleaned, again.uncleaned, deltas(metered)) == (78, False, [])
+    slow, _ = timed(many(200), 500, request_ms=20_001)  # a minute is over with the first hundred
+    assert (slow.cleaned, slow.uncleaned) == (100, True)
 
 
 def test_a_delta_that_is_put_with_another_change_just_before_its_delete_stays_and_is_told() -> None:
