@@ -82,7 +82,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     for _ in range(STEPS_MAX):
         if disaster is not None:
             disaster.step()
-        if not _step(world, processes, faults, log):
+        if not step(world, processes, faults, log):
             break
     if disaster is not None:
         disaster.end()
@@ -133,7 +133,7 @@ def _cast(
     return processes
 
 
-def _step(world: World, processes: list[Process], faults: Faults, log: Log | None) -> bool:
+def step(world: World, processes: list[Process], faults: Faults, log: Log | None) -> bool:
     """One step of the history; False when nobody has anything left to do."""
     choices = world.choices
     world.step += 1

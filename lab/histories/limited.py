@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lab.histories.cast import LATE, LONG, SHORT, rest
-from lab.histories.history import finish
+from lab.histories.history import finish, step
 from ledger import tokens
 from ledger.errors import GaveUp, LedgerError, LimitReached, NotYetReplicated, OutOfReach
 from ledger.gate import items
@@ -29,14 +29,12 @@ from ledger.gate.limits import (
     EXPIRED,
     REFUSED,
     RELEASED,
-    SIDES,
     UP,
     Filing,
     Gate,
     Limit,
     change_of,
     hold_token,
-    name_of,
     until_ms,
 )
 from ledger.gate.look_up import Known
@@ -44,15 +42,13 @@ from ledger.gate.standing import outcomes, standing
 from ledger.requests import Item, Key, Now
 from ledger.values import Delta, Lane
 from simulator.choices import Choices
-from simulator.faults import NONE, Faults, mix
-from simulator.happening import by_itself
+from simulator.faults import Faults, mix
 from simulator.process import Log, Move, Process, Script
 from simulator.world import World
 
 COUNTER = "g"
 REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
 STEPS_MAX, TRIES = 20_000, 12
-IDLE_STEPS_MAX = 10
 STEPS_MS = (1, 10, 40, 400)
 LIMITS = (
     Limit(floor=0),
@@ -275,7 +271,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
             region = regions[choices.pick(len(regions))]
             enter(f"operator {twin}", region, table.operator(region))
     for _ in range(STEPS_MAX):
-        if not _step(world, processes, faults, log):
+        if not step(world, processes, faults, log):
             break
     violations = [*judge.wrong, *wrong]
     if not violations:
@@ -536,25 +532,3 @@ class Table:
             if value != bound:
                 wrong.append(f"at rest {value} is left, not {bound}: not all could be taken (open: {left})")
         return wrong
-
-
-def _step(world: World, processes: list[Process], faults: Faults, log: Log | None) -> bool:
-    world.step += 1
-    world.now_ms += world.step_ms
-    by_itself(world, faults, (lambda what, came: log("the world", what, came)) if log else lambda what, came: None)
-    if faults.skew_ms and world.choices.chance(10):
-        process = processes[world.choices.pick(len(processes))]
-        process.skew_ms = world.choices.pick(2 * faults.skew_ms + 1) - faults.skew_ms
-    ready = [process for process in processes if process.ready]
-    if ready:
-        ready[world.choices.pick(len(ready))].step()
-        return True
-    sleeping = [process.asleep_until for process in processes if not process.done and process.asleep_until > world.step]
-    if sleeping:
-        skipped = min(sleeping) - world.step
-        world.step += skipped
-        world.now_ms += skipped * world.step_ms
-    return any(not process.done for process in processes)
-
-
-__all__ = ["NONE", "SIDES", "Played", "name_of", "play"]
