@@ -10,9 +10,10 @@ import pytest
 from ledger import actions, conditions, requests
 from ledger.clocks import instants
 from ledger.conditions import Absent, Equals
-from ledger.errors import LedgerError, Throttled, Unavailable
+from ledger.errors import ItemTooLarge, LedgerError, Throttled, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import (
+    ITEM_BYTES_MAX,
     Get,
     Instant,
     Item,
@@ -29,6 +30,7 @@ from ledger.requests import (
     run,
 )
 from ledger.through import through
+from ledger.units import item_bytes
 
 
 def item(sk: str, pk: str = "p") -> Item:
@@ -186,3 +188,16 @@ def test_a_failure_of_a_step_is_raised_where_the_program_asked_and_ends_both_if_
     next(program)
     with pytest.raises(Unavailable):
         program.throw(Unavailable("gone"))
+
+
+def test_an_update_may_make_an_item_of_400_kb_and_no_more() -> None:
+    """A put of a larger one is refused by whoever makes it."""
+
+    def padded(more: int) -> Update:
+        return Update(Key("p", "s"), (actions.Set("x", {"S": "x" * (ITEM_BYTES_MAX - 7 + more)}),))
+
+    whole = requests.becomes(padded(0), None)
+    assert whole is not None
+    assert item_bytes(whole) == ITEM_BYTES_MAX
+    with pytest.raises(ItemTooLarge, match="Nothing was written"):
+        requests.becomes(padded(1), None)
