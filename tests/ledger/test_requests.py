@@ -10,9 +10,10 @@ import pytest
 from ledger import actions, conditions, requests
 from ledger.clocks import instants
 from ledger.conditions import Absent, Equals
-from ledger.errors import LedgerError, Throttled, Unavailable
+from ledger.errors import ItemTooLarge, LedgerError, Throttled, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import (
+    ITEM_BYTES_MAX,
     Get,
     Instant,
     Item,
@@ -29,6 +30,7 @@ from ledger.requests import (
     run,
 )
 from ledger.through import through
+from ledger.units import item_bytes
 
 
 def item(sk: str, pk: str = "p") -> Item:
@@ -128,6 +130,15 @@ def test_an_update_makes_the_item_where_there_is_none_and_writes_into_one_that_i
     for number in (1, 2):
         assert table.answer(Update(key, (actions.Add("number", 1),))) is None
         assert table.answer(Get(key)) == {**item("a"), "number": {"N": str(number)}}
+
+
+def test_an_update_that_would_make_an_item_larger_than_any_may_be_writes_nothing() -> None:
+    table, key = MemoryTable(), Key("p", "a")
+    room = ITEM_BYTES_MAX - item_bytes({**item("a"), "text": {"S": ""}})
+    with pytest.raises(ItemTooLarge):
+        table.answer(Update(key, (actions.Set("text", {"S": "x" * (room + 1)}),)))
+    assert table.answer(Get(key)) is None
+    assert table.answer(Update(key, (actions.Set("text", {"S": "x" * room}),))) is None
 
 
 def test_a_transaction_that_is_refused_shows_what_was_there_where_a_condition_failed() -> None:
