@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compactor import Compactor
@@ -145,18 +145,19 @@ def test_the_entries_between_two_tokens_are_those_above_the_one_and_up_to_the_ot
     times=st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=4, unique=True).map(sorted), max_size=12),
     span_ms=st.integers(0, 20),
 )
+@example(times=[[0], [1], [0, 2]], span_ms=0)
 def test_a_token_is_new_once_in_items_that_come_in_the_order_of_their_highest_tokens(
     times: list[list[int]], span_ms: int
 ) -> None:
-    def entry(ms: int) -> bytes:
-        return ENTRY.pack(tokens.first_of(ms), ms)
+    def entry(number: int) -> bytes:  # three in a millisecond
+        return ENTRY.pack(tokens.first_of(number // 3)[:6] + number.to_bytes(10, "big"), number)
 
-    within = [[ms for ms in each if each[-1] - ms <= span_ms] for each in times]
+    within = [[number for number in each if each[-1] // 3 - number // 3 <= span_ms] for each in times]
     unique, found = Unique(span_ms), list[bytes]()
     for each in sorted(within, key=lambda each: each[-1]):
         found += unique.new(Entries.of(map(entry, each))).apart
-    every = [ms for each in within for ms in each]
-    assert sorted(found) == [entry(ms) for ms in sorted({*every})]
+    every = [number for each in within for number in each]
+    assert sorted(found) == [entry(number) for number in sorted({*every})]
     assert len(found) + len(unique.again) == len(every)
 
 

@@ -132,6 +132,15 @@ def test_an_update_makes_the_item_where_there_is_none_and_writes_into_one_that_i
         assert table.answer(Get(key)) == {**item("a"), "number": {"N": str(number)}}
 
 
+def test_an_update_that_would_make_an_item_larger_than_any_may_be_writes_nothing() -> None:
+    table, key = MemoryTable(), Key("p", "a")
+    room = ITEM_BYTES_MAX - item_bytes({**item("a"), "text": {"S": ""}})
+    with pytest.raises(ItemTooLarge):
+        table.answer(Update(key, (actions.Set("text", {"S": "x" * (room + 1)}),)))
+    assert table.answer(Get(key)) is None
+    assert table.answer(Update(key, (actions.Set("text", {"S": "x" * room}),))) is None
+
+
 def test_a_transaction_that_is_refused_shows_what_was_there_where_a_condition_failed() -> None:
     table = MemoryTable()
     table.answer(Put(item("a")))
@@ -188,16 +197,3 @@ def test_a_failure_of_a_step_is_raised_where_the_program_asked_and_ends_both_if_
     next(program)
     with pytest.raises(Unavailable):
         program.throw(Unavailable("gone"))
-
-
-def test_an_update_may_make_an_item_of_400_kb_and_no_more() -> None:
-    """A put of a larger one is refused by whoever makes it."""
-
-    def padded(more: int) -> Update:
-        return Update(Key("p", "s"), (actions.Set("x", {"S": "x" * (ITEM_BYTES_MAX - 7 + more)}),))
-
-    whole = requests.becomes(padded(0), None)
-    assert whole is not None
-    assert item_bytes(whole) == ITEM_BYTES_MAX
-    with pytest.raises(ItemTooLarge, match="Nothing was written"):
-        requests.becomes(padded(1), None)

@@ -9,15 +9,17 @@ import pytest
 from ledger import tokens
 from ledger.checks import CHANGE_MAX, check_change, check_counter, to_datetime, to_ms
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput
-from ledger.values import SHARD_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 
 LANE = Lane("eu-west-1", 0, "stock:85123A")
 A, B, C = (tokens.make(1_000 + n, bytes(10)) for n in range(3))
 
 
-@pytest.mark.parametrize("lane", [LANE, Lane("eu-west-1", 0, "a#0#b"), Lane("us-east-1", 999_999, "#", SHARD_MAX)])
-def test_the_text_of_a_lane_names_it(lane: Lane) -> None:
-    assert Lane.parse(str(lane)) == lane
+@pytest.mark.parametrize(
+    "named", [("eu-west-1", 0, "c"), ("eu-west-1", 0, "a#0#b"), ("us-east-1", 999_999, "#", 999_999)]
+)
+def test_the_text_of_a_lane_names_it(named: tuple[Any, ...]) -> None:
+    assert Lane.parse(str(Lane(*named))) == Lane(*named)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_an_enum_counts_as_its_number_or_under_its_text() -> None:
     [
         *((Lane, (region, 0, "c"), InvalidInput) for region in ("", "EU", "a#b", "a" * 33, None)),
         *((Lane, ("eu", shard, "c"), InvalidInput) for shard in (-1, True, "0")),
-        *((Lane, ("eu", 0, "c", shards), InvalidInput) for shards in (-1, True, SHARD_MAX + 1)),
+        *((Lane, ("eu", 0, "c", shards), InvalidInput) for shards in (-1, True, "0", 1_000_000)),
         (Lane, ("eu-west-1", 0, "a b"), InvalidCounter),
         *((Delta, (LANE, token, 1), InvalidInput) for token in ("", A.lower(), A + "0", None, A.encode())),
         (Delta, (LANE, A, True), InvalidChange),
