@@ -27,7 +27,7 @@ from reader.read import read
 from simulator.choices import Choices
 from simulator.faults import NONE, Faults, mix
 from simulator.happening import by_itself
-from simulator.process import Log, Process
+from simulator.process import Log, Process, Script
 from simulator.world import Landing, World
 
 REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
@@ -90,16 +90,25 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     return Played(violations, world.step, len(record.seen), len(record.asked), record.packs, faults)
 
 
+def entrance(
+    processes: list[Process], world: World, faults: Faults, log: Log | None
+) -> Callable[[str, str, Callable[[], Script]], None]:
+    """What adds a process by its name, its Region and its script, with a clock that is as wrong as the faults say."""
+
+    def enter(name: str, region: str, script: Callable[[], Script]) -> None:
+        process = Process(name, region, script, world, faults, log)
+        if faults.skew_ms:
+            process.skew_ms = world.choices.pick(2 * faults.skew_ms + 1) - faults.skew_ms
+        processes.append(process)
+
+    return enter
+
+
 def _cast(
     choices: Choices, faults: Faults, world: World, settings: Settings, record: cast.Record, log: Log | None
 ) -> list[Process]:
-    processes = []
-
-    def enter(name: str, region: str, script: Callable[[], Any]) -> None:
-        process = Process(name, region, script, world, faults, log)
-        if faults.skew_ms:
-            process.skew_ms = choices.pick(2 * faults.skew_ms + 1) - faults.skew_ms
-        processes.append(process)
+    processes: list[Process] = []
+    enter = entrance(processes, world, faults, log)
 
     def now_ms() -> int:
         return world.now_ms

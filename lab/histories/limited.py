@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lab.histories.cast import LATE, LONG, SHORT, rest
-from lab.histories.history import finish, step
+from lab.histories.history import REGIONS, STEPS_MAX, entrance, finish, step
 from ledger import tokens
-from ledger.errors import GaveUp, LedgerError, LimitReached, NotYetReplicated, OutOfReach
+from ledger.errors import LedgerError, LimitReached
 from ledger.gate import items
 from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
@@ -47,8 +47,7 @@ from simulator.process import Log, Move, Process, Script
 from simulator.world import World
 
 COUNTER = "g"
-REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
-STEPS_MAX, TRIES = 20_000, 12
+TRIES = 12
 STEPS_MS = (1, 10, 40, 400)
 LIMITS = (
     Limit(floor=0),
@@ -70,12 +69,10 @@ class WatchedWorld(World):
 
 @dataclass(slots=True)
 class Asked:
-    """A change or a hold that was asked for. answers: what callers were told; ended: how the hold was to end."""
+    """A change or a hold that was asked for. outcome: what a caller was told last, if it was decided."""
 
     delta: Delta
     is_hold: bool = False
-    answers: list[int] = field(default_factory=list)
-    granted: bool = False
     outcome: int | None = None
 
 
@@ -242,11 +239,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     wrong: list[str] = []
     processes: list[Process] = []
 
-    def enter(name: str, region: str, script: Callable[[], Any]) -> None:
-        process = Process(name, region, script, world, faults, log)
-        if faults.skew_ms:
-            process.skew_ms = choices.pick(2 * faults.skew_ms + 1) - faults.skew_ms
-        processes.append(process)
+    enter = entrance(processes, world, faults, log)
 
     def gates_in(region: str) -> Gates:
         own = [lane for lane in lanes if lane.region == region]
@@ -336,10 +329,6 @@ class Table:
                 self.wrong.append(f"{token} of {one.delta.change} was refused, and there always was enough")
         one.outcome = outcome
 
-    def _twice(self, mine: list[Asked]) -> list[Asked]:
-        """The same again by somebody else, at the same time."""
-        return mine
-
     def seller(self, number: int, region: str, pace: Sequence[int]) -> Callable[[], Script]:
         mine: list[Asked] = []
 
@@ -364,7 +353,7 @@ class Table:
             try:
                 program = (hold if one.is_hold else add)(self.gates_in(here), one.delta)
                 decision = yield from program
-            except (LedgerError, GaveUp, OutOfReach):
+            except LedgerError:
                 if self.choices.pick(3) == 2:
                     here = self.regions[self.choices.pick(len(self.regions))]
                     yield Move(here)
@@ -479,7 +468,7 @@ class Table:
                 lane = gates.lanes[self.choices.pick(len(gates.lanes))]
                 try:
                     listed = yield from outcomes(lane, consistent=bool(self.choices.pick(2)))
-                except (NotYetReplicated, LedgerError):
+                except LedgerError:
                     continue
                 for token, outcome in listed.items():
                     if self.judge.decided.get((lane, token)) != outcome:

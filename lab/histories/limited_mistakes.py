@@ -305,11 +305,8 @@ _PLANTED = (
     Mistake(
         "a history takes whatever is listed",
         "ledger/gate/standing.py",
-        "                if filed.version <= version:\n",
-        "                if filed.version:\n",
-        "ledger/gate/standing.py",
-        "                if of <= version:\n",
-        "                if of:\n",
+        "for version, token, n in listed if version <= gate.version and token",
+        "for _, token, n in listed if token",
     ),
     Mistake(
         "a history is not counted",

@@ -14,6 +14,7 @@ from ledger.errors import GaveUp
 from ledger.gate import items
 from ledger.gate.gates import Gates
 from ledger.gate.limits import DOWN, SIDES, UP, Gate, change_of, counts, name_of, shares
+from ledger.gate.standing import Listed, filed_by, listed_in
 from ledger.paging import Pages
 from ledger.requests import Get, Item, Page, Program, Query
 from ledger.values import Lane
@@ -23,21 +24,17 @@ TRIES_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """All that stands at a lane's home. listed: (version, token, outcome), as often as it is. notes: of filed holds."""
+    """All that stands at a lane's home. notes: of filed holds."""
 
     lane: Lane
     item: Item | None
-    listed: Sequence[tuple[int, str, int]]
+    listed: Sequence[Listed]
     notes: dict[str, int]
 
     @property
     def outcomes(self) -> dict[str, int]:
         """What is listed, whatever its version."""
         return {token: outcome for _, token, outcome in self.listed}
-
-    def filed(self, gate: Gate) -> dict[str, int]:
-        """What the gate says that it filed."""
-        return {token: n for version, token, n in self.listed if version <= gate.version and token not in gate.recent}
 
     def open(self, gate: Gate) -> dict[str, int]:
         """The filed holds that go on: their tokens are decided nowhere."""
@@ -52,21 +49,11 @@ def books(gates: Gates, lane: Lane) -> Program[Books]:
 
 def _books(lane: Lane) -> Program[Books]:
     item: Item | None = yield Get(items.gate_key(lane))
-    listed: list[tuple[int, str, int]] = []
-    pages = Pages(Query(items.past_pk(lane)))
-    while pages.more:
-        page: Page = yield from pages.read()
-        for each in page.items:
-            if each["sk"]["S"].startswith(items.SEGMENTS_FROM):
-                filed = items.filed_of(lane, each)
-                listed += [(filed.version, token, outcome) for token, outcome in filed.outcomes.items()]
-            else:
-                token, outcome, version = items.late_of(lane, each)
-                listed.append((version, token, outcome))
+    listed = yield from listed_in(lane, consistent=True)
     notes: dict[str, int] = {}
     pages = Pages(Query(items.hold_pk(lane)))
     while pages.more:
-        page = yield from pages.read()
+        page: Page = yield from pages.read()
         notes |= dict(items.hold_of(lane, each) for each in page.items)
     return Books(lane, item, listed, notes)
 
@@ -116,7 +103,7 @@ def _listed(found: Books, gate: Gate) -> list[str]:
             wrong.append(f"{token} is listed and was never decided")
         if token in gate.held:
             wrong.append(f"{token} is listed and held")
-    filed = found.filed(gate)
+    filed = filed_by(gate, found.listed)
     total, count = sum(map(change_of, filed.values())), sum(map(counts, filed.values()))
     if (total, count) != (gate.total, gate.count):
         wrong.append(f"{count} changes of {total} are listed, and its gate says {gate.count} of {gate.total}")
@@ -139,7 +126,5 @@ def rights_due(gates: Gates, gate: Gate, held: dict[str, int]) -> dict[str, int]
     due = {}
     for side, toward in ((DOWN, 1), (UP, -1)):
         first = -toward * (gate.bounds[side] or 0) if opens else 0
-        moved = sum(n for (_, of), n in gate.got.items() if of == side)
-        moved -= sum(n for (_, of), n in gate.given.items() if of == side)
-        due[side] = first + toward * gate.value - kept[side] + moved
+        due[side] = first + toward * gate.value - kept[side] + gate.received(side)
     return due

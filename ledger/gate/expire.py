@@ -6,7 +6,6 @@ own token, as any token that is looked up: nothing was filed since, and the gate
 Rule 3: the item of a hold is a note. That of a decided token is only deleted; that of a hold in the gate is left alone.
 """
 
-from ledger.errors import LedgerError
 from ledger.gate import items, updates
 from ledger.gate.gates import TRIES_MAX, Gates
 from ledger.gate.limits import Gate
@@ -70,7 +69,4 @@ def forget(gates: Gates, lane: Lane, notes: dict[str, int]) -> Program[None]:
     """Delete the notes of holds that ended; one that stays is found to be decided, and deleted then."""
     if notes:
         keys = tuple(keyed(items.hold_key(lane, token)) for token in notes)
-        answers = yield gates.at(lane, DeleteMany(keys))
-        for answer in answers:
-            if isinstance(answer, LedgerError):
-                return
+        yield gates.at(lane, DeleteMany(keys))

@@ -173,8 +173,12 @@ class Gate:
     def own(self, side: str) -> int:
         """The rights that the lane would have if nothing had ever been moved: what others were given, and not what was
         taken over. The sum over all lanes is what can be taken, wherever it is."""
-        moved = sum(amount for (_, of), amount in self.given.items() if of == side)
-        return self.rights.get(side, 0) + moved - sum(amount for (_, of), amount in self.got.items() if of == side)
+        return self.rights.get(side, 0) - self.received(side)
+
+    def received(self, side: str) -> int:
+        """What was got from other lanes, less what was given to them."""
+        got, given = (sum(n for (_, of), n in cells.items() if of == side) for cells in (self.got, self.given))
+        return got - given
 
     def taken_by(self, wanted: Mapping[str, int | None]) -> dict[str, int]:
         """The rights that another limit takes away; below 0: that it gives. wanted: the bound of each limited side."""

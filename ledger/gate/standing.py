@@ -7,6 +7,7 @@ Rule 2: a history is what the gate has not filed, and what segments and late ent
 must be as many as the gate counts, else it is read again: a roll went by.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ledger.errors import NotYetReplicated
@@ -18,6 +19,9 @@ from ledger.requests import Get, GetMany, Item, Page, Program, Query
 from ledger.values import Lane
 
 HISTORY_TRIES = 5
+
+Listed = tuple[int, str, int]
+"""(version, token, outcome), as often as it is listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +66,29 @@ def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
         if item is None:
             return {}
         gate = items.gate_of(lane, item)
-        filed = yield from filed_upto(lane, gate.version, consistent=consistent)
-        left = {token: outcome for token, outcome in filed.items() if token not in gate.recent}
+        listed = yield from listed_in(lane, consistent=consistent)
+        left = filed_by(gate, listed)
         if sum(map(counts, left.values())) == gate.count:
             return dict(sorted((left | dict(gate.recent)).items()))
     raise NotYetReplicated(f"{lane}: not all that its gate counts is here yet. Nothing was written. Ask again later.")
 
 
-def filed_upto(lane: Lane, version: int, *, consistent: bool = True) -> Program[dict[str, int]]:
-    """What segments and late entries of that version and older list."""
-    found: dict[str, int] = {}
+def filed_by(gate: Gate, listed: Iterable[Listed]) -> dict[str, int]:
+    """What the gate says that it filed: up to its version, and no longer in it."""
+    return {token: n for version, token, n in listed if version <= gate.version and token not in gate.recent}
+
+
+def listed_in(lane: Lane, *, consistent: bool) -> Program[list[Listed]]:
+    """All that segments and late entries list. Raises DamagedItem and the TableErrors."""
+    listed: list[Listed] = []
     pages = Pages(Query(items.past_pk(lane), consistent=consistent))
     while pages.more:
         page: Page = yield from pages.read()
         for item in page.items:
             if item["sk"]["S"].startswith(items.SEGMENTS_FROM):
                 filed = items.filed_of(lane, item)
-                if filed.version <= version:
-                    found |= filed.outcomes
+                listed += [(filed.version, token, outcome) for token, outcome in filed.outcomes.items()]
             else:
-                token, outcome, of = items.late_of(lane, item)
-                if of <= version:
-                    found[token] = outcome
-    return found
+                token, outcome, version = items.late_of(lane, item)
+                listed.append((version, token, outcome))
+    return listed

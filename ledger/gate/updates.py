@@ -13,7 +13,20 @@ from collections.abc import Collection, Iterable, Mapping
 from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not, Value
 from ledger.gate import items
-from ledger.gate.limits import DOWN, EXPIRED, REFUSED, SIDES, UP, Cell, Gate, Limit, change_of, fingerprint, shares
+from ledger.gate.limits import (
+    DOWN,
+    EXPIRED,
+    REFUSED,
+    SIDES,
+    UP,
+    Cell,
+    Gate,
+    Limit,
+    change_of,
+    counts,
+    fingerprint,
+    shares,
+)
 from ledger.requests import Update
 from ledger.values import Lane
 
@@ -93,7 +106,7 @@ def finish_roll(
     """What was copied leaves the gate, if nothing was filed since it was seen."""
     gone = {token: gate.recent[token] for token in filed}
     total = gate.total + sum(map(change_of, gone.values()))
-    count = gate.count + sum(change_of(each) == each for each in gone.values())
+    count = gate.count + sum(map(counts, gone.values()))
     actions: list[Action] = [Remove((RECENT, token)) for token in gone]
     actions += [Remove((HELD, token)) for token in holds]
     actions += [Set("total", number(total)), Set("count", number(count)), Set("version", number(gate.version + 1))]
