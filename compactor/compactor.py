@@ -15,14 +15,17 @@ from compactor.lanes import find_lanes
 from compactor.rebuild import rebuild
 from compactor.report import Report, Tally
 from compactor.unread import error_of, unread_beyond
-from compactor.verify import Verification, verify
+from compactor.verify import LaneCheck, Verification, verify
+from compactor.verify_gates import verify_gates
 from compactor.visit import visit
 from ledger import clocks
-from ledger.errors import GaveUp, InvalidInput, InvalidSettings, LedgerError, shown
+from ledger.errors import GaveUp, LedgerError
+from ledger.gate.gates import Gates
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
-from ledger.table import DynamoTable, check_table
+from ledger.tables import table_of
+from ledger.through import at
 from ledger.values import Lane
 
 if TYPE_CHECKING:
@@ -48,16 +51,7 @@ class Compactor:
         tables: Mapping[str, Table] | None = None,
     ) -> None:
         self.settings = check_settings(settings)
-        for name, given in (("clients", clients), ("tables", tables)):
-            if given is not None and not isinstance(given, Mapping):
-                raise InvalidInput(f"{name} is a mapping by Region, not {shown(given)}.")
-        lacking = [] if tables is None else [region for region in settings.regions if region not in tables]
-        if lacking:
-            raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}.")
-        self._tables: dict[str, Table] = {
-            region: DynamoTable.of(settings, clients, region) if tables is None else check_table(tables[region])
-            for region in settings.regions
-        }
+        self._table = table_of(settings, clients=clients, tables=tables)
         self._now = clocks.instants(clocks.checked(clock))
         self._shape = ShapeCheck(settings)
 
@@ -81,8 +75,7 @@ class Compactor:
         """
         lanes = self._run(find_lanes(self.settings))
         unread = Report(problems={lane: error_of(lane) for lane in lanes.unread})
-        one_at_a_time = any(getattr(table, "one_at_a_time", False) for table in self._tables.values())
-        at_once = 1 if one_at_a_time else WORKERS
+        at_once = 1 if getattr(self._table, "one_at_a_time", False) else WORKERS
         with ThreadPoolExecutor(at_once, thread_name_prefix="compactor") as workers:
             return Report.total([unread, *workers.map(self._visit, lanes.needy)])
 
@@ -92,11 +85,16 @@ class Compactor:
         Looks, in the Regions of the settings, at the next four shards too: what is there is in no value.
         Raises GaveUp (a commit was just landing: ask again), ReadTooSlow, DamagedItem and the TableErrors.
         """
-        lanes = self.settings.lanes_of(counter)
-        limit = self.settings.read_time_max_ms
-        checks = (self._run(verify(lane, read_time_max_ms=limit), lane.region) for lane in lanes)
         unread = (self._run(unread_beyond(counter, region, self.settings), region) for region in self.settings.regions)
-        return Verification(counter, tuple(checks), tuple(lane for found in unread for lane in found))
+        return Verification(counter, self._checks(counter), tuple(lane for found in unread for lane in found))
+
+    def _checks(self, counter: str) -> tuple[LaneCheck, ...]:
+        gates = Gates.of(self.settings, counter)
+        if gates is not None:
+            return self._run(verify_gates(gates))
+        limit = self.settings.read_time_max_ms
+        lanes = self.settings.lanes_of(counter)
+        return tuple(self._run(verify(lane, read_time_max_ms=limit), lane.region) for lane in lanes)
 
     def rebuild(self, counter: str) -> dict[Lane, int]:
         """Recompute the checkpoints of a counter's lanes of this Region from their segments; their new totals.
@@ -121,8 +119,10 @@ class Compactor:
         return Report.of(lane, tally)
 
     def _run(self, program: Program[Result], region: str | None = None) -> Result:
+        """Run a program here, or with each of its requests at another Region."""
         self._ask()
-        return run(program, self._tables[region or self.settings.region], self._now)
+        away = region not in (None, self.settings.region)
+        return run(at(region, program) if region and away else program, self._table, self._now)
 
     def _ask(self) -> None:
-        self._shape.ask(self._tables[self.settings.region], self._now)
+        self._shape.ask(self._table, self._now)

@@ -184,15 +184,16 @@ class SettingsMismatch(LedgerError):
     """This process's settings contradict the table's `shape` item. Nothing was written, and no value was read.
 
     The message names the setting, the table's value and the process's own. Correct the process: with other shards or
-    Regions it would add where nobody reads, or read only a part. Asked again at the next call.
+    Regions it would add where nobody reads, or read only a part; without a limit it would pass it. Asked again at the
+    next call.
     """
 
 
 class LaneUnread(LedgerError):
     """Changes stand in a lane that no reader of these settings looks at: they are in no value. None of them is lost.
 
-    Somebody added with other `regions` or `shards`. Correct whose settings are wrong, then move the changes:
-    docs/operations.md, `lanes-unread`.
+    Somebody added with other `regions` or `shards`, or without the counter's limit. Correct whose settings are wrong,
+    then move the changes: docs/operations.md, `lanes-unread`.
     """
 
 

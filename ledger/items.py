@@ -11,6 +11,7 @@ from ledger.conditions import Equals
 from ledger.decoding import binary, decoded, integer, list_of, text_of
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput
+from ledger.limit import Limit
 from ledger.requests import Item, Key, key_of, keyed
 from ledger.values import PACK_SPAN_MS, VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Pack, Segment, Shape
 
@@ -194,12 +195,14 @@ def note_of(lane: Lane, item: Item) -> CleanNote:
 def shape_item(shape: Shape, there: Item | None = None) -> Item:
     """What else the item that is `there` holds stays in it."""
     rules = [{"M": {"prefix": {"S": prefix}, "shards": {"N": str(n)}}} for prefix, n in sorted(shape.shards.items())]
+    limits = [{"M": {"prefix": {"S": prefix}, **_limit(limit)}} for prefix, limit in sorted(shape.limits.items())]
     return {
         **(there or {}),
         **keyed(
             SHAPE_KEY,
             regions={"L": [{"S": region} for region in shape.regions]},
             shards={"L": rules},
+            **({"limits": {"L": limits}} if limits else {}),
             version={"N": str(shape.version)},
         ),
     }
@@ -212,6 +215,21 @@ def shape_of(item: Item) -> Shape:
         shards = {text_of(rule, "prefix"): integer(rule, "shards") for rule in rules}
         if len(shards) != len(rules):
             raise ValueError("shards has a prefix twice")
-        return Shape(regions, shards, integer(item, "version"))
+        said = [each.get("M", {}) for each in list_of(item, "limits")] if "limits" in item else []
+        limits = {text_of(limit, "prefix"): _limit_of(limit) for limit in said}
+        if len(limits) != len(said):
+            raise ValueError("limits has a prefix twice")
+        return Shape(regions, shards, integer(item, "version"), limits)
 
     return decoded(item, SHAPE_KEY.pk, decode, sk=SHAPE_KEY.sk)
+
+
+def _limit(limit: Limit) -> Item:
+    bounds = {"floor": limit.floor, "ceiling": limit.ceiling}
+    said = {name: {"N": str(amount)} for name, amount in bounds.items() if amount is not None}
+    return said if limit.region is None else {**said, "region": {"S": limit.region}}
+
+
+def _limit_of(said: Item) -> Limit:
+    floor, ceiling = (integer(said, name) if name in said else None for name in ("floor", "ceiling"))
+    return Limit(floor, ceiling, text_of(said, "region") if "region" in said else None)

@@ -5,18 +5,26 @@ Rule 2: the longest prefix that fits a name decides; without one there is a sing
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from ledger import tokens
 from ledger.checks import check_counter
 from ledger.values import Lane
 
+Rule = TypeVar("Rule")
+
 Shards = Mapping[str, int]
 """The number of shards of the counters whose names begin with a prefix."""
 
 
+def of_prefix(rules: Mapping[str, Rule], counter: str) -> Rule | None:
+    """What is said of the longest prefix that fits a name; None when none fits."""
+    fitting = [prefix for prefix in rules if counter.startswith(prefix)]
+    return rules[max(fitting, key=len)] if fitting else None
+
+
 def shards_of(shards: Shards, counter: str) -> int:
-    fitting = [prefix for prefix in shards if counter.startswith(prefix)]
-    return shards[max(fitting, key=len)] if fitting else 1
+    return of_prefix(shards, counter) or 1
 
 
 def lane_for(shards: Shards, counter: str, token: str, region: str) -> Lane:

@@ -6,14 +6,15 @@ one it is drawn here, once, and is the caller's to keep.
 """
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ledger import tokens
 from ledger.checks import check_counter, check_key, check_time, to_datetime
 from ledger.clocks import Clock
-from ledger.errors import InvalidInput, InvalidKey, InvalidTime, shown
+from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidTime, shown
+from ledger.gate.limits import HOLD, HOLD_MS_MAX, with_length
 from ledger.settings import Settings
-from ledger.values import Change, Delta
+from ledger.values import Change, Delta, Lane
 
 AHEAD_MAX_MS = 300_000
 """How far ahead of the clock `at` may be: five minutes."""
@@ -21,16 +22,45 @@ AHEAD_MAX_MS = 300_000
 
 def prepared(asked: Change, settings: Settings, clock: Clock, entropy: Callable[[int], bytes]) -> Delta:
     """The delta of a change that is asked for now. Raises InvalidInput."""
-    counter, region, key, at = check_counter(asked.counter), asked.region, asked.idempotency_key, asked.at
+    token = _token(asked, clock, entropy, "")
+    return Delta(_lane(asked, token, settings), token, asked.change)
+
+
+def prepared_hold(
+    asked: Change, expires: timedelta, settings: Settings, clock: Clock, entropy: Callable[[int], bytes]
+) -> Delta:
+    """The delta that a hold sets aside, whose token says until when. Raises InvalidInput."""
+    length_ms = _length_ms(expires)
+    token = with_length(_token(asked, clock, entropy, HOLD), length_ms)
+    delta = Delta(_lane(asked, token, settings), token, asked.change)
+    if delta.change == 0:
+        raise InvalidChange("A hold is of 1 to 10**18, either way: 0 sets nothing aside.")
+    return delta
+
+
+def _token(asked: Change, clock: Clock, entropy: Callable[[int], bytes], kind: str) -> str:
+    counter, key, at = check_counter(asked.counter), asked.idempotency_key, asked.at
+    if key is None and at is None:
+        return tokens.make(_in_range(clock()), entropy(tokens.RANDOM_BYTES))
+    return tokens.keyed(counter, _checked_key(key, at), _checked_time(at, clock), kind)
+
+
+def _lane(asked: Change, token: str, settings: Settings) -> Lane:
+    region = asked.region
     if region is None:
         region = settings.region
     elif type(region) is not str or region not in settings.regions:
         raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
-    if key is None and at is None:
-        token = tokens.make(_in_range(clock()), entropy(tokens.RANDOM_BYTES))
-    else:
-        token = tokens.keyed(counter, _checked_key(key, at), _checked_time(at, clock))
-    return Delta(settings.lane_for(counter, token, region), token, asked.change)
+    return settings.lane_for(asked.counter, token, region)
+
+
+def _length_ms(expires: object) -> int:
+    if not isinstance(expires, timedelta):
+        raise InvalidTime(f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}.")
+    length_ms = -(-expires // timedelta(milliseconds=1))
+    if not 0 < length_ms <= HOLD_MS_MAX:
+        raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {HOLD_MS_MAX // 86_400_000} days.")
+    return length_ms
 
 
 def _checked_key(key: str | None, at: datetime | None) -> str:

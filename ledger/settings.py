@@ -16,6 +16,7 @@ from typing import Any
 from ledger import lanes, tokens
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
+from ledger.limit import Limit
 from ledger.values import Lane
 
 FOLD_MAX_LIMIT = ENTRIES_MAX
@@ -36,7 +37,9 @@ class Settings:
     on every process, and never shortened while lanes of a Region hold changes (default: `region` alone).
     endpoint_url: another endpoint than AWS's; then Regions may have any names of a-z, 0-9 and hyphens.
     shards: counter-name prefix -> number of shards; the longest prefix that fits decides; a counter's number is fixed
-    for its life. A table that has a shape refuses other shards and fewer regions (SettingsMismatch).
+    for its life.
+    limits: counter-name prefix -> Limit, as with shards; a counter of none has no limit.
+    A table that has a shape refuses other shards, other limits and fewer regions (SettingsMismatch).
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
     read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
@@ -49,6 +52,7 @@ class Settings:
     regions: tuple[str, ...] = ()
     endpoint_url: str | None = None
     shards: Mapping[str, int] = field(default_factory=dict, hash=False)
+    limits: Mapping[str, Limit] = field(default_factory=dict, hash=False)
     allowed_lateness_ms: int = 10_000
     keep_ms: int = 600_000
     read_time_max_ms: int = 60_000
@@ -58,13 +62,14 @@ class Settings:
     clean_units_per_s: int = 500
 
     def __post_init__(self) -> None:
-        shards: object = self.shards
         if type(self.regions) not in (tuple, list):  # a text would become its letters
             raise InvalidSettings(f"regions={shown(self.regions)} is not a tuple of Region names.")
-        if not isinstance(shards, Mapping):
-            raise InvalidSettings(f"shards={shown(shards)} is not a mapping from prefixes to numbers.")
+        for name, what in (("shards", "numbers"), ("limits", "Limits")):
+            given: object = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise InvalidSettings(f"{name}={shown(given)} is not a mapping from prefixes to {what}.")
+            object.__setattr__(self, name, dict(given))
         object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
-        object.__setattr__(self, "shards", dict(self.shards))
         for wrong in self._contradictions():
             raise InvalidSettings(wrong)
 
@@ -116,7 +121,17 @@ class Settings:
             rules.append(
                 (fits, f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix.")
             )
+        for prefix, limit in self.limits.items():
+            name = f"limits[{shown(prefix)}]"
+            fits = type(prefix) is str and isinstance(limit, Limit)
+            rules.append((fits, f"{name}={shown(limit)} is not a Limit for a prefix."))
+            known = not fits or limit.region in (None, *self.regions)
+            rules.append((known, f"{name}: {limit} has its first rights in no Region of regions={regions}."))
         return [message for holds, message in rules if not holds]
+
+    def limit_of(self, counter: str) -> Limit | None:
+        """The limit of a counter, None without one: that of the longest prefix that fits its name."""
+        return lanes.of_prefix(self.limits, counter)
 
     def shards_of(self, counter: str) -> int:
         """The number of shards of a counter: that of the longest prefix that fits its name, else 1."""
@@ -139,16 +154,18 @@ class Settings:
         return replace(lane, shards=shards) if lane.shard < shards else lane
 
     def reads(self, lane: Lane) -> bool:
-        """Whether a reader of these settings looks at a lane. Raises InvalidInput."""
-        return check_lane(lane).region in self.regions and lane.shard < self.shards_of(lane.counter)
+        """Whether a reader of these settings looks at the deltas of a lane. Raises InvalidInput."""
+        known = check_lane(lane).region in self.regions and lane.shard < self.shards_of(lane.counter)
+        return known and self.limit_of(lane.counter) is None
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **arguments: Any) -> Settings:
         """Settings from the arguments, else the environment, else the defaults. Raises InvalidSettings.
 
         Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL, LEDGER_SHARDS (JSON,
-        {"stock:": 4}), LEDGER_CLEAN (true or false), LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS,
-        LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S.
+        {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}), LEDGER_CLEAN (true or false),
+        LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS, LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX,
+        LEDGER_CLEAN_UNITS_PER_S.
         """
         given: object = os.environ if environ is None else environ
         if not isinstance(given, Mapping):
@@ -171,7 +188,12 @@ def check_settings(settings: object) -> Settings:
     return settings
 
 
-_FORMATS = {"regions": "names with commas", "shards": 'JSON such as {"stock:": 4}', "clean": "true or false"}
+_FORMATS = {
+    "regions": "names with commas",
+    "shards": 'JSON such as {"stock:": 4}',
+    "limits": 'JSON such as {"stock:": {"floor": 0}}',
+    "clean": "true or false",
+}
 
 
 def _fits(pattern: str, text: object) -> bool:
@@ -199,11 +221,15 @@ def _parsed(name: str, variable: str, text: object) -> Any:
                 return tuple(part.strip() for part in text.split(",") if part.strip())
             case "shards":
                 return dict(json.loads(text))
+            case "limits":
+                return {prefix: Limit(**said) for prefix, said in json.loads(text).items()}
             case "clean":
                 return {"true": True, "false": False}[text.lower()]
             case _:
                 return int(text)
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except InvalidSettings as error:
+        raise InvalidSettings(f"{variable}: {error.why}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidSettings(
             f"{variable}={shown(text, 200)} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
         ) from None

@@ -1,12 +1,14 @@
-"""The table's shape, the Regions and shards that all its processes must share, held against a process's own settings.
+"""The table's shape: the Regions, shards and limits that all its processes share, held against a process's own.
 
 Rule 1: It is asked for strongly, in the process's own Region, before the first program of each Ledger, Reader and
 Compactor.
 Rule 2: What came of it is remembered, a failure is not.
 Rule 3: A table without the item and a role that may not read it go on unchecked. Shards are equal. Every Region of the
 shape is in `regions`, else a reader misses its lanes and a clean does not ask it, and `region` is one of the shape's.
-`regions` may name more: a Region that is being added is in every process's settings first and in the shape last. So the
-shape only ever grows, by Regions.
+Every limit of the shape is in `limits`, else a process would add deltas that no gate has decided.
+Rule 4: `regions` and `limits` may name more: what is being added is in every process's settings first and in the shape
+last. So the shape only ever grows, by Regions and limits; a limit never by one for some counters of another, because
+their gates have decided by that.
 """
 
 from collections.abc import Callable, Mapping
@@ -59,23 +61,25 @@ def check(settings: Settings) -> Program[Shape | None]:
 
 
 def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
-    """Write the shape of `settings` where there is none, or add its Regions to the one there.
+    """Write the shape of `settings` where there is none, or add its Regions and limits to the one there.
 
-    Raises SettingsMismatch where it would change shards or lose a Region, DamagedItem and the TableErrors.
+    Raises SettingsMismatch where it would change shards or a limit, or lose a Region or a limit, DamagedItem and the
+    TableErrors.
     """
     for _ in range(TRIES_MAX):
         there: Item | None = yield Get(items.SHAPE_KEY)
         if there is None:
-            if (yield Put(items.shape_item(Shape(settings.regions, settings.shards)), Absent())) is None:
+            first = Shape(settings.regions, settings.shards, limits=settings.limits)
+            if (yield Put(items.shape_item(first), Absent())) is None:
                 return "written"
             continue
         shape = items.shape_of(there)
-        if wrong := unlike(settings, shape):
+        if wrong := [*unlike(settings, shape), *_narrower(settings, shape)]:
             raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
-        new = tuple(region for region in settings.regions if region not in shape.regions)
-        if not new:
+        regions = (*shape.regions, *(region for region in settings.regions if region not in shape.regions))
+        grown = replace(shape, regions=regions, limits=settings.limits, version=shape.version + 1)
+        if replace(grown, version=shape.version) == shape:
             return "kept"
-        grown = replace(shape, regions=(*shape.regions, *new), version=shape.version + 1)
         if (yield Put(items.shape_item(grown, there), items.version_is(shape.version))) is None:
             return "grown"
     raise TransactionConflict(f"Others kept writing the shape, {TRIES_MAX} times. Nothing was written. Call again.")
@@ -100,7 +104,24 @@ def unlike(settings: Settings, shape: Shape) -> list[str]:
             f"The table has regions={shape.regions!r}, this process regions={settings.regions!r}: it would not see "
             f"what is added in {' '.join(lacking)}. Name every Region of the table (LEDGER_REGIONS)."
         )
+    for prefix, limit in sorted(shape.limits.items()):
+        if settings.limits.get(prefix) != limit:
+            wrong.append(
+                f"The table has limits[{prefix!r}]={limit}, this process {settings.limits.get(prefix)}: it would write "
+                "what no gate decides, or decide otherwise. Start it with the table's (LEDGER_LIMITS). A prefix keeps "
+                "its limit; that of a counter is changed by set_limit."
+            )
     return wrong
+
+
+def _narrower(settings: Settings, shape: Shape) -> list[str]:
+    """New limits for counters that may have gates, of a shorter prefix."""
+    return [
+        f"limits[{prefix!r}] would change the limit of counters that have limits[{old!r}]."
+        for prefix in sorted(settings.limits.keys() - shape.limits.keys())
+        for old in sorted(shape.limits)
+        if prefix.startswith(old)
+    ]
 
 
 def _not_there(settings: Settings, shape: Shape) -> list[str]:

@@ -38,7 +38,6 @@ from ledger.requests import (
     Query,
     Request,
     Scan,
-    Table,
     Together,
     Transact,
     Update,
@@ -239,22 +238,6 @@ class DynamoTable:
         if len(parts) < 2:
             return [answer for part in parts for answer in call(part)]
         return [answer for answers in self._threads.value.map(call, parts) for answer in answers]
-
-
-def table_of(settings: Settings, table: Table | None, client: DynamoDBClient | None) -> Table:
-    """The given table, else DynamoDB's, asked through the given client. Raises InvalidInput."""
-    if table is None:
-        return DynamoTable.of(settings, None if client is None else {settings.region: client})
-    return check_table(table)
-
-
-def check_table(table: Table) -> Table:
-    """`table` itself; raises InvalidInput for what answers no requests."""
-    if not callable(getattr(table, "answer", None)):
-        given: object = table
-        hint = " The name of a table goes into Settings(table=...)." if isinstance(given, str) else ""
-        raise InvalidInput(f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer().{hint}")
-    return table
 
 
 def _outcome(write: Callable[[Item], Item | None], item: Item) -> AlreadyThere | LedgerError | None:

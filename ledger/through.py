@@ -1,9 +1,10 @@
-"""One program through another: `through` sends what `step` answers into a program, and failures too."""
+"""One program through another: `through` sends what `step` answers into a program, and failures too; `at` sends what a
+program asks to another Region."""
 
 from collections.abc import Callable, Generator
 from typing import Any
 
-from ledger.requests import Result
+from ledger.requests import At, Now, Pause, Program, Request, Result
 
 
 def through(
@@ -22,3 +23,12 @@ def through(
     except StopIteration as end:
         result: Result = end.value
         return result
+
+
+def at(region: str, program: Program[Result]) -> Program[Result]:
+    """The program with each request of its table at that Region, but for those that name one themselves."""
+
+    def step(request: Request) -> Program[Any]:
+        return (yield request if isinstance(request, Now | Pause | At) else At(region, request))
+
+    return through(program, step)

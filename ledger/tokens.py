@@ -25,13 +25,13 @@ def make(time_ms: int, randomness: bytes) -> str:
     return ulid.from_bytes(time_ms.to_bytes(6, "big") + randomness).str
 
 
-def keyed(counter: str, idempotency_key: str, time_ms: int) -> str:
+def keyed(counter: str, idempotency_key: str, time_ms: int, kind: str = "") -> str:
     """The token of a change that names itself: the same arguments always give the same token.
 
     The 80 bits are the head of SHA-256 over the counter and the key, with the counter's length in front, so that
-    ("ab", "c") and ("a", "bc") differ.
+    ("ab", "c") and ("a", "bc") differ. kind: what it is that has the key, where that is no change.
     """
-    text = f"{len(counter)}:{counter}{idempotency_key}".encode()
+    text = f"{kind}{len(counter)}:{counter}{idempotency_key}".encode()
     return make(time_ms, hashlib.sha256(text).digest()[:RANDOM_BYTES])
 
 

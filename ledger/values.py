@@ -17,6 +17,7 @@ from ledger import tokens
 from ledger.checks import CHANGE_MAX, check_change, check_counter, check_region, to_datetime
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput, shown
+from ledger.limit import Limit
 
 SHARD_MAX = 999_999
 """No lane's shard is larger; settings allow fewer, so that a read asks each of them."""
@@ -222,11 +223,15 @@ class CleanNote:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which lanes a table's counters have: what every process must agree on. `version`: how often it was written."""
+    """Which lanes and limits a table's counters have: what every process must agree on.
+
+    version: how often it was written.
+    """
 
     regions: tuple[str, ...]
     shards: Mapping[str, int]
     version: int = 1
+    limits: Mapping[str, Limit] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for region in self.regions:

@@ -8,22 +8,22 @@ to write it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from ledger import add as programs
 from ledger import clocks
-from ledger.errors import InvalidInput, LedgerError, shown
-from ledger.forks import PerProcess
-from ledger.gather import Gatherer
-from ledger.packing import add_packed, failed
-from ledger.prepare import prepared
-from ledger.requests import Program, Table, run
+from ledger.checks import check_change
+from ledger.errors import InvalidChange, InvalidInput, LedgerError, shown
+from ledger.gate import answers
+from ledger.gate.gates import Gates
+from ledger.gate.hold import Hold
+from ledger.prepare import prepared, prepared_hold
+from ledger.requests import Table
+from ledger.sender import Sender
 from ledger.settings import Settings, check_settings
-from ledger.shape import ShapeCheck
-from ledger.table import table_of
+from ledger.tables import table_of
 from ledger.values import Change, Delta, Receipt, check_changes
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ class Ledger:
     pack when it returns: a tenth of the write units and of the requests under load. Nobody waits for a timer, and a
     change alone is put as ever. The outcome of one that went in a pack is "accepted", as with `add_many(pack=True)`.
 
-    client: a boto3 DynamoDB client, else one is made with this library's time-outs, retries and pool. clock() returns
-    milliseconds since 1970, entropy(n) n random bytes. table: anything that answers requests, such as a MemoryTable.
+    client: a boto3 DynamoDB client, else one is made with this library's time-outs, retries and pool. clients: by
+    Region, because a limited counter's change may be decided in another one. clock() returns milliseconds since 1970,
+    entropy(n) n random bytes. table, tables: anything that answers requests, such as a MemoryTable; tables by Region.
     """
 
     def __init__(
@@ -47,19 +48,17 @@ class Ledger:
         *,
         gather: bool = False,
         client: DynamoDBClient | None = None,
+        clients: Mapping[str, DynamoDBClient] | None = None,
         clock: clocks.Clock = clocks.wall_clock,
         entropy: clocks.Entropy = clocks.entropy,
         table: Table | None = None,
+        tables: Mapping[str, Table] | None = None,
     ) -> None:
         self.settings = check_settings(settings)
-        self._table = table_of(settings, table, client)
+        asked = table_of(settings, client=client, clients=clients, table=table, tables=tables)
         self._clock = clocks.checked(clock)
         self._entropy = clocks.checked_entropy(entropy)
-        self._now = clocks.instants(self._clock)
-        self._shape = ShapeCheck(settings)
-        if type(gather) is not bool:
-            raise InvalidInput(f"gather={shown(gather)} is not True or False.")
-        self._gatherer = PerProcess(lambda: Gatherer(self._send)) if gather else None
+        self._sender = Sender(settings, asked, clocks.instants(self._clock), gather=gather)
 
     def close(self) -> None:
         """With `gather`: take no further changes, which raise Unavailable, and return when each taken has its outcome.
@@ -67,8 +66,7 @@ class Ledger:
 
         Without, every call has ended when it returns, and there is nothing to close.
         """
-        if self._gatherer is not None:
-            self._gatherer.value.close()
+        self._sender.close()
 
     def add(
         self,
@@ -93,7 +91,7 @@ class Ledger:
         Raises InvalidInput, SettingsMismatch and TokenConflict (nothing written), OutcomeUnknown (call again with the
         same key, or pass its `delta` to `apply`) and the other TableErrors.
         """
-        return self._put(self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region))
+        return self._sender.add(self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region))
 
     def prepare(
         self,
@@ -120,6 +118,10 @@ class Ledger:
         given: object = delta
         if not isinstance(given, Delta):
             raise InvalidInput(f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}.")
+        return self._sender.add(self._ours(delta))
+
+    def _ours(self, delta: Delta) -> Delta:
+        """The delta in a lane that knows how many shards this table has. Raises InvalidInput."""
         lane = delta.lane
         expected = self.settings.lane_for(lane.counter, delta.token, lane.region)
         if lane != expected or lane.region not in self.settings.regions:
@@ -127,26 +129,7 @@ class Ledger:
                 f"No reader looks at the lane {lane}: regions={self.settings.regions!r}, and this token's shard is "
                 f"{expected.shard}. The settings must be those with which the delta was prepared."
             )
-        return self._put(replace(delta, lane=expected))  # which knows how many shards this table has
-
-    def _put(self, delta: Delta) -> Receipt:
-        try:
-            self._shape.ask(self._table, self._now)
-        except LedgerError as error:
-            error.delta = delta
-            raise
-        if self._gatherer is not None:
-            return self._gatherer.value.add(delta)
-        return run(programs.add(delta), self._table, self._now)
-
-    def _send(self, deltas: Sequence[Delta]) -> Sequence[Receipt | LedgerError]:
-        """One change as `add` does, several in packs."""
-        if len(deltas) > 1:
-            return run(add_packed(deltas), self._table, self._now)
-        try:
-            return [run(programs.add(deltas[0]), self._table, self._now)]
-        except LedgerError as error:
-            return [error]
+        return replace(delta, lane=expected)
 
     def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
         """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, no Change raises.
@@ -174,16 +157,73 @@ class Ledger:
                 deltas.append(error)
         if type(pack) is not bool:
             raise InvalidInput(f"pack={shown(pack)} is not True or False.")
-        program = add_packed if pack else programs.add_many
-        outcomes = iter(self._put_many([delta for delta in deltas if isinstance(delta, Delta)], program))
+        outcomes = iter(self._sender.add_many([delta for delta in deltas if isinstance(delta, Delta)], pack=pack))
         return [next(outcomes) if isinstance(delta, Delta) else delta for delta in deltas]
 
-    def _put_many(
-        self, deltas: list[Delta], program: Callable[[list[Delta]], Program[list[Receipt | LedgerError]]]
-    ) -> list[Receipt | LedgerError]:
-        try:
-            if deltas:
-                self._shape.ask(self._table, self._now)
-        except LedgerError as failure:
-            return [failed(failure, delta) for delta in deltas]
-        return run(program(deltas), self._table, self._now)
+    def hold(
+        self,
+        counter: str,
+        amount: int,
+        *,
+        expires: timedelta,
+        idempotency_key: str | None = None,
+        at: datetime | None = None,
+        region: str | None = None,
+    ) -> Hold:
+        """Set `amount` of a limited counter aside, until it is captured or released, or is over. One UpdateItem while
+        there is enough here.
+
+        amount: as the change that would count: below 0 it takes what is left above the floor, above 0 below the
+        ceiling. expires: how long it holds from `at` on, up to 400 days, rounded up by a thousandth at most; who is
+        short of it afterwards ends it, by their own clock. Under one key another length is another hold. The other
+        arguments as for `add`.
+
+        Raises InvalidInput and SettingsMismatch (nothing written), LimitReached (final for its key), OutOfReach
+        (nothing decided: call again), HoldEnded (this key's hold was captured, released or expired), TokenConflict,
+        and what reaches for a gate raises: LimitMismatch, GateLost, GaveUp, DamagedItem and the TableErrors.
+        """
+        asked = Change(counter, amount, idempotency_key, at, region)
+        delta = prepared_hold(asked, expires, self.settings, self._clock, self._entropy)
+        self._sender.run(answers.hold(self._gates(counter, "hold"), delta))
+        return Hold(delta, self)
+
+    def capture(self, hold: Hold, amount: int | None = None) -> Receipt:
+        """What a hold was for has happened: `amount` counts (all of it unless said; 0 and parts have the hold's sign),
+        and the rest can be taken again. "replayed" when it was captured before, with the same amount.
+
+        Raises HoldEnded (captured with another amount, released or expired: `state` and `actual` say), NoSuchHold,
+        InvalidInput, OutcomeUnknown (call again) and what `hold` raises of gates and tables.
+        """
+        held = self._held(hold, "capture")
+        used = held.change if amount is None else check_change(amount)
+        if used * held.change < 0 or abs(used) > abs(held.change):
+            raise InvalidChange(f"A hold of {held.change} is captured from 0 to {held.change}, not {shown(used)}.")
+        return self._sender.run(answers.capture(self._gates(held.lane.counter, "capture"), held, used))
+
+    def release(self, hold: Hold) -> None:
+        """Let a hold go: nothing of it counts, all of it can be taken again. Again: nothing happens. Raises as
+        `capture`.
+        """
+        held = self._held(hold, "release")
+        self._sender.run(answers.release(self._gates(held.lane.counter, "release"), held))
+
+    def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> None:
+        """Give one counter another floor, another ceiling or both; a side that is not named stays. It is written in the
+        Region of the counter's Limit; the settings go on saying where other counters begin.
+
+        Raises LimitReached when what counts and what is held would be beyond it (nothing is set), InvalidInput for a
+        side that has no limit or a Limit without a region, and what `hold` raises of gates and tables.
+        """
+        self._sender.run(answers.set_limit(self._gates(counter, "set_limit"), floor, ceiling))
+
+    def _held(self, hold: Hold, caller: str) -> Delta:
+        given: object = hold
+        if not isinstance(given, Hold):
+            raise InvalidInput(f"{caller} takes a Hold, as Ledger.hold and Hold.parse give it, not {shown(given)}.")
+        return self._ours(given.delta)
+
+    def _gates(self, counter: str, caller: str) -> Gates:
+        gates = self._sender.gates(counter)
+        if gates is None:
+            raise InvalidInput(f"{caller}: {shown(counter, 80)} has no limit in limits={shown(self.settings.limits, 200)}.")
+        return gates

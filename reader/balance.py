@@ -15,7 +15,8 @@ class Balance:
     value: the sum. count: how many changes it sums. as_of: when the read began; of a read with `behind`, the instant
     before which nothing that came in time is missing. pending: how many of the changes are still in the tail.
     oldest_pending: when the oldest of these was asked for, None without any. by_region: the value's parts by the Region
-    where the changes were asked for. cached: whether an earlier read's answer was used.
+    where the changes were asked for. cached: whether an earlier read's answer was used. closed: of a counter with a
+    limit, whether the value is certainly within it: a Region may show a sale before the transfer that it lived on.
     """
 
     value: int
@@ -25,6 +26,7 @@ class Balance:
     by_region: Mapping[str, int] = field(hash=False)
     cached: bool = False
     oldest_pending: datetime | None = None
+    closed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

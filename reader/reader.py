@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ledger import clocks, tokens
-from ledger.checks import check_counter, check_time, to_datetime, to_ms
+from ledger.checks import check_counter, check_time, to_ms
 from ledger.errors import InvalidInput, shown
 from ledger.forks import PerProcess
+from ledger.gate.gates import Gates
+from ledger.gate.hold import Hold
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
-from ledger.table import table_of
-from ledger.values import Lane, Segment
+from ledger.tables import table_of
+from ledger.values import Lane
 from reader.balance import Balance, Entry, HistoryPage, Position
+from reader.balances import balances
 from reader.cache import Cache, own
+from reader.decided import decided, decided_page
 from reader.history import entries, history
 from reader.history_page import page
-from reader.read import LaneSum, read
+from reader.open_holds import open_holds
+from reader.standing import Standing, read_gates, standing_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -52,7 +57,7 @@ class Reader:
         if type(consistent) is not bool:
             raise InvalidInput(f"consistent={shown(consistent)} is not True or False.")
         self._consistent = consistent
-        self._table = table_of(settings, table, client)
+        self._table = table_of(settings, table=table, client=client)
         self._clock = clocks.checked(clock)
         self._now = clocks.instants(self._clock)
         self._shape = ShapeCheck(settings)
@@ -104,7 +109,7 @@ class Reader:
         lacks a segment: ask again), ReadTooSlow and the TableErrors, all before the first entry.
         """
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
-        lanes = [entries(lane, *self._run(self._history(lane))) for lane in self.settings.lanes_of(counter)]
+        lanes = [self._entries(lane) for lane in self.settings.lanes_of(counter)]
         merged = heapq.merge(*lanes, key=lambda entry: entry.token)
         return (
             entry
@@ -145,22 +150,46 @@ class Reader:
             above = _above(lane, since_ms, after)
             if above is not None and upto is not None and above >= upto:
                 continue
-            program = page(
-                lane,
-                above,
-                upto,
-                limit + 1,
-                consistent=self._consistent,
-                read_time_max_ms=self.settings.read_time_max_ms,
-            )
-            found += self._run(program)
+            found += self._run(self._page(lane, above, upto, limit + 1))
         found.sort(key=lambda entry: (entry.token, entry.region))
         entries = tuple(found[:limit])
         last = Position(entries[-1].token, entries[-1].region) if len(found) > limit else None
         return HistoryPage(entries, last)
 
-    def _history(self, lane: Lane) -> Program[tuple[list[Segment], list[bytes]]]:
-        return history(lane, consistent=self._consistent, read_time_max_ms=self.settings.read_time_max_ms)
+    def standing(self, counter: str) -> Standing:
+        """Where a limited counter stands: its value, its limit, what of it is left, held and on its way. One request.
+
+        Raises InvalidInput (a counter without a limit), LimitMismatch and what `value` raises.
+        """
+        gates = self._gates(counter, "standing")
+        began, (copies,) = self._run(read_gates([gates], consistent=self._consistent))
+        return standing_of(gates, copies, began)
+
+    def holds(self, counter: str) -> list[Hold]:
+        """The holds of a limited counter that nobody has ended yet, those that end first, first: read at the home of
+        each lane, a request and one for each that was filed. For operators: it grows with the number of holds.
+
+        Raises InvalidInput (a counter without a limit), LimitMismatch, DamagedItem and the TableErrors.
+        """
+        return [Hold(held) for held in self._run(open_holds(self._gates(counter, "holds")))]
+
+    def _gates(self, counter: str, caller: str) -> Gates:
+        gates = Gates.of(self.settings, counter)
+        if gates is None:
+            raise InvalidInput(f"{caller}: {shown(counter, 80)} has no limit in limits={shown(self.settings.limits, 200)}.")
+        return gates
+
+    def _entries(self, lane: Lane) -> Iterable[Entry]:
+        if self.settings.limit_of(lane.counter) is not None:
+            return self._run(decided(lane, consistent=self._consistent))
+        limit_ms = self.settings.read_time_max_ms
+        return entries(lane, *self._run(history(lane, consistent=self._consistent, read_time_max_ms=limit_ms)))
+
+    def _page(self, lane: Lane, above: str | None, upto: str | None, most: int) -> Program[list[Entry]]:
+        if self.settings.limit_of(lane.counter) is not None:
+            return decided_page(lane, above, upto, most, consistent=self._consistent)
+        limit_ms = self.settings.read_time_max_ms
+        return page(lane, above, upto, most, consistent=self._consistent, read_time_max_ms=limit_ms)
 
     def _run(self, program: Program[Result]) -> Result:
         self._shape.ask(self._table, self._now)
@@ -175,33 +204,7 @@ class Reader:
         return balances
 
     def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
-        lanes = [lane for counter in counters for lane in self.settings.lanes_of(counter)]
-        program = read(
-            lanes,
-            consistent=self._consistent,
-            read_time_max_ms=self.settings.read_time_max_ms,
-            behind_ms=behind_ms,
-        )
-        began, sums = self._run(program)
-        by_counter: dict[str, list[LaneSum]] = {counter: [] for counter in counters}
-        for lane_sum in sums:
-            by_counter[lane_sum.lane.counter].append(lane_sum)
-        return {counter: _balance_of(lane_sums, began.wall_ms) for counter, lane_sums in by_counter.items()}
-
-
-def _balance_of(sums: Sequence[LaneSum], began_ms: int) -> Balance:
-    by_region: dict[str, int] = {}
-    for lane_sum in sums:
-        by_region[lane_sum.lane.region] = by_region.get(lane_sum.lane.region, 0) + lane_sum.value
-    oldest_ms = min((s.oldest_ms for s in sums if s.oldest_ms is not None), default=None)
-    return Balance(
-        value=sum(by_region.values()),
-        count=sum(s.count for s in sums),
-        as_of=to_datetime(min([began_ms, *(s.until_ms for s in sums if s.until_ms is not None)])),
-        pending=sum(s.pending for s in sums),
-        by_region=by_region,
-        oldest_pending=None if oldest_ms is None else to_datetime(oldest_ms),
-    )
+        return self._run(balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms))
 
 
 def _seconds(name: str, value: object) -> float:

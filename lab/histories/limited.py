@@ -24,21 +24,10 @@ from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
 from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
-from ledger.gate.limits import (
-    DOWN,
-    EXPIRED,
-    REFUSED,
-    RELEASED,
-    UP,
-    Filing,
-    Gate,
-    Limit,
-    change_of,
-    hold_token,
-    until_ms,
-)
+from ledger.gate.limits import EXPIRED, REFUSED, RELEASED, Filing, Gate, change_of, hold_token, until_ms
 from ledger.gate.look_up import Known
 from ledger.gate.standing import outcomes, standing
+from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Item, Key, Now
 from ledger.values import Delta, Lane
 from simulator.choices import Choices

@@ -13,13 +13,17 @@ from dataclasses import dataclass
 from ledger.errors import GaveUp
 from ledger.gate import items
 from ledger.gate.gates import Gates
-from ledger.gate.limits import DOWN, SIDES, UP, Gate, change_of, counts, name_of, shares
+from ledger.gate.limits import Gate, change_of, counts, name_of, shares
 from ledger.gate.standing import Listed, filed_by, listed_in
+from ledger.limit import DOWN, SIDES, UP
 from ledger.paging import Pages
 from ledger.requests import Get, Item, Page, Program, Query
 from ledger.values import Lane
 
 TRIES_MAX = 5
+
+
+Audited = dict[Lane, tuple[Gate | None, list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +63,25 @@ def _books(lane: Lane) -> Program[Books]:
 
 
 def audit(gates: Gates) -> Program[list[str]]:
-    """What is wrong, in sentences. Raises GaveUp, DamagedItem, LimitMismatch and the TableErrors."""
-    wrong: list[str] = []
+    """What is wrong, in sentences. Raises what `audited` does."""
+    found = yield from audited(gates)
+    return [f"{lane}: {each}" for lane, (_, wrong) in found.items() for each in wrong]
+
+
+def audited(gates: Gates) -> Program[Audited]:
+    """The gate of each lane, None where there is none, and what is wrong with it.
+
+    Raises GaveUp, DamagedItem, LimitMismatch and the TableErrors.
+    """
+    answer: Audited = {}
     known: dict[str, Gate] = {}
     for lane in gates.lanes:
         found, gate = yield from _at_rest(gates, lane)
         if gate is None:
-            wrong += [f"{lane}: its gate is gone"] if found.listed or found.notes else []
+            answer[lane] = (None, ["its gate is gone"] if found.listed or found.notes else [])
             continue
         known[name_of(lane)] = gate
-        wrong += [f"{lane}: {each}" for each in (*_listed(found, gate), *_rights(gates, found, gate))]
+        answer[lane] = (gate, [*_listed(found, gate), *_rights(gates, found, gate)])
     for gate in list(known.values()):
         for (name, side), got in gate.got.items():
             giver = known.get(name)
@@ -77,8 +90,8 @@ def audit(gates: Gates) -> Program[list[str]]:
                 giver = yield from gates.read(giver.lane)
                 given = giver.given.get((name_of(gate.lane), side), 0)
             if given < got:
-                wrong.append(f"{gate.lane}: it got {got} of {side} from {name}, which gave {given}")
-    return wrong
+                answer[gate.lane][1].append(f"it got {got} of {side} from {name}, which gave {given}")
+    return answer
 
 
 def _at_rest(gates: Gates, lane: Lane) -> Program[tuple[Books, Gate | None]]:

@@ -8,11 +8,12 @@ Rule 3: whether a side is limited at all is for the counter's life.
 from collections.abc import Mapping
 
 from ledger.checks import CHANGE_MAX
-from ledger.errors import InvalidSettings, LimitReached, shown
+from ledger.errors import InvalidInput, LimitReached, shown
 from ledger.gate import updates
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.limits import DOWN, SIDES, UP, Gate
+from ledger.gate.limits import Gate
 from ledger.gate.obtain import obtain
+from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import Item, Program, Written
 
 Bounds = Mapping[str, int | None]
@@ -20,21 +21,22 @@ Bounds = Mapping[str, int | None]
 
 
 def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[Gate]:
-    """The gate with the new limit. Raises LimitReached when the value, or what is held, is beyond it: nothing is set;
-    InvalidSettings for bounds that are none, or of other sides; and what `add` raises.
+    """The gate with the new limit; a bound that is None stays as it is. Raises LimitReached when the value, or what is
+    held, is beyond it: nothing is set; InvalidInput for bounds that are none, or of other sides; and what `add` raises.
     """
-    wanted = _checked(gates, {DOWN: floor, UP: ceiling})
+    given = _checked(gates, {DOWN: floor, UP: ceiling})
     (lane,) = (each for each in gates.lanes if gates.limit.opens(each))
     for _ in range(TRIES_MAX):
         gate = yield from gates.read(lane)
+        wanted = _ordered({side: gate.bounds[side] if given[side] is None else given[side] for side in SIDES})
         if gate.bounds == wanted:
             return gate
         short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]
         for side, need in short:
             if not (yield from obtain(gates, lane, side, need)):
                 raise LimitReached(
-                    f"{lane.counter}: floor={floor}, ceiling={ceiling} would take {need} that count or are held. "
-                    "Nothing was set."
+                    f"{lane.counter}: floor={wanted[DOWN]}, ceiling={wanted[UP]} is beyond what counts and what is "
+                    "held. Nothing was set."
                 )
         if short:
             continue
@@ -47,14 +49,20 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
 def _checked(gates: Gates, wanted: Bounds) -> Bounds:
     limit = gates.limit
     if limit.region is None:
-        raise InvalidSettings(f"{limit} names no region, so there is no gate that a limit could be set in.")
+        raise InvalidInput(f"{limit} names no region, so there is no gate that a limit could be set in.")
     for side in SIDES:
         amount = wanted[side]
-        if (amount is not None) != limit.has(side):
-            raise InvalidSettings(f"{limit} limits other sides; which are limited is for the counter's life.")
+        if amount is not None and not limit.has(side):
+            raise InvalidInput(f"{limit} limits another side; which are limited is for the counter's life.")
         if amount is not None and (type(amount) is not int or abs(amount) > CHANGE_MAX):
-            raise InvalidSettings(f"A limit is an int of magnitude at most 10**18, not {shown(amount)}.")
+            raise InvalidInput(f"A limit is an int of magnitude at most 10**18, not {shown(amount)}.")
+    if all(amount is None for amount in wanted.values()):
+        raise InvalidInput("set_limit takes a floor, a ceiling or both.")
+    return wanted
+
+
+def _ordered(wanted: Bounds) -> Bounds:
     low, high = wanted[DOWN], wanted[UP]
     if low is not None and high is not None and low > high:
-        raise InvalidSettings(f"The floor {low} is above the ceiling {high}.")
+        raise InvalidInput(f"The floor {low} is above the ceiling {high}.")
     return wanted

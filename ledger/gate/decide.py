@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from ledger import tokens
 from ledger.gate import updates
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.limits import DOWN, REFUSED, UP, Gate
-from ledger.gate.look_up import Known, look_up
+from ledger.gate.limits import REFUSED, Gate
+from ledger.gate.look_up import Known, known_in, look_up
 from ledger.gate.obtain import obtain
 from ledger.gate.roll import roll
-from ledger.requests import Item, Program, Update, Written
+from ledger.limit import DOWN, UP
+from ledger.requests import Instant, Item, Now, Program, Update, Written
 from ledger.values import Delta
+
+PAUSE_MS = 200
+"""Whoever is short waits up to so long, two round trips across Regions, and looks again before it asks elsewhere: of
+many who are short at once, the first to ask brings enough for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
     for _ in range(TRIES_MAX):
         answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, seen, slack_ms))
         if isinstance(answer, Written):
+            gates.sold_out.forget(lane.counter, UP if delta.change < 0 else DOWN)
             yield from perhaps_roll(gates, gates.gate(lane, answer.item), token)
             return Decision(Known(held=delta.change) if hold else Known(delta.change), before=False)
         if not answer:
@@ -62,8 +68,11 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
         side = DOWN if delta.change < 0 else UP
         if delta.change == 0 or not limit.has(side) or gate.rights[side] >= abs(delta.change):
             continue  # it came meanwhile
-        if (yield from obtain(gates, lane, side, abs(delta.change))):
-            continue
+        began: Instant = yield Now()
+        if not gates.sold_out.knows(lane.counter, side, abs(delta.change), began):
+            if (yield from obtain(gates, lane, side, abs(delta.change), tokens.draw(token, PAUSE_MS))):
+                continue
+            gates.sold_out.note(lane.counter, side, abs(delta.change), began)
         answer = yield gates.at(lane, updates.refuse(lane, limit, token, delta.change, seen))
         if isinstance(answer, Written):
             return Decision(Known(REFUSED), before=False)
@@ -74,13 +83,6 @@ def _asked(gates: Gates, delta: Delta, hold: bool, seen: int | None, slack_ms: i
     if hold:
         return updates.hold(delta.lane, gates.limit, delta.token, delta.change, seen)
     return updates.decide(delta.lane, gates.limit, {delta.token: delta.change}, seen, slack_ms)
-
-
-def known_in(gate: Gate, token: str) -> Known | None:
-    """What the gate itself knows of a token."""
-    if token in gate.recent:
-        return Known(gate.recent[token])
-    return Known(held=gate.held[token]) if token in gate.held else None
 
 
 def perhaps_roll(gates: Gates, gate: Gate, token: str, size: int = 1) -> Program[None]:

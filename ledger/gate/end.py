@@ -8,10 +8,11 @@ Rule 3: the note of a filed hold is deleted after that. One that stays is harmle
 
 from ledger.errors import NoSuchHold
 from ledger.gate import updates
-from ledger.gate.decide import Decision, known_in, perhaps_roll
+from ledger.gate.decide import Decision, perhaps_roll
 from ledger.gate.expire import forget
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.look_up import Known, look_up
+from ledger.gate.look_up import Known, find
+from ledger.limit import SIDES
 from ledger.requests import Item, Program, Written
 from ledger.values import Delta
 
@@ -22,24 +23,18 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
     Raises NoSuchHold, GaveUp, GateLost, LimitMismatch, DamagedItem and the TableErrors.
     """
     lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
-    missed = -1
     for _ in range(TRIES_MAX):
-        gate = yield from gates.read(lane)
-        known = known_in(gate, token)
-        filed = None
+        known, filed = yield from find(gates, lane, token)
         if known is None:
-            known, filed = (yield from look_up(gates, lane, token)), gate.version
-        if known is None:
-            if missed == gate.version:
-                raise NoSuchHold(f"{lane}: there is no hold {token}. Nothing was written.")
-            missed = gate.version  # it may have ended and been filed meanwhile: look at the gate once more
-            continue
+            raise NoSuchHold(f"{lane}: there is no hold {token}. Nothing was written.")
         if known.held is None:
             return Decision(known, before=True)
         if known.held != amount:
             raise NoSuchHold(f"{lane}: the hold {token} is of {known.held}, not of {amount}. Nothing was written.")
         answer: Item | Written = yield gates.at(lane, updates.end(lane, limit, token, amount, outcome, filed))
         if isinstance(answer, Written):
+            for side in SIDES:
+                gates.sold_out.forget(lane.counter, side)
             if filed is not None:
                 yield from forget(gates, lane, {token: amount})
             yield from perhaps_roll(gates, gates.gate(lane, answer.item), token)

@@ -5,15 +5,20 @@ Rule 2: a gate is made only where there can have been none: its lane has filed n
 the counter names it. Else it was deleted, and a new one would decide again what was decided.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+import ledger.items
 from ledger.conditions import Absent
 from ledger.errors import GateLost, GaveUp, LimitMismatch
 from ledger.gate import items
-from ledger.gate.limits import SIDES, USUAL, Filing, Gate, Limit, name_of
+from ledger.gate.limits import USUAL, Filing, Gate, name_of
+from ledger.gate.sold_out import SoldOut
+from ledger.limit import SIDES, Limit
 from ledger.requests import At, Get, GetMany, Item, Page, Program, Put, Query, Request, Result
-from ledger.through import through
+from ledger.settings import Settings
+from ledger.through import at
 from ledger.values import Lane
 
 TRIES_MAX = 60
@@ -22,12 +27,27 @@ TRIES_MAX = 60
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """lanes: all of the counter, those of `here` first. limit: that of the settings. here: the process's Region."""
+    """lanes: all of the counter, those of `here` first. limit: that of the settings. here: the process's Region.
+
+    sold_out: what the process remembers; shared by its calls.
+    """
 
     lanes: tuple[Lane, ...]
     limit: Limit
     here: str
     filing: Filing = USUAL
+    sold_out: SoldOut = field(default_factory=SoldOut, compare=False)
+
+    @classmethod
+    def of(cls, settings: Settings, counter: str, sold_out: SoldOut | None = None) -> Gates | None:
+        """Those of a counter; None when it has no limit. Raises InvalidCounter."""
+        lanes = settings.lanes_of(counter)
+        limit = settings.limit_of(counter)
+        if limit is None:
+            return None
+        here = settings.region
+        first = sorted(lanes, key=lambda lane: lane.region != here)
+        return cls(tuple(first), limit, here, sold_out=sold_out or SoldOut())
 
     def at(self, lane: Lane, request: Request) -> Request:
         """The request at the endpoint of the lane's Region."""
@@ -35,11 +55,7 @@ class Gates:
 
     def home(self, lane: Lane, program: Program[Result]) -> Program[Result]:
         """The program with each of its requests at the lane's home."""
-
-        def step(request: Request) -> Program[Any]:
-            return (yield self.at(lane, request))
-
-        return through(program, step)
+        return program if lane.region == self.here else at(lane.region, program)
 
     def gate(self, lane: Lane, item: Item) -> Gate:
         """Raises DamagedItem, and LimitMismatch where the gate has other sides than the limit."""
@@ -61,7 +77,7 @@ class Gates:
             yield from self.create(lane)
 
     def create(self, lane: Lane) -> Program[None]:
-        """Raises GateLost, DamagedItem and the TableErrors."""
+        """Raises GateLost, LimitMismatch (changes that came without a limit), DamagedItem and the TableErrors."""
         others = [other for other in self.lanes if other != lane]
         keys = tuple(items.gate_key(other) for other in others)
         page: Page = yield self.at(lane, Query(items.past_pk(lane), limit=1))
@@ -76,7 +92,16 @@ class Gates:
                 f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore its "
                 "items from a backup."
             )
+        yield from self._has_no_deltas(lane)
         yield self.at(lane, Put(items.new_gate(lane, self.limit), Absent()))
+
+    def _has_no_deltas(self, lane: Lane) -> Program[None]:
+        tail: Page = yield self.at(lane, Query(ledger.items.delta_pk(lane), limit=1))
+        if tail.items or (yield self.at(lane, Get(ledger.items.checkpoint_key(lane)))) is not None:
+            raise LimitMismatch(
+                f"{lane}: it has changes that no gate decided, from before the counter had a limit. Nothing was "
+                "written. Count it under another name, and bring its value there with one change."
+            )
 
 
 def gave_up(lane: Lane) -> GaveUp:

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 
 from ledger.errors import LedgerError
 from ledger.gate import updates
-from ledger.gate.decide import Decision, add, known_in, perhaps_roll
+from ledger.gate.decide import Decision, add, perhaps_roll
 from ledger.gate.gates import Gates
-from ledger.gate.look_up import Known, look_up
+from ledger.gate.look_up import Known, known_in, look_up
+from ledger.limit import DOWN, UP
 from ledger.requests import Item, Program, Written
 from ledger.values import Delta, Lane
 
@@ -34,6 +35,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
             if isinstance(answer, Written):
                 gate = gates.gate(lane, answer.item)
                 decided |= {token: Decision(Known(change), before=False) for token, change in left.items()}
+                gates.sold_out.forget(lane.counter, UP if sum(left.values()) < 0 else DOWN)
                 yield from perhaps_roll(gates, gate, max(left), len(left))
                 return decided
             if not answer:

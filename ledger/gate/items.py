@@ -9,14 +9,16 @@ import re
 from ledger.conditions import Item
 from ledger.decoding import binary, decoded, integer, text_of
 from ledger.entries import ENTRY
-from ledger.gate.limits import DOWN, LOWEST, SIDES, UP, Cell, Filed, Gate, Limit, until_ms
+from ledger.gate.limits import LOWEST, Cell, Filed, Gate, until_ms
+from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Key, keyed
 from ledger.tokens import from_bytes, is_token, to_bytes
 from ledger.values import Lane
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"
+LATE_FROM, LATE_UPTO = "late#", "late$"
 BOUNDS = {DOWN: "floor", UP: "ceiling"}
-_GATE, _LATE = "gate", "late#"
+_GATE = "gate"
 _CELL = re.compile(r"(given|got):([a-z0-9-]+#\d+):(down|up)")
 
 
@@ -33,7 +35,7 @@ def hold_pk(lane: Lane) -> str:
 
 
 def late_key(lane: Lane, token: str) -> Key:
-    return Key(past_pk(lane), f"{_LATE}{token}")
+    return Key(past_pk(lane), f"{LATE_FROM}{token}")
 
 
 def hold_key(lane: Lane, token: str) -> Key:
@@ -138,7 +140,7 @@ def late_of(lane: Lane, item: Item) -> tuple[str, int, int]:
     """(token, outcome, version). Raises DamagedItem."""
 
     def decode() -> tuple[str, int, int]:
-        token = text_of(item, "sk").removeprefix(_LATE)
+        token = text_of(item, "sk").removeprefix(LATE_FROM)
         if not is_token(token):
             raise ValueError("the sort key is not late#<token>")
         return token, integer(item, "outcome"), integer(item, "version")

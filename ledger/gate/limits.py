@@ -1,4 +1,4 @@
-"""What a limit, an outcome and a gate are.
+"""What an outcome and a gate are.
 
 Rule 1: a token is decided once; its outcome is the change that counts, or one of three that count nothing.
 Rule 2: a right is what a gate may take without asking: `down`, to lower the value; `up`, to raise it. It has one only
@@ -12,15 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX, check_region
-from ledger.errors import InvalidSettings, shown
+from ledger.checks import CHANGE_MAX
+from ledger.limit import DOWN, SIDES
 from ledger.values import COUNT_MAX, VERSION_MAX, Lane
 
 REFUSED, RELEASED, EXPIRED = -(2**63), -(2**63) + 1, -(2**63) + 2
 """Outcomes that are no changes: a limit was in the way; a hold was let go; a hold's time was over."""
 
-DOWN, UP = "down", "up"
-SIDES = (DOWN, UP)
 LOWEST = "0" * 26
 """The token below which nothing need be looked up in a gate that never filed anything."""
 
@@ -31,6 +29,9 @@ SLICE_MS = 128
 """The time of a fingerprint is counted in slices of so many milliseconds, modulo 2^16: 2.3 hours."""
 
 _SLICES = 2**16
+HOLD = "hold:"
+"""What is hashed with the key of a hold, so that no change has its token."""
+
 HOLD_MS_MAX = 400 * 86_400_000
 """No hold is longer."""
 
@@ -50,43 +51,6 @@ def check_outcome(outcome: int) -> int:
     if not counts(outcome) and outcome not in (REFUSED, RELEASED, EXPIRED):
         raise ValueError(f"{outcome} is no outcome")
     return outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """What the value of a counter never passes. Amounts are whole; without a floor, or a ceiling, that side is free.
-
-    region: where the counter's first rights are, and where `set_limit` writes; for the counter's life. It must be named
-    where there are any: a ceiling above 0, or a floor below it. Raises InvalidSettings.
-    """
-
-    floor: int | None = None
-    ceiling: int | None = None
-    region: str | None = None
-
-    def __post_init__(self) -> None:
-        for name, amount, fits in (("floor", self.floor, -1), ("ceiling", self.ceiling, 1)):
-            if amount is not None and (type(amount) is not int or not 0 <= amount * fits <= CHANGE_MAX):
-                most = f"0 to {'-' if fits < 0 else ''}10**18"
-                raise InvalidSettings(f"{name}={shown(amount)} is not an int from {most}: a counter begins at 0.")
-        if self.floor is None and self.ceiling is None:
-            raise InvalidSettings("A Limit has a floor, a ceiling or both.")
-        if self.region is not None:
-            check_region(self.region)
-        elif any(self.opening(side) for side in SIDES):
-            raise InvalidSettings(f"{self} needs a region: where its first rights are, the same in every process.")
-
-    def has(self, side: str) -> bool:
-        """Whether the gates of the counter have that right."""
-        return (self.floor if side == DOWN else self.ceiling) is not None
-
-    def opening(self, side: str) -> int:
-        """The first rights of a side, before anything is decided."""
-        return -(self.floor or 0) if side == DOWN else self.ceiling or 0
-
-    def opens(self, lane: Lane) -> bool:
-        """Whether the first rights are in this lane."""
-        return lane.region == self.region and lane.shard == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,11 +202,16 @@ def _slice(time_ms: int) -> int:
 
 
 def hold_token(counter: str, idempotency_key: str, time_ms: int, length_ms: int) -> str:
-    """The token of a hold that names itself: the same arguments always give the same. Its last two bytes are its
-    length, so 64 bits of the hash are left. `length_ms` is rounded up to what they can say, by a thousandth at most.
+    """The token of a hold that names itself: the same arguments always give the same, and no change has it."""
+    return with_length(tokens.keyed(counter, idempotency_key, time_ms, HOLD), length_ms)
+
+
+def with_length(token: str, length_ms: int) -> str:
+    """A token whose last two bytes say how long its hold is, so 64 random bits are left.
+
+    `length_ms` is rounded up to what two bytes can say, by a thousandth at most.
     """
-    head = tokens.to_bytes(tokens.keyed(counter, idempotency_key, time_ms))[:14]
-    return tokens.from_bytes(head + _packed(length_ms))
+    return tokens.from_bytes(tokens.to_bytes(token)[:14] + _packed(length_ms))
 
 
 def until_ms(token: str) -> int:

@@ -1,4 +1,4 @@
-"""The program `look_up`: what became of a token that the gate alone does not know to be new.
+"""The programs `look_up` and `find`: what became of a token that the gate alone does not know to be new.
 
 Rule 1: it is asked after the gate was read, strongly, at the lane's home; who acts on its answer does so IF the gate's
 `version` is still the one that was read. Whatever was filed up to that version had been put before.
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from ledger.errors import LedgerError
 from ledger.gate import items
-from ledger.gate.gates import Gates
+from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.limits import Gate
 from ledger.paging import Pages
 from ledger.requests import Get, Page, Program, Query, Together
 from ledger.values import Lane
@@ -30,6 +31,30 @@ class Known:
 def look_up(gates: Gates, lane: Lane, token: str) -> Program[Known | None]:
     """None: it was never decided, and is no hold. Raises DamagedItem and the TableErrors."""
     return gates.home(lane, _look_up(lane, token))
+
+
+def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, int | None]]:
+    """What became of a token, and the gate's version at which it was found to be filed (None: the gate itself knows).
+
+    Raises GaveUp, GateLost, LimitMismatch, DamagedItem and the TableErrors.
+    """
+    missed = -1
+    for _ in range(TRIES_MAX):
+        gate = yield from gates.read(lane)
+        if (known := known_in(gate, token)) is not None:
+            return known, None
+        known = yield from look_up(gates, lane, token)
+        if known is not None or missed == gate.version:
+            return known, gate.version
+        missed = gate.version  # it may have ended and been filed meanwhile: look at the gate once more
+    raise gave_up(lane)
+
+
+def known_in(gate: Gate, token: str) -> Known | None:
+    """What the gate itself knows of a token."""
+    if token in gate.recent:
+        return Known(gate.recent[token])
+    return Known(held=gate.held[token]) if token in gate.held else None
 
 
 def _look_up(lane: Lane, token: str) -> Program[Known | None]:

@@ -16,14 +16,15 @@ from ledger.gate import items, updates
 from ledger.gate.expire import free
 from ledger.gate.gates import TRIES_MAX, Gates
 from ledger.gate.limits import Gate, name_of
-from ledger.requests import GetMany, Item, Program, Written
+from ledger.requests import GetMany, Item, Pause, Program, Written
 from ledger.tokens import time_ms
 from ledger.values import Lane
 
 
-def obtain(gates: Gates, lane: Lane, side: str, need: int) -> Program[bool]:
-    """Whether there may be enough here now. False: all lanes together have too little. Raises OutOfReach where one
-    could not be asked, and else what reading and writing this lane's gate raises.
+def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) -> Program[bool]:
+    """Whether there may be enough here now. False: all lanes together have too little. pause_ms: how long it waits for
+    others to bring it before it asks another Region. Raises OutOfReach where one could not be asked, and else what
+    reading and writing this lane's gate raises.
     """
     gate = yield from free(gates, (yield from gates.read(lane)))
     others = [other for other in gates.lanes if other != lane]
@@ -33,6 +34,9 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int) -> Program[bool]:
             gate = yield from take_over(gates, gate, copy, side)
     asked, silent = {name_of(lane): gate}, dict[str, LedgerError]()
     for other in sorted(others, key=lambda each: _promise(copies.get(each), each, lane, side)):
+        if gate.rights[side] < need and pause_ms and other.region != lane.region:
+            yield Pause(pause_ms)
+            gate, pause_ms = (yield from gates.read(lane)), 0
         if gate.rights[side] >= need:
             return True
         try:

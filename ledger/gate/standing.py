@@ -7,7 +7,7 @@ Rule 2: a history is what the gate has not filed, and what segments and late ent
 must be as many as the gate counts, else it is read again: a roll went by.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ledger.errors import NotYetReplicated
@@ -30,6 +30,12 @@ class Standing:
 
     gates: tuple[Gate, ...]
 
+    @classmethod
+    def of(cls, gates: Gates, found: Sequence[Item | None]) -> "Standing":
+        """From the items of its gates, in the order of the lanes. Raises DamagedItem and LimitMismatch."""
+        there = zip(gates.lanes, found, strict=True)
+        return cls(tuple(gates.gate(lane, item) for lane, item in there if item is not None))
+
     @property
     def value(self) -> int:
         return sum(gate.value for gate in self.gates)
@@ -51,9 +57,7 @@ class Standing:
 
 def standing(gates: Gates, *, consistent: bool) -> Program[Standing]:
     """One request: what the process's own Region holds. Raises DamagedItem, LimitMismatch and the TableErrors."""
-    found = yield GetMany(tuple(map(items.gate_key, gates.lanes)), consistent)
-    there = [gates.gate(lane, item) for lane, item in zip(gates.lanes, found, strict=True) if item is not None]
-    return Standing(tuple(there))
+    return Standing.of(gates, (yield GetMany(tuple(map(items.gate_key, gates.lanes)), consistent)))
 
 
 def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:

@@ -13,20 +13,8 @@ from collections.abc import Collection, Iterable, Mapping
 from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not, Value
 from ledger.gate import items
-from ledger.gate.limits import (
-    DOWN,
-    EXPIRED,
-    REFUSED,
-    SIDES,
-    UP,
-    Cell,
-    Gate,
-    Limit,
-    change_of,
-    counts,
-    fingerprint,
-    shares,
-)
+from ledger.gate.limits import EXPIRED, REFUSED, Cell, Gate, change_of, counts, fingerprint, shares
+from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Update
 from ledger.values import Lane
 

@@ -10,8 +10,9 @@ from lab.engines.ministack import Engine
 from ledger import tokens
 from ledger.gate import items, updates
 from ledger.gate.expire import NOTES_OF_PAGE
-from ledger.gate.limits import DOWN, EXPIRED, LOWEST, RELEASED, UP, Gate, Limit, fingerprint, hold_token
+from ledger.gate.limits import EXPIRED, LOWEST, RELEASED, Gate, fingerprint, hold_token
 from ledger.gate.roll import FILED_MAX, HOLDS_FILED_MAX
+from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Item, Put, Table, Update, Written
 from ledger.table import DynamoTable

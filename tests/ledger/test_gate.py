@@ -10,7 +10,7 @@ from ledger import tokens
 from ledger.errors import (
     DamagedItem,
     GateLost,
-    InvalidSettings,
+    InvalidInput,
     LimitMismatch,
     LimitReached,
     NoSuchHold,
@@ -24,19 +24,10 @@ from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
 from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
-from ledger.gate.limits import (
-    DOWN,
-    EXPIRED,
-    REFUSED,
-    RELEASED,
-    UP,
-    Filing,
-    Gate,
-    Limit,
-    hold_token,
-)
+from ledger.gate.limits import EXPIRED, REFUSED, RELEASED, Filing, Gate, hold_token
 from ledger.gate.look_up import Known
 from ledger.gate.standing import outcomes, standing
+from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable
 from ledger.requests import At, Delete, Get, GetMany, Instant, Key, Program, Put, Request, Result, Update, run
 from ledger.values import Delta, Lane
@@ -302,14 +293,16 @@ def test_a_limit_is_raised_at_once_and_lowered_as_far_as_nothing_is_sold() -> No
     assert world.run(set_limit(gates, None, 10)).epoch == 3
     assert world.run(set_limit(gates, None, 10)).epoch == 3
     assert world.add(1).known == Known(REFUSED)
-    for floor, ceiling in ((0, 10), (None, None), (None, 0.5), (None, 10**19)):
-        with pytest.raises(InvalidSettings):
+    for floor, ceiling in ((0, 10), (0, None), (None, None), (None, 0.5), (None, 10**19)):
+        with pytest.raises(InvalidInput):
             world.run(set_limit(gates, floor, ceiling))  # type: ignore[arg-type]
-    with pytest.raises(InvalidSettings, match="no region"):
+    with pytest.raises(InvalidInput, match="no region"):
         world.run(set_limit(replace(gates, limit=STOCK), 0, None))
-    both = replace(gates, limit=Limit(floor=-1, ceiling=1, region=A))
-    with pytest.raises(InvalidSettings, match="above the ceiling"):
-        world.run(set_limit(both, 2, 1))
+    both = World(Limit(floor=-1, ceiling=1, region=A))
+    for bounds in ((2, 1), (2, None), (None, -2)):
+        with pytest.raises(InvalidInput, match="above the ceiling"):
+            both.run(set_limit(both.gates(A), *bounds))
+    assert both.run(set_limit(both.gates(A), None, 5)).bounds == {DOWN: -1, UP: 5}
 
 
 def test_a_read_says_whether_it_is_certainly_within_the_limit() -> None:

@@ -11,20 +11,18 @@ from ledger import tokens
 from ledger.errors import DamagedItem, InvalidSettings
 from ledger.gate import items
 from ledger.gate.limits import (
-    DOWN,
     EXPIRED,
     HOLD_MS_MAX,
     LOWEST,
     REFUSED,
-    UP,
     Filed,
     Gate,
-    Limit,
     fingerprint,
     hold_token,
     is_above,
     until_ms,
 )
+from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Item
 from ledger.values import Lane
 

@@ -271,10 +271,10 @@ def test_a_damaged_shape_is_told_and_never_guessed_at(damage: dict[str, Any]) ->
 
 def test_a_shape_grows_by_regions_at_its_end_and_keeps_what_else_the_item_holds() -> None:
     table = table_of()
-    table.items[items.SHAPE_KEY] = {**table.items[items.SHAPE_KEY], "limits": {"S": "of a later version"}}
+    table.items[items.SHAPE_KEY] = {**table.items[items.SHAPE_KEY], "more": {"S": "of a later version"}}
     assert run(write(settings(THIRD, (THIRD, HOME, ABROAD), stock=4, seats=8)), table, NOW) == "grown"
     assert shape_in(table) == Shape((HOME, ABROAD, THIRD), {"stock": 4, "seats": 8}, 2)
-    assert table.items[items.SHAPE_KEY]["limits"] == {"S": "of a later version"}
+    assert table.items[items.SHAPE_KEY]["more"] == {"S": "of a later version"}
 
 
 @pytest.mark.parametrize("other", [name for name in OTHERS if name != "a Region of its own"])

@@ -1,0 +1,35 @@
+"""`SoldOut`: what a process remembers for a second of counters of which too little was left.
+
+Rule 1: it spares asking every lane again for what none had a moment ago, so a refusal may be of a moment up to a second
+before its call.
+Rule 2: what comes back through this process is known at once. Nothing else is forgotten earlier.
+"""
+
+from dataclasses import dataclass, field
+
+from ledger.requests import Instant
+
+REMEMBERED_MS = 1_000
+COUNTERS_MAX = 10_000
+
+
+@dataclass(slots=True)
+class SoldOut:
+    """By counter and side: since when, and how much was too much. Of several threads, whoever comes last is right."""
+
+    _known: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+
+    def note(self, counter: str, side: str, need: int, began: Instant) -> None:
+        """At a moment since `began` all lanes together had less than `need`."""
+        if len(self._known) >= COUNTERS_MAX:
+            self._known.clear()
+        self._known[counter, side] = (began.steady_ms, need)
+
+    def knows(self, counter: str, side: str, need: int, now: Instant) -> bool:
+        """Whether there was too little a moment ago."""
+        since_ms, most = self._known.get((counter, side), (0, 0))
+        return bool(most) and need >= most and 0 <= now.steady_ms - since_ms <= REMEMBERED_MS
+
+    def forget(self, counter: str, side: str) -> None:
+        """Some of it came back."""
+        self._known.pop((counter, side), None)

@@ -1,0 +1,71 @@
+"""From what a caller gives, clients or tables, of one Region or by Region, to the one table that a class asks.
+
+Rule 1: what is not given is made: DynamoDB, with this library's clients.
+Rule 2: a process asks for its own Region as it is, and for another one At it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ledger.errors import InvalidInput, InvalidSettings, Unavailable, shown
+from ledger.requests import At, Request, Table
+from ledger.settings import Settings
+from ledger.table import DynamoTable
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+
+class ByRegion:
+    """Several tables, as a process in the Region `here` reaches them."""
+
+    def __init__(self, here: str, tables: Mapping[str, Table]) -> None:
+        self._here = here
+        self._tables = tables
+        self.one_at_a_time = any(getattr(table, "one_at_a_time", False) for table in tables.values())
+
+    def answer(self, request: Request, /) -> Any:
+        """The answer of the Region that is asked. Raises Unavailable where there is none."""
+        if not isinstance(request, At):
+            return self._tables[self._here].answer(request)
+        if request.region not in self._tables:
+            raise Unavailable(f"There is no table for the Region {request.region}. Nothing was written.")
+        return self._tables[request.region].answer(request.request)
+
+
+def table_of(
+    settings: Settings,
+    *,
+    client: DynamoDBClient | None = None,
+    clients: Mapping[str, DynamoDBClient] | None = None,
+    table: Table | None = None,
+    tables: Mapping[str, Table] | None = None,
+) -> Table:
+    """The table that answers for these settings. Raises InvalidInput, and InvalidSettings for tables that lack a
+    Region."""
+    given = {"client": client, "clients": clients, "table": table, "tables": tables}
+    names = [name for name, each in given.items() if each is not None]
+    if len(names) > 1:
+        raise InvalidInput(f"{' and '.join(names)} were given; one of them says where the table is.")
+    for name in ("clients", "tables"):
+        if given[name] is not None and not isinstance(given[name], Mapping):
+            raise InvalidInput(f"{name} is a mapping by Region, not {shown(given[name])}.")
+    if table is not None:
+        return check_table(table)
+    if tables is None:
+        return DynamoTable.of(settings, {settings.region: client} if client is not None else clients)
+    lacking = [region for region in settings.regions if region not in tables]
+    if lacking:
+        raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}.")
+    return ByRegion(settings.region, {region: check_table(tables[region]) for region in settings.regions})
+
+
+def check_table(table: Table) -> Table:
+    """`table` itself; raises InvalidInput for what answers no requests."""
+    if not callable(getattr(table, "answer", None)):
+        given: object = table
+        hint = " The name of a table goes into Settings(table=...)." if isinstance(given, str) else ""
+        raise InvalidInput(f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer().{hint}")
+    return table

@@ -1,0 +1,81 @@
+"""The programs `decided` and `decided_page`: the changes that a lane's gate decided, all of them or a page.
+
+Rule 1: the gate first (version v): what is filed up to v was put before, and what is not filed is in the gate.
+Rule 2: segments come in the order of `hi` and may interleave; none that follows one whose `low` is at or above a token
+lists that token (ledger/gate/look_up.py). So a page reads on until such a one.
+Rule 3: what counts nothing, a refusal or a hold that was let go, is no entry.
+"""
+
+from collections.abc import Iterable
+
+from ledger.gate import items
+from ledger.gate.limits import Gate, counts
+from ledger.gate.standing import outcomes
+from ledger.paging import Pages
+from ledger.requests import Get, Page, Program, Query
+from ledger.values import Delta, Lane
+from reader.balance import Entry
+
+SEGMENTS_AT_ONCE = 16
+
+
+def decided(lane: Lane, *, consistent: bool) -> Program[list[Entry]]:
+    """Raises NotYetReplicated, DamagedItem and the TableErrors."""
+    return _entries(lane, (yield from outcomes(lane, consistent=consistent)).items())
+
+
+def decided_page(
+    lane: Lane, above: str | None, upto: str | None, most: int, *, consistent: bool
+) -> Program[list[Entry]]:
+    """The first `most` entries above `above`, at or below `upto`. Raises DamagedItem and the TableErrors."""
+    item = yield Get(items.gate_key(lane), consistent)
+    if item is None:
+        return []
+    gate = items.gate_of(lane, item)
+    found = {token: n for token, n in gate.recent.items() if _is_wanted(token, n, above, upto)}
+    yield from _late(lane, gate, found, above, upto, most, consistent)
+    yield from _filed(lane, gate, found, above, upto, most, consistent)
+    return _entries(lane, sorted(found.items())[:most])
+
+
+def _late(
+    lane: Lane, gate: Gate, found: dict[str, int], above: str | None, upto: str | None, most: int, consistent: bool
+) -> Program[None]:
+    """They stand in the order of their tokens, so the lowest `most` are enough."""
+    kept = 0
+    pages = Pages(Query(items.past_pk(lane), f"{items.LATE_FROM}{above or ''}", items.LATE_UPTO, most, consistent))
+    while pages.more and kept < most:
+        page: Page = yield from pages.read()
+        for item in page.items:
+            token, outcome, version = items.late_of(lane, item)
+            if upto is not None and token > upto:
+                return
+            if version <= gate.version and _is_wanted(token, outcome, above, upto):
+                found.setdefault(token, outcome)
+                kept += 1
+
+
+def _filed(
+    lane: Lane, gate: Gate, found: dict[str, int], above: str | None, upto: str | None, most: int, consistent: bool
+) -> Program[None]:
+    after = items.segments_from(above) if above else items.SEGMENTS_FROM
+    pages = Pages(Query(items.past_pk(lane), after, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent))
+    while pages.more:
+        page: Page = yield from pages.read()
+        for item in page.items:
+            filed = items.filed_of(lane, item)
+            if filed.version <= gate.version:
+                wanted = {token: n for token, n in filed.outcomes.items() if _is_wanted(token, n, above, upto)}
+                found |= wanted
+            full = sorted(found)[most - 1] if len(found) >= most else upto
+            if full is not None and filed.low >= full:
+                return
+
+
+def _is_wanted(token: str, outcome: int, above: str | None, upto: str | None) -> bool:
+    return counts(outcome) and (above is None or token > above) and (upto is None or token <= upto)
+
+
+def _entries(lane: Lane, decided: Iterable[tuple[str, int]]) -> list[Entry]:
+    entries = ((Delta(lane, token, n), n) for token, n in decided if counts(n))
+    return [Entry(delta.token, delta.at, n, lane.region) for delta, n in entries]

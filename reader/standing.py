@@ -1,0 +1,95 @@
+"""What a limited counter's gates have left, as a Region sees it.
+
+Rule 1: what can be taken, what is held and what counts sum to the limit, so what is held follows from the others.
+Rule 2: the copies of other Regions' gates are each of their own moment; what is `here` is certain in a strong read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.checks import to_datetime
+from ledger.gate.gates import Gates
+from ledger.gate.items import gate_key
+from ledger.gate.limits import Gate
+from ledger.gate.standing import Standing as Copies
+from ledger.limit import DOWN, SIDES, UP
+from ledger.requests import GetMany, Instant, Now, Program
+from ledger.values import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How far a value can go down and up; None where that side has no limit."""
+
+    down: int | None
+    up: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a limited counter stands.
+
+    value: what counts; count: of how many changes. floor, ceiling: the limit as it is set now. available: what can be
+    taken in all Regions together; here: of that, what this one gives without asking another; moving: of that, what is
+    on its way between lanes. held: what open holds set aside. as_of, closed: as of a Balance.
+    """
+
+    value: int
+    count: int
+    floor: int | None
+    ceiling: int | None
+    here: Room
+    available: Room
+    moving: Room
+    held: Room
+    as_of: datetime
+    closed: bool
+
+
+def read_gates(counters: Sequence[Gates], *, consistent: bool) -> Program[tuple[Instant, list[Copies]]]:
+    """The gates of some counters in one request, and when it was sent.
+
+    Raises DamagedItem, LimitMismatch and the TableErrors.
+    """
+    began: Instant = yield Now()
+    keys = [gate_key(lane) for gates in counters for lane in gates.lanes]
+    found = iter((yield GetMany(tuple(keys), consistent)))
+    return began, [Copies.of(gates, [next(found) for _ in gates.lanes]) for gates in counters]
+
+
+def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
+    there = {gate.lane: gate for gate in copies.gates}
+    bounds = next((gate.bounds for gate in copies.gates if gates.limit.opens(gate.lane)), None)
+    floor, ceiling = (bounds[DOWN], bounds[UP]) if bounds else (gates.limit.floor, gates.limit.ceiling)
+
+    def sum_of(side: str, lanes: Sequence[Lane], *, own: bool) -> int:
+        return sum(_rights(gates, lane, there.get(lane), side, own=own) for lane in lanes)
+
+    ours = [lane for lane in gates.lanes if lane.region == gates.here]
+    available = {side: sum_of(side, gates.lanes, own=True) for side in SIDES}
+    now = {side: sum_of(side, gates.lanes, own=False) for side in SIDES}
+    left = {DOWN: copies.value - (floor or 0), UP: (ceiling or 0) - copies.value}
+
+    def room(amounts: dict[str, int]) -> Room:
+        down, up = (max(0, amounts[side]) if gates.limit.has(side) else None for side in SIDES)
+        return Room(down, up)
+
+    return Standing(
+        value=copies.value,
+        count=copies.count,
+        floor=floor,
+        ceiling=ceiling,
+        here=room({side: sum_of(side, ours, own=False) for side in SIDES}),
+        available=room(available),
+        moving=room({side: available[side] - now[side] for side in SIDES}),
+        held=room({side: left[side] - available[side] for side in SIDES}),
+        as_of=to_datetime(began.wall_ms),
+        closed=copies.is_closed,
+    )
+
+
+def _rights(gates: Gates, lane: Lane, gate: Gate | None, side: str, *, own: bool) -> int:
+    if gate is None:
+        return gates.limit.opening(side) if gates.limit.opens(lane) else 0
+    return gate.own(side) if own else gate.rights.get(side, 0)
