@@ -19,12 +19,12 @@ from compactor.verify import LaneCheck, Verification, verify
 from compactor.verify_gates import verify_gates
 from compactor.visit import visit
 from ledger import clocks
+from ledger.by_region import table_of
 from ledger.errors import GaveUp, LedgerError
 from ledger.gate.gates import Gates
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
-from ledger.tables import table_of
 from ledger.through import at
 from ledger.values import Lane
 

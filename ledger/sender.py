@@ -48,6 +48,10 @@ class Sender:
         """The gates of a counter; None when it has no limit."""
         return Gates.of(self.settings, counter, self._sold_out)
 
+    def limited(self, counter: str, caller: str) -> Gates:
+        """As `gates`; raises InvalidInput when the counter has no limit."""
+        return Gates.limited(self.settings, counter, caller, self._sold_out)
+
     def run(self, program: Program[Result]) -> Result:
         self._shape.ask(self._table, self._now)
         return run(program, self._table, self._now)

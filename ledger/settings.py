@@ -123,7 +123,7 @@ class Settings:
             )
         for prefix, limit in self.limits.items():
             name = f"limits[{shown(prefix)}]"
-            fits = type(prefix) is str and isinstance(limit, Limit)
+            fits = type(prefix) is str and type(limit) is Limit
             rules.append((fits, f"{name}={shown(limit)} is not a Limit for a prefix."))
             known = not fits or limit.region in (None, *self.regions)
             rules.append((known, f"{name}: {limit} has its first rights in no Region of regions={regions}."))

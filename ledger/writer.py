@@ -14,16 +14,15 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ledger import clocks
+from ledger.by_region import table_of
 from ledger.checks import check_change
 from ledger.errors import InvalidChange, InvalidInput, LedgerError, shown
 from ledger.gate import answers
-from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.prepare import prepared, prepared_hold
 from ledger.requests import Table
 from ledger.sender import Sender
 from ledger.settings import Settings, check_settings
-from ledger.tables import table_of
 from ledger.values import Change, Delta, Receipt, check_changes
 
 if TYPE_CHECKING:
@@ -184,7 +183,7 @@ class Ledger:
         """
         asked = Change(counter, amount, idempotency_key, at, region)
         delta = prepared_hold(asked, expires, self.settings, self._clock, self._entropy)
-        self._sender.run(answers.hold(self._gates(counter, "hold"), delta))
+        self._sender.run(answers.hold(self._sender.limited(counter, "hold"), delta))
         return Hold(delta, self)
 
     def capture(self, hold: Hold, amount: int | None = None) -> Receipt:
@@ -198,14 +197,14 @@ class Ledger:
         used = held.change if amount is None else check_change(amount)
         if used * held.change < 0 or abs(used) > abs(held.change):
             raise InvalidChange(f"A hold of {held.change} is captured from 0 to {held.change}, not {shown(used)}.")
-        return self._sender.run(answers.capture(self._gates(held.lane.counter, "capture"), held, used))
+        return self._sender.run(answers.capture(self._sender.limited(held.lane.counter, "capture"), held, used))
 
     def release(self, hold: Hold) -> None:
         """Let a hold go: nothing of it counts, all of it can be taken again. Again: nothing happens. Raises as
         `capture`.
         """
         held = self._held(hold, "release")
-        self._sender.run(answers.release(self._gates(held.lane.counter, "release"), held))
+        self._sender.run(answers.release(self._sender.limited(held.lane.counter, "release"), held))
 
     def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> None:
         """Give one counter another floor, another ceiling or both; a side that is not named stays. It is written in the
@@ -214,16 +213,10 @@ class Ledger:
         Raises LimitReached when what counts and what is held would be beyond it (nothing is set), InvalidInput for a
         side that has no limit or a Limit without a region, and what `hold` raises of gates and tables.
         """
-        self._sender.run(answers.set_limit(self._gates(counter, "set_limit"), floor, ceiling))
+        self._sender.run(answers.set_limit(self._sender.limited(counter, "set_limit"), floor, ceiling))
 
     def _held(self, hold: Hold, caller: str) -> Delta:
         given: object = hold
         if not isinstance(given, Hold):
             raise InvalidInput(f"{caller} takes a Hold, as Ledger.hold and Hold.parse give it, not {shown(given)}.")
         return self._ours(given.delta)
-
-    def _gates(self, counter: str, caller: str) -> Gates:
-        gates = self._sender.gates(counter)
-        if gates is None:
-            raise InvalidInput(f"{caller}: {shown(counter, 80)} has no limit in limits={shown(self.settings.limits, 200)}.")
-        return gates

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ledger import clocks, tokens
+from ledger.by_region import table_of
 from ledger.checks import check_counter, check_time, to_ms
 from ledger.errors import InvalidInput, shown
 from ledger.forks import PerProcess
@@ -16,7 +17,6 @@ from ledger.gate.hold import Hold
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
-from ledger.tables import table_of
 from ledger.values import Lane
 from reader.balance import Balance, Entry, HistoryPage, Position
 from reader.balances import balances
@@ -161,7 +161,7 @@ class Reader:
 
         Raises InvalidInput (a counter without a limit), LimitMismatch and what `value` raises.
         """
-        gates = self._gates(counter, "standing")
+        gates = Gates.limited(self.settings, counter, "standing")
         began, (copies,) = self._run(read_gates([gates], consistent=self._consistent))
         return standing_of(gates, copies, began)
 
@@ -171,13 +171,7 @@ class Reader:
 
         Raises InvalidInput (a counter without a limit), LimitMismatch, DamagedItem and the TableErrors.
         """
-        return [Hold(held) for held in self._run(open_holds(self._gates(counter, "holds")))]
-
-    def _gates(self, counter: str, caller: str) -> Gates:
-        gates = Gates.of(self.settings, counter)
-        if gates is None:
-            raise InvalidInput(f"{caller}: {shown(counter, 80)} has no limit in limits={shown(self.settings.limits, 200)}.")
-        return gates
+        return [Hold(held) for held in self._run(open_holds(Gates.limited(self.settings, counter, "holds")))]
 
     def _entries(self, lane: Lane) -> Iterable[Entry]:
         if self.settings.limit_of(lane.counter) is not None:

@@ -2,6 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor import Compactor
-from ledger import Change, Delta, Lane, Ledger, Receipt, Settings, message
+from ledger import Change, Delta, Hold, Lane, Ledger, Limit, Receipt, Settings, message
+from ledger.by_region import ByRegion
 from ledger.checks import to_datetime
 from ledger.clocks import entropy
-from ledger.errors import InvalidInput, InvalidSettings, LedgerError, Unavailable
+from ledger.errors import InvalidInput, InvalidSettings, LedgerError, LimitReached, Unavailable
 from ledger.memory import MemoryTable
 from ledger.queue import ChangeQueue
 from reader import Position, Reader
@@ -21,6 +24,9 @@ from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, compactor, delta
 
 AT = to_datetime(NOW_MS - 1)
 MADE = settings()
+LIMIT = Limit(ceiling=10**18, region=A)
+LIMITED = replace(MADE, limits={"seats:": LIMIT})
+SEATS, HOUR = "seats:gig", timedelta(hours=1)
 
 
 class World:
@@ -36,6 +42,9 @@ class World:
         self.ledger = Ledger(MADE, table=self.home, clock=self.clock)
         self.reader = Reader(MADE, table=self.home, clock=self.clock)
         self.compactor = Compactor(MADE, tables=self.tables, clock=self.clock)
+        self.limited = Ledger(LIMITED, tables=self.tables, clock=self.clock)
+        self.seats = Reader(LIMITED, table=self.home, clock=self.clock)
+        self.limited.hold(SEATS, 5, expires=HOUR, idempotency_key="held", at=AT)
 
     def clock(self) -> int:
         return NOW_MS
@@ -77,6 +86,7 @@ SETTINGS: dict[str, object] = {
     "regions": (A, B),
     "endpoint_url": "http://127.0.0.1:8000",
     "shards": {"": 1},
+    "limits": {"seats:": LIMIT},
     "allowed_lateness_ms": 1,
     "keep_ms": 3,
     "clean_units_per_s": 3,
@@ -89,10 +99,11 @@ ENVIRONMENT: dict[str, object] = {
     "AWS_REGION": A,
     "LEDGER_REGIONS": f"{A},{B}",
     "LEDGER_SHARDS": '{"stock:": 1}',
+    "LEDGER_LIMITS": '{"seats:": {"floor": -1, "ceiling": 1, "region": "eu-west-1"}}',
     **{
         f"LEDGER_{name.upper()}": str(value)
         for name, value in SETTINGS.items()
-        if name not in ("region", "regions", "shards")
+        if name not in ("region", "regions", "shards", "limits")
     },
 }
 
@@ -110,6 +121,14 @@ class Client:
 
 
 CLIENT: Any = Client()
+FLOORED = replace(MADE, limits={"stock": Limit(floor=-1, region=A)})
+HELD = World().limited.hold(SEATS, 5, expires=HOUR, idempotency_key="held", at=AT)
+
+
+def by_region(world: World) -> ByRegion:
+    return ByRegion(A, world.tables)
+
+
 QUEUE = ChangeQueue("a queue", client=CLIENT)
 CALLS: dict[str, Call] = {
     # -- the classes, each made and then used --
@@ -132,6 +151,22 @@ CALLS: dict[str, Call] = {
         ),
         now=NOW_MS,
         random=bytes(10),
+    ),
+    "Ledger on tables": call(
+        lambda world, tables: Ledger(MADE, tables=not_network(tables)).add("c", 1),
+        tables={A: MemoryTable(), B: MemoryTable()},
+    ),
+    "Ledger on clients": call(
+        lambda world, clients: Ledger(
+            MADE, clients={A: CLIENT, B: CLIENT, **clients} if isinstance(clients, dict) else not_network(clients)
+        ).add("c", 1),
+        clients={A: Client(), B: Client()},
+    ),
+    "Limit": call(
+        lambda world, **given: world.with_settings(replace(MADE, limits={"of another": Limit(**given)})),
+        floor=0,
+        ceiling=10,
+        region=A,
     ),
     "Reader": call(
         lambda world, settings, ttl, **given: Reader(settings, ttl, table=world.home, **given).value(COUNTER),
@@ -190,6 +225,27 @@ CALLS: dict[str, Call] = {
     "Ledger.add_many": call(
         lambda world, **given: world.ledger.add_many(**given), changes=[Change(COUNTER, 4)] * 2, pack=True
     ),
+    "Ledger.hold": call(
+        lambda world, **given: world.limited.hold(**given),
+        counter=SEATS,
+        amount=4,
+        expires=HOUR,
+        idempotency_key="k",
+        at=AT,
+        region=B,
+    ),
+    "Ledger.capture": call(lambda world, **given: world.limited.capture(**given), hold=HELD, amount=3),
+    "Ledger.release": call(lambda world, hold: world.limited.release(hold), hold=HELD),
+    "Ledger.set_limit": call(lambda world, **given: world.limited.set_limit(**given), counter=SEATS, ceiling=9),
+    "Ledger.set_limit of a floor": call(
+        lambda world, floor: Ledger(FLOORED, tables=world.tables).set_limit("stock", floor=floor), floor=-2
+    ),
+    "Hold": call(lambda world, **given: world.limited.release(Hold(**given)), delta=HELD.delta, ends=None),
+    "Hold.capture": call(
+        lambda world, amount: Hold(HELD.delta, world.limited).capture(amount),
+        amount=3,
+    ),
+    "Hold.parse": call(lambda world, **given: Hold.parse(**given), counter=SEATS, id=HELD.id, ends=None),
     "Change": call(lambda world, **given: only(world.ledger.add_many([Change(**given)])), **CHANGE),
     "Delta": call(lambda world, **given: world.ledger.apply(Delta(**given)), lane=LANE, token=token(3), change=4),
     "Lane": call(
@@ -199,6 +255,8 @@ CALLS: dict[str, Call] = {
         counter=COUNTER,
         shards=1,
     ),
+    "Reader.standing": call(lambda world, counter: world.seats.standing(counter), counter=SEATS),
+    "Reader.holds": call(lambda world, counter: Reader(LIMITED, table=by_region(world)).holds(counter), counter=SEATS),
     "Reader.value": call(lambda world, counter: world.reader.value(counter), counter=COUNTER),
     "Reader.values": call(lambda world, counters: world.reader.values(counters), counters=[COUNTER]),
     "Reader.values of one": call(lambda world, name: world.reader.values(["c", name]), name=COUNTER),
@@ -259,7 +317,7 @@ def is_taken_or_refused(name: str, given: Mapping[str, object]) -> None:
     unchanged = world.items() == before
     if unchanged:
         worlds.append(world)
-    if refusal is not None:
+    if refusal is not None and not isinstance(refusal, LimitReached):
         assert unchanged
         assert isinstance(refusal, InvalidInput | Unavailable)  # a compactor's peer may have been spoiled
         assert "Nothing was written" in str(refusal)
@@ -291,10 +349,16 @@ def test_whatever_is_passed_is_taken_or_refused_and_writes_nothing(name: str, da
     is_taken_or_refused(name, {**right, **{argument: each.make() for argument, each in passed.items()}})
 
 
-INNER = ["Settings.shards_of", "Settings.lane_for", "MemoryTable.answer"]  # called with what was checked
+INNER = [
+    *("Settings.shards_of", "Settings.limit_of", "Settings.lane_for", "MemoryTable.answer"),
+    *("Limit.has", "Limit.opening", "Limit.opens"),
+]
+"""Called with what was checked."""
+
+PUBLIC = [Ledger, Reader, Compactor, Settings, MemoryTable, Change, Delta, Lane, Position, Limit, Hold]
 
 
-@pytest.mark.parametrize("cls", [Ledger, Reader, Compactor, Settings, MemoryTable, Change, Delta, Lane, Position])
+@pytest.mark.parametrize("cls", PUBLIC)
 def test_every_public_argument_is_in_the_table(cls: type) -> None:
     """A further one is fuzzed as soon as it is there."""
     methods = [name for name, each in inspect.getmembers(cls, inspect.isroutine) if not name.startswith("_")]

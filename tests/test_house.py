@@ -183,6 +183,7 @@ TWICE = {
     "main": "one a function",
     "rebuild": "the program and its command",
     "shape": "the table's, and what is looked at in it",
+    "standing": "copies of gates, and what a reader makes of them",
     "visit": "the program and the function's",
 }
 """Names of files that stand more than once, with the reason."""

@@ -36,7 +36,7 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
             if not (yield from obtain(gates, lane, side, need)):
                 raise LimitReached(
                     f"{lane.counter}: floor={wanted[DOWN]}, ceiling={wanted[UP]} is beyond what counts and what is "
-                    "held. Nothing was set."
+                    "held. Nothing was written."
                 )
         if short:
             continue

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import ledger.items
 from ledger.conditions import Absent
-from ledger.errors import GateLost, GaveUp, LimitMismatch
+from ledger.errors import GateLost, GaveUp, InvalidInput, LimitMismatch, shown
 from ledger.gate import items
 from ledger.gate.limits import USUAL, Filing, Gate, name_of
 from ledger.gate.sold_out import SoldOut
@@ -48,6 +48,15 @@ class Gates:
         here = settings.region
         first = sorted(lanes, key=lambda lane: lane.region != here)
         return cls(tuple(first), limit, here, sold_out=sold_out or SoldOut())
+
+    @classmethod
+    def limited(cls, settings: Settings, counter: str, caller: str, sold_out: SoldOut | None = None) -> Gates:
+        """Those of a counter that must have a limit, for the caller. Raises InvalidInput."""
+        gates = cls.of(settings, counter, sold_out)
+        if gates is None:
+            limits = shown(dict(settings.limits), 200)
+            raise InvalidInput(f"{caller}: the counter {shown(counter, 80)} has no limit in limits={limits}.")
+        return gates
 
     def at(self, lane: Lane, request: Request) -> Request:
         """The request at the endpoint of the lane's Region."""

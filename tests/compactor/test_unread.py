@@ -31,7 +31,8 @@ def test_run_tells_of_every_lane_that_a_producer_with_other_shards_wrote_to() ->
     said = str(report.problems[Lane(A, 3, COUNTER)])
     assert said == (
         f"{A}#3#{COUNTER}: there are changes in this lane, and no reader of these settings looks at it: they are in no "
-        "value. Nothing is lost. Somebody adds with other regions or shards: see `lanes-unread` in docs/operations.md."
+        "value. Nothing is lost. Somebody adds with other regions or shards, or without its limit: see `lanes-unread` "
+        "in docs/operations.md."
     )
 
 

@@ -288,7 +288,7 @@ def test_a_limit_is_raised_at_once_and_lowered_as_far_as_nothing_is_sold() -> No
     assert world.run(set_limit(gates, None, 12)).rights == {UP: 4}
     world.add(2, THERE, B)
     assert world.run(set_limit(gates, None, 11)).bounds == {DOWN: None, UP: 11}
-    with pytest.raises(LimitReached, match="Nothing was set"):
+    with pytest.raises(LimitReached, match="Nothing was written"):
         world.run(set_limit(gates, None, 9))
     assert world.run(set_limit(gates, None, 10)).epoch == 3
     assert world.run(set_limit(gates, None, 10)).epoch == 3
