@@ -126,7 +126,9 @@ class Settings:
             fits = type(prefix) is str and type(limit) is Limit
             rules.append((fits, f"{name}={shown(limit)} is not a Limit for a prefix."))
             known = not fits or limit.region in (None, *self.regions)
-            rules.append((known, f"{name}: {limit} has its first rights in no Region of regions={regions}."))
+            rules.append(
+                (known, f"{name}: {shown(limit, 120)} has its first rights in no Region of regions={regions}.")
+            )
         return [message for holds, message in rules if not holds]
 
     def limit_of(self, counter: str) -> Limit | None:
