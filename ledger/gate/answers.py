@@ -33,8 +33,10 @@ def add(gates: Gates, delta: Delta) -> Program[Receipt]:
 
 def add_many(gates: Gates, deltas: Sequence[Delta]) -> Program[list[Outcome]]:
     """An answer for each of some changes of one lane, in order; those of a token go together."""
-    first = {delta.token: delta for delta in reversed(deltas)}
-    todo = list(first.values())[::-1]
+    first: dict[str, Delta] = {}
+    for delta in deltas:
+        first.setdefault(delta.token, delta)
+    todo = list(first.values())
     decided: group.Decisions = {}
     for start in range(0, len(todo), updates.GROUP_MAX):
         some = {delta.token: delta.change for delta in todo[start : start + updates.GROUP_MAX]}

@@ -94,6 +94,7 @@ class Hold:
         return self._ends
 
     def __enter__(self) -> Hold:
+        self._who()
         return self
 
     def __exit__(
