@@ -23,7 +23,7 @@ CONSTANTS
     First,     \* the first rights of each limited side, all in lane 1
     Moves,     \* the most that a lane ever gives of a side
     Alike,     \* tokens with one fingerprint
-    AnyBatch,  \* may a roll file anything at all? Else the oldest of what is decided, the oldest of what is held
+    Batch,     \* what a roll may file: "any", "oldest" (of what is decided, and of what is held) or "nothing"
     Calls,     \* the calls that may be under way at a time
     Mistake    \* "none", or the rule that is left out
 
@@ -170,17 +170,21 @@ EndInGate ==
         /\ UNCHANGED <<Items, call>> /\ Follow
 
 \* Two changes of one lane are decided in one Update: both, or none.
+DecidesBoth(t, u) ==
+    LET g == gate[Lane(t)] IN
+    /\ Suffices(g, Change(t) + Change(u))
+    /\ Writes(Lane(t), [g EXCEPT !.recent[t] = Change(t), !.recent[u] = Change(u),
+            !.rights = [s \in Sides |-> @[s] + Toward(s) * (Change(t) + Change(u))]])
+    /\ truth' = [truth EXCEPT ![t] = IF @ = Open THEN Change(t) ELSE @, ![u] = IF @ = Open THEN Change(u) ELSE @]
+    /\ IF truth[t] # Open \/ truth[u] # Open THEN Blame("decided twice") ELSE NoBlame
+
 DecideGroup ==
     \E t, u \in Tokens \ Holds :
         LET g == gate[Lane(t)] IN
         /\ t < u /\ Lane(t) = Lane(u)
         /\ IsOpen(g, t, Never)
         /\ IsOpen(g, u, Never) \/ (Mistake = "GroupChecksOne" /\ Unknown(g, u))
-        /\ Suffices(g, Change(t) + Change(u))
-        /\ Writes(Lane(t), [g EXCEPT !.recent[t] = Change(t), !.recent[u] = Change(u),
-                !.rights = [s \in Sides |-> @[s] + Toward(s) * (Change(t) + Change(u))]])
-        /\ truth' = [truth EXCEPT ![t] = IF @ = Open THEN Change(t) ELSE @, ![u] = IF @ = Open THEN Change(u) ELSE @]
-        /\ IF truth[t] # Open \/ truth[u] # Open THEN Blame("decided twice") ELSE NoBlame
+        /\ DecidesBoth(t, u)
         /\ UNCHANGED <<Items, call, granted>> /\ Follow
 
 (***************************************************************************)
@@ -268,6 +272,19 @@ DecideSlowly(k) ==
     /\ RestsOrStays(k)
     /\ UNCHANGED Items /\ Follow
 
+\* Another that is fresh may go with it: it was so in the gate that was seen, and stays so while the version does.
+DecideGroupSlowly(k) ==
+    LET t == call[k].token
+        g == gate[Lane(t)]
+    IN
+    /\ Looked(k, "decide") /\ ~call[k].noted /\ t \notin Holds
+    /\ IsOpen(g, t, call[k].seen)
+    /\ \E u \in Tokens \ (Holds \union {t}) :
+        /\ Lane(u) = Lane(t) /\ IsOpen(g, u, Never)
+        /\ DecidesBoth(t, u)
+    /\ RestsOrStays(k)
+    /\ UNCHANGED <<Items, granted>> /\ Follow
+
 (***************************************************************************)
 (* The end of a hold that was filed, also when its time is over: anybody   *)
 (* may find that at any time.                                              *)
@@ -309,7 +326,10 @@ LookAgain(k) ==
 (* roll: of a gate as it was seen, any decided tokens and any holds.  They *)
 (* are copied, in any order; when all copies are acknowledged they leave.  *)
 (***************************************************************************)
-Batches(S) == IF AnyBatch THEN SUBSET S ELSE {{t \in S : t <= last} : last \in S \union {0}}
+Batches(S) ==
+    CASE Batch = "any"     -> SUBSET S
+      [] Batch = "oldest"  -> {{t \in S : t <= last} : last \in S \union {0}}
+      [] Batch = "nothing" -> {{}}
 
 BeginRoll(k) ==
     /\ call[k].does = "nothing"
@@ -450,7 +470,7 @@ Crash(k) ==
 
 Call(k) ==
     \/ Crash(k)
-    \/ BeginLookUp(k) \/ GetLate(k) \/ GetNote(k) \/ GetSegment(k) \/ TellHeld(k) \/ DecideSlowly(k)
+    \/ BeginLookUp(k) \/ GetLate(k) \/ GetNote(k) \/ GetSegment(k) \/ TellHeld(k) \/ DecideSlowly(k) \/ DecideGroupSlowly(k)
     \/ EndFiled(k) \/ Miss(k) \/ LookAgain(k)
     \/ BeginRoll(k) \/ RollPut(k) \/ FinishRoll(k)
     \/ BeginAsk(k) \/ AskLane(k) \/ Refuse(k)
@@ -523,9 +543,10 @@ WhatWasFiledIsNotFresh == \A t \in Tokens :
     LET g == gate[Lane(t)] IN
     (truth[t] # Open \/ t \in granted) /\ Unknown(g, t) => t <= g.low \/ Mark(t) \in g.moved
 
-\* hi never falls with the version.
-HiNeverFalls == \A l \in Lanes : \A s, x \in segs[l] :
-    s.version <= gate[l].version /\ s.version < x.version => s.low <= x.low /\ (x.version > s.version => x.hi >= s.low)
+\* Of a token that the gate does not know: a segment whose low is not below it comes after one that lists it.
+ALookUpMayStop == \A l \in Lanes : \A s, x \in segs[l] : \A e \in s.lists :
+    Unknown(gate[l], e[1]) /\ late[e[1]].is = Open /\ x.hi >= e[1] /\ Key(x) < Key(s) /\ x.low >= e[1]
+        => \E y \in segs[l] : Key(y) <= Key(x) /\ e \in y.lists
 
 (***************************************************************************)
 (* Things that must be able to happen: each is checked as an invariant that *)
@@ -545,6 +566,6 @@ NeverAnItemOfADecidedHold == \A t \in notes :
 NeverAnEndOfAFiledHold == \A t \in Holds :
     ~(late[t].is \notin {Open, Refused} /\ late[t].version <= gate[Lane(t)].version /\ t \notin notes)
 NeverASecondLook == \A k \in Calls : ~(call[k].does = "look again" /\ call[k].was = "held")
-NeverRefusedOfTooLittleEach == \A t \in Tokens : ~(truth[t] = Refused /\ Sides = {Side(t)} /\ Left(Side(t)) >= Need(t))
-NeverSoldElsewhere == ~(\E t \in InLane2 : truth[t] = Change(t) /\ t \in Lowering /\ notes = {})
+NeverRefusedThoughThereIsRoom == \A t \in Tokens : ~(truth[t] = Refused /\ Left(Side(t)) >= Need(t))
+NeverSoldElsewhere == \A t \in InLane2 : t \in Lowering => truth[t] # Change(t)
 =============================================================================
