@@ -138,7 +138,7 @@ Grants(t) ==
 
 \* A hold ends: what it used counts, the rest goes back, and the opposite right comes with what it used.
 Back(s, t, o) ==
-    CASE Mistake = "DifferenceKept" -> IF Takes(s, ChangeOf(o)) > 0 THEN 0 ELSE Takes(s, Change(t)) + Toward(s) * ChangeOf(o)
+    CASE Mistake = "DifferenceKept" /\ Takes(s, ChangeOf(o)) > 0 -> 0
       [] Mistake = "RoomNotKept" /\ ~Counts(o) -> Takes(s, Change(t)) - Takes(s, -Change(t))
       [] Mistake = "RoomNotKept" -> 0
       [] OTHER -> Takes(s, Change(t)) + Toward(s) * ChangeOf(o)
@@ -362,8 +362,8 @@ RollPut(k) ==
             s == call[k].segment
         IN /\ Goes(k, [call[k] EXCEPT !.left = @ \ {i}])
            /\ CASE i = 0 -> /\ segs' = [segs EXCEPT ![l] =
-                                   {x \in @ : ~(Mistake = "NamedWithoutContent" /\ x.hi = s.hi /\ x.version = s.version)}
-                                   \union {s}]
+                                   {s} \union {x \in @ : Mistake # "NamedWithoutContent" \/ x.hi # s.hi
+                                                                                      \/ x.version # s.version}]
                             /\ UNCHANGED <<late, notes>>
                 [] i \in call[k].holds -> notes' = notes \union {i} /\ UNCHANGED <<segs, late>>
                 [] OTHER -> /\ late' = [late EXCEPT ![i] = [is |-> (CHOOSE e \in call[k].files : e[1] = i)[2],
@@ -470,8 +470,8 @@ Crash(k) ==
 
 Call(k) ==
     \/ Crash(k)
-    \/ BeginLookUp(k) \/ GetLate(k) \/ GetNote(k) \/ GetSegment(k) \/ TellHeld(k) \/ DecideSlowly(k) \/ DecideGroupSlowly(k)
-    \/ EndFiled(k) \/ Miss(k) \/ LookAgain(k)
+    \/ BeginLookUp(k) \/ GetLate(k) \/ GetNote(k) \/ GetSegment(k)
+    \/ TellHeld(k) \/ DecideSlowly(k) \/ DecideGroupSlowly(k) \/ EndFiled(k) \/ Miss(k) \/ LookAgain(k)
     \/ BeginRoll(k) \/ RollPut(k) \/ FinishRoll(k)
     \/ BeginAsk(k) \/ AskLane(k) \/ Refuse(k)
     \/ BeginTakeOver(k) \/ LookToTakeOver(k) \/ TakeOver(k)
@@ -563,8 +563,8 @@ NeverALookUpForAnother == \A k \in Calls : call[k].does = "look up" =>
     LET t == call[k].token IN ~(t > gate[Lane(t)].low /\ truth[t] = Open /\ t \notin granted)
 NeverAnItemOfADecidedHold == \A t \in notes :
     ~(truth[t] # Open /\ gate[Lane(t)].recent[t] = Open)
-NeverAnEndOfAFiledHold == \A t \in Holds :
-    ~(late[t].is \notin {Open, Refused} /\ late[t].version <= gate[Lane(t)].version /\ t \notin notes)
+NeverAnEndOfAFiledHold == \A k \in Calls : ~(Looked(k, "end") /\ call[k].noted
+    /\ gate[Lane(call[k].token)].version = call[k].seen /\ gate[Lane(call[k].token)].recent[call[k].token] # Open)
 NeverASecondLook == \A k \in Calls : ~(call[k].does = "look again" /\ call[k].was = "held")
 NeverRefusedThoughThereIsRoom == \A t \in Tokens : ~(truth[t] = Refused /\ Left(Side(t)) >= Need(t))
 NeverSoldElsewhere == \A t \in InLane2 : t \in Lowering => truth[t] # Change(t)
