@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from lab.demo.run import Run
+from lab.demo.sale import flash_sale
+from lab.demo.sale_screen import OPENING, told
 from lab.demo.screen import Screen, closing, opening
 from lab.engines.ministack import EngineMissing, end_on_signals
 from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_witnesses
@@ -26,13 +28,16 @@ def main(
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first events.")] = None,
     seed: Annotated[int, typer.Option(help="Decides the generated day and all faults.")] = 1,
 ) -> None:
-    """Count events in two Regions at once, exactly, while everything goes wrong.
+    """Sell seats and count events in two Regions at once, exactly, while everything goes wrong.
 
     Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little (nothing folded,
-    settled or cleaned), 2 when the events cannot be used.
+    settled or cleaned, a sale in which the other designs are right too), 2 when the events cannot be used.
     """
     end_on_signals()
     console = Console(highlight=False, soft_wrap=True)
+    console.print(OPENING, markup=False)
+    is_sold = told(console, flash_sale(seed))
+    console.print()
     try:
         shop = read_events(events, Columns(counter, change, key, at), limit) if events else shop_day(seed)[:limit]
         played = with_witnesses(shop, seed)
@@ -46,7 +51,7 @@ def main(
     except (BadEvents, EngineMissing) as error:
         console.print(f"[bold red]The demo cannot run:[/] {escape(str(error))}")
         raise typer.Exit(2) from None
-    if not closing(console, outcome, time.monotonic() - began):
+    if not closing(console, outcome, time.monotonic() - began) or not is_sold:
         raise typer.Exit(1)
 
 

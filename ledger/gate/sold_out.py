@@ -7,7 +7,7 @@ Rule 2: what comes back through this process is known at once. Nothing else is f
 
 from dataclasses import dataclass, field
 
-from ledger.requests import Instant, in_time
+from ledger.requests import Instant
 
 REMEMBERED_MS = 1_000
 COUNTERS_MAX = 10_000
@@ -15,20 +15,23 @@ COUNTERS_MAX = 10_000
 
 @dataclass(slots=True)
 class SoldOut:
-    """By counter and side: since when, and how much was too much. Of several threads, whoever comes last is right."""
+    """By counter and side: since when, and how much was too much. Of several threads, whoever comes last is right.
 
-    _known: dict[tuple[str, str], tuple[Instant, int]] = field(default_factory=dict)
+    A clock that steps back, or ahead, only makes it forget.
+    """
+
+    _known: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
     def note(self, counter: str, side: str, need: int, began: Instant) -> None:
         """At a moment since `began` all lanes together had less than `need`."""
         if len(self._known) >= COUNTERS_MAX:
             self._known.clear()
-        self._known[counter, side] = (began, need)
+        self._known[counter, side] = (began.wall_ms, need)
 
     def knows(self, counter: str, side: str, need: int, now: Instant) -> bool:
         """Whether there was too little a moment ago."""
-        began, short = self._known.get((counter, side), (now, None))
-        return short is not None and need >= short and in_time(began, now, REMEMBERED_MS)
+        since_ms, short = self._known.get((counter, side), (0, None))
+        return short is not None and need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
 
     def forget(self, counter: str, side: str) -> None:
         """Some of it came back."""
