@@ -38,7 +38,7 @@ class Row:
     pace: Pace
 
 
-LIMITS = {"hard": "yes, in one Region", "soft": "nearly", "none": "no"}
+LIMITS = {"everywhere": "yes, in all Regions", "hard": "yes, in one Region", "soft": "nearly", "none": "no"}
 
 
 def choice(rows: Iterable[Row]) -> Iterator[str]:

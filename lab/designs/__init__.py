@@ -11,6 +11,7 @@ from lab.designs.expressions import SetSum
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
 from lab.designs.item_collection import Gathered, ItemCollection, NaiveMerge, Ours, Packed
+from lab.designs.limited import Limited, LimitedGathered
 from lab.designs.optimistic import EntityTag, OnValue
 from lab.designs.optimistic_history import OptimisticHistory
 from lab.designs.sharded import Sharded
@@ -46,4 +47,6 @@ def every(settings: Settings) -> tuple[Design, ...]:
         Ours(settings=settings),
         Packed(settings=settings),
         Gathered(settings=settings),
+        Limited(settings=settings),
+        LimitedGathered(settings=settings),
     )

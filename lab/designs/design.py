@@ -59,14 +59,14 @@ class Claims:
     """What a design can do.
 
     mismatch: another change under a used key is refused (TokenConflict). limit: no change takes the value past its
-    floor or ceiling, in one Region; "soft": only changes made one after another. regions: nothing is lost or doubled
-    when several Regions write at once. history: every change can be listed. reset: one write sets the value to 0.
-    units: it counts things, so a change is 1 or, where it says so, -1.
+    floor or ceiling, in one Region; "soft": only changes made one after another; "everywhere": in all Regions together.
+    regions: nothing is lost or doubled when several Regions write at once. history: every change can be listed. reset:
+    one write sets the value to 0. units: it counts things, so a change is 1 or, where it says so, -1.
     """
 
     memory: Memory = NONE
     mismatch: bool = False
-    limit: Literal["none", "soft", "hard"] = "none"
+    limit: Literal["none", "soft", "hard", "everywhere"] = "none"
     regions: bool = False
     history: bool = False
     reset: bool = False

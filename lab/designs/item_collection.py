@@ -15,6 +15,7 @@ Source: https://aws.amazon.com/blogs/database/implement-resource-counters-with-a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -25,7 +26,8 @@ from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
 from lab.designs.expressions import integer
 from ledger import items, tokens
 from ledger.add import add
-from ledger.packing import pack_of
+from ledger.packing import Outcome as Told
+from ledger.packing import add_packed, pack_of
 from ledger.paging import every_item
 from ledger.requests import Program, Put
 from ledger.settings import Settings
@@ -114,6 +116,10 @@ class Packed(Ours):
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         yield Put(items.pack_item(pack_of([self.delta(counter, change, key, at_ms)])))
         return "accepted"
+
+    def put(self, deltas: Sequence[Delta]) -> Program[list[Told]]:
+        """Changes that go together."""
+        return add_packed(deltas)
 
     def delta(self, counter: str, change: int, key: str, at_ms: int) -> Delta:
         token = tokens.keyed(counter, key, at_ms)

@@ -14,12 +14,12 @@ from botocore.config import Config
 from lab.designs import Design, Outcome, every
 from lab.designs.clients import config, table_of
 from lab.designs.item_collection import Gathered, Packed
+from lab.designs.limited import Limited, LimitedGathered
 from lab.designs.transaction_marker import TransactionMarker
 from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
 from lab.engines.ministack import Engine
 from ledger.errors import LedgerError
 from ledger.gather import Gatherer
-from ledger.packing import add_packed
 from ledger.requests import Instant, Item, Program, Result, run
 from ledger.settings import Settings
 from ledger.values import Delta, Receipt
@@ -58,7 +58,7 @@ class Trial:
 
     def add(self, counter: str, change: int, key: str) -> Outcome:
         """A change that is asked for now."""
-        if isinstance(self.design, Gathered):
+        if isinstance(self.design, Gathered | LimitedGathered):
             return self._gatherer.add(self.design.delta(counter, change, key, self.now_ms)).outcome
         return self.run(self.design.add(counter, change, key, self.now_ms))
 
@@ -73,7 +73,9 @@ class Trial:
                 raise outcome
 
     def _put_together(self, deltas: Sequence[Delta]) -> Sequence[Receipt | LedgerError]:
-        return self.run(add_packed(deltas))
+        if not isinstance(self.design, Packed | Limited):
+            raise TypeError(f"{self.design.name} puts nothing together")
+        return self.run(self.design.put(deltas))
 
     def value(self, counter: str) -> int:
         return self.run(self.design.value(counter))

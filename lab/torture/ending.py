@@ -43,6 +43,11 @@ def end(plan: Plan, engine: Engine, replicator: Replicator, told: Mapping[int, C
         yield from (Violation(None, f"at the end, {token} differs from its segment") for token in report.conflicts)
         replicator.drain(DRAIN_TIMEOUT_MS)
     yield from _count(rng, told, settings, plan)
+    for history in told.values():
+        name = name_of(history.counter)
+        if settings[REGIONS[0]].limit_of(name) is not None:
+            differences = compactors[REGIONS[0]].verify(name).differences
+            yield from (Violation(history.counter, each) for each in differences)
 
 
 def _replay(plan: Plan, told: Mapping[int, CounterHistory], rng: random.Random) -> None:
@@ -83,7 +88,9 @@ def left(engine: Engine) -> Counter[str]:
         pages = engine.client(region).get_paginator("scan").paginate(TableName=TABLE, ProjectionExpression="pk, sk")
         for item in (item for page in pages for item in page["Items"]):
             kind, home, _ = str(item["pk"]["S"]).split("#", 2)
-            if home == region and str(item["sk"]["S"]).startswith("segment#"):
+            counts["gates"] += kind == "gate" and home == region
+            counts["segments of gates"] += kind == "past" and home == region
+            if kind == "fold" and home == region and str(item["sk"]["S"]).startswith("segment#"):
                 counts["commits"] += 1
             counts["deltas left at the end"] += kind == "delta"
     return counts

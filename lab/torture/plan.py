@@ -10,12 +10,15 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from ledger import Settings
+from ledger import Limit, Settings
 from ledger.clocks import Clock
 
 REGIONS = ("eu-west-1", "us-east-1")
 TABLE = "counters"
 DELTAS_OF_COUNTER = 28
+LIMITED = "counter-3"
+"""Counters whose number begins with 3 have a limit, wide enough for all their deltas: rights must move, none lacks."""
+
 LATENESS_MS, READ_MS, KEEP_MS = 1_500, 3_000, 6_000
 SKEW_MAX_MS = 150
 ON_TIME_MS = LATENESS_MS - SKEW_MAX_MS - 50
@@ -54,6 +57,7 @@ class Plan:
             regions=REGIONS,
             endpoint_url=endpoint or f"{self.proxy}/{place}",
             shards={"counter-7": 2},  # those whose number begins with 7
+            limits={LIMITED: Limit(ceiling=4**DELTAS_OF_COUNTER, region=REGIONS[0])},
             allowed_lateness_ms=LATENESS_MS,
             read_time_max_ms=READ_MS,
             keep_ms=KEEP_MS,

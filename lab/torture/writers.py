@@ -19,7 +19,15 @@ from lab.engines.proxy import OUTSIDE
 from lab.torture.plan import DELTAS_OF_COUNTER, REGIONS, Plan, name_of
 from lab.torture.record import Line, Recorder, Worker, lines_of, work_all
 from ledger import Change, Ledger, Receipt
-from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict, Unavailable
+from ledger.errors import (
+    GaveUp,
+    LedgerError,
+    OutcomeUnknown,
+    OutOfReach,
+    Throttled,
+    TransactionConflict,
+    Unavailable,
+)
 
 BATCH = (2, 24)
 SINGLE = 0.15
@@ -160,7 +168,7 @@ class _Hand(Worker):
                 return "ok"
             case OutcomeUnknown():
                 return "info"
-            case Throttled() | TransactionConflict() | Unavailable():
+            case Throttled() | TransactionConflict() | Unavailable() | OutOfReach() | GaveUp():
                 return "fail"
         self.broken(outcome)
         return "info"

@@ -87,9 +87,10 @@ def test_only_a_soft_limit_is_passed_by_changes_made_at_once(design: Design) -> 
     for seed in range(5):
         on_world = OnWorld(seed)
         if design.claims.limit != "none":
-            on_world.at_once(*adds(limited(design, 3), 6), sdk_attempts=4)
-            settle(on_world, design)
-            passed |= value(on_world, design) > 3
+            tight = limited(design, 3)
+            on_world.at_once(*adds(tight, 6), sdk_attempts=4)
+            settle(on_world, tight)
+            passed |= value(on_world, tight) > 3
     assert passed == (design.claims.limit == "soft")
 
 
@@ -99,7 +100,7 @@ def test_two_regions_lose_and_double_nothing_where_it_says_so(design: Design) ->
     on_world.world.cut.add(US)
     for region in (EU, US):
         for number in range(12):
-            add(on_world, design, f"{region}-{number}", region=region)
+            add(on_world, design.of(region, (EU, US)), f"{region}-{number}", region=region)
     settle(on_world, design)
     on_world.world.quiesce()
     settle(on_world, design)

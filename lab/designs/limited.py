@@ -1,0 +1,83 @@
+"""This library with a limit: a gate decides each change, in the Region where it was asked for.
+
+Promises: no change takes the value past its floor or ceiling, whatever Regions write; a change that is sent again is
+told what it was told the first time, for ever, also that it was refused. Limits: a Region that has too little must ask
+the others, and decides nothing while it cannot.
+By group commit: changes of many threads, which are decided by one Update while another is under way.
+Source: docs/limits.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from lab.designs.design import FOR_EVER, Claims, Design, Outcome
+from ledger import tokens
+from ledger.checks import CHANGE_MAX
+from ledger.errors import LimitReached
+from ledger.gate import answers
+from ledger.gate.gates import Gates
+from ledger.gate.limits import counts
+from ledger.gate.standing import outcomes, standing
+from ledger.limit import Limit
+from ledger.packing import Outcome as Told
+from ledger.requests import Program
+from ledger.settings import Settings
+from ledger.values import Delta
+
+ANYWHERE = "anywhere"
+"""Gates are asked at their homes by name: a delivery may be handled in another Region than its change was made in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited(Design):
+    """`settings`: ours, whose first Region has the first rights."""
+
+    name: str = "this library, a limit"
+    settings: Settings
+    floor: int | None = None
+    ceiling: int | None = None
+    claims: ClassVar = Claims(memory=FOR_EVER, mismatch=True, limit="everywhere", regions=True, history=True)
+
+    def of(self, region: str, regions: tuple[str, ...]) -> Limited:
+        return replace(self, settings=replace(self.settings, region=region, regions=regions))
+
+    def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
+        try:
+            receipt = yield from answers.add(self._gates(counter), self.delta(counter, change, key, at_ms))
+        except LimitReached:
+            return "refused"
+        return receipt.outcome
+
+    def put(self, deltas: Sequence[Delta]) -> Program[list[Told]]:
+        """Changes of one counter, decided together."""
+        return answers.add_many(self._gates(deltas[0].lane.counter), deltas)
+
+    def delta(self, counter: str, change: int, key: str, at_ms: int) -> Delta:
+        token = tokens.keyed(counter, key, at_ms)
+        return Delta(self.settings.lane_for(counter, token, self.settings.region), token, change)
+
+    def value(self, counter: str, *, consistent: bool = True) -> Program[int]:
+        return (yield from standing(self._gates(counter), consistent=consistent)).value
+
+    def history(self, counter: str) -> Program[list[int]]:
+        changes: list[int] = []
+        for lane in self._gates(counter).lanes:
+            changes += filter(counts, (yield from outcomes(lane, consistent=True)).values())
+        return changes
+
+    def _gates(self, counter: str) -> Gates:
+        floor = -CHANGE_MAX if self.ceiling is None and self.floor is None else self.floor
+        limit = Limit(floor, self.ceiling, self.settings.regions[0])
+        here = self.settings.region
+        lanes = sorted(self.settings.lanes_of(counter), key=lambda lane: lane.region != here)
+        return Gates(tuple(lanes), limit, ANYWHERE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitedGathered(Limited):
+    """`trial.py` lets its threads gather."""
+
+    name: str = "this library, a limit, group commit"
