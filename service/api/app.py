@@ -28,7 +28,7 @@ from reader import Balance, Reader
 from reader.reader import PAGE_ENTRIES_MAX, SECONDS_MAX
 from service.api import cors, models
 from service.api import cursor as cursors
-from service.api.gate import admitted, json_object, methods_of
+from service.api.admission import admitted, json_object, methods_of
 from service.api.keys import HEADER, key_of_header, time_of_key
 from service.api.models import ADDED, BULK, READ, Added, BulkResults, CounterBalance, History, NewDelta
 from service.api.paths import IN_PATH, no_such_route, same
