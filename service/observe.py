@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import UnionType
 from typing import IO, Any, Protocol
 
 from aws_lambda_powertools import Logger, Metrics
@@ -28,6 +29,8 @@ DELTAS_REPLAYED = "DeltasReplayed"
 DELTAS_ACCEPTED = "DeltasAccepted"
 DELTAS_REFUSED = "DeltasRefused"
 DELTAS_CONFLICTING = "DeltasConflicting"
+LIMIT_REACHED = "LimitReached"
+OUT_OF_REACH = "OutOfReach"
 DELTAS_FOLDED = "DeltasFolded"
 STRAYS_SETTLED = "StraysSettled"
 DELTAS_CLEANED = "DeltasCleaned"
@@ -137,6 +140,10 @@ def _metric_of(outcome: Outcome) -> str:
             return DELTAS_REFUSED
         case errors.TokenConflict():
             return DELTAS_CONFLICTING
+        case errors.LimitReached():
+            return LIMIT_REACHED
+        case errors.OutOfReach():
+            return OUT_OF_REACH
     return ""
 
 
@@ -146,17 +153,32 @@ def _log(logger: Logger, outcome: LedgerError, fields: dict[str, object]) -> Non
         told |= {"lane": str(outcome.delta.lane), "token": outcome.delta.token}
     if isinstance(outcome, errors.InvalidMessage):
         told["field"] = outcome.field
-    match outcome:
-        case errors.InvalidInput():
-            logger.warning("change refused: nothing was written, and a retry is refused again", extra=told)
-        case errors.TokenConflict():
-            logger.warning("token conflict: its key already stands for another change, which counts", extra=told)
-        case errors.OutcomeUnknown():
-            logger.warning("outcome unknown: a retry with the same key finds out, and counts once", extra=told)
-        case errors.Throttled() | errors.TransactionConflict() | errors.Unavailable():
-            logger.warning("change not written: it may be retried", extra=told)
-        case errors.SettingsMismatch():
-            logger.error("change not written: this function's settings are not the table's", extra=told)
-        case _:
-            logger.error("change not written: look at the table and at this function's role", extra=told)
+    if isinstance(outcome, errors.HoldEnded):
+        told["state"] = outcome.state
+    level, text = next((level, text) for kind, level, text in _LINES if isinstance(outcome, kind))
+    getattr(logger, level)(text, extra=told)
     logger.debug("why", extra=told | {"why": str(outcome)})
+
+
+_LINES: tuple[tuple[type[LedgerError] | UnionType, str, str], ...] = (
+    (errors.InvalidInput, "warning", "change refused: nothing was written, and a retry is refused again"),
+    (errors.TokenConflict, "warning", "token conflict: its key already stands for another change, which counts"),
+    (errors.LimitReached, "info", "limit reached: nothing counts, and that is final for its key"),
+    (errors.OutOfReach, "warning", "out of reach: nothing was decided, because a Region did not answer; retry"),
+    (errors.HoldEnded, "info", "hold ended before: nothing was written, and its first end is final"),
+    (errors.NoSuchHold, "warning", "no such hold: nothing was written"),
+    (errors.OutcomeUnknown, "warning", "outcome unknown: a retry with the same key finds out, and counts once"),
+    (errors.GaveUp, "warning", "gate changed too often: nothing was decided, and it may be retried"),
+    (
+        errors.Throttled | errors.TransactionConflict | errors.Unavailable,
+        "warning",
+        "change not written: it may be retried",
+    ),
+    (
+        errors.SettingsMismatch | errors.LimitMismatch,
+        "error",
+        "change not written: this function's settings are not the table's",
+    ),
+    (LedgerError, "error", "change not written: look at the table and at this function's role"),
+)
+"""What befell a change -> the level and the text of its line. The first that fits decides."""

@@ -11,6 +11,7 @@ from ledger.gate import updates
 from ledger.gate.decide import Decision, perhaps_roll
 from ledger.gate.expire import forget
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.limits import REFUSED
 from ledger.gate.look_up import Known, find
 from ledger.limit import SIDES
 from ledger.requests import Item, Program, Written
@@ -25,7 +26,7 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
     lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
     for _ in range(TRIES_MAX):
         known, filed = yield from find(gates, lane, token)
-        if known is None:
+        if known is None or known.outcome == REFUSED:
             raise NoSuchHold(f"{lane}: there is no hold {token}. Nothing was written.")
         if known.held is None:
             return Decision(known, before=True)

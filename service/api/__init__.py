@@ -1,1 +1,1 @@
-"""The HTTP API. app.py has the routes; what comes before them is in gate.py, paths.py and keys.py."""
+"""The HTTP API. app.py has the routes; what comes before them is in admission.py, paths.py and keys.py."""

@@ -1,6 +1,7 @@
 """The routes of the HTTP API, on Powertools' resolver.
 
-Rule 1: A route translates and nothing else, so what counts is decided by the library alone.
+Rule 1: A route translates and nothing else, so what counts is decided by the library alone. Those of limited counters
+are in holds.py.
 Rule 2: Every failure is a problem.
 Rule 3: A route that adds gives the caller what a retry needs.
 Rule 4: A parameter that a route does not have is refused, because a misspelled one would be lost.
@@ -9,15 +10,12 @@ Rule 6: No line above debug holds an amount. One request at a time: Powertools k
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
-from urllib.parse import unquote
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
-from aws_lambda_powertools.event_handler.openapi.models import Example
-from aws_lambda_powertools.event_handler.openapi.params import Body, Header, Path, Query
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from aws_lambda_powertools.event_handler.openapi.params import Body
 
 from ledger import Change, Ledger, Receipt, Settings
 from ledger.clocks import Clock, wall_clock
@@ -25,52 +23,32 @@ from ledger.errors import InvalidInput, LedgerError
 from ledger.message import time_text
 from ledger.requests import Table
 from reader import Balance, Reader
-from reader.reader import PAGE_ENTRIES_MAX, SECONDS_MAX
 from service.api import cors, models
 from service.api import cursor as cursors
-from service.api.gate import admitted, json_object, methods_of
-from service.api.keys import HEADER, key_of_header, time_of_key
-from service.api.models import ADDED, BULK, READ, Added, BulkResults, CounterBalance, History, NewDelta
-from service.api.paths import IN_PATH, no_such_route, same
-from service.api.problems import NOT_WRITTEN, Problem, invalid, problem_of
+from service.api.admission import admitted, json_object, methods_of
+from service.api.documented import ADDED, BULK, READ
+from service.api.holds import Holds
+from service.api.keys import key_of_header, time_of_key
+from service.api.models import Added, BulkResults, CounterBalance, History, NewDelta
+from service.api.parameters import (
+    Again,
+    Consistent,
+    Cursor,
+    InPath,
+    InQuery,
+    Key,
+    Limit,
+    MaxAge,
+    Since,
+    Until,
+)
+from service.api.paths import no_such_route, same
+from service.api.problem_of import problem_of
+from service.api.problems import Problem, check_region, invalid
+from service.api.responses import HEADERS, added_of, counted, json_of, status_of
 from service.observe import Watch, tell
 
 TRY_IT = "/try-it"
-HEADERS = {"Cache-Control": "no-store"}
-Said = TypeVar("Said")
-
-InPath = Annotated[
-    str,
-    Field(pattern=IN_PATH),
-    BeforeValidator(unquote),
-    Path(description="the counter's name, percent-encoded; without % and ?", examples=[models.EXAMPLE_COUNTER]),
-]
-Again = Annotated[
-    models.Counter,
-    Query(alias="counter", description="the name in the path again: a gateway may have changed it there"),
-]
-InQuery = Annotated[models.Counter, Query(description="the counter's name")]
-Key = Annotated[
-    str,
-    Header(
-        alias="Idempotency-Key",
-        pattern=HEADER,
-        min_length=1,
-        description="a ULID (upper case) or a UUIDv7 (lower case, with hyphens), or any other text with at in the body",
-        openapi_examples={"ulid": Example(value=models.EXAMPLE_KEY)},
-    ),
-]
-MaxAge = Annotated[
-    float, Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="seconds a cached value may have")
-]
-Consistent = Annotated[bool, Query(description="false: half the price, may lag a little, still a true sum")]
-Since = Annotated[models.Time | None, Query(description="included; RFC 3339")]
-Until = Annotated[models.Time | None, Query(description="excluded; RFC 3339")]
-Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries of a page")]
-Cursor = Annotated[
-    Annotated[str, WithJsonSchema({"type": "string", "pattern": cursors.CURSOR, "minLength": 1})] | None,
-    Query(description="next of the page before"),
-]
 
 
 class Api:
@@ -99,8 +77,11 @@ class Api:
         self._cors = cors.of(origins)
         self.app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=json_object, debug=False)
         self.app.use([_only_known_parameters])
+        holds = Holds(self._ledger, self._readers, watch)
         self._route_writes()
+        holds.route_writes(self.app)
         self._route_reads()
+        holds.route_reads(self.app)
         self._route_failures()
         if try_it:
             self.app.enable_swagger(path=TRY_IT, title="exact-counter")
@@ -132,15 +113,14 @@ class Api:
                 asked.counter, asked.change, idempotency_key=asked.idempotency_key, at=asked.at, region=asked.region
             )
             tell(self._watch, receipt)
-            hit = {"Idempotency-Hit": "true"} if receipt.outcome == "replayed" else {}
-            return _json(_added(receipt), _status(receipt), **hit)
+            return counted(added_of(receipt), receipt)
 
         @self.app.post("/deltas", summary="Add up to 100 changes", operation_id="addMany", responses=BULK)
         def add_many(bulk: Annotated[models.Bulk, Body()]) -> Response[BulkResults]:
             asked = [self._change_or_problem(delta) for delta in bulk.deltas]
             outcomes = iter(self._ledger.add_many(change for change in asked if isinstance(change, Change)))
             results = [self._result(next(outcomes) if isinstance(each, Change) else each) for each in asked]
-            return _json(BulkResults(results=results))
+            return json_of(BulkResults(results=results))
 
     def _route_reads(self) -> None:
         @self.app.get("/counters/<counter>", summary="Read a counter", operation_id="read", responses=READ)
@@ -185,9 +165,7 @@ class Api:
 
     def _change(self, delta: NewDelta, key: str) -> Change:
         """The change that is asked for. Raises Problem."""
-        regions = self._ledger.settings.regions
-        if delta.region is not None and delta.region not in regions:
-            raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}. {NOT_WRITTEN}")
+        check_region(delta.region, self._ledger.settings.regions)
         return Change(delta.counter, delta.change, key, time_of_key(key, delta.at), delta.region)
 
     def _change_or_problem(self, delta: models.BulkDelta | models.Refused) -> Change | Problem:
@@ -213,7 +191,7 @@ class Api:
             problem = outcome
         elif isinstance(outcome, Receipt):
             tell(self._watch, outcome)
-            return models.BulkResult(status=_status(outcome), added=_added(outcome))
+            return models.BulkResult(status=status_of(outcome), added=added_of(outcome))
         else:
             tell(self._watch, outcome)
             problem = problem_of(outcome)
@@ -221,9 +199,10 @@ class Api:
 
     def _read(self, counter: str, max_age: float, consistent: bool) -> Response[CounterBalance]:
         balance: Balance = self._readers[consistent].read(counter, max_age=max_age)
-        known: dict[str, Any] = {name: getattr(balance, name) for name in ("value", "count", "pending", "cached")}
+        names = ("value", "count", "pending", "cached", "closed")
+        known: dict[str, Any] = {name: getattr(balance, name) for name in names}
         as_of, by_region = time_text(balance.as_of), dict(balance.by_region)
-        return _json(CounterBalance(counter=counter, as_of=as_of, by_region=by_region, **known))
+        return json_of(CounterBalance(counter=counter, as_of=as_of, by_region=by_region, **known))
 
     def _history(self, counter: str, since: Since, until: Until, limit: int, cursor: str | None) -> Response[History]:
         after = None if cursor is None else cursors.position_of(counter, cursor)
@@ -233,11 +212,7 @@ class Api:
             for entry in page.entries
         ]
         following = None if page.next is None else cursors.text_of(counter, page.next)
-        return _json(History(counter=counter, entries=entries, next=following))
-
-
-def _json(said: Said, status: int = 200, **headers: str) -> Response[Said]:
-    return Response(status, "application/json", said, HEADERS | headers)
+        return json_of(History(counter=counter, entries=entries, next=following))
 
 
 def _method(event: dict[str, Any]) -> str:
@@ -251,13 +226,3 @@ def _only_known_parameters(app: Any, next_middleware: Callable[[Any], Any]) -> A
     if unknown and route.path != TRY_IT:
         raise invalid({"loc": ("query", name), "type": "unknown", "msg": "Unknown parameter"} for name in unknown)
     return next_middleware(app)
-
-
-def _status(receipt: Receipt) -> int:
-    return 201 if receipt.outcome == "recorded" else 200
-
-
-def _added(receipt: Receipt) -> Added:
-    lane, delta = receipt.delta.lane, receipt.delta
-    at = time_text(delta.at)
-    return Added(outcome=receipt.outcome, counter=lane.counter, token=delta.token, region=lane.region, at=at)

@@ -31,8 +31,8 @@ def key_of_header(header: str | None) -> str:
     if header is None or not header.strip():
         raise Problem(
             "idempotency-key-missing",
-            "Every change needs the header Idempotency-Key: a ULID or a UUIDv7, or any other text together with at in "
-            f"the body. It must be the same on every retry. {NOT_WRITTEN}",
+            "Every change and every hold needs the header Idempotency-Key: a ULID or a UUIDv7, or any other text "
+            f"together with at in the body. It must be the same on every retry. {NOT_WRITTEN}",
         )
     key = header.strip()
     if not re.fullmatch(HEADER, key):

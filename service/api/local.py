@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from ledger import Settings
+from service.api.admission import BODY_BYTES_MAX
 from service.api.app import TRY_IT, Api
-from service.api.gate import BODY_BYTES_MAX
 from service.api.openapi import in_memory
 from service.api.problems import NOT_WRITTEN, Problem
 from service.observe import Watch

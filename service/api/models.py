@@ -1,5 +1,4 @@
-"""What the API takes and gives, as pydantic models: they check requests and are what docs/openapi.json describes; and
-the answers that each kind of route may give.
+"""What the API takes and gives, as pydantic models: they check requests and are what docs/openapi.json describes.
 
 Rule 1: Nothing is converted (a number is no text, 1.0 is no whole number) and an unknown field is refused, because a
 misspelled one would be lost.
@@ -26,7 +25,6 @@ from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX
 from ledger.errors import InvalidTime
 from ledger.message import time_of
 from service.api.keys import TIMED
-from service.api.problems import CONTENT_TYPE, TITLES
 
 BULK_MAX = 100
 EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
@@ -52,8 +50,20 @@ Time = Annotated[
     BeforeValidator(_time),
     WithJsonSchema({"type": "string", "format": "date-time", "description": "RFC 3339, with its offset"}),
 ]
-
-
+Asked = Annotated[
+    Time | None,
+    Field(
+        description="when the change was first asked for, the same on every retry, from 1970 to five minutes ahead; "
+        "required unless the key is a ULID or a UUIDv7 in its canonical spelling, which carries its time",
+    ),
+]
+InRegion = Annotated[
+    str | None,
+    Field(
+        pattern="^[a-z0-9-]{1,32}$",
+        description="where the change was first asked for, when that is another Region of the service than this",
+    ),
+]
 WITH_TIME: list[JsonValue] = [
     {"required": ["at"], "properties": {"at": {"type": "string"}}},
     {"properties": {"idempotency_key": {"pattern": TIMED}}},
@@ -72,16 +82,8 @@ class NewDelta(Strict):
     change: int = Field(
         ge=-CHANGE_MAX, le=CHANGE_MAX, description="a whole number, written without fraction or exponent"
     )
-    at: Time | None = Field(
-        None,
-        description="when the change was first asked for, the same on every retry, from 1970 to five minutes ahead; "
-        "required unless the key is a ULID or a UUIDv7 in its canonical spelling, which carries its time",
-    )
-    region: str | None = Field(
-        None,
-        pattern="^[a-z0-9-]{1,32}$",
-        description="where the change was first asked for, when that is another Region of the service than this",
-    )
+    at: Asked = None
+    region: InRegion = None
 
 
 class BulkDelta(NewDelta):
@@ -159,6 +161,7 @@ class CounterBalance(BaseModel):
     pending: int = Field(description="how many of the changes are still in the tail")
     by_region: dict[str, int]
     cached: bool
+    closed: bool = Field(description="of a counter with a limit: whether the value is certainly within it")
 
 
 class HistoryEntry(BaseModel):
@@ -176,26 +179,3 @@ class History(BaseModel):
     counter: str
     entries: list[HistoryEntry]
     next: str | None
-
-
-def _problems(*statuses: int) -> dict[int, Any]:
-    """What a route answers with these, each with all problems of its status."""
-    content = {CONTENT_TYPE: {"model": ProblemDetails}}
-    said = {status: [f"{name}: {title}" for name, (of, title) in TITLES.items() if of == status] for status in statuses}
-    return {status: {"description": "; ".join(said[status]), "content": content} for status in statuses}
-
-
-def _json(description: str, model: type | None = None) -> dict[str, Any]:
-    content = {} if model is None else {"content": {"application/json": {"model": model}}}
-    return {"description": description, **content}
-
-
-_ALWAYS = (405, 422, 429, 500, 503)
-
-ADDED = {
-    201: _json("Recorded: it counts from now on", Added),
-    200: _json("Replayed: the same change was recorded before (header Idempotency-Hit: true)", Added),
-    **_problems(400, 404, *_ALWAYS, 409, 413, 415, 504),
-}
-BULK = {200: _json("A result for each change, in their order", BulkResults), **_problems(400, *_ALWAYS, 413, 415)}
-READ = {200: _json("The answer"), **_problems(404, *_ALWAYS)}

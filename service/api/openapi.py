@@ -13,7 +13,7 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler.openapi.models import APIKey
 
-from ledger import Settings, __version__
+from ledger import Limit, Settings, __version__
 from ledger.memory import MemoryTable
 from service.api.app import Api
 from service.observe import Watch
@@ -28,9 +28,13 @@ SIGNED = {"name": "Authorization", "in": "header", "description": "AWS Signature
 
 
 def in_memory(try_it: bool = False, watch: Watch | None = None, origins: Sequence[str] = ()) -> Api:
-    """The API on a table in memory, with two Regions."""
-    settings = Settings(table="memory", region="eu-west-1", regions=("eu-west-1", "us-east-1"))
-    return Api(settings, watch or Watch.here("api"), table=MemoryTable(), try_it=try_it, origins=origins)
+    """The API on a table in memory, the same one in two Regions. What begins with "seats:" has a ceiling of 10,000."""
+    here, there = regions = ("eu-west-1", "us-east-1")
+    limits = {"seats:": Limit(ceiling=10_000, region=here)}
+    settings = Settings(table="memory", region=here, regions=regions, limits=limits)
+    table = MemoryTable()
+    table.peers = {there: table}
+    return Api(settings, watch or Watch.here("api"), table=table, try_it=try_it, origins=origins)
 
 
 def document() -> dict[str, Any]:

@@ -7,13 +7,10 @@ that was refused for its spelling.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
-
-from ledger import errors
-from ledger.errors import LedgerError
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:ledger:problem:"
@@ -25,10 +22,14 @@ TITLES = {
     "no-such-route": (404, "There is nothing at this path"),
     "invalid-counter": (404, "The path holds no counter's name"),
     "no-such-region": (404, "The service does not have this Region"),
+    "no-limit": (404, "The counter has no limit"),
+    "no-such-hold": (404, "The counter has no such hold"),
     "other-counter": (404, "The path has another counter than the request names"),
     "invalid-cursor": (404, "The cursor is not one of this history"),
     "method-not-allowed": (405, "This path does not have this method"),
     "token-conflict": (409, "The key already stands for another change"),
+    "limit-reached": (409, "A limit is in the way"),
+    "hold-ended": (409, "The hold was captured, released or is over"),
     "body-too-large": (413, "The body is too large"),
     "not-json": (415, "The body is not JSON"),
     "invalid-request": (422, "A field or a parameter is not acceptable"),
@@ -38,8 +39,9 @@ TITLES = {
     "throttled": (429, "The table refuses more requests at the moment"),
     "internal": (500, "The service failed"),
     "misconfigured": (500, "The service is not set up as it must be"),
-    "damaged": (500, "An item in the table is damaged"),
+    "damaged": (500, "An item in the table is damaged or gone"),
     "unavailable": (503, "The table did not answer"),
+    "out-of-reach": (503, "Another Region must be asked, and does not answer"),
     "not-yet-replicated": (503, "This Region does not hold everything yet"),
     "outcome-unknown": (504, "The change may or may not have been recorded"),
 }
@@ -47,29 +49,6 @@ TITLES = {
 
 RETRY_AFTER_S = 1
 _RETRIED = (429, 503, 504)
-
-_NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
-    (errors.InvalidChange, "invalid-change", "A change is a whole number of magnitude at most 10^18."),
-    (errors.InvalidKey, "invalid-key", "An idempotency key is text of 1 to 1,024 bytes of UTF-8."),
-    (errors.InvalidTime, "invalid-time", "A time has an offset and is from 1970 to five minutes ahead."),
-    (errors.InvalidInput, "invalid-request", "An argument is not acceptable."),
-    (
-        errors.TokenConflict,
-        "token-conflict",
-        "This counter, key and time already stand for another change, which counts. A new change needs a new key.",
-    ),
-    (errors.Throttled, "throttled", "Repeat the request, slower."),
-    (
-        errors.OutcomeUnknown,
-        "outcome-unknown",
-        "Repeat the request with the same idempotency key, the same time and the same region: it counts once.",
-    ),
-    (errors.Unavailable, "unavailable", "Repeat the request."),
-    (errors.TransactionConflict, "unavailable", "Repeat the request."),
-    (errors.ReadTooSlow, "unavailable", "The compactor must run; then repeat the request."),
-    (errors.NotYetReplicated, "not-yet-replicated", "Repeat the request later, or in the counter's home Region."),
-    (errors.DamagedItem, "damaged", "The operator must look at the service's log."),
-)
 
 
 class Problem(Exception):
@@ -108,16 +87,14 @@ class Problem(Exception):
         return Response(self.status, CONTENT_TYPE, json.dumps(self.body()), self.all_headers)
 
 
-def problem_of(error: LedgerError) -> Problem:
-    """The problem that an error of the library is. Only an unknown outcome may have written something."""
-    members: dict[str, Any] = {}
-    if error.delta is not None:
-        members = {"region": error.delta.lane.region, "token": error.delta.token}
-    for kind, name, detail in _NAMES:
-        if isinstance(error, kind):
-            written = "" if isinstance(error, errors.OutcomeUnknown) else f" {NOT_WRITTEN}"
-            return Problem(name, detail + written, members=members)
-    return Problem("misconfigured", f"The operator must look at the service's log. {NOT_WRITTEN}", members=members)
+def check_region(region: str | None, regions: Sequence[str]) -> None:
+    """Raises Problem for a Region that is none of the service's."""
+    if region is not None and region not in regions:
+        raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}. {NOT_WRITTEN}")
+
+
+def no_limit() -> Problem:
+    return Problem("no-limit", f"There is nothing to hold, and no standing, where nothing is limited. {NOT_WRITTEN}")
 
 
 def invalid(found: Iterable[Mapping[str, Any]]) -> Problem:

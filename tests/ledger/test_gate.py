@@ -196,6 +196,14 @@ def test_a_hold_that_is_over_ends_when_somebody_needs_what_it_keeps(seats: World
     assert not [sk for sk in seats.files() if sk.startswith("0")]
 
 
+def test_there_is_no_end_to_a_hold_that_was_refused(seats: World) -> None:
+    gates, held = seats.gates(A), seats.held(11)
+    assert seats.run(hold(gates, held)).known == Known(REFUSED)
+    for outcome in (11, 0, RELEASED):
+        with pytest.raises(NoSuchHold, match="there is no hold"):
+            seats.run(end(gates, held, outcome))
+
+
 def test_there_is_no_end_to_what_was_never_held_nor_to_a_hold_of_another_amount(seats: World) -> None:
     gates, held = seats.gates(A), seats.held(3)
     with pytest.raises(NoSuchHold, match="there is no hold"):

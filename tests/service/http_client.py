@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from ledger import Settings
+from ledger import Limit, Settings
 from ledger.memory import MemoryTable
 from ledger.requests import Table
 from reader import Reader
@@ -18,7 +18,9 @@ from service.api.local import HOST, event_of, serve
 from service.observe import Watch
 
 NOW_MS = 1_735_725_000_000
-SETTINGS = Settings(table="counters", region="eu-west-1", regions=("eu-west-1", "us-east-1"), fold_min=1)
+HERE, THERE = REGIONS = ("eu-west-1", "us-east-1")
+LIMITS = {"seats:": Limit(ceiling=10, region=HERE)}
+SETTINGS = Settings(table="counters", region=HERE, regions=REGIONS, limits=LIMITS, fold_min=1)
 ULID = "01JGGKGE064BG4X58772SZHBM0"
 ULID_AT = "2025-01-01T09:35:20.070Z"
 
@@ -64,14 +66,20 @@ class Client:
     """The API on a table in memory, or on a given one."""
 
     def __init__(
-        self, table: Table | None = None, *, try_it: bool = False, origins: Sequence[str] = (), level: str = "INFO"
+        self,
+        table: Table | None = None,
+        *,
+        settings: Settings = SETTINGS,
+        try_it: bool = False,
+        origins: Sequence[str] = (),
+        level: str = "INFO",
     ) -> None:
         self.table = MemoryTable()
         self.lines = io.StringIO()
         self.now_ms = NOW_MS
         watch = Watch.here(f"test-{id(self)}", self.lines, level)
         self.metrics = watch.metrics
-        self.api = Api(SETTINGS, watch, table=table or self.table, clock=self.clock, try_it=try_it, origins=origins)
+        self.api = Api(settings, watch, table=table or self.table, clock=self.clock, try_it=try_it, origins=origins)
 
     def clock(self) -> int:
         return self.now_ms

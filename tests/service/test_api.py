@@ -198,7 +198,10 @@ def test_a_path_that_names_another_counter_than_the_request_or_is_not_confirmed_
 @pytest.mark.parametrize(
     ("method", "target"),
     [
-        *(("GET", f"{path}?counter=a&") for path in ("/counters/a", "/counters", "/counters/a/history", "/history")),
+        *(
+            ("GET", f"{path}?counter=a&")
+            for path in ("/counters/a", "/counters", "/counters/a/history", "/history", "/standing")
+        ),
         *(("POST", f"{path}?") for path in ("/counters/a/deltas", "/deltas")),
     ],
 )
@@ -303,7 +306,11 @@ def test_a_balance_says_all_that_a_read_knows() -> None:
     client.add(-6)
     client.add(10, UUID7, region="us-east-1")
     said = {"counter": COUNTER, "value": 4, "count": 2, "as_of": "2025-01-01T09:50:00.000Z", "pending": 2}
-    assert client.read().said == said | {"by_region": {"eu-west-1": -6, "us-east-1": 10}, "cached": False}
+    assert client.read().said == said | {
+        "by_region": {"eu-west-1": -6, "us-east-1": 10},
+        "cached": False,
+        "closed": True,
+    }
 
 
 def test_max_age_allows_the_cache_and_its_absence_does_not() -> None:

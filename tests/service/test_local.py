@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from service.api import openapi
-from service.api.gate import BODY_BYTES_MAX
+from service.api.admission import BODY_BYTES_MAX
 from service.api.local import HOST, event_of
 from service.observe import Watch
 from tests.service.http_client import ULID, served

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 from ledger.errors import InvalidMessage
 from ledger.message import parsed
 from service.api.keys import key_of_header
-from service.api.paths import PREFIX, routed
+from service.api.paths import KEYED, PREFIX, routed
 from service.api.problems import NOT_WRITTEN, Problem, invalid
 
 JSON = "application/json"
@@ -33,7 +33,7 @@ def admitted(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> dict[str,
     body = None
     if method == "POST":
         body = _text(event, headers)
-        if path.startswith(PREFIX):
+        if path.startswith(PREFIX) and path.endswith(KEYED):
             headers["idempotency-key"] = (headers.get("idempotency-key") or "").strip()
             key_of_header(headers["idempotency-key"])
         headers["content-type"] = JSON  # Powertools knows this spelling only
