@@ -16,7 +16,7 @@ from ledger.clocks import instants, wall_clock
 from ledger.errors import InvalidSettings, LedgerError, TableMissing
 from ledger.requests import Get, Item, Table, run
 from ledger.settings import REGION_FROM, Settings
-from ledger.shape import unlike, write
+from ledger.shape import refusals, write
 from ledger.table import DynamoTable
 
 HERE = "A deployment takes them from REGIONS, PARAMS and serverless.yml"
@@ -45,10 +45,10 @@ def table_of(name: str, region: str, client: Callable[[str, str], Any]) -> Table
 
 
 def refuse_another(settings: Settings, table: Table) -> None:
-    """Raises DeploymentRefused where the table's shape has other shards, or a Region that the settings lack."""
+    """Raises DeploymentRefused where the shape has other shards or limits, or a Region that the settings lack."""
     try:
         item: Item | None = table.answer(Get(items.SHAPE_KEY))
-        wrong = unlike(settings, items.shape_of(item)) if item is not None else []
+        wrong = refusals(settings, items.shape_of(item)) if item is not None else []
     except TableMissing:
         return
     except LedgerError as error:

@@ -74,7 +74,7 @@ def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
                 return "written"
             continue
         shape = items.shape_of(there)
-        if wrong := [*unlike(settings, shape), *_narrower(settings, shape)]:
+        if wrong := refusals(settings, shape):
             raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
         regions = (*shape.regions, *(region for region in settings.regions if region not in shape.regions))
         grown = replace(shape, regions=regions, limits=settings.limits, version=shape.version + 1)
@@ -88,6 +88,11 @@ def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
 def mismatches(settings: Settings, shape: Shape) -> list[str]:
     """What of the settings contradicts the shape: sentences with both values and what to do."""
     return [*unlike(settings, shape), *_not_there(settings, shape)]
+
+
+def refusals(settings: Settings, shape: Shape) -> list[str]:
+    """Why the shape would not be written with these settings."""
+    return [*unlike(settings, shape), *_narrower(settings, shape)]
 
 
 def unlike(settings: Settings, shape: Shape) -> list[str]:

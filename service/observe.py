@@ -48,6 +48,10 @@ LANES_MARKED = "LanesMarked"
 LANES_PLANNED = "LanesPlanned"
 LANES_FORGOTTEN = "LanesForgotten"
 RECORDS_IGNORED = "RecordsIgnored"
+OUT_OF_REACH = "OutOfReach"
+LIMIT_REACHED = "LimitReached"
+HOLDS_OVERDUE = "HoldsOverdue"
+GATE_BYTES = "GateBytes"
 READ_UNITS = "ReadUnits"
 WRITE_UNITS = "WriteUnits"
 
@@ -104,6 +108,10 @@ class Metered(Protocol):
 def count(metrics: Metered, name: str, value: int) -> None:
     """Count, also a zero: an alarm can then tell "none" from "not running"."""
     metrics.add_metric(name, MetricUnit.Count, value)
+
+
+def size(metrics: Metered, name: str, value: int) -> None:
+    metrics.add_metric(name, MetricUnit.Bytes, value)
 
 
 def milliseconds(metrics: Metered, name: str, value: int) -> None:

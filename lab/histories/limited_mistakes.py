@@ -74,12 +74,12 @@ _PLANTED = (
     Mistake(
         "what is filed is removed before it is put",
         "ledger/gate/roll.py",
-        "    for start in range(0, len(puts), PUTS):\n",
+        "    for answer in (yield gates.at(lane, PutMany(tuple(filed)))):\n",
         "    after, kept = _kept(gate.moved | set(map(fingerprint, (*recent, *holds))), low, gates.filing.moved_max)\n"
         "    early = updates.finish_roll(gate, recent, holds, after, top, kept, slack_ms)\n"
         "    if not isinstance((yield gates.at(lane, early)), Written):\n"
         "        return False\n"
-        "    for start in range(0, len(puts), PUTS):\n",
+        "    for answer in (yield gates.at(lane, PutMany(tuple(filed)))):\n",
         "ledger/gate/roll.py",
         "    return isinstance((yield gates.at(lane, update)), Written)\n",
         "    return update is not None\n",
@@ -193,8 +193,8 @@ _PLANTED = (
     Mistake(
         "a hold is filed where the caller is",
         "ledger/gate/roll.py",
-        "        answers = yield gates.at(lane, Together(tuple(puts[start : start + PUTS])))\n",
-        "        answers = yield Together(tuple(puts[start : start + PUTS]))\n",
+        "    for answer in (yield gates.at(lane, PutMany(tuple(filed)))):\n",
+        "    for answer in (yield PutMany(tuple(filed))):\n",
     ),
     Mistake(
         "a gate is written where the caller is",

@@ -7,9 +7,11 @@ cannot take, and only while the rights here are still too few.
 Rule 3: where a lane could not be asked nothing is decided (OutOfReach).
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ledger import tokens
+from ledger.errors import TableError
 from ledger.gate import updates
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.limits import REFUSED, Gate
@@ -86,7 +88,11 @@ def _asked(gates: Gates, delta: Delta, hold: bool, seen: int | None, slack_ms: i
 
 
 def perhaps_roll(gates: Gates, gate: Gate, token: str, size: int = 1) -> Program[None]:
-    """Begin a roll if there is enough to file and it is this token's turn. size: of the group that was decided."""
+    """Begin a roll if there is enough to file and it is this token's turn. size: of the group that was decided.
+
+    Raises nothing: the decision stands, and an error that says what was written would be of the roll. Others try again.
+    """
     full = gate.fullness(gates.filing, size)
     if full >= 2 or (full >= 1 and tokens.draw(token, gates.filing.draw) == 0):
-        yield from roll(gates, gate)
+        with suppress(TableError):
+            yield from roll(gates, gate)

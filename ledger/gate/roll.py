@@ -2,7 +2,9 @@
 
 Rule 1: copied first, all puts acknowledged; removed after, in one Update IF `version` is the one of the gate that was
 seen. Who loses leaves a harmless copy of what was decided. Nobody waits for a roll.
-Rule 2: each segment, late entry and hold is named by its content, so a late put of a loser overwrites nothing else.
+Rule 2: each segment, late entry and hold is named by what it says, and put only where there is none, so nobody's role
+need be able to overwrite one. What is there already says the same: a late entry with the version of an earlier copy,
+by which its token was decided, too.
 Rule 3: what leaves keeps a fingerprint in the gate until its token is at or below `low`, which only rises; the segment
 says the `low` of the gate that it was seen in.
 Rule 4: what lies an hour or more above the new `low` stays, because the time of a fingerprint comes round.
@@ -15,7 +17,7 @@ from ledger.errors import LedgerError
 from ledger.gate import items, updates
 from ledger.gate.gates import Gates
 from ledger.gate.limits import Filed, Filing, Gate, distance, end_ms, fingerprint, is_above
-from ledger.requests import Instant, Now, Program, Put, Together, Written
+from ledger.requests import Instant, Now, Program, PutMany, Written
 from ledger.tokens import last_of, time_ms
 
 FILED_MAX = 250
@@ -25,8 +27,6 @@ HOLDS_FILED_MAX = 40
 FAR_MS = 3_600_000
 SLACK_FALLS = 128
 """Of the slack, this part goes with each roll."""
-
-PUTS = 25
 
 
 def roll(gates: Gates, gate: Gate) -> Program[bool]:
@@ -40,15 +40,13 @@ def roll(gates: Gates, gate: Gate) -> Program[bool]:
     lane, version = gate.lane, gate.version + 1
     above = {token: gate.recent[token] for token in recent if token > gate.low}
     top = max(gate.top, *above) if above else gate.top
-    puts = [Put(items.late_item(lane, token, gate.recent[token], version)) for token in recent if token not in above]
+    filed = [items.late_item(lane, token, gate.recent[token], version) for token in recent if token not in above]
     if above:
-        puts.append(Put(items.filed_item(Filed(lane, top, version, gate.low, above))))
-    puts += [Put(items.hold_item(lane, token, gate.held[token])) for token in holds]
-    for start in range(0, len(puts), PUTS):
-        answers = yield gates.at(lane, Together(tuple(puts[start : start + PUTS])))
-        for answer in answers:
-            if isinstance(answer, LedgerError):
-                raise answer
+        filed.append(items.filed_item(Filed(lane, top, version, gate.low, above)))
+    filed += [items.hold_item(lane, token, gate.held[token]) for token in holds]
+    for answer in (yield gates.at(lane, PutMany(tuple(filed)))):
+        if isinstance(answer, LedgerError):
+            raise answer
     marks = gate.moved | {fingerprint(token) for token in (*recent, *holds)}
     low, moved = _kept(marks, low, gates.filing.moved_max)
     update = updates.finish_roll(gate, recent, holds, low, top, moved, slack_ms)

@@ -42,14 +42,20 @@ class Finder:
             self._runtime.run(find(findings, self._settings, self._pick, stop))
         finally:
             observe.count(self._metrics, observe.LANES_FORGOTTEN, len(findings.forgotten))
-            observe.count(self._metrics, observe.LANES_UNREAD, len(findings.unread))
-            if findings.unread:
-                told = [str(lane) for lane in sorted(findings.unread)[:LANES_LOGGED]]
-                self._log.error("lanes that nobody reads", extra={"unread": len(findings.unread), "lanes": told})
+            unread = findings.unread | findings.gates.unasked
+            observe.count(self._metrics, observe.LANES_UNREAD, len(unread))
+            if unread:
+                told = [str(lane) for lane in sorted(unread)[:LANES_LOGGED]]
+                self._log.error("lanes that nobody reads", extra={"unread": len(unread), "lanes": told})
+            if findings.gates.largest:  # a metric costs money, also where nothing has a limit
+                observe.count(self._metrics, observe.HOLDS_OVERDUE, findings.gates.overdue)
+                observe.size(self._metrics, observe.GATE_BYTES, findings.gates.largest)
             fields = {
                 "pages": findings.pages,
                 "forgotten": len(findings.forgotten),
                 "lanes": [str(lane) for lane in findings.forgotten[:LANES_LOGGED]],
+                "holds_overdue": findings.gates.overdue,
+                "gate_bytes": findings.gates.largest,
                 "to_verify": findings.picked,
                 "unsent": findings.unsent,
                 "ended": findings.ended,

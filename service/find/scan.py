@@ -6,7 +6,7 @@ Rule 3: A page holds all deltas of every lane but the first and the last one in 
 together in a scan: those two are looked at. A lane that was ever folded is known by its partition, so one that lacks
 its checkpoint is in need, too: the visit tells. All reads are eventually consistent: what a pass misses, the next
 finds.
-Rule 4: What it finds needlessly costs a visit.
+Rule 4: What it finds needlessly costs a visit. Of limited counters it only tells: `gates.py`.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -20,6 +20,7 @@ from ledger.errors import DamagedItem, LedgerError
 from ledger.requests import Get, GetMany, Instant, Item, Key, KeyPage, Now, Put, Scan
 from ledger.settings import Settings
 from ledger.values import Lane
+from service.find.gates import Gates, look
 from service.marks import Again, key_of, mark_of
 from service.runtime import chunks
 from service.work import MESSAGES_MAX, Send, Work
@@ -37,6 +38,7 @@ class Findings:
     forgotten: list[Lane] = field(default_factory=list)
     unread: set[Lane] = field(default_factory=set)
     """Lanes of any Region that no reader of the settings looks at."""
+    gates: Gates = field(default_factory=Gates)
     picked: int = 0
     unsent: int = 0
     ended: bool = False
@@ -75,6 +77,7 @@ def find(
             yield Again(lane, now.wall_ms, None)
             findings.forgotten.append(lane)
         findings.unread.update(lane for lane, _, _ in by_lane(page.keys) if not settings.reads(lane))
+        yield from look(findings.gates, page.keys, settings)
         yield from _pick(folded, findings, pick)
         findings.pages += 1
         after = page.last

@@ -10,8 +10,10 @@ import pytest
 from compactor import Compactor
 from lab.meters.meter import Meter
 from ledger import Change, Ledger
-from ledger.errors import DamagedItem
+from ledger.clocks import wall_clock
+from ledger.errors import DamagedItem, HoldEnded
 from ledger.items import is_pack, lane_of
+from ledger.limit import Limit
 from ledger.requests import DeleteMany
 from ledger.table import DynamoTable
 from ledger.values import Lane
@@ -50,6 +52,18 @@ def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) 
     table.answer(DeleteMany(tuple(item for item in held if any(str(lane) in item["pk"]["S"] for lane in unread))))
     checked = compactor.verify(COUNTER)
     assert (checked.ok, checked.value, compactor.run().problems) == (True, 20, {})
+
+
+def test_holds_that_are_over_end_and_those_that_go_on_stay(account: Account) -> None:
+    limited = replace(SETTINGS, limits={"seats:": Limit(ceiling=30, region=SETTINGS.region)})
+    now, long_ago = Ledger(limited), Ledger(limited, clock=lambda: wall_clock() - 7_200_000)
+    over = [long_ago.hold("seats:gig", 1, expires=timedelta(hours=1)) for _ in range(12)]
+    open_one = now.hold("seats:gig", 2, expires=timedelta(hours=1))
+    told("end_holds")("seats:gig", limited)
+    assert Reader(limited).holds("seats:gig") == [open_one]
+    with pytest.raises(HoldEnded, match="expired"):
+        now.capture(over[0])
+    assert now.add("seats:gig", 28).outcome == "recorded"
 
 
 def test_the_changes_of_a_pack_that_is_refused_are_moved_and_count_once(account: Account) -> None:

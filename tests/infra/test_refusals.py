@@ -13,6 +13,7 @@ from infra.build import ROOT
 from infra.table_stack import DeploymentRefused, TableStack
 from ledger import items
 from ledger.errors import Unavailable
+from ledger.limit import Limit
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, Request
 from ledger.values import Shape
@@ -101,6 +102,31 @@ def test_other_shards_and_a_forgotten_region_are_refused_at_first(
     assert world.shape.version == 1
 
 
+SEATS = 'limits={"seats:":{"ceiling":100,"region":"eu-west-1"}}'
+
+
+def test_limits_are_in_the_shape_and_may_only_be_added(world: World) -> None:
+    world.deploy(HOME)
+    world.deploy(HOME, SEATS)
+    assert world.steps[-1] == "shape"
+    assert world.shape == Shape((HOME,), {}, 2, limits={"seats:": Limit(ceiling=100, region=HOME)})
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ("", "limits"),  # PARAMS was forgotten
+        (SEATS.replace("100", "99"), "set_limit"),
+        (SEATS[:-1] + ',"seats:gig":{"floor":0}}', "would change the limit"),
+    ],
+)
+def test_another_limit_is_refused_at_first(world: World, params: str, says: str) -> None:
+    world.deploy(HOME, SEATS)
+    with pytest.raises(DeploymentRefused, match=says):
+        world.deploy(HOME, params)
+    assert world.steps == []
+
+
 def test_a_region_more_is_in_the_shape_when_its_functions_are_there(world: World) -> None:
     world.deploy(HOME)
     world.deploy(f"{HOME} {OTHER}")
@@ -126,6 +152,7 @@ def test_a_table_that_does_not_answer_is_not_changed(world: World) -> None:
         ("foldMin=9000", "fold_min=9000 is above fold_max=8000"),
         ("keepMs=1000", "keep_ms=1000 must be above read_time_max_ms=60000"),
         ("shards=four", "LEDGER_SHARDS='four' cannot be read as shards"),
+        ('limits={"stock:":{"floor":5}}', "LEDGER_LIMITS: floor=5 is not an int from"),
         ("clean=perhaps", "LEDGER_CLEAN='perhaps' cannot be read as clean"),
     ],
 )

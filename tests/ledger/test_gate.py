@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ledger import tokens
+from ledger.actions import Add
 from ledger.errors import (
     DamagedItem,
     GateLost,
@@ -29,7 +30,7 @@ from ledger.gate.look_up import Known
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable
-from ledger.requests import At, Delete, Get, GetMany, Instant, Key, Program, Put, Request, Result, Update, run
+from ledger.requests import At, Delete, Get, GetMany, Instant, Key, Program, Put, PutMany, Request, Result, Update, run
 from ledger.values import Delta, Lane
 
 A, B = "eu-west-1", "us-east-1"
@@ -47,9 +48,10 @@ class Table(MemoryTable):
         super().__init__(page_size=3)
         self.asked: list[Request] = []
         self.is_down = False
+        self.refuses: type[Any] | tuple[()] = ()
 
     def answer(self, request: Request, /) -> Any:
-        if self.is_down:
+        if self.is_down or isinstance(request, self.refuses):
             raise Throttled("This Region is busy. Nothing was written.")
         self.asked.append(request)
         return super().answer(request)
@@ -252,6 +254,32 @@ def test_an_old_change_is_looked_up_and_filed_by_itself() -> None:
     listed = world.run(outcomes(HERE, consistent=True))
     assert list(listed) == sorted(listed)
     assert sum(listed.values()) == 7
+
+
+def test_a_roll_that_fails_is_no_failure_of_the_change_that_began_it() -> None:
+    """Its "nothing was written" would be read as the change's, which counts."""
+    world = World(SEATS, EAGER)
+    world.add(1)
+    world.tables[A].refuses = PutMany
+    assert world.add(2) == counted(2)
+    assert (world.gate().value, len(world.gate().recent)) == (3, 1)
+
+
+def test_what_a_roll_that_lost_has_filed_stays_as_it_is() -> None:
+    world = World(SEATS, EAGER)
+    for _ in range(3):
+        world.add(1)
+    old = Delta(HERE, tokens.keyed(COUNTER, "old", world.now_ms - 86_400_000), 2)
+    world.tables[A].refuses = PutMany
+    world.run(add(world.gates(A), old))
+    copy = items.late_item(HERE, old.token, 2, world.gate().version + 1)
+    world.tables[A].answer(Put(copy))
+    world.tables[A].answer(Update(items.gate_key(HERE), (Add("version", 1),)))  # another roll was first
+    world.tables[A].refuses = ()
+    world.add(1)
+    assert old.token not in world.gate().recent
+    assert world.tables[A].items[items.late_key(HERE, old.token)] == copy
+    assert world.run(outcomes(HERE, consistent=True))[old.token] == 2
 
 
 def test_a_gate_that_is_gone_is_not_made_anew() -> None:

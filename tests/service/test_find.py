@@ -6,9 +6,14 @@ import pytest
 
 from ledger import items
 from ledger.errors import SettingsMismatch, Unavailable
-from ledger.requests import Key, Scan
+from ledger.gate import items as gates
+from ledger.gate.limits import hold_token
+from ledger.limit import Limit
+from ledger.requests import GetMany, Key, Scan
+from ledger.units import item_bytes
 from ledger.values import Lane, Segment, Shape
 from service import observe
+from service.find.gates import GATES_READ, OVERDUE_MS
 from service.find.handler import Finder
 from service.find.scan import GRACE_MS, PAGES_OF_RUN, Findings, cursor_item, cursor_key, cursor_of
 from service.marks import Mark, Touch, key_of
@@ -221,6 +226,58 @@ def test_a_pass_over_lanes_that_are_read_says_so() -> None:
     finder(service)(never)
     assert service.told.metrics[observe.LANES_UNREAD] == 0
     assert service.told.shown("error") == "[]"
+
+
+LIMITS = {"seats:": Limit(ceiling=100, region=A)}
+SEATS = Lane(A, 0, "seats:gig")
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_filed_holds_an_hour_after_their_time_and_the_largest_gate_are_told(page_size: int) -> None:
+    home = Region(page_size=page_size)
+    home.now_ms += 2 * OVERDUE_MS
+    service, small = Service(home), gates.new_gate(lane("seats:a"), LIMITS["seats:"])
+    large = {**gates.new_gate(SEATS, LIMITS["seats:"]), "moved": {"BS": [bytes(4)] * 900}}
+    since = home.now_ms - OVERDUE_MS
+    ends = [(SEATS, since - 1), (SEATS, since), (SEATS, since + 1), (Lane(B, 0, "seats:gig"), since - 1)]
+    tokens = [hold_token("seats:gig", str(n), end_ms - 1_000, 1_000) for n, (_, end_ms) in enumerate(ends)]
+    home.store([small, large])
+    home.store([gates.hold_item(each, token, 1) for (each, _), token in zip(ends, tokens, strict=True)])
+    whole_pass(service, limits=LIMITS)
+    assert service.told.metrics[observe.HOLDS_OVERDUE] == 2
+    assert service.told.metrics[observe.GATE_BYTES] == item_bytes(large) > item_bytes(small)
+    assert service.told.shown("error") == "[]"
+
+
+def test_gates_that_nobody_asks_are_told_as_lanes_that_nobody_reads() -> None:
+    service = Service(Region())
+    unasked = [Lane("ap-south-1", 0, "seats:gig"), Lane(A, 1, "seats:gig"), Lane(A, 0, "other")]
+    service.table.store([gates.new_gate(each, LIMITS["seats:"]) for each in (*unasked, SEATS)])
+    service.table.store([{"pk": {"S": "gate#nonsense"}, "sk": {"S": "gate"}}])
+    assert finder(service, limits=LIMITS)(never).gates.unasked == set(unasked)
+    assert service.told.metrics[observe.LANES_UNREAD] == 3
+    assert str(unasked[0]) in service.told.shown("error")
+
+
+def test_of_many_gates_some_are_read_in_each_run_and_others_in_the_next() -> None:
+    service = Service(Region())
+    lanes = [Lane(A, 0, f"seats:{n:03}") for n in range(GATES_READ + 1)]
+    service.table.store([gates.new_gate(each, LIMITS["seats:"]) for each in lanes])
+    read = list[list[Key]]()
+    for _ in range(2):
+        service.table.asked.clear()
+        finder(service, limits=LIMITS)(never)
+        read.append([key for each in service.table.asked if isinstance(each, GetMany) for key in each.keys])
+        service.table.now_ms += 1_000
+    assert max(map(len, read)) <= GATES_READ
+    assert sorted([*read[0], *read[1]]) == [gates.gate_key(each) for each in lanes]
+
+
+def test_where_nothing_has_a_limit_no_metric_is_of_limits() -> None:
+    service = Service(Region())
+    service.table.put(delta(1))
+    finder(service)(never)
+    assert not {observe.HOLDS_OVERDUE, observe.GATE_BYTES} & service.told.metrics.keys()
 
 
 def test_a_search_under_other_settings_than_the_tables_does_nothing() -> None:
