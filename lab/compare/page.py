@@ -86,8 +86,8 @@ What follows from it:
 - **A few thousand members of something, each once:** the set, until its item is full.
 - **Numbers without gaps:** gap-free ids; all writers wait for each other.
 - **Every change once, for ever, with writers in several Regions and short reads:** this library. What is
-  measured here is a counter without a [limit](limits.md). The plain item collection is as exact, but its reads grow with
-  every change ever made.
+  measured here is a counter without a [limit](limits.md). The plain item collection is as exact, but its reads grow
+  with every change ever made.
 
 ## What each can do
 
