@@ -29,6 +29,7 @@ ENVIRON = re.compile(r"^export (.*)$", re.MULTILINE)
 HOLD = r"\b[0-7][0-9A-Z]{25}\.[a-z0-9-]+\.\d+\.-?\d+"
 CHANGES = (
     (HOLD, "HOLD"),
+    (r"the hold [0-9A-Z]{26}", "the hold TOKEN"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z", "TIME"),
     (r"\b[0-9a-f]{20}\b", "KEY"),
     (r"\b\d+ (y|d|h|min|s|ms)\b", "AGE"),
