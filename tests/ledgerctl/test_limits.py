@@ -15,7 +15,9 @@ from ledger.errors import OutcomeUnknown, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import Request, Table, Update, run
 from ledger.shape import write
+from ledger.values import Delta, Lane
 from ledgerctl.call import Surroundings
+from ledgerctl.imports import rounds
 from tests.ledgerctl.support import A, B, Said, Tables
 
 LIMITS = {"stock:": {"floor": 0}, "seats:": {"ceiling": 10, "region": A}}
@@ -243,6 +245,13 @@ def test_a_row_that_would_pass_the_limit_is_a_bad_row_and_stops_nobody(tables: L
     said = tables.ctl("import", str(file), "--json")
     assert (said.code, said.documents[0]["recorded"], said.documents[0]["bad"]) == (1, 3, 1)
     assert "would pass the limit" in (tmp_path / "x.bad.jsonl").read_text()
+
+
+def test_rows_of_a_limited_counter_go_in_their_order_and_others_all_at_once() -> None:
+    settings = both().settings()
+    lanes = [("stock:1", A), ("stock:1", A), ("stock:2", B), ("stock:1", B), ("c", A), ("c", B), ("stock:1", A)]
+    deltas = [Delta(Lane(region, 0, counter), "0" * 26, 1) for counter, region in lanes]
+    assert rounds(settings, deltas) == [[0, 1, 2, 4, 5], [3], [6]]
 
 
 def test_a_process_without_the_tables_limits_is_refused() -> None:
