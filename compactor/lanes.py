@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ledger import items
+from ledger.gate import items as gates
 from ledger.paging import Pages
 from ledger.requests import Key, KeyPage, Program, Scan
 from ledger.settings import Settings
@@ -20,11 +21,12 @@ from ledger.values import Lane
 @dataclass(slots=True)
 class Holding:
     """What a lane holds, by its keys. deltas: how many, a pack being a fold of them. folded: something of the
-    compactor; whole: its checkpoint."""
+    compactor; whole: its checkpoint. gate: the lane has a limit, and its gate."""
 
     deltas: int = 0
     folded: bool = False
     whole: bool = False
+    gate: bool = False
 
 
 class Lanes(NamedTuple):
@@ -58,6 +60,9 @@ def every_lane(
                     holding.deltas += fold_min if items.is_pack(key.sk) else 1
                 holding.folded |= kind == "fold"
                 holding.whole |= key == items.checkpoint_key(lane)
+        for key in page.keys:
+            if (limited := gates.lane_of(key)) is not None and wanted(limited):
+                found.setdefault(limited, Holding()).gate = True
     return dict(sorted(found.items()))
 
 
@@ -72,4 +77,5 @@ def find_lanes(settings: Settings) -> Program[Lanes]:
         if lane.region == settings.region
         and (held.deltas >= settings.fold_min or (held.folded and (held.deltas or not held.whole)))
     ]
-    return Lanes(needy, [lane for lane in found if not settings.reads(lane)])
+    unread = [lane for lane, held in found.items() if (held.deltas or held.folded) and not settings.reads(lane)]
+    return Lanes(needy, unread)

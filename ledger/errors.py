@@ -245,4 +245,7 @@ class GateLost(LedgerError):
 
 
 class GaveUp(LedgerError):
-    """A compactor's step met another compactor, or a commit still landing. Nothing is lost; the next run goes on."""
+    """A compactor's step met another compactor, or a commit still landing. Nothing is lost; the next run goes on.
+
+    Or others kept changing a gate: nothing was decided. Call again.
+    """

@@ -27,11 +27,13 @@ from rich.text import Text
 
 from compactor import Compactor
 from ledger import Ledger, Settings, clocks
+from ledger.by_region import ByRegion
 from ledger.client import CONFIG
 from ledger.consumed import Consumed
 from ledger.errors import InvalidSettings, shown
 from ledger.failures import ConditionFailed, error_of, note_attempts
 from ledger.requests import Program, Table, run
+from ledger.sender import Sender
 from ledger.shape import ShapeCheck
 from ledger.table import DynamoTable
 from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
@@ -108,9 +110,10 @@ class Call:
             return self.surroundings.tables
         return {region: DynamoTable(self.settings.table, region, self.client) for region in self.settings.regions}
 
-    @property
+    @functools.cached_property
     def table(self) -> Table:
-        return self.tables[self.settings.region]
+        """As this Region sees it; what is asked At another one is asked there."""
+        return ByRegion(self.settings.region, self.tables)
 
     def client(self, region: str) -> DynamoDBClient:
         """The boto3 client of a Region; what it consumes is counted."""
@@ -131,6 +134,11 @@ class Call:
     def ledger(self) -> Ledger:
         surroundings = self.surroundings
         return Ledger(self.settings, table=self.table, clock=surroundings.clock, entropy=surroundings.entropy)
+
+    @functools.cached_property
+    def sender(self) -> Sender:
+        """For deltas: to their lanes, and those of limited counters to their gates."""
+        return Sender(self.settings, self.table, clocks.instants(self.surroundings.clock), gather=False)
 
     @functools.cached_property
     def reader(self) -> Reader:

@@ -19,9 +19,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind the command: "
     "`ledgerctl get --help`.",
-    epilog="Exit codes: 0 fine; 1 the data is wrong, or rows were refused; 2 your input; 3 AWS refused or gave no "
-    "answer, run it again; 4 nobody knows whether an `add` without --key was applied: repeat it only by the command it "
-    "prints; 70 a mistake of ours; 130 interrupted.",
+    epilog="Exit codes: 0 fine; 1 the data is wrong, or something was refused; 2 your input; 3 AWS refused or gave no "
+    "answer, run it again; 4 nobody knows whether an `add` or a `hold` without --key was applied: repeat it only by "
+    "the command it prints; 70 a mistake of ours; 130 interrupted.",
 )
 
 
@@ -39,8 +39,8 @@ def _program(
 ) -> None: ...
 
 
-def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Registers `function(call, …)` under `name`, with the common options behind its own."""
+def command(name: str, of: typer.Typer = app, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Registers `function(call, …)` under `name`, with the common options behind its own. of: a group of commands."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -56,7 +56,7 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., None]], Calla
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
         called.__doc__ = function.__doc__
-        app.command(name, **settings)(called)
+        of.command(name, **settings)(called)
         return function
 
     return register

@@ -73,7 +73,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "") -> None:
     """
     found = {} if counters else lanes(call, prefix)
     names = list(dict.fromkeys(counters)) if counters else counters_of(found)
-    seen = [lane for lane in found if not call.settings.reads(lane)]
+    seen = [lane for lane, held in found.items() if (held.deltas or held.folded) and not call.settings.reads(lane)]
 
     def verified(name: str) -> Verification:
         checked = call.compactor.verify(name)

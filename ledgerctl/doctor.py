@@ -17,6 +17,7 @@ from compactor.lanes import by_lane
 from ledger import items, tokens
 from ledger.checks import to_ms
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
+from ledger.gate import items as gates
 from ledger.requests import Get, GetMany, Item, KeyPage, Scan
 from ledger.values import Lane
 from ledgerctl import shape
@@ -145,6 +146,8 @@ def _permissions(call: Call) -> list[Finding]:
     asked = {"TableName": call.settings.table, "Key": fold}
     tries += [(r, (f"clean {home}, asking {r}", "GetItem", "get_item", asked)) for r in regions if r != home]
     tries += [(home, each) for each in _writes(call.settings.table, home)]
+    if call.settings.limits:
+        tries += [(region, each) for region in regions for each in _limited(call.settings.table, region)]
     findings = []
     for region, (does, action, operation, arguments) in tries:
         answer = call.ask(region, operation, **arguments)
@@ -188,6 +191,19 @@ def _writes(table: str, region: str) -> list[Try]:
         (f"clean {region}", "DeleteItem on delta#", "delete_item", {**never, "Key": _key(delta)}),
         (f"rebuild {region}", "DeleteItem on fold#", "delete_item", {**never, "Key": _key(fold)}),
         ("list, compact all", "Scan", "scan", {"TableName": table, "Limit": 1}),
+    ]
+
+
+def _limited(table: str, region: str) -> list[Try]:
+    """What a process needs in every Region: rights come from there, and a hold ends where it was granted."""
+    lane = Lane(region, 0, NOBODY)
+    never = {"TableName": table, "ConditionExpression": NEVER}
+    past = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": {"S": gates.past_pk(lane)}}}
+    does = f"decide at the gates of {region}"
+    return [
+        (does, "UpdateItem on gate#", "update_item", {**never, "Key": _key(gates.gate_key(lane).pk)}),
+        (does, "Query on past#", "query", {"TableName": table, "Limit": 1, **past}),
+        (does, "PutItem on hold#", "put_item", {**never, "Item": _key(gates.hold_pk(lane))}),
     ]
 
 

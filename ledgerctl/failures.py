@@ -32,6 +32,13 @@ UNREACHABLE = (
 SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
 ADVICE = (" Give this process credentials.", " Check this process's role.", " Read again later.", " Call again.")
 NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
+LIMITS: dict[type, str] = {
+    errors.LimitReached: "`ledgerctl standing COUNTER` shows what is left, what is held and what is on its way.",
+    errors.HoldEnded: "A hold ends once. What it was for needs a new hold, or an `add`.",
+    errors.GateLost: "docs/limits.md#when-a-gate-is-gone says what to do.",
+    errors.NoSuchHold: "`ledgerctl holds COUNTER` lists those that are open, with their ids.",
+    errors.LimitMismatch: "`ledgerctl doctor` holds LEDGER_LIMITS against the table's; docs/limits.md has the rules.",
+}
 PROFILES = "`aws configure list-profiles` names the profiles there are."
 
 
@@ -80,7 +87,11 @@ def told(failure: Exception, where: Callable[[], str]) -> Wrong:
             return Wrong(kind, said, "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules.")
         case errors.TokenConflict():
             return Wrong(kind, said, code=DATA)
-        case errors.LedgerError():  # throttled, in conflict, too slow, not yet replicated
+        case errors.LimitReached() | errors.HoldEnded() | errors.GateLost():
+            return Wrong(kind, said, LIMITS[type(failure)], DATA)
+        case errors.NoSuchHold() | errors.LimitMismatch():
+            return Wrong(kind, said, LIMITS[type(failure)])
+        case errors.LedgerError():  # throttled, in conflict, too slow, not yet replicated, out of reach, given up
             return Wrong(kind, said, "Run it again.", NO_ANSWER)
     message = f"ledgerctl met something that it does not know: {kind}: {failure}"
     return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", OURS)

@@ -94,7 +94,8 @@ def export(
         def every() -> Iterator[tuple[str, Entry]]:
             nonlocal late
             for name in names:
-                found = [delta for lane in call.settings.lanes_of(name) for delta in call.run(strays(lane))]
+                of_deltas = call.settings.lanes_of(name) if call.settings.limit_of(name) is None else ()
+                found = [delta for lane in of_deltas for delta in call.run(strays(lane))]
                 late += len(found)
                 for entry in with_strays(call.reader.history(name), found):
                     yield name, entry

@@ -5,6 +5,8 @@ nothing twice.
 Rule 2: A bad row goes to a file with the reason, once its batch is done, and stops nobody.
 Rule 3: What the table refuses stops the import after the rows it took.
 Rule 4: Memory is that of one batch.
+Rule 5: A limited counter's rows go to its gates in their order, a lane at a time; one that would pass the limit is a
+bad row.
 """
 
 import io
@@ -18,9 +20,10 @@ from typing import Annotated, TextIO
 
 import typer
 
-from ledger.add import add_many
-from ledger.errors import LedgerError, TokenConflict
-from ledger.values import Delta, Receipt
+from ledger.errors import LedgerError, LimitReached, TokenConflict
+from ledger.packing import Outcome
+from ledger.settings import Settings
+from ledger.values import Delta, Lane, Receipt
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
@@ -108,15 +111,16 @@ def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tall
             found.append((row, recipe.delta(call.ledger, row)))
         except BadRow as error:
             refused.append((row, str(error)))
-    outcomes = [] if dry_run else call.run(add_many([delta for _, delta in found]))
+    outcomes = {} if dry_run else _added(call, [delta for _, delta in found])
     failed: LedgerError | None = None
-    for (row, _), outcome in zip(found, outcomes, strict=False):
+    for place, outcome in sorted(outcomes.items()):
+        row, _ = found[place]
         match outcome:
             case Receipt("recorded"):
                 tally.recorded += 1
             case Receipt():
                 tally.replayed += 1
-            case TokenConflict():
+            case TokenConflict() | LimitReached():
                 refused.append((row, str(outcome)))
             case _:
                 failed = failed or outcome
@@ -125,6 +129,31 @@ def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tall
     for row, why in sorted(refused, key=lambda each: each[0].line):
         bad.add(row, why)
     tally.fine, tally.bad = tally.fine + len(taken) - len(refused), bad.count
+
+
+def _added(call: Call, deltas: list[Delta]) -> dict[int, Outcome]:
+    """What became of them, by their places; after a failure nothing more is sent."""
+    outcomes: dict[int, Outcome] = {}
+    for places in rounds(call.settings, deltas):
+        outcomes |= zip(places, call.sender.add_many([deltas[place] for place in places], pack=False), strict=True)
+        if any(not isinstance(outcomes[place], Receipt | TokenConflict | LimitReached) for place in places):
+            break
+    return outcomes
+
+
+def rounds(settings: Settings, deltas: Iterable[Delta]) -> list[list[int]]:
+    """The places of those that may go at once: a sale in one lane comes after the delivery before it in another."""
+    found: list[list[int]] = []
+    last: dict[str, tuple[int, Lane]] = {}
+    for place, delta in enumerate(deltas):
+        counter, number = delta.lane.counter, 0
+        if settings.limit_of(counter) is not None:
+            number, lane = last.get(counter, (0, delta.lane))
+            number += lane != delta.lane
+            last[counter] = number, delta.lane
+        found += [[]] if number == len(found) else []
+        found[number].append(place)
+    return found
 
 
 def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:

@@ -44,7 +44,7 @@ def lag_(
     if counters:
         found = [lane for counter in dict.fromkeys(counters) for lane in call.settings.lanes_of(counter)]
     else:
-        found = [lane for lane in lanes(call, prefix) if lane.region in regions]
+        found = [lane for lane, held in lanes(call, prefix).items() if lane.region in regions and not held.gate]
     outcomes = each_of(call, "looking", found, lambda lane: call.run(lag(lane), lane.region))
     seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
     missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]

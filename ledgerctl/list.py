@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from compactor.lanes import every_lane
+from compactor.lanes import Holding, every_lane
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
@@ -30,15 +30,15 @@ class By(StrEnum):
     pending = "pending"
 
 
-def lanes(call: Call, prefix: str = "") -> dict[Lane, int]:
-    """Each lane of the counters that begin with `prefix`, and how many deltas it holds as items, in order: a scan.
+def lanes(call: Call, prefix: str = "") -> dict[Lane, Holding]:
+    """Each lane of the counters that begin with `prefix`, and what it holds, in order: a scan.
 
     Says on standard error what the scan cost.
     """
     with show.bar(call.err, "scanning", None, count=False) as bar:
         found = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance))
     call.note(f"scanned the table for names: {show.cost(call.consumed.take())}")
-    return {lane: holding.deltas for lane, holding in found.items()}
+    return found
 
 
 def counters_of(found: Iterable[Lane]) -> list[str]:
@@ -70,8 +70,10 @@ def list_(
     names = counters_of(found)
     rows = []
     for name in names[:limit]:
-        own = {lane: deltas for lane, deltas in found.items() if lane.counter == name}
-        rows.append((name, sorted({lane.region for lane in own}), len(own), sum(own.values())))
+        own = {lane: holding for lane, holding in found.items() if lane.counter == name}
+        rows.append(
+            (name, sorted({lane.region for lane in own}), len(own), sum(holding.deltas for holding in own.values()))
+        )
     if call.json:
         for name, regions, count, deltas in rows:
             call.document({"counter": name, "regions": regions, "lanes": count, "deltas": deltas})

@@ -133,6 +133,8 @@ def shape_finding(item: Item | None, settings: Settings) -> Finding:
     told = items.shape_of(item)
     wrong = mismatches(settings, told)
     good = f"regions {' '.join(told.regions)}, shards {dict(told.shards) or 'one each'}"
+    if told.limits:
+        good += f", limits {' '.join(told.limits)}"
     return _judged(not wrong, SHAPE, good, " ".join(wrong), "docs/data-model.md#shape has the rules.")
 
 

@@ -178,12 +178,14 @@ TWICE = {
     "handler": "one a function",
     "items": "the codec of deltas, segments and checkpoints, and that of gates",
     "history": "the read, its command, a simulated one",
+    "hold": "the value and its command",
     "lag": "the program and its command",
     "lanes": "which there are, and which need a visit",
+    "limit": "the value and its commands",
     "main": "one a function",
     "rebuild": "the program and its command",
     "shape": "the table's, and what is looked at in it",
-    "standing": "copies of gates, and what a reader makes of them",
+    "standing": "copies of gates, what a reader makes of them, and its command",
     "visit": "the program and the function's",
 }
 """Names of files that stand more than once, with the reason."""

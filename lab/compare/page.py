@@ -85,8 +85,9 @@ What follows from it:
 - **Repeats come within ten minutes, or never:** the transaction with a client token, at half the units of the marker's.
 - **A few thousand members of something, each once:** the set, until its item is full.
 - **Numbers without gaps:** gap-free ids; all writers wait for each other.
-- **Every change once, for ever, with writers in several Regions and short reads:** this library. It holds no limit. The
-  plain item collection is as exact, but its reads grow with every change ever made.
+- **Every change once, for ever, with writers in several Regions and short reads:** this library. What is
+  measured here is a counter without a [limit](limits.md). The plain item collection is as exact, but its reads grow
+  with every change ever made.
 
 ## What each can do
 

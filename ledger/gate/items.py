@@ -9,6 +9,7 @@ import re
 from ledger.conditions import Item
 from ledger.decoding import binary, decoded, integer, text_of
 from ledger.entries import ENTRY
+from ledger.errors import InvalidInput
 from ledger.gate.limits import LOWEST, Cell, Filed, Gate, until_ms
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Key, keyed
@@ -24,6 +25,15 @@ _CELL = re.compile(r"(given|got):([a-z0-9-]+#\d+):(down|up)")
 
 def gate_key(lane: Lane) -> Key:
     return Key(f"gate#{lane}", _GATE)
+
+
+def lane_of(key: Key) -> Lane | None:
+    """The lane of a gate; None when the key is not that of one."""
+    kind, _, lane = key.pk.partition("#")
+    try:
+        return Lane.parse(lane) if (kind, key.sk) == ("gate", _GATE) else None
+    except InvalidInput:
+        return None
 
 
 def past_pk(lane: Lane) -> str:

@@ -20,8 +20,7 @@ from tests.ledger.test_queue import Queue, small
 PAGE = ROOT / "docs" / "producers.md"
 RETRIES = ROOT / "docs" / "retries.md"
 ANSWERS = RETRIES.read_text().partition("## What an attempt answered")[2].partition("\n## ")[0]
-OF_OTHERS = {"ReadTooSlow", "LaneDamaged", "LaneUnread", "NotYetReplicated", "GaveUp"}
-OF_LIMITS = {"GateLost", "HoldEnded", "LimitMismatch", "LimitReached", "NoSuchHold", "OutOfReach"}
+OF_OTHERS = {"ReadTooSlow", "LaneDamaged", "LaneUnread", "NotYetReplicated"}
 MESSAGE, MESSAGE_OF_MANY = (json.loads(block) for block in blocks(PAGE, "json"))
 MACHINE, WORKFLOW_MACHINE = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
 MODEL, TEMPLATE = (json.loads(block) for block in blocks(RECIPES / "api-gateway.md", "json"))
@@ -143,7 +142,7 @@ def test_every_error_of_an_add_has_its_row_and_the_row_says_whether_anything_was
         if isinstance(kind, type) and issubclass(kind, errors.LedgerError) and not kind.__subclasses__()
     }
     leaves -= {name for name in leaves if issubclass(getattr(errors, name), errors.InvalidInput)}
-    assert leaves - OF_OTHERS - OF_LIMITS == set(written) - {"InvalidInput", "ChangeQueue"}
+    assert leaves - OF_OTHERS == set(written) - {"InvalidInput", "ChangeQueue"}
     for name in set(written) - {"ChangeQueue"}:
         says_no = "othing was written" in str(getattr(errors, name).__doc__)
         assert written[name].startswith("no") == says_no, name

@@ -4,6 +4,7 @@ Rule 1: A block `console` is a session, and each line that begins with `$ ledger
 Rule 2: A block with `title="NAME"` is a file that is there.
 Rule 3: The commands run in the order of the page, on a new engine. A page that does not say `ledgerctl init` finds the
 table there, as `make engine` leaves it.
+Rule 4: A hold has another id each time: where one stood on the page, later commands have the new one.
 """
 
 import argparse
@@ -22,9 +23,13 @@ from tests.ledgerctl.support import ONCE, signed_in
 
 PAGES = [Path(__file__).parents[2] / "docs" / name for name in ("ledgerctl.md", "first-hour.md")]
 SESSION = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(\$ .*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 FILE = re.compile(r"^```\w+ title=\"(\S+)\"\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ENVIRON = re.compile(r"^export (.*)$", re.MULTILINE)
+HOLD = r"\b[0-7][0-9A-Z]{25}\.[a-z0-9-]+\.\d+\.-?\d+"
 CHANGES = (
+    (HOLD, "HOLD"),
+    (r"the hold [0-9A-Z]{26}", "the hold TOKEN"),
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{3})?Z", "TIME"),
     (r"\b[0-9a-f]{20}\b", "KEY"),
     (r"\b\d+ (y|d|h|min|s|ms)\b", "AGE"),
@@ -42,9 +47,15 @@ def played(page: str, engine: Engine) -> str:
         pause=lambda _: None,
     )
 
+    holds: dict[str, str] = {}
+
     def play(session: re.Match[str]) -> str:
-        commands = [line for line in session[1].splitlines() if line.startswith("$ ")]
-        printed = "".join(f"{line}\n{_run(world, line, engine.endpoint_url)}" for line in commands)
+        printed = ""
+        for line, before in COMMAND.findall(session[1]):
+            command = re.sub(HOLD, lambda held: holds.get(held[0], held[0]), line)
+            said = _run(world, command, engine.endpoint_url)
+            holds.update(zip(re.findall(HOLD, before), re.findall(HOLD, said), strict=False))
+            printed += f"{command}\n{said}"
         return f"```console\n{printed}```"
 
     if "$ ledgerctl init" not in page:

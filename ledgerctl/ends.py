@@ -1,0 +1,46 @@
+"""`capture` and `release`: a hold ends.
+
+Rule 1: A hold ends once, so each may be run again after any failure, and says how it ended.
+"""
+
+from typing import Annotated
+
+import typer
+
+from ledger import Hold
+from ledgerctl.again import whole_number
+from ledgerctl.call import Call
+from ledgerctl.command import command
+from ledgerctl.get import Counter
+
+Id = Annotated[str, typer.Argument(help="The hold's id, as `hold` and `holds` print it.", metavar="ID")]
+
+
+@command("capture", context_settings={"ignore_unknown_options": True})  # -2 is an amount and no option
+def capture(
+    call: Call,
+    counter: Counter,
+    id_: Id,
+    amount: Annotated[
+        int | None,
+        typer.Argument(help="What counts; without it, all of it.", metavar="[AMOUNT]", parser=whole_number),
+    ] = None,
+) -> None:
+    """Let a hold count, all of it or a part; the rest goes back."""
+    receipt = call.ledger.capture(Hold.parse(counter, id_), amount)
+    change, outcome = receipt.delta.change, receipt.outcome
+    if call.json:
+        call.document({"outcome": outcome, "counter": counter, "change": change, "id": id_})
+        return
+    means = "it counts" if outcome == "recorded" else "it was captured before and counts once"
+    call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
+
+
+@command("release")
+def release(call: Call, counter: Counter, id_: Id) -> None:
+    """Let a hold go: nothing of it counts."""
+    call.ledger.release(Hold.parse(counter, id_))
+    if call.json:
+        call.document({"outcome": "released", "counter": counter, "id": id_})
+        return
+    call.say(f"released: nothing of it counts in {counter}", style="green")
