@@ -10,10 +10,12 @@ from typing import Any
 import jsonata  # type: ignore[import-untyped]
 import pytest
 
-from ledger import Change, client, errors, tokens
+from ledger import Change, Ledger, Receipt, Settings, client, errors, tokens
 from ledger.checks import to_ms
+from ledger.memory import MemoryTable
 from ledger.message import NAMES, dumps, dumps_many, loads, loads_many
 from ledger.queue import MESSAGE_BYTES_MAX
+from service.add_from_queue.outcomes import outcome_of
 from tests.docs.pages import RECIPES, ROOT, blocks, run
 from tests.ledger.test_queue import Queue, small
 
@@ -21,7 +23,7 @@ PAGE = ROOT / "docs" / "producers.md"
 RETRIES = ROOT / "docs" / "retries.md"
 ANSWERS = RETRIES.read_text().partition("## What an attempt answered")[2].partition("\n## ")[0]
 OF_OTHERS = {"ReadTooSlow", "LaneDamaged", "LaneUnread", "NotYetReplicated"}
-MESSAGE, MESSAGE_OF_MANY = (json.loads(block) for block in blocks(PAGE, "json"))
+MESSAGE, MESSAGE_OF_MANY, OUTCOME = (json.loads(block) for block in blocks(PAGE, "json"))
 MACHINE, WORKFLOW_MACHINE = (json.loads(block) for block in blocks(RECIPES / "step-functions.md", "json"))
 MODEL, TEMPLATE = (json.loads(block) for block in blocks(RECIPES / "api-gateway.md", "json"))
 STATES: dict[str, Any] = MACHINE["States"]
@@ -61,6 +63,19 @@ def test_the_message_is_what_the_library_writes_and_reads() -> None:
     assert loads_many(json.dumps(MESSAGE_OF_MANY)) == both
     table = PAGE.read_text().partition("| field |")[2].partition("\n\n")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == NAMES
+
+
+def test_the_message_of_an_outcome_is_what_the_function_writes() -> None:
+    order = Change("seats:gig", -1, "order/77", AT)
+    delta = Ledger(Settings(table="counters", region="eu-west-1"), table=MemoryTable()).prepare(
+        order.counter, order.change, idempotency_key=order.idempotency_key, at=order.at
+    )
+    refusal = errors.LimitReached("no")
+    refusal.delta = delta
+    refused, counted = outcome_of(order, refusal), outcome_of(order, Receipt("replayed", delta))
+    assert refused is not None
+    assert counted is not None
+    assert (json.loads(refused), json.loads(counted)) == (OUTCOME, OUTCOME | {"outcome": "counted"})
 
 
 @pytest.mark.parametrize(("bytes_max", "said"), [(1, "0.3"), (MESSAGE_BYTES_MAX, "0.004")])
