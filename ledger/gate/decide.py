@@ -77,6 +77,7 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
             gates.sold_out.note(lane.counter, side, abs(delta.change), began)
         answer = yield gates.at(lane, updates.refuse(lane, limit, token, delta.change, seen))
         if isinstance(answer, Written):
+            yield from perhaps_roll(gates, gates.gate(lane, answer.item), token)
             return Decision(Known(REFUSED), before=False)
     raise gave_up(lane)
 

@@ -27,11 +27,12 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
     decided: Decisions = {}
     left = dict(changes)
     seen: int | None = None
+    slack_ms: int | None = None
     for _ in range(TRIES):
         if len(left) < 2:
             break
         try:
-            answer: Item | Written = yield gates.at(lane, updates.decide(lane, gates.limit, left, seen))
+            answer: Item | Written = yield gates.at(lane, updates.decide(lane, gates.limit, left, seen, slack_ms))
             if isinstance(answer, Written):
                 gate = gates.gate(lane, answer.item)
                 decided |= {token: Decision(Known(change), before=False) for token, change in left.items()}
@@ -55,6 +56,8 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
         decided |= {token: Decision(known, before=True) for token, known in there.items()}
         left = {token: change for token, change in left.items() if token not in there}
         seen = gate.version if len(unsure) > len(there.keys() & set(unsure)) else None
+        late = [slack for token in unsure if (slack := gate.slack_after(token, gates.filing)) is not None]
+        slack_ms = max(late, default=None)
     for token, change in left.items():
         try:
             decided[token] = yield from add(gates, Delta(lane, token, change))

@@ -265,6 +265,28 @@ def test_a_roll_that_fails_is_no_failure_of_the_change_that_began_it() -> None:
     assert (world.gate().value, len(world.gate().recent)) == (3, 1)
 
 
+def test_what_is_refused_is_filed_too() -> None:
+    """Else the gate of a counter that is sold out grows until it is full."""
+    world = World(SEATS)
+    world.add(10)
+    told = [world.add(1).known.outcome for _ in range(80)]
+    assert told == [REFUSED] * 80
+    assert len(world.gate().recent) <= 2 * Filing().enough
+    assert world.run(audit(world.gates(A))) == []
+
+
+def test_a_late_group_moves_the_slack_so_that_the_next_one_is_not_looked_up() -> None:
+    world = World(STOCK)
+    lateness_ms = 2_000
+    for _ in range(12):
+        world.now_ms += 60
+        times = [world.now_ms - lateness_ms * n // 30 for n in range(30)]
+        names = [tokens.keyed(COUNTER, f"{world.now_ms}.{n}", at_ms) for n, at_ms in enumerate(times)]
+        some = dict.fromkeys(names, 1)
+        world.run(add_group(world.gates(A), HERE, some))
+    assert (world.gate().slack_ms or 0) > 1_000
+
+
 def test_what_a_roll_that_lost_has_filed_stays_as_it_is() -> None:
     world = World(SEATS, EAGER)
     for _ in range(3):
