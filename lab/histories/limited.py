@@ -28,7 +28,7 @@ from ledger.gate.limits import (
 )
 from ledger.gate.standing import outcomes, standing
 from ledger.requests import Now
-from ledger.values import Delta, Lane
+from ledger.values import Lane
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log, Move, Process, Script
@@ -129,7 +129,7 @@ class Table:
         else:
             token = hold_token(COUNTER, number, time_ms, length_ms)
         amount = (-1, -2, -3, 1, 2, 4)[self.choices.pick(6)]
-        return self.judge.ask(Delta(self.judge.lane_of(token, region), token, amount), is_hold=length_ms is not None)
+        return self.judge.ask(self.judge.delta(token, region, amount), is_hold=length_ms is not None)
 
     def _told(self, one: Asked, decision: Decision, since: int) -> None:
         """An answer came."""

@@ -14,7 +14,6 @@ from ledger.gate.decide import add, hold
 from ledger.gate.limits import DOWN, REFUSED, UP, change_of
 from ledger.gate.look_up import Known
 from ledger.gate.standing import outcomes
-from ledger.values import Delta
 from simulator.choices import Choices
 
 SALES_MAX = 2_000
@@ -59,7 +58,7 @@ def _sell_all(judge: Judge, choices: Choices) -> None:
         for n in range(SALES_MAX):
             region = world.regions[choices.pick(len(world.regions))]
             token = tokens.keyed(judge.lanes[0].counter, f"end {amount} {n}", world.now_ms)
-            one = judge.ask(Delta(judge.lane_of(token, region), token, amount))
+            one = judge.ask(judge.delta(token, region, amount))
             decision = finish(world, region, add(judge.gates_in(region), one.delta))
             world.now_ms += 20
             if choices.pick(2):

@@ -80,9 +80,10 @@ class Judge:
         own = [lane for lane in self.lanes if lane.region == region]
         return Gates((*own, *(each for each in self.lanes if each not in own)), self.limit, region, self.filing)
 
-    def lane_of(self, token: str, region: str) -> Lane:
-        own = [lane for lane in self.lanes if lane.region == region]
-        return own[tokens.draw(token, len(own))]
+    def delta(self, token: str, region: str, change: int) -> Delta:
+        """In the lane of that Region that the token falls to; of all, where it has none."""
+        own = [lane for lane in self.lanes if lane.region == region] or self.lanes
+        return Delta(own[tokens.draw(token, len(own))], token, change)
 
     def ask(self, delta: Delta, *, is_hold: bool = False) -> Asked:
         """A change or a hold is going to be asked for."""
