@@ -38,6 +38,8 @@ class Boards(ABC):
         """Whether it matters when a process asks for the time."""
         self.stops = True
         """Whether everything stops in every state, or only at the end."""
+        self.steps_max = 1_000
+        """A cast whose processes could go on for long is gone through up to so many steps."""
         self.resends = False
         """Whether every Update is sent twice, as an SDK may: it had no answer the first time."""
         self.log = log

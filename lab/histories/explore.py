@@ -1,6 +1,7 @@
 """Every order of the steps of a few small casts: not some histories, all of them. `make explore` prints them.
 
-Rule 1: a cast is small enough to be gone through whole; the number of its states is counted, not guessed.
+Rule 1: a cast is small enough to be gone through whole, or for as many steps as it says; the number of its states is
+counted, not guessed.
 Rule 2: a state is the world and what each process was told, because a process that was told the same is in the same
 state; the search goes on from it once.
 Rule 3: in every state everything stops for good, as in a crash. Then a strong read in each Region is judged, and the
@@ -53,7 +54,7 @@ def explore(cast: Callable[[OfIts], None], stage_of: type[OfIts]) -> Explored:
         if state in states:
             continue
         states.add(state)
-        orders += [(*order, pick) for pick in range(moves)]
+        orders += [(*order, pick) for pick in range(moves) if len(order) < stage.steps_max]
         why = stage.seen()
         if not why and (stage.stops or not moves):
             why = stage.judged()

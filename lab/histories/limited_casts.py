@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from lab.histories.boards import AWAY, HOME
 from lab.histories.limited_judge import Asked
-from lab.histories.limited_stage import AT_ONCE, LANE, LANE_AWAY, NEVER, LimitedStage
+from lab.histories.limited_stage import AT_ONCE, LANE, NEVER, LimitedStage
 from ledger.gate import items
 from ledger.gate.limits import RELEASED
 from ledger.requests import Program
@@ -90,7 +90,7 @@ def a_late_add_against_two_rolls(stage: LimitedStage) -> None:
 
 
 def a_late_group_against_one_of_its_changes_and_a_roll(stage: LimitedStage) -> None:
-    stage.limited(filing=AT_ONCE)
+    stage.limited(4, filing=AT_ONCE)
     one, two = _late(stage, "late", "later")
     stage.group(one, two)
     stage.send(one)
@@ -113,20 +113,21 @@ def a_retry_of_what_lies_far_ahead_against_a_roll(stage: LimitedStage) -> None:
 
 
 def the_last_unit_in_two_regions(stage: LimitedStage) -> None:
-    stage.limited(1, lanes=(LANE, LANE_AWAY))
+    stage.in_two_regions(1)
+    stage.steps_max = 20  # each could take it from the other many times
     stage.send(stage.asked("one"))
     stage.send(stage.asked("two", region=AWAY), AWAY)
 
 
 def a_unit_for_each_of_two_in_another_region_who_send_twice(stage: LimitedStage) -> None:
-    stage.limited(2, lanes=(LANE, LANE_AWAY))
-    stage.resends = True
+    stage.in_two_regions(2)
+    stage.resends = stage.copies_stay = True
     stage.send(stage.asked("one", region=AWAY), AWAY)
     stage.send(stage.asked("two", region=AWAY), AWAY)
 
 
 def the_last_unit_is_given_back_while_another_region_wants_it(stage: LimitedStage) -> None:
-    stage.limited(1, lanes=(LANE, LANE_AWAY))
+    stage.in_two_regions(1)
     stage.end(stage.held("hold"), RELEASED)
     stage.send(stage.asked("one", region=AWAY), AWAY)
 
@@ -206,11 +207,19 @@ def a_tighter_limit_against_the_last_unit(stage: LimitedStage) -> None:
     stage.send(stage.asked("one"))
 
 
-def two_limits_at_once_and_a_unit(stage: LimitedStage) -> None:
+def two_limits_at_once(stage: LimitedStage) -> None:
+    stage.limited(2)
+    stage.sent(stage.asked("one"))
+    stage.set_limit(1)
+    stage.set_limit(3)
+
+
+def a_wider_limit_against_two_who_want_more_than_there_is(stage: LimitedStage) -> None:
     stage.limited(1)
-    stage.set_limit(0)
+    stage.sent(stage.asked("one"))
     stage.set_limit(2)
-    stage.send(stage.asked("one", 2))
+    stage.send(stage.asked("two"))
+    stage.send(stage.asked("three"))
 
 
 def a_history_elsewhere_while_two_rolls_replicate(stage: LimitedStage) -> None:
@@ -256,7 +265,8 @@ LIMITED_CASTS = (
     two_who_free_a_filed_hold_that_is_over_against_its_capture,
     a_hold_that_is_over_is_freed_for_the_last_unit_against_its_capture_and_a_roll,
     a_tighter_limit_against_the_last_unit,
-    two_limits_at_once_and_a_unit,
+    two_limits_at_once,
+    a_wider_limit_against_two_who_want_more_than_there_is,
     a_history_elsewhere_while_two_rolls_replicate,
     a_history_against_two_adds_and_their_rolls,
 )

@@ -6,12 +6,13 @@ Rule 3: nothing goes wrong on the way, so no call may fail.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from lab.histories.boards import AWAY, HOME, Boards
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import Asked, Judge, WatchedWorld
 from ledger import tokens
-from ledger.errors import LedgerError, NotYetReplicated
+from ledger.errors import LedgerError, LimitReached, NotYetReplicated
 from ledger.gate import items
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
@@ -43,6 +44,8 @@ class LimitedStage(Boards):
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
         super().__init__(order, log)
+        self.copies_stay = False
+        """Whether no gate arrives in another Region, for a cast that has enough to go through without."""
         self.limited()
 
     def limited(self, ceiling: int = 3, *, lanes: tuple[Lane, ...] = (LANE,), filing: Filing = NEVER) -> None:
@@ -64,7 +67,7 @@ class LimitedStage(Boards):
 
     def arrivals(self) -> list[tuple[str, Key]]:
         """Gates alone are asked for where they are not written; what was filed, by who reads a history elsewhere."""
-        if all(process.done for process in self.processes):
+        if self.copies_stay or all(process.done for process in self.processes):
             return []
         gates = set(map(items.gate_key, self.judge.lanes)) if len(self.judge.lanes) > 1 else set[Key]()
         elsewhere = {process.region for process in self.processes if process.name == "history" and not process.done}
@@ -92,6 +95,13 @@ class LimitedStage(Boards):
         """A hold of that key, to be asked for."""
         token = hold_token(COUNTER, key, self.world.now_ms - 1_000, length_ms)
         return self.judge.ask(self.judge.delta(token, HOME, change), is_hold=True)
+
+    def in_two_regions(self, ceiling: int) -> None:
+        """A lane in each, with its gate; each is known in the other."""
+        self.limited(ceiling, lanes=(LANE, LANE_AWAY))
+        for lane in self.judge.lanes:
+            self.alone(self.judge.gates_in(HOME).create(lane))
+        self.world.quiesce()
 
     def filed_at_once(self) -> None:
         """From here on."""
@@ -151,8 +161,11 @@ class LimitedStage(Boards):
         self.enter(name, HOME, program)
 
     def set_limit(self, ceiling: int, region: str = HOME) -> None:
+        """It may be beyond what counts by then."""
+
         def program() -> Program[None]:
-            yield from set_limit(self.judge.gates_in(region), None, ceiling)
+            with suppress(LimitReached):
+                yield from set_limit(self.judge.gates_in(region), None, ceiling)
 
         self.enter("set limit", region, program)
 
