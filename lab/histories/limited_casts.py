@@ -108,7 +108,8 @@ def a_retry_of_what_lies_far_ahead_against_a_roll(stage: LimitedStage) -> None:
     """The time of a fingerprint comes round."""
     one = stage.asked("one", old_ms=-2 * HOUR_MS)
     stage.sent(one, stage.asked("two"))
-    stage.roll()
+    stage.roll("one")
+    stage.roll("the other")
     stage.send(one)
 
 
