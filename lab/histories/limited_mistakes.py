@@ -40,6 +40,7 @@ _PLANTED = (
         "ledger/gate/roll.py",
         "    return time_ms(token) < time_ms(low) + FAR_MS\n",
         "    return True\n",
+        cast="a_retry_of_what_lies_far_ahead_against_a_roll",
     ),
     Mistake(
         "low can fall",
@@ -102,6 +103,7 @@ _PLANTED = (
         "            seen, slack_ms = gate.version, gate.slack_after(token, gates.filing)\n",
         "            gate = yield from gates.read(lane)\n"
         "            seen, slack_ms = gate.version, gate.slack_after(token, gates.filing)\n",
+        cast="a_late_add_twice_at_once_and_its_roll",
     ),
     Mistake(
         "looked up eventually",
@@ -150,12 +152,14 @@ _PLANTED = (
         "ledger/gate/updates.py",
         "        conditions.append(_version_is(filed))\n",
         "",
+        cast="two_ends_of_a_filed_hold_and_their_rolls",
     ),
     Mistake(
         "a filed hold ends though the gate knows it",
         "ledger/gate/updates.py",
         "for token in amounts for name in (RECENT, HELD)]",
         "for token in amounts for name in ()]",
+        cast="two_ends_of_a_filed_hold_and_their_rolls",
     ),
     Mistake(
         "a capture keeps what was not used",
@@ -254,7 +258,7 @@ _PLANTED = (
         "what is on its way to a third lane stays there",
         "ledger/gate/obtain.py",
         "                yield from take_over(gates, asked[name], giver, side)\n",
-        "                pass\n",
+        "                yield from ()\n",
     ),
     Mistake(
         "asked once, by an old copy",
@@ -289,12 +293,14 @@ _PLANTED = (
         "ledger/gate/updates.py",
         "_is_above_low(min(names)) if seen is None else _version_is(seen)]",
         "*([_is_above_low(min(names))] if seen is None else [_version_is(seen)] * (len(names) < 2))]",
+        cast="a_late_group_against_one_of_its_changes_and_a_roll",
     ),
     Mistake(
         "a limit is set whoever else sets it",
         "ledger/gate/updates.py",
         '    unchanged = [Equals("epoch", number(gate.epoch))]\n',
         "    unchanged = list[Condition]()\n",
+        cast="two_limits_at_once",
     ),
     Mistake(
         "a tighter limit takes nothing",

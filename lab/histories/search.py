@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from lab.histories import limited
-from lab.histories.explore import CASTS, explore
+from lab.histories.explore import EXPLORED
 from lab.histories.history import play
 from simulator.choices import Drawn
 
@@ -14,8 +14,7 @@ from simulator.choices import Drawn
 def main(what: str, *, of_limits: bool = False) -> int:
     """A mistake may also show as an error that no history can cause."""
     if not what.isdecimal():
-        (cast,) = [each for each in CASTS if each.__name__ == what]
-        explored = explore(cast)
+        explored = EXPLORED[what]()
         if explored.wrong:
             print(f"a cast    : {explored.trace[-1]}")
         return int(explored.wrong > 0)

@@ -11,10 +11,13 @@ from simulator.choices import Drawn, Replayed
 from simulator.trace import Trace
 
 SOON = (
+    "a filed hold ends whatever was filed since",
+    "a limit is set whoever else sets it",
     "a tighter limit takes nothing",
     "given without having it",
     "low is not looked at",
     "refused though a Region was not asked",
+    "what lies far ahead is filed",
     "the note is deleted before the hold has ended",
     "what is filed is removed before it is put",
 )
