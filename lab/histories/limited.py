@@ -29,6 +29,7 @@ from ledger.gate.limits import (
     EXPIRED,
     REFUSED,
     RELEASED,
+    SIDES,
     UP,
     Filing,
     Gate,
@@ -49,6 +50,9 @@ from simulator.world import World
 COUNTER = "g"
 TRIES = 12
 STEPS_MS = (1, 10, 40, 400)
+YEARS_MS = 500 * 86_400_000
+"""By then every hold is over."""
+
 LIMITS = (
     Limit(floor=0),
     Limit(ceiling=9, region=REGIONS[0]),
@@ -107,6 +111,10 @@ class Judge:
     available: list[Available] = field(default_factory=list)
     owns: dict[tuple[Lane, str], list[tuple[int, int]]] = field(default_factory=dict)
     """What each lane owned of a side, from which step on."""
+    writes: list[tuple[int, Key, Item | None]] = field(default_factory=list)
+    """At which step what was written, at home."""
+    owed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
+    """How far beyond its limit the value may be, by side: because of a restore alone."""
 
     def see(self, region: str, key: Key, item: Item | None) -> None:
         kind, _, text = key.pk.partition("#")
@@ -115,6 +123,7 @@ class Judge:
         lane = Lane.parse(text)
         if region != lane.region:
             self.wrong.append(f"{key} is written in {region}")
+        self.writes.append((self.world.step, key, item))
         if kind == "gate":
             if item is None:
                 self.wrong.append(f"{key} is deleted")
@@ -156,7 +165,8 @@ class Judge:
         held = list(self.open.values())
         low, high = value + sum(n for n in held if n < 0), value + sum(n for n in held if n > 0)
         floor, ceiling = self.bounds
-        if (floor is not None and low < floor) or (ceiling is not None and high > ceiling):
+        beyond = dict(zip(SIDES, ((floor or 0) - low, high - (ceiling or 0)), strict=True))
+        if any(self.limit.has(side) and beyond[side] > self.owed[side] for side in SIDES):
             self.wrong.append(f"{low} to {high} is outside {self.bounds}")
         for side, left in ((DOWN, low - (floor or 0)), (UP, (ceiling or 0) - high)):
             if not self.limit.has(side):
@@ -165,7 +175,7 @@ class Judge:
             if own != left:
                 self.wrong.append(f"{lane}: rights {side} are {own}, and should be {left}")
             self.owns.setdefault((lane, side), []).append((self.world.step, self.own(lane, side)))
-            if any(gate.rights[side] < 0 for gate in self.gates.values()):
+            if any(gate.rights[side] < -self.owed[side] for gate in self.gates.values()):
                 self.wrong.append(f"{lane}: rights {side} below zero")
         over = [(self.granted[key], n) for key, n in self.open.items() if until_ms(key[1]) <= self.world.now_ms]
         self.available.append(Available(self.world.step, low - (floor or 0), (ceiling or 0) - high, tuple(over)))
@@ -212,8 +222,15 @@ class Played:
     counts: dict[str, int]
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """Play one history of a limited counter and judge it."""
+def play(
+    choices: Choices,
+    faults: Faults | None = None,
+    log: Log | None = None,
+    then: Callable[["Table", int, int], list[str]] | None = None,
+) -> Played:
+    """Play one history of a limited counter and judge it. then: what follows when all is right, told the step and the
+    time at which everybody was done.
+    """
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = STEPS_MS[choices.pick(len(STEPS_MS))]
@@ -268,8 +285,11 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
             break
     violations = [*judge.wrong, *wrong]
     if not violations:
+        ended = world.step, world.now_ms
         try:
             violations = table.at_the_end()
+            if then is not None and not violations:
+                violations = then(table, *ended)
         except LedgerError as error:  # with no fault left, nothing may fail
             violations = [f"at the end: {type(error).__name__}: {error}"]
     return Played(violations, world.step, len(judge.decided), faults, table.counts)
@@ -478,6 +498,14 @@ class Table:
 
     def at_the_end(self) -> list[str]:
         """Everything arrives; each is asked again; everything is sold, and not one more."""
+        wrong = self.asked_again()
+        self.world.now_ms += YEARS_MS
+        for side in SIDES:
+            wrong += self.sell_all(side)
+        return [*self.judge.wrong, *wrong]
+
+    def asked_again(self) -> list[str]:
+        """Everything arrives, and each is asked again."""
         world, judge, wrong = self.world, self.judge, list[str]()
         world.quiesce()
         before = dict(judge.decided)
@@ -494,30 +522,29 @@ class Table:
             truth = {token: outcome for (of, token), outcome in judge.decided.items() if of == lane}
             if listed != truth:
                 wrong.append(f"the history of {lane} differs from what was decided")
-        wrong += finish(world, self.regions[0], audit(self.gates_in(self.regions[0])))
-        world.now_ms += 500 * 86_400_000  # every hold is over
-        wrong += self._sell_all()
-        return [*judge.wrong, *wrong]
+        return wrong + finish(world, self.regions[0], audit(self.gates_in(self.regions[0])))
 
-    def _sell_all(self) -> list[str]:
-        world, judge, limit = self.world, self.judge, self.judge.limit
-        wrong = []
-        for amount, has in ((-1, limit.has(DOWN)), (1, limit.has(UP))):
-            if not has:
-                continue
-            for n in range(2_000):
-                region = self.regions[self.choices.pick(len(self.regions))]
-                token = tokens.keyed(COUNTER, f"end {amount} {n}", world.now_ms)
-                delta = Delta(self._lane(token, region), token, amount)
-                decision = finish(world, region, add(self.gates_in(region), delta))
-                world.now_ms += 20
-                if self.choices.pick(2):
-                    world.quiesce()
-                if decision.known.outcome == REFUSED:
-                    break
-            value = sum(map(change_of, judge.decided.values()))
-            bound = judge.bounds[amount > 0]
+    def sell_all(self, side: str) -> list[str]:
+        """What is left of a side is taken, one by one."""
+        world, judge = self.world, self.judge
+        if not judge.limit.has(side):
+            return []
+        amount = -1 if side == DOWN else 1
+        first = sum(map(change_of, judge.decided.values()))
+        for n in range(2_000):
+            region = self.regions[self.choices.pick(len(self.regions))]
+            token = tokens.keyed(COUNTER, f"end {amount} {n}", world.now_ms)
+            delta = Delta(self._lane(token, region), token, amount)
+            decision = finish(world, region, add(self.gates_in(region), delta))
+            world.now_ms += 20
+            if self.choices.pick(2):
+                world.quiesce()
+            if decision.known.outcome == REFUSED:
+                break
+        value = sum(map(change_of, judge.decided.values()))
+        bound = judge.bounds[amount > 0] or 0
+        is_beyond = amount * first > amount * bound
+        if value != (first if is_beyond else bound):
             left = [n for n in judge.open.values() if n * amount > 0]
-            if value != bound:
-                wrong.append(f"at rest {value} is left, not {bound}: not all could be taken (open: {left})")
-        return wrong
+            return [f"at rest {value} is left, not {bound}: not all could be taken (open: {left})"]
+        return []
