@@ -311,6 +311,10 @@ class Table:
     is_steady: bool = True
     """Whether nobody sets another limit."""
 
+    def tell(self, what: str, times: int = 1) -> None:
+        """It happened."""
+        self.counts[what] = self.counts.get(what, 0) + times
+
     def _lane(self, token: str, region: str) -> Lane:
         return Lane(region, tokens.draw(token, self.shards), COUNTER)
 
@@ -334,7 +338,7 @@ class Table:
             if known.held is not None
             else {REFUSED: "refused", RELEASED: "released", EXPIRED: "expired"}.get(known.outcome or 0, "counted")
         )
-        self.counts[name] = self.counts.get(name, 0) + 1
+        self.tell(name)
         lane, token = one.delta.lane, one.delta.token
         if known.held is not None:
             if known.held != one.delta.change:
@@ -344,7 +348,7 @@ class Table:
         if self.judge.decided.get((lane, token)) != outcome:
             self.wrong.append(f"{token} is told to be {outcome}, and is {self.judge.decided.get((lane, token))}")
         if outcome == REFUSED and not decision.before and not self.judge.was_short(one.delta.change, since):
-            self.counts["refused while rights grew"] = self.counts.get("refused while rights grew", 0) + 1
+            self.tell("refused while rights grew")
             if not self.judge.was_short_in_parts(one.delta.change, since):
                 self.wrong.append(f"{token} of {one.delta.change} was refused, and there always was enough")
         one.outcome = outcome
@@ -484,7 +488,7 @@ class Table:
                 if outside and seen.is_closed and self.is_steady:
                     self.wrong.append(f"a closed read in {region} is {seen.value}, outside {gates.limit}")
                 if outside:
-                    self.counts["open reads outside"] = self.counts.get("open reads outside", 0) + 1
+                    self.tell("open reads outside")
                 lane = gates.lanes[self.choices.pick(len(gates.lanes))]
                 try:
                     listed = yield from outcomes(lane, consistent=bool(self.choices.pick(2)))

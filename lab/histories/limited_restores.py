@@ -160,6 +160,8 @@ def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebui
         added = [outcome for token, outcome in listed.items() if token not in of.decided]
         if sum(added) != sum(lost) or (each.lost, each.lost_sum) != (len(lost), sum(lost)):
             wrong.append(f"{lane}: {lost} were lost; {added} were added, {each.lost} of {each.lost_sum} are told")
+        table.tell("tokens lost", len(lost))
+        table.tell("gates gone", each.was is None)
         judge.gates[lane] = items.gate_of(lane, world.replicas[lane.region].item(items.gate_key(lane)) or {})
         judge.decided |= {(lane, token): outcome for token, outcome in listed.items()}
         judge.open |= {(lane, token): amount for token, amount in of.open.items()}
@@ -186,8 +188,7 @@ def _check_rights(table: Table) -> list[str]:
         if sum(rights) != left or (min(rights) < 0 < max(rights)):
             wrong.append(f"{left} {side} is left, and the rights are {rights}")
         judge.owed[side] = max(0, -left)
-        name = "restored" if left >= 0 else "restored beyond"
-        table.counts[name] = table.counts.get(name, 0) + 1
+        table.tell("restored" if left >= 0 else "restored beyond")
     return wrong
 
 

@@ -63,7 +63,11 @@ class Rebuilt:
             said.append(f"{-self.lost} changes of sum {-self.lost_sum} are listed that its gate did not count.")
         if self.twice:
             said.append(f"it had decided otherwise than is listed, which counts: {', '.join(self.twice)}.")
-        said += [f"{n} {side} are missing: nothing can be taken until it is made up." for side, n in self.short.items()]
+        said += [
+            f"{n} {side} are owed: what was decided is beyond the limit. It goes no further; when changes have made it "
+            "up, rebuild once more."
+            for side, n in self.short.items()
+        ]
         return [f"{lane}: {each}" for each in said]
 
 
@@ -71,7 +75,8 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
     """Write each gate of a counter anew, while nobody writes any of them; also those that are missing or damaged.
 
     Where the gate that had the first rights is gone, the limit is that of the settings: what `set_limit` had set must
-    be set again. What is short is made up by changes of the other direction: rebuild once more after them.
+    be set again. What is `short` is made up by changes of the other direction. Until a rebuild after them a lane that
+    owes nothing may take what came back to it.
     Raises GaveUp (somebody wrote a gate: stop that, then rebuild again before anybody writes), LaneDamaged (a token is
     listed with two outcomes: nothing was written), DamagedItem (of an item that is no gate: nothing was written),
     LimitMismatch and the TableErrors.

@@ -257,7 +257,7 @@ def test_beyond_its_limit_a_counter_of_one_lane_refuses_until_it_is_back_within(
     world.tables[A].answer(Delete(GATE))  # so nobody knows of the 3
     (told,) = world.run(rebuild(gates))
     assert told.short == {DOWN: 3}
-    assert "3 down are missing" in told.told[-1]
+    assert "3 down are owed" in told.told[-1]
     assert world.run(audit(gates)) == []
     for change, right in ((-1, REFUSED), (2, 2), (-1, REFUSED), (2, 2), (-2, REFUSED), (-1, -1), (-1, REFUSED)):
         assert world.run(add(gates, world.delta(change))).known == Known(right)
