@@ -351,12 +351,6 @@ _PLANTED = (
         "        version=gate.version + 1,\n",
     ),
     Mistake(
-        "rebuilt: what a look-up ends before has no entry",
-        "ledger/gate/rebuild.py",
-        " if lost > 0 else {}) | _missed(found)\n",
-        " if lost > 0 else {})\n",
-    ),
-    Mistake(
         "rebuilt: what is lost leaves the value",
         "ledger/gate/rebuild.py",
         "    late = (_correction(gate, lost, lost_sum) if lost > 0 else {}) | _missed(found)\n",

@@ -4,7 +4,7 @@ Rule 1: an operator's tool, while nobody writes the counter's gates. A gate is w
 Rule 2: what is listed is decided for ever, whatever its version: in the table's truth, or in a future that a restore
 undid. What a gate has and nothing lists it keeps.
 Rule 3: `low` and `top` are at or above all that is known, tokens and names of segments, so each token known is looked
-up; and one that a look-up would miss, because a copy of a roll that lost is all that is left, gets a late entry.
+up; and one that a look-up would miss, because somebody went on before the rebuild, gets a late entry.
 Rule 4: changes that a gate counts and nothing lists stay in its value, as one change of their sum.
 Rule 5: rights are those that follow from that, all lanes together (`settle`).
 """

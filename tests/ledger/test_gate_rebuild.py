@@ -287,17 +287,22 @@ def test_beyond_its_limit_a_counter_goes_no_further_and_a_second_rebuild_makes_i
     ]
 
 
-def test_a_token_that_a_look_up_would_miss_gets_an_entry_of_its_own() -> None:
-    world = World(SEATS)
-    low, token, high = (tokens.make(world.now_ms + n, bytes(10)) for n in (0, 1, 9))
-    between = tokens.make(world.now_ms + 5, bytes(10))
-    for filed in (Filed(HERE, high, 2, low, {token: 1, high: 1}), Filed(HERE, between, 3, token, {between: 1})):
-        world.tables[A].answer(Put(items.filed_item(filed)))
-    world.add(0, THERE, B)
+def test_a_token_that_a_look_up_would_miss_since_others_went_on_before_the_rebuild_is_found(world: World) -> None:
+    older = backup(world)
+    times = (world.now_ms + ms for ms in (1_000, 9_000, 5_000, 5_500))
+    token, high, *between = (tokens.make(time_ms, bytes(10)) for time_ms in times)
+    world.now_ms += 10_000
+    world.filing = replace(EAGER, enough=2)
+    for each in (token, high):  # filed together
+        world.run(add(world.gates(A), Delta(HERE, each, 1)))
+    world.filing = EAGER
+    restore(world, older, "gate")
+    for each in between:  # filed below `high`, with a low above `token`
+        assert world.run(add(world.gates(A), Delta(HERE, each, 1))) == counted(1)
     assert world.run(look_up(world.gates(A), HERE, token)) is None
     assert rebuilt(world)[HERE].late == {token: 1}
     assert world.run(add(world.gates(A), Delta(HERE, token, 1))) == counted(1, before=True)
-    assert value(world) == 3
+    assert value(world) == 9
 
 
 def test_low_is_not_below_the_name_of_a_segment() -> None:

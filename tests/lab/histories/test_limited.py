@@ -14,6 +14,8 @@ SOON = (
     "a tighter limit takes nothing",
     "given without having it",
     "low is not looked at",
+    "rebuilt: low stays",
+    "rebuilt: the version stays",
     "refused though a Region was not asked",
     "the note is deleted before the hold has ended",
     "what is filed is removed before it is put",
