@@ -181,7 +181,7 @@ TWICE = {
     "lag": "the program and its command",
     "lanes": "which there are, and which need a visit",
     "main": "one a function",
-    "rebuild": "the program and its command",
+    "rebuild": "that of a lane, that of gates, and the command",
     "shape": "the table's, and what is looked at in it",
     "standing": "copies of gates, and what a reader makes of them",
     "visit": "the program and the function's",

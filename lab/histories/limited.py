@@ -48,8 +48,15 @@ class Played:
     counts: dict[str, int]
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """Play one history of a limited counter and judge it."""
+def play(
+    choices: Choices,
+    faults: Faults | None = None,
+    log: Log | None = None,
+    then: Callable[["Table", int, int], list[str]] | None = None,
+) -> Played:
+    """Play one history of a limited counter and judge it. then: what follows when all is right, told the step and the
+    time at which everybody was done.
+    """
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = STEPS_MS[choices.pick(len(STEPS_MS))]
@@ -94,7 +101,11 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     for _ in range(STEPS_MAX):
         if not step(world, processes, faults, log):
             break
-    return Played(judge_end(judge, choices), world.step, len(judge.decided), faults, table.counts)
+    ended = world.step, world.now_ms
+    wrong = judge_end(judge, choices)
+    if then is not None and not wrong:
+        wrong = then(table, *ended)
+    return Played(wrong, world.step, len(judge.decided), faults, table.counts)
 
 
 @dataclass
@@ -115,6 +126,10 @@ class Table:
     def world(self) -> World:
         return self.judge.world
 
+    def tell(self, what: str, times: int = 1) -> None:
+        """It happened."""
+        self.counts[what] = self.counts.get(what, 0) + times
+
     def _ask(self, number: str, region: str, wall_ms: int, length_ms: int | None = None) -> Asked:
         late = (0, 0, 0, 300, 1_000, 20_000)[self.choices.pick(6)] * self.world.step_ms
         time_ms = max(0, wall_ms - (self.choices.pick(late) if late else 0))
@@ -133,9 +148,9 @@ class Table:
             if known.held is not None
             else {REFUSED: "refused", RELEASED: "released", EXPIRED: "expired"}.get(known.outcome or 0, "counted")
         )
-        self.counts[name] = self.counts.get(name, 0) + 1
+        self.tell(name)
         if not self.judge.told(one, decision, since):
-            self.counts["refused while rights grew"] = self.counts.get("refused while rights grew", 0) + 1
+            self.tell("refused while rights grew")
 
     def seller(self, number: int, region: str, pace: Sequence[int]) -> Callable[[], Script]:
         mine: list[Asked] = []
@@ -272,7 +287,7 @@ class Table:
                 if outside and seen.is_closed and self.is_steady:
                     self.judge.wrong.append(f"a closed read in {region} is {seen.value}, outside {gates.limit}")
                 if outside:
-                    self.counts["open reads outside"] = self.counts.get("open reads outside", 0) + 1
+                    self.tell("open reads outside")
                 lane = gates.lanes[self.choices.pick(len(gates.lanes))]
                 strongly = self.choices.pick(2) == 1
                 try:

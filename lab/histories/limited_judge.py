@@ -16,7 +16,7 @@ from ledger.gate import items
 from ledger.gate.decide import Decision
 from ledger.gate.gates import Gates
 from ledger.gate.limits import REFUSED, Filing, Gate, change_of, counts, until_ms
-from ledger.limit import DOWN, UP, Limit
+from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Item, Key
 from ledger.values import Delta, Lane
 from simulator.world import World
@@ -75,6 +75,10 @@ class Judge:
     available: list[Available] = field(default_factory=list)
     owns: dict[tuple[Lane, str], list[tuple[int, int]]] = field(default_factory=dict)
     """What each lane owned of a side, from which step on."""
+    writes: list[tuple[int, Key, Item | None]] = field(default_factory=list)
+    """At which step what was written, at home."""
+    owed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
+    """How far beyond its limit the value may be, by side: because of a restore alone."""
 
     def gates_in(self, region: str) -> Gates:
         """The gates as a process in that Region reaches them."""
@@ -99,6 +103,7 @@ class Judge:
         lane = Lane.parse(text)
         if region != lane.region:
             self.wrong.append(f"{key} is written in {region}")
+        self.writes.append((self.world.step, key, item))
         if kind == "gate":
             if item is None:
                 self.wrong.append(f"{key} is deleted")
@@ -143,19 +148,18 @@ class Judge:
         held = list(self.open.values())
         low, high = value + sum(n for n in held if n < 0), value + sum(n for n in held if n > 0)
         floor, ceiling = self.bounds
-        if (floor is not None and low < floor) or (ceiling is not None and high > ceiling):
+        beyond = {DOWN: (floor or 0) - low, UP: high - (ceiling or 0)}
+        if any(self.limit.has(side) and beyond[side] > self.owed[side] for side in SIDES):
             self.wrong.append(f"{low} to {high} is outside {self.bounds}")
-        for side, left in ((DOWN, low - (floor or 0)), (UP, (ceiling or 0) - high)):
-            if not self.limit.has(side):
-                continue
+        for side in filter(self.limit.has, SIDES):
             own = sum(self.own(each, side) for each in self.lanes)
-            if own != left:
-                self.wrong.append(f"{lane}: rights {side} are {own}, and should be {left}")
+            if own != -beyond[side]:
+                self.wrong.append(f"{lane}: rights {side} are {own}, and should be {-beyond[side]}")
             self.owns.setdefault((lane, side), []).append((self.world.step, self.own(lane, side)))
-            if any(gate.rights[side] < 0 for gate in self.gates.values()):
+            if any(gate.rights[side] < -self.owed[side] for gate in self.gates.values()):
                 self.wrong.append(f"{lane}: rights {side} below zero")
         over = [(self.granted[key], n) for key, n in self.open.items() if until_ms(key[1]) <= self.world.now_ms]
-        self.available.append(Available(self.world.step, low - (floor or 0), (ceiling or 0) - high, tuple(over)))
+        self.available.append(Available(self.world.step, -beyond[DOWN], -beyond[UP], tuple(over)))
 
     @property
     def bounds(self) -> tuple[int | None, int | None]:

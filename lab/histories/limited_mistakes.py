@@ -320,6 +320,78 @@ _PLANTED = (
         "        if sum(map(counts, left.values())) == gate.count:\n",
         "        if gate.count >= 0:\n",
     ),
+    Mistake(
+        "rebuilt: only what the gate's version had filed counts",
+        "ledger/gate/rebuild.py",
+        "    listed = _listed_once(found) | late\n",
+        "    listed = filed_by(gate, found.listed) | late\n",
+    ),
+    Mistake(
+        "rebuilt: what is listed stays in the gate too",
+        "ledger/gate/rebuild.py",
+        "    recent = {token: outcome for token, outcome in gate.recent.items() if token not in listed}\n",
+        "    recent = dict(gate.recent)\n",
+    ),
+    Mistake(
+        "rebuilt: a hold whose end is listed goes on",
+        "ledger/gate/rebuild.py",
+        "        held={token: amount for token, amount in gate.held.items() if token not in listed},\n",
+        "",
+    ),
+    Mistake(
+        "rebuilt: low stays",
+        "ledger/gate/rebuild.py",
+        "        low=highest,\n",
+        "",
+    ),
+    Mistake(
+        "rebuilt: low is at the highest token, though a segment's name is higher",
+        "ledger/gate/rebuild.py",
+        ", *(each.hi for each in found.segments)",
+        "",
+    ),
+    Mistake(
+        "rebuilt: the version stays",
+        "ledger/gate/rebuild.py",
+        "        version=max(gate.version, *(version for version, _, _ in found.listed), 0) + 1,\n",
+        "        version=gate.version + 1,\n",
+    ),
+    Mistake(
+        "rebuilt: what is lost leaves the value",
+        "ledger/gate/rebuild.py",
+        "    late = (_correction(gate, lost, lost_sum) if lost > 0 else {}) | _missed(found)\n",
+        "    late = _missed(found)\n",
+    ),
+    Mistake(
+        "rebuilt: filed holds keep nothing",
+        "ledger/gate/rights.py",
+        "    held = [{**gate.held, **each.open(gate)} for each, gate in zip(found, seen, strict=True)]\n",
+        "    held = [dict(gate.held) for each, gate in zip(found, seen, strict=True)]\n",
+    ),
+    Mistake(
+        "rebuilt: the note of a hold that ended keeps rights",
+        "ledger/gate/rights.py",
+        "**each.open(gate)}",
+        "**each.notes}",
+    ),
+    Mistake(
+        "rebuilt: a lane gave less than others got",
+        "ledger/gate/rights.py",
+        "replace(gate, given=given, got=got)",
+        "replace(gate, given={**given, **gate.given}, got=got)",
+    ),
+    Mistake(
+        "rebuilt: a lane owes while another has some",
+        "ledger/gate/rights.py",
+        "    for way, amount in list(_moves(due)):\n",
+        "    for way, amount in list(_moves(due))[:0]:\n",
+    ),
+    Mistake(
+        "rebuilt: rights stay as they were",
+        "ledger/gate/rights.py",
+        "    return replace(settled, rights={side: due[side] for side in gate.rights})\n",
+        "    return settled if due else gate\n",
+    ),
 )
 
 LIMITED = tuple(replace(mistake, limited=True) for mistake in _PLANTED)

@@ -5,7 +5,7 @@ place of N, how that goes wrong; `--limited`: of limited counters. Exit code 1 w
 import argparse
 import sys
 
-from lab.histories import limited
+from lab.histories import limited_restores
 from lab.histories.explore import EXPLORED
 from lab.histories.history import play
 from simulator.choices import Drawn
@@ -20,7 +20,7 @@ def main(what: str, *, of_limits: bool = False) -> int:
         return int(explored.wrong > 0)
     for seed in range(int(what)):
         try:
-            violations = (limited.play if of_limits else play)(Drawn(seed)).violations
+            violations = (limited_restores.play if of_limits else play)(Drawn(seed)).violations
         except (ValueError, LookupError) as error:
             violations = [f"{type(error).__name__}: {error}"]
         if violations:

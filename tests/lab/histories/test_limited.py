@@ -16,6 +16,8 @@ SOON = (
     "a tighter limit takes nothing",
     "given without having it",
     "low is not looked at",
+    "rebuilt: low stays",
+    "rebuilt: the version stays",
     "refused though a Region was not asked",
     "what lies far ahead is filed",
     "the note is deleted before the hold has ended",
