@@ -2,7 +2,8 @@
 
 Rule 1: what a cast does before its processes begin happens at once and without a fault.
 Rule 2: it keeps what each process was told, because a process that was told the same is in the same state.
-Rule 3: what a request does to several items, which are not one transaction, happens one by one.
+Rule 3: a pause takes no step: whatever may happen in it may happen between two steps anyhow.
+Rule 4: what a request does to several items, which are not one transaction, happens one by one.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +12,7 @@ from typing import Any
 
 from lab.histories.history import REGIONS, finish
 from ledger.errors import GaveUp, LedgerError
-from ledger.requests import At, DeleteMany, Key, Program, Request, Together, Update
+from ledger.requests import At, DeleteMany, Key, Pause, Program, Request, Together, Update
 from ledger.through import through
 from simulator.choices import Replayed
 from simulator.faults import NONE
@@ -81,6 +82,8 @@ class Boards(ABC):
         told: list[int] = []
 
         def step(request: Request) -> Generator[Any, Any, Any]:
+            if isinstance(request, Pause):
+                return None
             parts = _parts(request)
             answers: list[Any] = []
             try:
