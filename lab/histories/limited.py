@@ -1,7 +1,8 @@
 """Histories of limited counters: sellers, buyers of holds, groups, operators and readers at gates.
 
 Rule 1: what they do is judged at every write, at every answer and at the end: limited_judge.py, limited_end.py.
-Rule 2: everything follows from the choices, so a seed or a list of picks is the whole history.
+Rule 2: the calls of a process share what it remembers of counters that are sold out, until it crashes: recall.py.
+Rule 3: everything follows from the choices, so a seed or a list of picks is the whole history.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -12,6 +13,7 @@ from lab.histories.cast import LATE, LONG, SHORT, rest
 from lab.histories.history import REGIONS, STEPS_MAX, entrance, step
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import Asked, Judge, WatchedWorld
+from lab.histories.recall import Memory
 from ledger import tokens
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate.bounds import set_limit
@@ -20,7 +22,7 @@ from ledger.gate.end import end
 from ledger.gate.group import add_group
 from ledger.gate.limits import EXPIRED, REFUSED, RELEASED, Filing, hold_token
 from ledger.gate.standing import outcomes, standing
-from ledger.limit import Limit
+from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Now
 from ledger.values import Lane
 from simulator.choices import Choices
@@ -80,7 +82,7 @@ def play(
     world.watch = judge.see
     processes: list[Process] = []
     enter = entrance(processes, world, faults, log)
-    table = Table(choices, judge)
+    table = Table(choices, judge, faults)
     for number in range(4 + choices.pick(9)):
         region = regions[choices.pick(len(regions))]
         pace = (LONG, LONG, SHORT, LATE)[choices.pick(4)]
@@ -114,6 +116,7 @@ class Table:
 
     choices: Choices
     judge: Judge
+    faults: Faults
     counts: dict[str, int] = field(default_factory=dict)
     is_steady: bool = True
     """Whether nobody sets another limit."""
@@ -140,7 +143,10 @@ class Table:
         amount = (-1, -2, -3, 1, 2, 4)[self.choices.pick(6)]
         return self.judge.ask(self.judge.delta(token, region, amount), is_hold=length_ms is not None)
 
-    def _told(self, one: Asked, decision: Decision, since: int) -> None:
+    def _remembers(self) -> Memory:
+        return Memory(world=self.world, skew_ms=self.faults.skew_ms)
+
+    def _told(self, one: Asked, decision: Decision, began: int, memory: Memory) -> None:
         """An answer came."""
         known = decision.known
         name = (
@@ -149,6 +155,9 @@ class Table:
             else {REFUSED: "refused", RELEASED: "released", EXPIRED: "expired"}.get(known.outcome or 0, "counted")
         )
         self.tell(name)
+        since = memory.since(one.delta.change, began)
+        if known.outcome == REFUSED and not decision.before and since < began:
+            self.tell("refused from memory")
         if not self.judge.told(one, decision, since):
             self.tell("refused while rights grew")
 
@@ -156,6 +165,7 @@ class Table:
         mine: list[Asked] = []
 
         def script() -> Script:
+            memory = self._remembers()
             yield rest(self.choices, pace)
             for n in range(1 + self.choices.pick(8)):
                 if n >= len(mine):
@@ -163,18 +173,18 @@ class Table:
                         mine.append(self.asked[self.choices.pick(len(self.asked))])
                     else:
                         mine.append(self._ask(f"{number}/{n}", region, (yield Now()).wall_ms))
-                yield from self._send(mine[n], region)
+                yield from self._send(mine[n], region, memory)
                 yield rest(self.choices, SHORT)
 
         return script
 
-    def _send(self, one: Asked, region: str) -> Generator[Any, Any, bool]:
+    def _send(self, one: Asked, region: str, memory: Memory) -> Generator[Any, Any, bool]:
         """Until it has an answer, from wherever the message comes by."""
         here = region
         for _ in range(TRIES):
-            since = self.world.step
+            began = memory.call()
             try:
-                program = (hold if one.is_hold else add)(self.judge.gates_in(here), one.delta)
+                program = (hold if one.is_hold else add)(self.judge.gates_in(here, memory), one.delta)
                 decision = yield from program
             except LedgerError:
                 if self.choices.pick(3) == 2:
@@ -182,7 +192,9 @@ class Table:
                     yield Move(here)
                 yield rest(self.choices, SHORT)
                 continue
-            self._told(one, decision, since)
+            self._told(one, decision, began, memory)
+            if not decision.before and decision.known.outcome != REFUSED:
+                memory.came_back(UP if one.delta.change < 0 else DOWN)
             yield Move(region)
             return True
         yield Move(region)
@@ -193,6 +205,7 @@ class Table:
         ends: list[int | None] = []
 
         def script() -> Script:
+            memory = self._remembers()
             yield rest(self.choices, pace)
             for n in range(1 + self.choices.pick(12)):
                 if n >= len(mine):
@@ -202,7 +215,7 @@ class Table:
                     part = int(amount * self.choices.pick(3) / 2)
                     ends.append((amount, amount, part, RELEASED, None)[self.choices.pick(5)])
                 one = mine[n]
-                if not (yield from self._send(one, region)) or one.outcome is not None:
+                if not (yield from self._send(one, region, memory)) or one.outcome is not None:
                     continue
                 yield rest(self.choices, (*SHORT, 300) if self.choices.pick(3) else (0,))
                 how = ends[n]
@@ -210,11 +223,14 @@ class Table:
                     continue
                 for _ in range(TRIES):
                     try:
-                        decision = yield from end(self.judge.gates_in(region), one.delta, how)
+                        began = memory.call()
+                        decision = yield from end(self.judge.gates_in(region, memory), one.delta, how)
                     except LedgerError:
                         yield rest(self.choices, SHORT)
                         continue
-                    self._told(one, decision, self.world.step)
+                    self._told(one, decision, began, memory)
+                    if not decision.before:
+                        memory.came_back(*SIDES)
                     if not decision.before and decision.known.outcome != how:
                         self.judge.wrong.append(f"{one.delta.token} ended with {decision.known.outcome}, not {how}")
                     break
@@ -225,6 +241,7 @@ class Table:
         mine: dict[str, Asked] = {}
 
         def script() -> Script:
+            memory = self._remembers()
             yield rest(self.choices, pace)
             size = 2 + self.choices.pick(5)
             while len(mine) < size:
@@ -236,16 +253,16 @@ class Table:
                     one = self._ask(f"g{number}/{len(mine)}", region, (yield Now()).wall_ms)
                 mine[one.delta.token] = one
             for _ in range(TRIES):
-                since = self.world.step
+                began = memory.call()
                 failed = False
                 for lane in dict.fromkeys(one.delta.lane for one in mine.values()):
                     some = {t: one.delta.change for t, one in mine.items() if one.delta.lane == lane}
-                    told = yield from add_group(self.judge.gates_in(region), lane, some)
+                    told = yield from add_group(self.judge.gates_in(region, memory), lane, some)
                     for token, decision in told.items():
                         if isinstance(decision, LedgerError):
                             failed = True
                         else:
-                            self._told(mine[token], decision, since)
+                            self._told(mine[token], decision, began, memory)
                 if not failed and self.choices.pick(3):
                     return
                 yield rest(self.choices, SHORT)

@@ -3,8 +3,8 @@
 Rule 1: it sees each write of a gate at its home, before any replication, and knows nothing of how a gate works but its
 attributes: a token is decided once, for ever; no limit is passed, holds counted, at any write; rights are neither lost
 nor made; a hold is always somewhere; a refusal is only written where there is too little.
-Rule 2: an answer is what was decided, and a refusal had a moment during its call in which there was too little; or
-lanes had, each at a moment of its own.
+Rule 2: an answer is what was decided, and a refusal had a moment during its call, or one that its process remembers, in
+which there was too little; or lanes had, each at a moment of its own.
 Rule 3: a history is all that was decided up to some moment; of what counts nothing, a copy may lack some.
 """
 
@@ -16,6 +16,7 @@ from ledger.gate import items
 from ledger.gate.decide import Decision
 from ledger.gate.gates import Gates
 from ledger.gate.limits import REFUSED, Filing, Gate, change_of, counts, until_ms
+from ledger.gate.sold_out import SoldOut
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Item, Key
 from ledger.values import Delta, Lane
@@ -80,10 +81,11 @@ class Judge:
     owed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
     """How far beyond its limit the value may be, by side: because of a restore alone."""
 
-    def gates_in(self, region: str) -> Gates:
-        """The gates as a process in that Region reaches them."""
+    def gates_in(self, region: str, sold_out: SoldOut | None = None) -> Gates:
+        """The gates as a process in that Region reaches them, which may remember something."""
         own = [lane for lane in self.lanes if lane.region == region]
-        return Gates((*own, *(each for each in self.lanes if each not in own)), self.limit, region, self.filing)
+        lanes = (*own, *(each for each in self.lanes if each not in own))
+        return Gates(lanes, self.limit, region, self.filing, sold_out or SoldOut())
 
     def delta(self, token: str, region: str, change: int) -> Delta:
         """In the lane of that Region that the token falls to; of all, where it has none."""
@@ -175,7 +177,7 @@ class Judge:
         return self.limit.opening(side) if self.limit.opens(lane) else 0
 
     def told(self, one: Asked, decision: Decision, since: int) -> bool:
-        """An answer came to a call that began at that step; whether there was too little at one moment, if refused."""
+        """An answer came, which is of a moment since that step; whether there was too little at one, if refused."""
         lane, token, known = one.delta.lane, one.delta.token, decision.known
         if known.held is not None:
             if known.held != one.delta.change:

@@ -309,6 +309,24 @@ _PLANTED = (
         "    rights = {side: max(0, -amount) for side, amount in taken.items()}\n",
     ),
     Mistake(
+        "sold out is remembered for ever",
+        "ledger/gate/sold_out.py",
+        "        return short is not None and need >= short and in_time(began, now, REMEMBERED_MS)\n",
+        "        return short is not None and need >= short\n",
+    ),
+    Mistake(
+        "what comes back through this process is not known",
+        "ledger/gate/sold_out.py",
+        "        self._known.pop((counter, side), None)\n",
+        "",
+    ),
+    Mistake(
+        "sold out is noted for less than was asked",
+        "ledger/gate/decide.py",
+        "            gates.sold_out.note(lane.counter, side, abs(delta.change), began)\n",
+        "            gates.sold_out.note(lane.counter, side, 1, began)\n",
+    ),
+    Mistake(
         "a history takes whatever is listed",
         "ledger/gate/standing.py",
         "for version, token, n in listed if version <= gate.version and token",
