@@ -4,7 +4,7 @@ Rule 1: a counter's value is the sum of what each gate says. A read takes copies
 own moment, so it may have a sale without the delivery that funded it. It is *closed* when everything that was taken
 over is seen as given: then it is certainly within the limit.
 Rule 2: a history is what the gate has not filed, and what segments and late entries of its version or older list. It
-must be as many as the gate counts, else it is read again: a roll went by.
+must list as many changes as the gate counts, else it is read again: a roll went by.
 """
 
 from collections.abc import Iterable, Sequence
@@ -63,7 +63,8 @@ def standing(gates: Gates, *, consistent: bool) -> Program[Standing]:
 def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
     """Every token that the lane decided, in order, with its outcome.
 
-    Raises NotYetReplicated, DamagedItem and the TableErrors.
+    What counts is whole. From copies, in a Region that lags, refusals and holds that ended without a change may be
+    missing: the gate does not count them. Raises NotYetReplicated, DamagedItem and the TableErrors.
     """
     for _ in range(HISTORY_TRIES):
         item: Item | None = yield Get(items.gate_key(lane), consistent)
