@@ -22,6 +22,7 @@ from ledger import clocks
 from ledger.by_region import table_of
 from ledger.errors import GaveUp, LedgerError
 from ledger.gate.gates import Gates
+from ledger.gate.rebuild import rebuild as rebuild_gates
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
@@ -99,12 +100,20 @@ class Compactor:
     def rebuild(self, counter: str) -> dict[Lane, int]:
         """Recompute the checkpoints of a counter's lanes of this Region from their segments; their new totals.
 
-        For an operator, while no compactor works on them: always after a restore from a backup, or when this Region's
-        replica was made again, and after LaneDamaged once the cause is known. Undoes the orphans of lost commits. When
-        it failed, call it again before a compactor runs.
+        Of a counter with a limit: write the gates of *all* its lanes anew from what they filed, each in its own Region,
+        because rights are of all of them together; their values. Every Region must answer, and nobody may add to the
+        counter, or hold of it, in any. `ledgerctl rebuild` also says what is lost and what is owed.
 
-        Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; no value was changed.
+        For an operator, while no compactor works on its lanes: always after a restore from a backup, or when this
+        Region's replica was made again, and after LaneDamaged once the cause is known. Undoes the orphans of lost
+        commits. When it failed, call it again before a compactor runs.
+
+        Raises GaveUp, LaneDamaged, DamagedItem, LimitMismatch, OutcomeUnknown and the other TableErrors; no value was
+        changed, but perhaps that of a gate.
         """
+        gates = Gates.of(self.settings, counter)
+        if gates is not None:
+            return {each.gate.lane: each.gate.value for each in self._run(rebuild_gates(gates))}
         rebuilt = {lane: self._run(rebuild(lane)) for lane in self.settings.lanes_of(counter, self.settings.region)}
         return {lane: checkpoint.total for lane, checkpoint in rebuilt.items() if checkpoint is not None}
 

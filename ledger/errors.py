@@ -176,7 +176,8 @@ class LaneDamaged(LedgerError):
     """A lane's checkpoint and segments contradict each other. Nothing was written; the compactor leaves the lane alone.
 
     Only a restore, a replica that was made again or a hand in the table can do this. Stop the compactor, look at the
-    lane, then `Compactor.rebuild`.
+    lane, then `Compactor.rebuild`. Of a lane with a gate that alone raises it: a token is listed with two outcomes, and
+    only a person can say which of them counts.
     """
 
 
@@ -241,11 +242,17 @@ class LimitMismatch(LedgerError):
 
 
 class GateLost(LedgerError):
-    """A lane's gate is gone, though it decided before. Nothing was written, and nothing is decided until it is back."""
+    """A lane's gate is gone, though it decided before. Nothing was written, and nothing is decided until it is back.
+
+    Only a restore or a hand in the table can do this. Restore its items, then `Compactor.rebuild`: what the gate had
+    decided and not filed is in no other item.
+    """
 
 
 class GaveUp(LedgerError):
-    """A compactor's step met another compactor, or a commit still landing. Nothing is lost; the next run goes on.
+    """Others kept writing what this call was to write. Nothing is lost.
 
-    Or others kept changing a gate: nothing was decided. Call again.
+    A compactor's step met another compactor, or a commit still landing: the next run goes on. A gate changed at each of
+    many tries: nothing was decided, the same call again. A gate changed while it was rebuilt: stop whoever writes it,
+    then rebuild again, before anybody writes.
     """

@@ -4,47 +4,28 @@ Rule 1: For the lanes of one Region, that of --region.
 Rule 2: It shows what it would write, and asks first.
 Rule 3: What it shows is decided by the very program that writes, on a table that lets nothing be written.
 Rule 4: Each lane is told as it is done, and one that cannot be rebuilt stops no other.
+Rule 5: A counter with a limit has gates instead: rebuild_gates.py.
 """
 
-from dataclasses import dataclass, field
-from typing import Annotated, Any, NoReturn
+from dataclasses import dataclass
+from typing import Annotated, NoReturn
 
 import typer
 
 from compactor.rebuild import rebuild as rebuilding
 from ledger import clocks, items
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.requests import AlreadyThere, DeleteMany, Get, GetMany, Item, PutMany, Request, Table, Transact, key_of, run
+from ledger.gate.gates import Gates
+from ledger.requests import Get, Item, run
 from ledger.values import Checkpoint, Lane
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import NO_ANSWER, Wrong
 from ledgerctl.get import Counter
+from ledgerctl.rebuild_gates import rebuild_gates
+from ledgerctl.unwritten import Unwritten, agree
 
 REBUILD = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
-
-
-@dataclass(slots=True)
-class Unwritten:
-    """A table that is read and never written; `writes` are the requests that would have been."""
-
-    table: Table
-    writes: list[Request] = field(default_factory=list)
-
-    def answer(self, request: Request, /) -> Any:
-        match request:
-            case Transact():
-                self.writes.append(request)
-                return None
-            case DeleteMany(deleted):
-                self.writes.append(request)
-                return (None,) * len(deleted)
-            case PutMany(puts):
-                self.writes.append(request)
-                there = self.table.answer(GetMany(tuple(map(key_of, puts))))
-                return tuple(None if item is None else AlreadyThere(item) for item in there)
-            case _:
-                return self.table.answer(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +63,13 @@ def rebuild(
 ) -> None:
     """Write a counter's checkpoints anew from its segments; asks first.
 
-    For the lanes of this Region, after a restore or damage, or when its replica was made again.
+    For the lanes of this Region, after a restore or damage, or when its replica was made again. Of a limited counter:
+    all its gates, from what they filed.
     """
+    gates = Gates.of(call.settings, counter)
+    if gates is not None:
+        rebuild_gates(call, counter, gates, yes=yes, dry_run=dry_run)
+        return
     region = call.settings.region
     plans = [plan(call, lane) for lane in call.settings.lanes_of(counter, region)]
     for each in plans if not call.json else ():
@@ -99,7 +85,7 @@ def rebuild(
     if len(errors) == len(plans):
         _fail(errors[0])
     if not yes:
-        _ask(call)
+        agree(call, f"{REBUILD} No compactor may work on these lanes meanwhile.", "Rebuild them?")
     lanes: list[dict[str, object]] = []
     try:
         failed = [error for each in plans if (error := _rebuilt(call, each.lane, lanes)) is not None]
@@ -126,16 +112,6 @@ def plan(call: Call, lane: Lane) -> Plan:
     except (GaveUp, LaneDamaged, DamagedItem) as error:
         return Plan(lane, now, "fail", error=error)
     return Plan(lane, now, "write" if checkpoint else "delete" if table.writes else "nothing", checkpoint)
-
-
-def _ask(call: Call) -> None:
-    call.note(f"{REBUILD} No compactor may work on these lanes meanwhile.", "yellow")
-    try:
-        agreed = typer.confirm("Rebuild them?", err=True)
-    except typer.Abort:
-        agreed = False
-    if not agreed:
-        raise Wrong("NotConfirmed", "Nothing was rebuilt.", "Answer y, or say --yes where nobody can answer.")
 
 
 def _rebuilt(call: Call, lane: Lane, lanes: list[dict[str, object]]) -> LedgerError | None:

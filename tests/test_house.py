@@ -183,7 +183,7 @@ TWICE = {
     "lanes": "which there are, and which need a visit",
     "limit": "the value and its commands",
     "main": "one a function",
-    "rebuild": "the program and its command",
+    "rebuild": "that of a lane, that of gates, and the command",
     "shape": "the table's, and what is looked at in it",
     "standing": "copies of gates, what a reader makes of them, and its command",
     "visit": "the program and the function's",

@@ -1,12 +1,8 @@
-"""Histories of limited counters: sellers, buyers of holds and readers at gates, and the judge who watches every write.
+"""Histories of limited counters: sellers, buyers of holds, groups, operators and readers at gates.
 
-Rule 1: the judge sees each write of a gate at its home, before any replication, and knows nothing of how a gate works
-but its attributes: a token is decided once, for ever; no limit is passed, holds counted, at any write; rights are
-neither lost nor made.
-Rule 2: an answer is what was decided, and a refusal had a moment during its call in which there was too little; or
-lanes had, each at a moment of its own.
-Rule 3: at the end, when everything has arrived, each is asked again and answered the same; then everything is sold from
-any Region, and not one more.
+Rule 1: what they do is judged at every write, at every answer and at the end: limited_judge.py, limited_end.py.
+Rule 2: the calls of a process share what it remembers of counters that are sold out, until it crashes: recall.py.
+Rule 3: everything follows from the choices, so a seed or a list of picks is the whole history.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -14,22 +10,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lab.histories.cast import LATE, LONG, SHORT, rest
-from lab.histories.history import REGIONS, STEPS_MAX, entrance, finish, step
+from lab.histories.history import REGIONS, STEPS_MAX, entrance, step
+from lab.histories.limited_end import judge_end
+from lab.histories.limited_judge import Asked, Judge, WatchedWorld
+from lab.histories.recall import Memory
 from ledger import tokens
 from ledger.errors import LedgerError, LimitReached
-from ledger.gate import items
-from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
-from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
-from ledger.gate.limits import EXPIRED, REFUSED, RELEASED, Filing, Gate, change_of, hold_token, until_ms
-from ledger.gate.look_up import Known
+from ledger.gate.limits import EXPIRED, REFUSED, RELEASED, Filing, hold_token
 from ledger.gate.standing import outcomes, standing
-from ledger.limit import DOWN, UP, Limit
-from ledger.requests import Item, Key, Now
-from ledger.values import Delta, Lane
+from ledger.limit import DOWN, SIDES, UP, Limit
+from ledger.requests import Now
+from ledger.values import Lane
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log, Move, Process, Script
@@ -46,152 +41,6 @@ LIMITS = (
 )
 
 
-class WatchedWorld(World):
-    """A world that tells of each write in its home Region."""
-
-    watch: Callable[[str, Key, Item | None], None] = staticmethod(lambda region, key, item: None)
-
-    def _write(self, region: str, key: Key, item: Item | None) -> None:
-        super()._write(region, key, item)
-        self.watch(region, key, item)
-
-
-@dataclass(slots=True)
-class Asked:
-    """A change or a hold that was asked for. outcome: what a caller was told last, if it was decided."""
-
-    delta: Delta
-    is_hold: bool = False
-    outcome: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Available:
-    """What can be taken from some step on. over: (since when, how much) of the holds whose time is over."""
-
-    step: int
-    down: int
-    up: int
-    over: tuple[tuple[int, int], ...]
-
-    def of(self, amount: int, since: int) -> int:
-        """Of that side; a hold that is over is free for who began after it was granted."""
-        free = sum(abs(n) for granted, n in self.over if granted < since and n * amount > 0)
-        return free + (self.down if amount < 0 else self.up)
-
-
-@dataclass
-class Judge:
-    """What the gates really hold, from their writes alone."""
-
-    world: WatchedWorld
-    lanes: tuple[Lane, ...]
-    limit: Limit
-    gates: dict[Lane, Gate] = field(default_factory=dict)
-    decided: dict[tuple[Lane, str], int] = field(default_factory=dict)
-    open: dict[tuple[Lane, str], int] = field(default_factory=dict)
-    wrong: list[str] = field(default_factory=list)
-    granted: dict[tuple[Lane, str], int] = field(default_factory=dict)
-    """At which step each hold that is open was granted."""
-    available: list[Available] = field(default_factory=list)
-    owns: dict[tuple[Lane, str], list[tuple[int, int]]] = field(default_factory=dict)
-    """What each lane owned of a side, from which step on."""
-
-    def see(self, region: str, key: Key, item: Item | None) -> None:
-        kind, _, text = key.pk.partition("#")
-        if kind not in ("gate", "past", "hold"):
-            return
-        lane = Lane.parse(text)
-        if region != lane.region:
-            self.wrong.append(f"{key} is written in {region}")
-        if kind == "gate":
-            if item is None:
-                self.wrong.append(f"{key} is deleted")
-                return
-            after = items.gate_of(lane, item)
-            self._compare(lane, self.gates.get(lane), after)
-            self.gates[lane] = after
-            self._limits(lane)
-
-    def _compare(self, lane: Lane, before: Gate | None, after: Gate) -> None:
-        was, held = (before.recent, before.held) if before else ({}, {})
-        for token, outcome in after.recent.items():
-            if token in was:
-                if was[token] != outcome:
-                    self.wrong.append(f"the outcome of {token} changes")
-                continue
-            if (lane, token) in self.decided:
-                self.wrong.append(f"{token} is decided twice: {self.decided[lane, token]}, {outcome}")
-            if (lane, token) in self.open and token not in held and self._noted(lane, token) is None:
-                self.wrong.append(f"{token} ends and was nowhere")
-            self.decided[lane, token] = outcome
-            self.open.pop((lane, token), None)
-        for token, amount in after.held.items():
-            if token not in held:
-                if (lane, token) in self.decided or (lane, token) in self.open:
-                    self.wrong.append(f"the hold {token} is granted twice")
-                self.open[lane, token] = amount
-                self.granted[lane, token] = self.world.step
-        for token in held:
-            left = token not in after.held and token not in after.recent and (lane, token) in self.open
-            if left and self._noted(lane, token) is None:
-                self.wrong.append(f"the hold {token} is lost")
-
-    def _noted(self, lane: Lane, token: str) -> Item | None:
-        return self.world.replicas[lane.region].item(items.hold_key(lane, token))
-
-    def _limits(self, lane: Lane) -> None:
-        value = sum(map(change_of, self.decided.values()))
-        held = list(self.open.values())
-        low, high = value + sum(n for n in held if n < 0), value + sum(n for n in held if n > 0)
-        floor, ceiling = self.bounds
-        if (floor is not None and low < floor) or (ceiling is not None and high > ceiling):
-            self.wrong.append(f"{low} to {high} is outside {self.bounds}")
-        for side, left in ((DOWN, low - (floor or 0)), (UP, (ceiling or 0) - high)):
-            if not self.limit.has(side):
-                continue
-            own = sum(self.own(each, side) for each in self.lanes)
-            if own != left:
-                self.wrong.append(f"{lane}: rights {side} are {own}, and should be {left}")
-            self.owns.setdefault((lane, side), []).append((self.world.step, self.own(lane, side)))
-            if any(gate.rights[side] < 0 for gate in self.gates.values()):
-                self.wrong.append(f"{lane}: rights {side} below zero")
-        over = [(self.granted[key], n) for key, n in self.open.items() if until_ms(key[1]) <= self.world.now_ms]
-        self.available.append(Available(self.world.step, low - (floor or 0), (ceiling or 0) - high, tuple(over)))
-
-    @property
-    def bounds(self) -> tuple[int | None, int | None]:
-        """The floor and the ceiling as they stand."""
-        for lane, gate in self.gates.items():
-            if self.limit.opens(lane):
-                return gate.bounds[DOWN], gate.bounds[UP]
-        return self.limit.floor, self.limit.ceiling
-
-    def own(self, lane: Lane, side: str) -> int:
-        if lane in self.gates:
-            return self.gates[lane].own(side)
-        return self.limit.opening(side) if self.limit.opens(lane) else 0
-
-    def was_short_in_parts(self, amount: int, since: int) -> bool:
-        """Whether the lanes, each at its own moment since that step, had too little: rights grew in one while they were
-        taken in another."""
-        side = DOWN if amount < 0 else UP
-        least = 0
-        for lane in self.lanes:
-            owns = self.owns.get((lane, side), [])
-            first = self.limit.opening(side) if self.limit.opens(lane) else 0
-            before = [own for step, own in owns if step < since][-1:] or [first]
-            least += min([*before, *(own for step, own in owns if step >= since)])
-        return least < abs(amount)
-
-    def was_short(self, amount: int, since: int) -> bool:
-        """Whether there was a moment since that step at which so much could not be taken."""
-        before = [each for each in self.available if each.step < since][-1:]
-        opening = Available(0, self.limit.opening(DOWN), self.limit.opening(UP), ())
-        during = [*(before or [opening]), *(each for each in self.available if each.step >= since)]
-        return min(each.of(amount, since) for each in during) < abs(amount)
-
-
 @dataclass(slots=True)
 class Played:
     violations: list[str]
@@ -201,8 +50,15 @@ class Played:
     counts: dict[str, int]
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """Play one history of a limited counter and judge it."""
+def play(
+    choices: Choices,
+    faults: Faults | None = None,
+    log: Log | None = None,
+    then: Callable[["Table", int, int], list[str]] | None = None,
+) -> Played:
+    """Play one history of a limited counter and judge it. then: what follows when all is right, told the step and the
+    time at which everybody was done.
+    """
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = STEPS_MS[choices.pick(len(STEPS_MS))]
@@ -222,19 +78,11 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
         slack_ms=(0, 10, 100, 3_000)[choices.pick(4)] * step_ms,
         moved_max=(3, 1_000)[choices.pick(2)],
     )
-    judge = Judge(world, lanes, limit)
+    judge = Judge(world, lanes, limit, filing)
     world.watch = judge.see
-    asked: list[Asked] = []
-    wrong: list[str] = []
     processes: list[Process] = []
-
     enter = entrance(processes, world, faults, log)
-
-    def gates_in(region: str) -> Gates:
-        own = [lane for lane in lanes if lane.region == region]
-        return Gates((*own, *(lane for lane in lanes if lane.region != region)), limit, region, filing)
-
-    table = Table(world, choices, gates_in, regions, shards, asked, wrong, judge)
+    table = Table(choices, judge, faults)
     for number in range(4 + choices.pick(9)):
         region = regions[choices.pick(len(regions))]
         pace = (LONG, LONG, SHORT, LATE)[choices.pick(4)]
@@ -255,33 +103,35 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     for _ in range(STEPS_MAX):
         if not step(world, processes, faults, log):
             break
-    violations = [*judge.wrong, *wrong]
-    if not violations:
-        try:
-            violations = table.at_the_end()
-        except LedgerError as error:  # with no fault left, nothing may fail
-            violations = [f"at the end: {type(error).__name__}: {error}"]
-    return Played(violations, world.step, len(judge.decided), faults, table.counts)
+    ended = world.step, world.now_ms
+    wrong = judge_end(judge, choices)
+    if then is not None and not wrong:
+        wrong = then(table, *ended)
+    return Played(wrong, world.step, len(judge.decided), faults, table.counts)
 
 
 @dataclass
 class Table:
     """What the processes of a history share."""
 
-    world: WatchedWorld
     choices: Choices
-    gates_in: Callable[[str], Gates]
-    regions: Sequence[str]
-    shards: int
-    asked: list[Asked]
-    wrong: list[str]
     judge: Judge
+    faults: Faults
     counts: dict[str, int] = field(default_factory=dict)
     is_steady: bool = True
     """Whether nobody sets another limit."""
 
-    def _lane(self, token: str, region: str) -> Lane:
-        return Lane(region, tokens.draw(token, self.shards), COUNTER)
+    @property
+    def asked(self) -> list[Asked]:
+        return self.judge.asked
+
+    @property
+    def world(self) -> World:
+        return self.judge.world
+
+    def tell(self, what: str, times: int = 1) -> None:
+        """It happened."""
+        self.counts[what] = self.counts.get(what, 0) + times
 
     def _ask(self, number: str, region: str, wall_ms: int, length_ms: int | None = None) -> Asked:
         late = (0, 0, 0, 300, 1_000, 20_000)[self.choices.pick(6)] * self.world.step_ms
@@ -291,11 +141,12 @@ class Table:
         else:
             token = hold_token(COUNTER, number, time_ms, length_ms)
         amount = (-1, -2, -3, 1, 2, 4)[self.choices.pick(6)]
-        found = Asked(Delta(self._lane(token, region), token, amount), is_hold=length_ms is not None)
-        self.asked.append(found)
-        return found
+        return self.judge.ask(self.judge.delta(token, region, amount), is_hold=length_ms is not None)
 
-    def _told(self, one: Asked, decision: Decision, since: int) -> None:
+    def _remembers(self) -> Memory:
+        return Memory(world=self.world, skew_ms=self.faults.skew_ms)
+
+    def _told(self, one: Asked, decision: Decision, began: int, memory: Memory) -> None:
         """An answer came."""
         known = decision.known
         name = (
@@ -303,25 +154,18 @@ class Table:
             if known.held is not None
             else {REFUSED: "refused", RELEASED: "released", EXPIRED: "expired"}.get(known.outcome or 0, "counted")
         )
-        self.counts[name] = self.counts.get(name, 0) + 1
-        lane, token = one.delta.lane, one.delta.token
-        if known.held is not None:
-            if known.held != one.delta.change:
-                self.wrong.append(f"{token} is told to hold {known.held}")
-            return
-        outcome = known.outcome
-        if self.judge.decided.get((lane, token)) != outcome:
-            self.wrong.append(f"{token} is told to be {outcome}, and is {self.judge.decided.get((lane, token))}")
-        if outcome == REFUSED and not decision.before and not self.judge.was_short(one.delta.change, since):
-            self.counts["refused while rights grew"] = self.counts.get("refused while rights grew", 0) + 1
-            if not self.judge.was_short_in_parts(one.delta.change, since):
-                self.wrong.append(f"{token} of {one.delta.change} was refused, and there always was enough")
-        one.outcome = outcome
+        self.tell(name)
+        since = memory.since(one.delta.change, began)
+        if known.outcome == REFUSED and not decision.before and since < began:
+            self.tell("refused from memory")
+        if not self.judge.told(one, decision, since):
+            self.tell("refused while rights grew")
 
     def seller(self, number: int, region: str, pace: Sequence[int]) -> Callable[[], Script]:
         mine: list[Asked] = []
 
         def script() -> Script:
+            memory = self._remembers()
             yield rest(self.choices, pace)
             for n in range(1 + self.choices.pick(8)):
                 if n >= len(mine):
@@ -329,26 +173,28 @@ class Table:
                         mine.append(self.asked[self.choices.pick(len(self.asked))])
                     else:
                         mine.append(self._ask(f"{number}/{n}", region, (yield Now()).wall_ms))
-                yield from self._send(mine[n], region)
+                yield from self._send(mine[n], region, memory)
                 yield rest(self.choices, SHORT)
 
         return script
 
-    def _send(self, one: Asked, region: str) -> Generator[Any, Any, bool]:
+    def _send(self, one: Asked, region: str, memory: Memory) -> Generator[Any, Any, bool]:
         """Until it has an answer, from wherever the message comes by."""
         here = region
         for _ in range(TRIES):
-            since = self.world.step
+            began = memory.call()
             try:
-                program = (hold if one.is_hold else add)(self.gates_in(here), one.delta)
+                program = (hold if one.is_hold else add)(self.judge.gates_in(here, memory), one.delta)
                 decision = yield from program
             except LedgerError:
                 if self.choices.pick(3) == 2:
-                    here = self.regions[self.choices.pick(len(self.regions))]
+                    here = self.world.regions[self.choices.pick(len(self.world.regions))]
                     yield Move(here)
                 yield rest(self.choices, SHORT)
                 continue
-            self._told(one, decision, since)
+            self._told(one, decision, began, memory)
+            if not decision.before and decision.known.outcome != REFUSED:
+                memory.came_back(UP if one.delta.change < 0 else DOWN)
             yield Move(region)
             return True
         yield Move(region)
@@ -359,6 +205,7 @@ class Table:
         ends: list[int | None] = []
 
         def script() -> Script:
+            memory = self._remembers()
             yield rest(self.choices, pace)
             for n in range(1 + self.choices.pick(12)):
                 if n >= len(mine):
@@ -368,7 +215,7 @@ class Table:
                     part = int(amount * self.choices.pick(3) / 2)
                     ends.append((amount, amount, part, RELEASED, None)[self.choices.pick(5)])
                 one = mine[n]
-                if not (yield from self._send(one, region)) or one.outcome is not None:
+                if not (yield from self._send(one, region, memory)) or one.outcome is not None:
                     continue
                 yield rest(self.choices, (*SHORT, 300) if self.choices.pick(3) else (0,))
                 how = ends[n]
@@ -376,13 +223,16 @@ class Table:
                     continue
                 for _ in range(TRIES):
                     try:
-                        decision = yield from end(self.gates_in(region), one.delta, how)
+                        began = memory.call()
+                        decision = yield from end(self.judge.gates_in(region, memory), one.delta, how)
                     except LedgerError:
                         yield rest(self.choices, SHORT)
                         continue
-                    self._told(one, decision, self.world.step)
+                    self._told(one, decision, began, memory)
+                    if not decision.before:
+                        memory.came_back(*SIDES)
                     if not decision.before and decision.known.outcome != how:
-                        self.wrong.append(f"{one.delta.token} ended with {decision.known.outcome}, not {how}")
+                        self.judge.wrong.append(f"{one.delta.token} ended with {decision.known.outcome}, not {how}")
                     break
 
         return script
@@ -391,6 +241,7 @@ class Table:
         mine: dict[str, Asked] = {}
 
         def script() -> Script:
+            memory = self._remembers()
             yield rest(self.choices, pace)
             size = 2 + self.choices.pick(5)
             while len(mine) < size:
@@ -402,16 +253,16 @@ class Table:
                     one = self._ask(f"g{number}/{len(mine)}", region, (yield Now()).wall_ms)
                 mine[one.delta.token] = one
             for _ in range(TRIES):
-                since = self.world.step
+                began = memory.call()
                 failed = False
                 for lane in dict.fromkeys(one.delta.lane for one in mine.values()):
                     some = {t: one.delta.change for t, one in mine.items() if one.delta.lane == lane}
-                    told = yield from add_group(self.gates_in(region), lane, some)
+                    told = yield from add_group(self.judge.gates_in(region, memory), lane, some)
                     for token, decision in told.items():
                         if isinstance(decision, LedgerError):
                             failed = True
                         else:
-                            self._told(mine[token], decision, since)
+                            self._told(mine[token], decision, began, memory)
                 if not failed and self.choices.pick(3):
                     return
                 yield rest(self.choices, SHORT)
@@ -424,7 +275,7 @@ class Table:
         def script() -> Script:
             for _ in range(1 + self.choices.pick(3)):
                 yield rest(self.choices, LONG)
-                gates = self.gates_in(region)
+                gates = self.judge.gates_in(region)
                 tighter = self.choices.pick(7) - 2
                 floor = None if gates.limit.floor is None else -6 + tighter
                 ceiling = None if gates.limit.ceiling is None else max(9 - tighter, floor or 0)
@@ -443,7 +294,7 @@ class Table:
         def script() -> Script:
             for _ in range(4 + self.choices.pick(6)):
                 yield rest(self.choices, LONG)
-                gates = self.gates_in(region)
+                gates = self.judge.gates_in(region)
                 try:
                     seen = yield from standing(gates, consistent=bool(self.choices.pick(2)))
                 except LedgerError:
@@ -451,62 +302,15 @@ class Table:
                 low, high = gates.limit.floor, gates.limit.ceiling
                 outside = (low is not None and seen.value < low) or (high is not None and seen.value > high)
                 if outside and seen.is_closed and self.is_steady:
-                    self.wrong.append(f"a closed read in {region} is {seen.value}, outside {gates.limit}")
+                    self.judge.wrong.append(f"a closed read in {region} is {seen.value}, outside {gates.limit}")
                 if outside:
-                    self.counts["open reads outside"] = self.counts.get("open reads outside", 0) + 1
+                    self.tell("open reads outside")
                 lane = gates.lanes[self.choices.pick(len(gates.lanes))]
+                strongly = self.choices.pick(2) == 1
                 try:
-                    listed = yield from outcomes(lane, consistent=bool(self.choices.pick(2)))
+                    listed = yield from outcomes(lane, consistent=strongly)
                 except LedgerError:
                     continue
-                for token, outcome in listed.items():
-                    if self.judge.decided.get((lane, token)) != outcome:
-                        self.wrong.append(f"a history in {region} lists {token} as {outcome}")
+                self.judge.history(lane, listed, whole=strongly and region == lane.region)
 
         return script
-
-    def at_the_end(self) -> list[str]:
-        """Everything arrives; each is asked again; everything is sold, and not one more."""
-        world, judge, wrong = self.world, self.judge, list[str]()
-        world.quiesce()
-        before = dict(judge.decided)
-        for n, one in enumerate(self.asked):
-            region = self.regions[n % len(self.regions)]
-            program = (hold if one.is_hold else add)(self.gates_in(region), one.delta)
-            decision: Decision = finish(world, region, program)
-            was = before.get((one.delta.lane, one.delta.token))
-            if was is not None and decision.known != Known(was):
-                wrong.append(f"{one.delta.token} was {was}, and asked again it is {decision.known}")
-        for lane in self.judge.lanes:
-            world.quiesce()
-            listed = finish(world, lane.region, outcomes(lane, consistent=True))
-            truth = {token: outcome for (of, token), outcome in judge.decided.items() if of == lane}
-            if listed != truth:
-                wrong.append(f"the history of {lane} differs from what was decided")
-        wrong += finish(world, self.regions[0], audit(self.gates_in(self.regions[0])))
-        world.now_ms += 500 * 86_400_000  # every hold is over
-        wrong += self._sell_all()
-        return [*judge.wrong, *wrong]
-
-    def _sell_all(self) -> list[str]:
-        world, judge, limit = self.world, self.judge, self.judge.limit
-        wrong = []
-        for amount, has in ((-1, limit.has(DOWN)), (1, limit.has(UP))):
-            if not has:
-                continue
-            for n in range(2_000):
-                region = self.regions[self.choices.pick(len(self.regions))]
-                token = tokens.keyed(COUNTER, f"end {amount} {n}", world.now_ms)
-                delta = Delta(self._lane(token, region), token, amount)
-                decision = finish(world, region, add(self.gates_in(region), delta))
-                world.now_ms += 20
-                if self.choices.pick(2):
-                    world.quiesce()
-                if decision.known.outcome == REFUSED:
-                    break
-            value = sum(map(change_of, judge.decided.values()))
-            bound = judge.bounds[amount > 0]
-            left = [n for n in judge.open.values() if n * amount > 0]
-            if value != bound:
-                wrong.append(f"at rest {value} is left, not {bound}: not all could be taken (open: {left})")
-        return wrong

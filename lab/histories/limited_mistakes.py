@@ -40,6 +40,7 @@ _PLANTED = (
         "ledger/gate/roll.py",
         "    return time_ms(token) < time_ms(low) + FAR_MS\n",
         "    return True\n",
+        cast="a_retry_of_what_lies_far_ahead_against_a_roll",
     ),
     Mistake(
         "low can fall",
@@ -102,6 +103,7 @@ _PLANTED = (
         "            seen, slack_ms = gate.version, gate.slack_after(token, gates.filing)\n",
         "            gate = yield from gates.read(lane)\n"
         "            seen, slack_ms = gate.version, gate.slack_after(token, gates.filing)\n",
+        cast="a_late_add_twice_at_once_and_its_roll",
     ),
     Mistake(
         "looked up eventually",
@@ -150,12 +152,14 @@ _PLANTED = (
         "ledger/gate/updates.py",
         "        conditions.append(_version_is(filed))\n",
         "",
+        cast="two_ends_of_a_filed_hold_and_their_rolls",
     ),
     Mistake(
         "a filed hold ends though the gate knows it",
         "ledger/gate/updates.py",
         "for token in amounts for name in (RECENT, HELD)]",
         "for token in amounts for name in ()]",
+        cast="two_ends_of_a_filed_hold_and_their_rolls",
     ),
     Mistake(
         "a capture keeps what was not used",
@@ -254,7 +258,7 @@ _PLANTED = (
         "what is on its way to a third lane stays there",
         "ledger/gate/obtain.py",
         "                yield from take_over(gates, asked[name], giver, side)\n",
-        "                pass\n",
+        "                yield from ()\n",
     ),
     Mistake(
         "asked once, by an old copy",
@@ -289,18 +293,38 @@ _PLANTED = (
         "ledger/gate/updates.py",
         "_is_above_low(min(names)) if seen is None else _version_is(seen)]",
         "*([_is_above_low(min(names))] if seen is None else [_version_is(seen)] * (len(names) < 2))]",
+        cast="a_late_group_against_one_of_its_changes_and_a_roll",
     ),
     Mistake(
         "a limit is set whoever else sets it",
         "ledger/gate/updates.py",
         '    unchanged = [Equals("epoch", number(gate.epoch))]\n',
         "    unchanged = list[Condition]()\n",
+        cast="two_limits_at_once",
     ),
     Mistake(
         "a tighter limit takes nothing",
         "ledger/gate/updates.py",
         "    rights = {side: -amount for side, amount in taken.items()}\n",
         "    rights = {side: max(0, -amount) for side, amount in taken.items()}\n",
+    ),
+    Mistake(
+        "sold out is remembered for ever",
+        "ledger/gate/sold_out.py",
+        "        return short is not None and need >= short and in_time(began, now, REMEMBERED_MS)\n",
+        "        return short is not None and need >= short\n",
+    ),
+    Mistake(
+        "what comes back through this process is not known",
+        "ledger/gate/sold_out.py",
+        "        self._known.pop((counter, side), None)\n",
+        "",
+    ),
+    Mistake(
+        "sold out is noted for less than was asked",
+        "ledger/gate/decide.py",
+        "            gates.sold_out.note(lane.counter, side, abs(delta.change), began)\n",
+        "            gates.sold_out.note(lane.counter, side, 1, began)\n",
     ),
     Mistake(
         "a history takes whatever is listed",
@@ -313,6 +337,78 @@ _PLANTED = (
         "ledger/gate/standing.py",
         "        if sum(map(counts, left.values())) == gate.count:\n",
         "        if gate.count >= 0:\n",
+    ),
+    Mistake(
+        "rebuilt: only what the gate's version had filed counts",
+        "ledger/gate/rebuild.py",
+        "    listed = _listed_once(found) | late\n",
+        "    listed = filed_by(gate, found.listed) | late\n",
+    ),
+    Mistake(
+        "rebuilt: what is listed stays in the gate too",
+        "ledger/gate/rebuild.py",
+        "    recent = {token: outcome for token, outcome in gate.recent.items() if token not in listed}\n",
+        "    recent = dict(gate.recent)\n",
+    ),
+    Mistake(
+        "rebuilt: a hold whose end is listed goes on",
+        "ledger/gate/rebuild.py",
+        "        held={token: amount for token, amount in gate.held.items() if token not in listed},\n",
+        "",
+    ),
+    Mistake(
+        "rebuilt: low stays",
+        "ledger/gate/rebuild.py",
+        "        low=highest,\n",
+        "",
+    ),
+    Mistake(
+        "rebuilt: low is at the highest token, though a segment's name is higher",
+        "ledger/gate/rebuild.py",
+        ", *(each.hi for each in found.segments)",
+        "",
+    ),
+    Mistake(
+        "rebuilt: the version stays",
+        "ledger/gate/rebuild.py",
+        "        version=max(gate.version, *(version for version, _, _ in found.listed), 0) + 1,\n",
+        "        version=gate.version + 1,\n",
+    ),
+    Mistake(
+        "rebuilt: what is lost leaves the value",
+        "ledger/gate/rebuild.py",
+        "    late = (_correction(gate, lost, lost_sum) if lost > 0 else {}) | _missed(found)\n",
+        "    late = _missed(found)\n",
+    ),
+    Mistake(
+        "rebuilt: filed holds keep nothing",
+        "ledger/gate/rights.py",
+        "    held = [{**gate.held, **each.open(gate)} for each, gate in zip(found, seen, strict=True)]\n",
+        "    held = [dict(gate.held) for each, gate in zip(found, seen, strict=True)]\n",
+    ),
+    Mistake(
+        "rebuilt: the note of a hold that ended keeps rights",
+        "ledger/gate/rights.py",
+        "**each.open(gate)}",
+        "**each.notes}",
+    ),
+    Mistake(
+        "rebuilt: a lane gave less than others got",
+        "ledger/gate/rights.py",
+        "replace(gate, given=given, got=got)",
+        "replace(gate, given={**given, **gate.given}, got=got)",
+    ),
+    Mistake(
+        "rebuilt: a lane owes while another has some",
+        "ledger/gate/rights.py",
+        "    for way, amount in list(_moves(due)):\n",
+        "    for way, amount in list(_moves(due))[:0]:\n",
+    ),
+    Mistake(
+        "rebuilt: rights stay as they were",
+        "ledger/gate/rights.py",
+        "    return replace(settled, rights={side: due[side] for side in gate.rights})\n",
+        "    return settled if due else gate\n",
     ),
 )
 

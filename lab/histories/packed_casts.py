@@ -4,7 +4,8 @@ from functools import partial
 
 from compactor.fold import fold
 from compactor.report import Tally
-from lab.histories.stage import AWAY, FOLD, HOME, LANE, Stage
+from lab.histories.boards import AWAY, HOME
+from lab.histories.stage import FOLD, LANE, Stage
 from ledger.values import Delta
 
 

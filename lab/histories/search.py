@@ -5,8 +5,8 @@ place of N, how that goes wrong; `--limited`: of limited counters. Exit code 1 w
 import argparse
 import sys
 
-from lab.histories import limited
-from lab.histories.explore import CASTS, explore
+from lab.histories import limited_restores
+from lab.histories.explore import EXPLORED
 from lab.histories.history import play
 from simulator.choices import Drawn
 
@@ -14,14 +14,13 @@ from simulator.choices import Drawn
 def main(what: str, *, of_limits: bool = False) -> int:
     """A mistake may also show as an error that no history can cause."""
     if not what.isdecimal():
-        (cast,) = [each for each in CASTS if each.__name__ == what]
-        explored = explore(cast)
+        explored = EXPLORED[what]()
         if explored.wrong:
             print(f"a cast    : {explored.trace[-1]}")
         return int(explored.wrong > 0)
     for seed in range(int(what)):
         try:
-            violations = (limited.play if of_limits else play)(Drawn(seed)).violations
+            violations = (limited_restores.play if of_limits else play)(Drawn(seed)).violations
         except (ValueError, LookupError) as error:
             violations = [f"{type(error).__name__}: {error}"]
         if violations:

@@ -5,9 +5,10 @@ from functools import partial
 from compactor.rebuild import rebuild
 from lab.designs import naive
 from lab.histories import checker
+from lab.histories.boards import AWAY, HOME
 from lab.histories.cast import Seen
 from lab.histories.history import finish
-from lab.histories.stage import AWAY, HOME, LANE, SETTINGS, Stage, judged
+from lab.histories.stage import LANE, SETTINGS, Stage, judged
 from ledger import items
 from ledger.requests import Program
 

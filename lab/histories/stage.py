@@ -1,13 +1,8 @@
-"""Where a small cast plays: a world with a few deltas in it, and the processes that are let loose on it.
+"""Where a small cast plays: a world with a few deltas in it, and the processes that are let loose on it."""
 
-Rule 1: what a cast does before its processes begin happens at once and without a fault.
-Rule 2: it keeps what each process was told, because a process that was told the same is in the same state.
-"""
-
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from compactor.clean import clean
 from compactor.fold import fold
@@ -16,22 +11,18 @@ from compactor.report import Tally
 from compactor.settle import settle
 from compactor.visit import visit
 from lab.histories import checker
+from lab.histories.boards import AWAY, HOME, Boards
 from lab.histories.cast import COUNTER, Asked, Record, Seen
-from lab.histories.history import REGIONS, finish, judge_end, timed
+from lab.histories.history import finish, judge_end, timed
 from ledger import tokens
 from ledger.add import add
-from ledger.errors import GaveUp, LedgerError
+from ledger.errors import LedgerError
 from ledger.packing import add_packed
-from ledger.requests import DeleteMany, Get, Key, Program, Request
-from ledger.through import through
+from ledger.requests import Get, Key, Program
 from ledger.values import Delta, Lane
 from reader.read import read
-from simulator.choices import Replayed
-from simulator.faults import NONE
-from simulator.process import Log, Process, Script
-from simulator.world import World
+from simulator.process import Log
 
-HOME, AWAY = REGIONS[:2]
 LANE = Lane(HOME, 0, COUNTER)
 SETTINGS = replace(timed(1), fold_min=1, fold_max=3)
 FOLD = {"allowed_lateness_ms": SETTINGS.allowed_lateness_ms, "fold_min": 1}
@@ -39,25 +30,25 @@ NOTHING = Get(Key("nothing", "nothing"))
 """Asked between two steps that a process takes whole."""
 
 
-class Stage:
+class Stage(Boards):
     """A world with a few deltas in it, and the processes that are let loose on it."""
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
-        self.choices, self.order = Replayed(order), order
-        self.world = World((HOME, AWAY), self.choices, page_size=10, lag_steps=0)
+        super().__init__(order, log)
         self.settings = replace(SETTINGS, regions=(HOME, AWAY))
         self.record = Record()
-        self.processes: list[Process] = []
-        self.told: list[list[int]] = []
-        self.passes_ms = 0
-        self.time_goes = False
-        """Whether it matters when a process asks for the time."""
         self.judge: Callable[[Stage], list[str]] = judged
-        self.stops = True
-        """Whether everything stops in every state, or only at the end."""
-        self.log = log
         self.everywhere: set[int] = set()
         self.strays: list[Asked] = []
+
+    def seen(self) -> list[str]:
+        return list(checker.check_reads(self.record))
+
+    def judged(self) -> list[str]:
+        return self.judge(self)
+
+    def known(self) -> object:
+        return [(asked.acknowledged, asked.on_time) for asked in self.record.asked]
 
     def delta(self, number: int, *, old_ms: int = 1_000, put: bool = True, stray: bool = False) -> Delta:
         """Delta `number`, asked for `old_ms` ago; `put` at home and acknowledged (as a stray?), or only made."""
@@ -77,50 +68,11 @@ class Stage:
             asked.on_time = asked.on_time or (asked not in self.strays and not asked.acknowledged)
             asked.acknowledged = True
 
-    def alone(self, program: Program[object]) -> None:
-        """Run a program at home before the others begin."""
-        finish(self.world, HOME, program)
-
     def everything_arrives(self) -> None:
         self.world.quiesce()
         self.everywhere = {asked.number for asked in self.record.asked}
 
-    def wait(self, ms: int) -> None:
-        self.world.now_ms += ms
-
-    def tell(self, who: str, what: object, came: object) -> None:
-        if self.log is not None:
-            self.log(who, what, came)
-
     # -- the processes -------------------------------------------------------------------------------------------------
-
-    def enter(self, name: str, region: str, make: Callable[[], Program[object]]) -> None:
-        """A process that runs one program; its failures end it, as they end a visit. Deletes happen one by one."""
-        told: list[int] = []
-
-        def step(request: Request) -> Generator[Any, Any, Any]:
-            try:
-                if isinstance(request, DeleteMany):
-                    answers: tuple[Any, ...] = ()
-                    for item in request.items:
-                        answers += yield DeleteMany((item,))
-                        told.append(hash(repr(answers)))
-                    return answers
-                answer = yield request
-            except LedgerError as error:
-                told.append(hash(repr(error)))
-                raise
-            told.append(hash(repr(answer)))
-            return answer
-
-        def script() -> Script:
-            try:
-                yield from through(make(), step)
-            except (GaveUp, LedgerError):
-                return
-
-        self.told.append(told)
-        self.processes.append(Process(name, region, script, self.world, NONE, self.log))
 
     def fold(self, name: str = "fold", times: int = 1, fold_max: int = 5) -> None:
         most = 1 if times > 1 else fold_max
@@ -180,10 +132,6 @@ class Stage:
                 each.on_time = each.on_time or (region == HOME and late_ms <= self.settings.allowed_lateness_ms)
 
         self.enter(f"add a pack through {region}", region, program)
-
-    def time(self, ms: int) -> None:
-        """Some time passes, at some moment."""
-        self.passes_ms, self.time_goes = ms, True
 
     def must(self, region: str) -> frozenset[int]:
         """What a strong read must hold that begins now: what was on time and is in its Region."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from ledger.errors import GaveUp
 from ledger.gate import items
 from ledger.gate.gates import Gates
-from ledger.gate.limits import Gate, change_of, counts, name_of, shares
-from ledger.gate.standing import Listed, filed_by, listed_in
+from ledger.gate.limits import Filed, Gate, change_of, counts, name_of, shares
+from ledger.gate.standing import Listed, entries_of, filed_by, past_in
 from ledger.limit import DOWN, SIDES, UP
 from ledger.paging import Pages
 from ledger.requests import Get, Item, Page, Program, Query
@@ -32,8 +32,13 @@ class Books:
 
     lane: Lane
     item: Item | None
-    listed: Sequence[Listed]
+    segments: Sequence[Filed]
+    late: Sequence[Listed]
     notes: dict[str, int]
+
+    @property
+    def listed(self) -> list[Listed]:
+        return [*self.late, *entries_of(self.segments)]
 
     @property
     def outcomes(self) -> dict[str, int]:
@@ -53,13 +58,13 @@ def books(gates: Gates, lane: Lane) -> Program[Books]:
 
 def _books(lane: Lane) -> Program[Books]:
     item: Item | None = yield Get(items.gate_key(lane))
-    listed = yield from listed_in(lane, consistent=True)
+    segments, late = yield from past_in(lane, consistent=True)
     notes: dict[str, int] = {}
     pages = Pages(Query(items.hold_pk(lane)))
     while pages.more:
         page: Page = yield from pages.read()
         notes |= dict(items.hold_of(lane, each) for each in page.items)
-    return Books(lane, item, listed, notes)
+    return Books(lane, item, segments, late, notes)
 
 
 def audit(gates: Gates) -> Program[list[str]]:

@@ -99,7 +99,7 @@ class Gates:
         if known:
             raise GateLost(
                 f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore its "
-                "items from a backup."
+                "items from a backup, then rebuild the counter."
             )
         yield from self._has_no_deltas(lane)
         yield self.at(lane, Put(items.new_gate(lane, self.limit), Absent()))

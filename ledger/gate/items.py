@@ -70,20 +70,43 @@ def cell_name(kind: str, cell: Cell) -> str:
 def new_gate(lane: Lane, limit: Limit) -> Item:
     """A gate that decided nothing yet."""
     opens = limit.opens(lane)
-    rights = {side: _n(limit.opening(side) if opens else 0) for side in SIDES if limit.has(side)}
-    given = {BOUNDS[DOWN]: limit.floor, BOUNDS[UP]: limit.ceiling}
-    bounds = {name: _n(amount) for name, amount in given.items() if amount is not None}
+    gate = Gate(
+        lane,
+        rights={side: limit.opening(side) if opens else 0 for side in SIDES if limit.has(side)},
+        recent={},
+        held={},
+        total=0,
+        count=0,
+        version=0,
+        low=LOWEST,
+        top=LOWEST,
+        moved=frozenset(),
+        slack_ms=None,
+        given={},
+        got={},
+        bounds={DOWN: limit.floor, UP: limit.ceiling} if opens else dict.fromkeys(SIDES),
+    )
+    return gate_item(gate)
+
+
+def gate_item(gate: Gate) -> Item:
+    bounds = {BOUNDS[side]: _n(amount) for side, amount in gate.bounds.items() if amount is not None}
+    cells = {cell_name("given", cell): _n(amount) for cell, amount in gate.given.items()}
+    cells |= {cell_name("got", cell): _n(amount) for cell, amount in gate.got.items()}
     return keyed(
-        gate_key(lane),
-        recent={"M": {}},
-        held={"M": {}},
-        total=_n(0),
-        count=_n(0),
-        version=_n(0),
-        low={"S": LOWEST},
-        top={"S": LOWEST},
-        **rights,
-        **(bounds | {"epoch": _n(0)} if opens else {}),
+        gate_key(gate.lane),
+        recent={"M": {token: _n(outcome) for token, outcome in gate.recent.items()}},
+        held={"M": {token: _n(amount) for token, amount in gate.held.items()}},
+        total=_n(gate.total),
+        count=_n(gate.count),
+        version=_n(gate.version),
+        low={"S": gate.low},
+        top={"S": gate.top},
+        **{side: _n(amount) for side, amount in gate.rights.items()},
+        **cells,
+        **(bounds | {"epoch": _n(gate.epoch)} if bounds else {}),
+        **({"moved": {"BS": sorted(gate.moved)}} if gate.moved else {}),
+        **({"slack": _n(gate.slack_ms)} if gate.slack_ms is not None else {}),
     )
 
 

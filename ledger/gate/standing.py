@@ -4,7 +4,7 @@ Rule 1: a counter's value is the sum of what each gate says. A read takes copies
 own moment, so it may have a sale without the delivery that funded it. It is *closed* when everything that was taken
 over is seen as given: then it is certainly within the limit.
 Rule 2: a history is what the gate has not filed, and what segments and late entries of its version or older list. It
-must be as many as the gate counts, else it is read again: a roll went by.
+must list as many changes as the gate counts, else it is read again: a roll went by.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ledger.errors import NotYetReplicated
 from ledger.gate import items
 from ledger.gate.gates import Gates
-from ledger.gate.limits import Gate, counts, name_of
+from ledger.gate.limits import Filed, Gate, counts, name_of
 from ledger.paging import Pages
 from ledger.requests import Get, GetMany, Item, Page, Program, Query
 from ledger.values import Lane
@@ -63,7 +63,8 @@ def standing(gates: Gates, *, consistent: bool) -> Program[Standing]:
 def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
     """Every token that the lane decided, in order, with its outcome.
 
-    Raises NotYetReplicated, DamagedItem and the TableErrors.
+    What counts is whole. From copies, in a Region that lags, refusals and holds that ended without a change may be
+    missing: the gate does not count them. Raises NotYetReplicated, DamagedItem and the TableErrors.
     """
     for _ in range(HISTORY_TRIES):
         item: Item | None = yield Get(items.gate_key(lane), consistent)
@@ -84,15 +85,25 @@ def filed_by(gate: Gate, listed: Iterable[Listed]) -> dict[str, int]:
 
 def listed_in(lane: Lane, *, consistent: bool) -> Program[list[Listed]]:
     """All that segments and late entries list. Raises DamagedItem and the TableErrors."""
-    listed: list[Listed] = []
+    segments, late = yield from past_in(lane, consistent=consistent)
+    return [*late, *entries_of(segments)]
+
+
+def entries_of(segments: Iterable[Filed]) -> list[Listed]:
+    return [(filed.version, token, outcome) for filed in segments for token, outcome in filed.outcomes.items()]
+
+
+def past_in(lane: Lane, *, consistent: bool) -> Program[tuple[list[Filed], list[Listed]]]:
+    """The segments, in the order of their `hi`, and the late entries. Raises DamagedItem and the TableErrors."""
+    segments: list[Filed] = []
+    late: list[Listed] = []
     pages = Pages(Query(items.past_pk(lane), consistent=consistent))
     while pages.more:
         page: Page = yield from pages.read()
         for item in page.items:
             if item["sk"]["S"].startswith(items.SEGMENTS_FROM):
-                filed = items.filed_of(lane, item)
-                listed += [(filed.version, token, outcome) for token, outcome in filed.outcomes.items()]
+                segments.append(items.filed_of(lane, item))
             else:
                 token, outcome, version = items.late_of(lane, item)
-                listed.append((version, token, outcome))
-    return listed
+                late.append((version, token, outcome))
+    return segments, late

@@ -2,12 +2,14 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lab.engines.ministack import Engine
 from ledger import tokens
+from ledger.conditions import has
 from ledger.gate import items, updates
 from ledger.gate.expire import NOTES_OF_PAGE
 from ledger.gate.limits import EXPIRED, LOWEST, RELEASED, Gate, fingerprint, hold_token
@@ -100,3 +102,12 @@ def test_a_gate_that_others_wrote_meanwhile_is_shown_and_left(table: Table) -> N
         table.answer(Put(THERE))
         assert plain(table.answer(update)) == plain(THERE)
         assert plain(table.answer(Get(update.key))) == plain(THERE)
+
+
+def test_a_gate_as_it_was_read_is_replaced_once(table: Table) -> None:
+    for there in (THERE, items.new_gate(LANE, LIMIT)):
+        table.answer(Put(there))
+        read = table.answer(Get(items.gate_key(LANE)))
+        rebuilt = items.gate_item(replace(items.gate_of(LANE, read), version=9, moved=frozenset()))
+        assert table.answer(Put(rebuilt, has(read))) is None
+        assert table.answer(Put(rebuilt, has(read))) == table.answer(Get(items.gate_key(LANE))) == rebuilt

@@ -500,6 +500,22 @@ def test_a_gate_that_was_deleted_decides_nothing_until_it_is_back() -> None:
     assert world.add(STOCK, -1).outcome == "recorded"
 
 
+def test_a_limited_counter_that_was_restored_is_rebuilt_in_every_region() -> None:
+    world = World()
+    for _ in range(20):
+        world.add(STOCK, 1)
+    older = dict(world.tables[A].items)
+    world.add(STOCK, -3, B)
+    world.tables[A].answer(world_put_item(older[items.gate_key(Lane(A, 0, STOCK))]))
+    compactor = Compactor(world.settings(B), tables=world.tables, clock=world.clock)
+    assert not compactor.verify(STOCK).ok
+    rebuilt = compactor.rebuild(STOCK)
+    assert (rebuilt, compactor.verify(STOCK).ok) == ({Lane(A, 0, STOCK): 20, Lane(B, 0, STOCK): -3}, True)
+    assert world.value(STOCK) == 17
+    refused(LimitReached, lambda: world.add(STOCK, -18, B), "Nothing counts")
+    assert world.add(STOCK, -17, B).outcome == "recorded"
+
+
 def world_put_item(item: Any) -> Any:
     from ledger.requests import Put
 

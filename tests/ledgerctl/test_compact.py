@@ -9,6 +9,7 @@ import pytest
 from ledger import items, tokens
 from ledger.entries import ENTRY, Entries, packed
 from ledger.errors import Throttled
+from ledger.gate.items import gate_key
 from ledger.memory import MemoryTable
 from ledger.requests import DeleteMany, Get, Item, Key, Put, Request, keyed
 from ledger.values import Delta, Lane, Segment
@@ -176,6 +177,28 @@ def test_rebuild_says_what_damage_stands_there(tables: Tables) -> None:
     damage(tables, count={"N": "x"})
     assert "damaged: count is missing or not a whole number" in tables.ctl("rebuild", "c", "--dry-run").out
     assert "no segments" in tables.ctl("rebuild", "cold", "--yes").out
+
+
+def test_rebuild_of_a_limited_counter_writes_its_gates_anew_and_says_what_is_lost() -> None:
+    tables = Tables()
+    tables.environ["LEDGER_LIMITS"] = '{"seats:": {"ceiling": 10, "region": "eu-west-1"}}'
+    for _ in range(3):
+        tables.ledger.add("seats:gig", 1)
+    key = gate_key(Lane(A, 0, "seats:gig"))
+    tables.table.answer(Put({**held(tables)[key], "count": {"N": "2"}, "total": {"N": "2"}}))
+    damaged = dict(held(tables))
+    dry = tables.ctl("rebuild", "seats:gig", "--dry-run")
+    refused = tables.ctl("rebuild", "seats:gig", input="n\n")
+    assert (dry.code, refused.code, held(tables)) == (0, 2, damaged)
+    for said in (dry.out, refused.out):
+        assert "eu-west-1#0#seats:gig: value 5, count 4" in said
+        assert "  2 changes of sum 2 are in the value and their tokens are lost" in said
+    assert "Stop whoever adds" in refused.err
+    (done,) = tables.ctl("rebuild", "seats:gig", "--yes", "--json").documents
+    (lane,) = done["lanes"]
+    assert (lane["value"], len(lane["told"]), done["written"]) == (5, 1, True)
+    assert tables.ctl("rebuild", "seats:gig", "--yes").out == "rebuilt eu-west-1#0#seats:gig: value 5, count 4\n"
+    assert tables.ctl("verify", "seats:gig").code == 0
 
 
 def without_segments(tables: Tables, lane: Lane) -> None:

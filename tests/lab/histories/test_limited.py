@@ -11,10 +11,15 @@ from simulator.choices import Drawn, Replayed
 from simulator.trace import Trace
 
 SOON = (
+    "a filed hold ends whatever was filed since",
+    "a limit is set whoever else sets it",
     "a tighter limit takes nothing",
     "given without having it",
     "low is not looked at",
+    "rebuilt: low stays",
+    "rebuilt: the version stays",
     "refused though a Region was not asked",
+    "what lies far ahead is filed",
     "the note is deleted before the hold has ended",
     "what is filed is removed before it is put",
 )
@@ -25,6 +30,7 @@ def test_fifty_histories_are_right_and_everything_happens_in_them() -> None:
     assert [each.violations for each in played] == [[]] * 50
     happened = sum((Counter(each.counts) for each in played), Counter[str]())
     assert min(happened[what] for what in ("counted", "held", "refused", "released", "expired")) > 5
+    assert happened["refused from memory"] > 0
 
 
 def test_a_seed_is_the_same_history_every_time_and_its_picks_are_too() -> None:

@@ -1,0 +1,121 @@
+"""What every stage of a small cast stands on: a world, the processes that are let loose on it, what each was told.
+
+Rule 1: what a cast does before its processes begin happens at once and without a fault.
+Rule 2: it keeps what each process was told, because a process that was told the same is in the same state.
+Rule 3: a pause takes no step: whatever may happen in it may happen between two steps anyhow.
+Rule 4: what a request does to several items, which are not one transaction, happens one by one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from typing import Any
+
+from lab.histories.history import REGIONS, finish
+from ledger.errors import GaveUp, LedgerError
+from ledger.requests import At, DeleteMany, Key, Pause, Program, Request, Together, Update
+from ledger.through import through
+from simulator.choices import Replayed
+from simulator.faults import NONE
+from simulator.process import Log, Process, Script
+from simulator.world import World
+
+HOME, AWAY = REGIONS[:2]
+
+
+class Boards(ABC):
+    """A world of two Regions, and the processes that are let loose on it."""
+
+    kind: type[World] = World
+
+    def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
+        self.choices, self.order = Replayed(order), order
+        self.world = self.kind((HOME, AWAY), self.choices, page_size=10, lag_steps=0)
+        self.processes: list[Process] = []
+        self.told: list[list[int]] = []
+        self.failures: list[LedgerError] = []
+        """Of the processes that have ended with one."""
+        self.passes_ms = 0
+        self.time_goes = False
+        """Whether it matters when a process asks for the time."""
+        self.stops = True
+        """Whether everything stops in every state, or only at the end."""
+        self.steps_max = 1_000
+        """A cast whose processes could go on for long is gone through up to so many steps."""
+        self.resends = False
+        """Whether every Update is sent twice, as an SDK may: it had no answer the first time."""
+        self.log = log
+
+    @abstractmethod
+    def seen(self) -> list[str]:
+        """What is wrong with what the processes saw."""
+
+    @abstractmethod
+    def judged(self) -> list[str]:
+        """What is wrong if everything stops here."""
+
+    @abstractmethod
+    def known(self) -> object:
+        """What decides the judgement, besides the world and what the processes were told."""
+
+    def arrivals(self) -> list[tuple[str, Key]]:
+        """What may arrive in another Region now, and be noticed there."""
+        busy = {process.region for process in self.processes if not process.done}
+        return [(region, key) for region, key in self.world.deliverable() if region in busy]
+
+    def alone(self, program: Program[object]) -> None:
+        """Run a program at home before the others begin."""
+        finish(self.world, HOME, program)
+
+    def wait(self, ms: int) -> None:
+        self.world.now_ms += ms
+
+    def time(self, ms: int) -> None:
+        """Some time passes, at some moment."""
+        self.passes_ms, self.time_goes = ms, True
+
+    def tell(self, who: str, what: object, came: object) -> None:
+        if self.log is not None:
+            self.log(who, what, came)
+
+    def enter(self, name: str, region: str, make: Callable[[], Program[object]]) -> None:
+        """A process that runs one program; its failures end it, as they end a visit."""
+        told: list[int] = []
+
+        def step(request: Request) -> Generator[Any, Any, Any]:
+            if isinstance(request, Pause):
+                return None
+            parts = _parts(request)
+            answers: list[Any] = []
+            try:
+                if self.resends and isinstance(request.request if isinstance(request, At) else request, Update):
+                    yield request
+                    told.append(0)
+                for part in parts or (request,):
+                    answers.append((yield part))
+                    told.append(hash(repr(answers)))
+            except LedgerError as error:
+                told.append(hash(repr(error)))
+                raise
+            return tuple(each for answer in answers for each in answer) if parts else answers[0]
+
+        def script() -> Script:
+            try:
+                yield from through(make(), step)
+            except (GaveUp, LedgerError) as error:
+                self.failures.append(error)
+
+        self.told.append(told)
+        self.processes.append(Process(name, region, script, self.world, NONE, self.log))
+
+
+def _parts(request: Request) -> list[Request]:
+    """Of a request to several items, one for each item."""
+    match request:
+        case At(region, inner):
+            return [At(region, part) for part in _parts(inner)]
+        case DeleteMany(items):
+            return [DeleteMany((item,)) for item in items]
+        case Together(requests):
+            return [Together((each,)) for each in requests]
+        case _:
+            return []

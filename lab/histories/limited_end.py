@@ -1,0 +1,79 @@
+"""The end of limited counters, after a long history and after a small cast: nothing more happens, and all is asked.
+
+Rule 1: everything arrives; then each is asked again and answered the same, and the books are in order.
+Rule 2: everything is sold from any Region, and not one more.
+Rule 3: with no fault left nothing may fail.
+"""
+
+from lab.histories.history import finish
+from lab.histories.limited_judge import Judge
+from ledger import tokens
+from ledger.errors import LedgerError
+from ledger.gate.audit import audit
+from ledger.gate.decide import add, hold
+from ledger.gate.limits import REFUSED, change_of
+from ledger.gate.look_up import Known
+from ledger.gate.standing import outcomes
+from ledger.limit import DOWN, SIDES
+from simulator.choices import Choices
+
+SALES_MAX = 2_000
+YEARS_MS = 500 * 86_400_000
+"""By then every hold is over."""
+
+
+def judge_end(judge: Judge, choices: Choices) -> list[str]:
+    """What is wrong, with all that the judge saw before."""
+    try:
+        if not judge.wrong:
+            ask_again(judge)
+            judge.world.now_ms += YEARS_MS
+            for side in SIDES:
+                sell_all(judge, choices, side)
+    except LedgerError as error:
+        judge.wrong.append(f"at the end: {type(error).__name__}: {error}")
+    return judge.wrong
+
+
+def ask_again(judge: Judge) -> None:
+    """Everything arrives, and each is asked again."""
+    world, regions = judge.world, judge.world.regions
+    world.quiesce()
+    before = dict(judge.decided)
+    for n, one in enumerate(judge.asked):
+        region = regions[n % len(regions)]
+        decision = finish(world, region, (hold if one.is_hold else add)(judge.gates_in(region), one.delta))
+        was = before.get((one.delta.lane, one.delta.token))
+        if was is not None and decision.known != Known(was):
+            judge.wrong.append(f"{one.delta.token} was {was}, and asked again it is {decision.known}")
+    for lane in judge.lanes:
+        world.quiesce()
+        listed = finish(world, lane.region, outcomes(lane, consistent=True))
+        truth = {token: outcome for (of, token), outcome in judge.decided.items() if of == lane}
+        if listed != truth:
+            judge.wrong.append(f"the history of {lane} differs from what was decided")
+    judge.wrong += finish(world, regions[0], audit(judge.gates_in(regions[0])))
+
+
+def sell_all(judge: Judge, choices: Choices, side: str) -> None:
+    """What is left of a side is taken, one by one; none, where the value is beyond its limit."""
+    world = judge.world
+    if not judge.limit.has(side):
+        return
+    amount = -1 if side == DOWN else 1
+    first = sum(map(change_of, judge.decided.values()))
+    for n in range(SALES_MAX):
+        region = world.regions[choices.pick(len(world.regions))]
+        delta = judge.delta(tokens.keyed(judge.lanes[0].counter, f"end {amount} {n}", world.now_ms), region, amount)
+        judge.amounts[delta.lane, delta.token] = amount
+        decision = finish(world, region, add(judge.gates_in(region), delta))
+        world.now_ms += 20
+        if choices.pick(2):
+            world.quiesce()
+        if decision.known.outcome == REFUSED:
+            break
+    value = sum(map(change_of, judge.decided.values()))
+    bound = judge.bounds[amount > 0] or 0
+    if value != (first if amount * first > amount * bound else bound):
+        left = [n for n in judge.open.values() if n * amount > 0]
+        judge.wrong.append(f"at rest {value} is left, not {bound}: not all could be taken (open: {left})")

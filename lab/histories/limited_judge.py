@@ -1,0 +1,222 @@
+"""The judge of limited counters: what the gates really hold, from their writes alone.
+
+Rule 1: it sees each write of a gate at its home, before any replication, and knows nothing of how a gate works but its
+attributes: a token is decided once, for ever; no limit is passed, holds counted, at any write; rights are neither lost
+nor made; a hold is always somewhere; a refusal is only written where there is too little.
+Rule 2: an answer is what was decided, and a refusal had a moment during its call, or one that its process remembers, in
+which there was too little; or lanes had, each at a moment of its own.
+Rule 3: a history is all that was decided up to some moment; of what counts nothing, a copy may lack some.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ledger import tokens
+from ledger.gate import items
+from ledger.gate.decide import Decision
+from ledger.gate.gates import Gates
+from ledger.gate.limits import REFUSED, Filing, Gate, change_of, counts, until_ms
+from ledger.gate.sold_out import SoldOut
+from ledger.limit import DOWN, SIDES, UP, Limit
+from ledger.requests import Item, Key
+from ledger.values import Delta, Lane
+from simulator.world import World
+
+
+class WatchedWorld(World):
+    """A world that tells of each write in its home Region."""
+
+    watch: Callable[[str, Key, Item | None], None] = staticmethod(lambda region, key, item: None)
+
+    def _write(self, region: str, key: Key, item: Item | None) -> None:
+        super()._write(region, key, item)
+        self.watch(region, key, item)
+
+
+@dataclass(slots=True)
+class Asked:
+    """A change or a hold that was asked for. outcome: what a caller was told last, if it was decided."""
+
+    delta: Delta
+    is_hold: bool = False
+    outcome: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """What can be taken from some step on. over: (since when, how much) of the holds whose time is over."""
+
+    step: int
+    down: int
+    up: int
+    over: tuple[tuple[int, int], ...]
+
+    def of(self, amount: int, since: int) -> int:
+        """Of that side; a hold that is over is free for who began after it was granted."""
+        free = sum(abs(n) for granted, n in self.over if granted < since and n * amount > 0)
+        return free + (self.down if amount < 0 else self.up)
+
+
+@dataclass
+class Judge:
+    """What the gates really hold, from their writes alone."""
+
+    world: WatchedWorld
+    lanes: tuple[Lane, ...]
+    limit: Limit
+    filing: Filing
+    asked: list[Asked] = field(default_factory=list)
+    amounts: dict[tuple[Lane, str], int] = field(default_factory=dict)
+    gates: dict[Lane, Gate] = field(default_factory=dict)
+    decided: dict[tuple[Lane, str], int] = field(default_factory=dict)
+    open: dict[tuple[Lane, str], int] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    granted: dict[tuple[Lane, str], int] = field(default_factory=dict)
+    """At which step each hold that is open was granted."""
+    available: list[Available] = field(default_factory=list)
+    owns: dict[tuple[Lane, str], list[tuple[int, int]]] = field(default_factory=dict)
+    """What each lane owned of a side, from which step on."""
+    writes: list[tuple[int, Key, Item | None]] = field(default_factory=list)
+    """At which step what was written, at home."""
+    owed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
+    """How far beyond its limit the value may be, by side: because of a restore alone."""
+
+    def gates_in(self, region: str, sold_out: SoldOut | None = None) -> Gates:
+        """The gates as a process in that Region reaches them, which may remember something."""
+        own = [lane for lane in self.lanes if lane.region == region]
+        lanes = (*own, *(each for each in self.lanes if each not in own))
+        return Gates(lanes, self.limit, region, self.filing, sold_out or SoldOut())
+
+    def delta(self, token: str, region: str, change: int) -> Delta:
+        """In the lane of that Region that the token falls to; of all, where it has none."""
+        own = [lane for lane in self.lanes if lane.region == region] or self.lanes
+        return Delta(own[tokens.draw(token, len(own))], token, change)
+
+    def ask(self, delta: Delta, *, is_hold: bool = False) -> Asked:
+        """A change or a hold is going to be asked for."""
+        self.asked.append(Asked(delta, is_hold))
+        self.amounts[delta.lane, delta.token] = delta.change
+        return self.asked[-1]
+
+    def see(self, region: str, key: Key, item: Item | None) -> None:
+        kind, _, text = key.pk.partition("#")
+        if kind not in ("gate", "past", "hold"):
+            return
+        lane = Lane.parse(text)
+        if region != lane.region:
+            self.wrong.append(f"{key} is written in {region}")
+        self.writes.append((self.world.step, key, item))
+        if kind == "gate":
+            if item is None:
+                self.wrong.append(f"{key} is deleted")
+                return
+            after = items.gate_of(lane, item)
+            self._compare(lane, self.gates.get(lane), after)
+            self.gates[lane] = after
+            self._limits(lane)
+
+    def _compare(self, lane: Lane, before: Gate | None, after: Gate) -> None:
+        was, held = (before.recent, before.held) if before else ({}, {})
+        for token, outcome in after.recent.items():
+            if token in was:
+                if was[token] != outcome:
+                    self.wrong.append(f"the outcome of {token} changes")
+                continue
+            if (lane, token) in self.decided:
+                self.wrong.append(f"{token} is decided twice: {self.decided[lane, token]}, {outcome}")
+            if (lane, token) in self.open and token not in held and self._noted(lane, token) is None:
+                self.wrong.append(f"{token} ends and was nowhere")
+            amount = self.amounts[lane, token]
+            if outcome == REFUSED and after.rights[DOWN if amount < 0 else UP] >= abs(amount):
+                self.wrong.append(f"{token} of {amount} is refused where there is enough")
+            self.decided[lane, token] = outcome
+            self.open.pop((lane, token), None)
+        for token, amount in after.held.items():
+            if token not in held:
+                if (lane, token) in self.decided or (lane, token) in self.open:
+                    self.wrong.append(f"the hold {token} is granted twice")
+                self.open[lane, token] = amount
+                self.granted[lane, token] = self.world.step
+        for token in held:
+            left = token not in after.held and token not in after.recent and (lane, token) in self.open
+            if left and self._noted(lane, token) is None:
+                self.wrong.append(f"the hold {token} is lost")
+
+    def _noted(self, lane: Lane, token: str) -> Item | None:
+        return self.world.replicas[lane.region].item(items.hold_key(lane, token))
+
+    def _limits(self, lane: Lane) -> None:
+        value = sum(map(change_of, self.decided.values()))
+        held = list(self.open.values())
+        low, high = value + sum(n for n in held if n < 0), value + sum(n for n in held if n > 0)
+        floor, ceiling = self.bounds
+        beyond = {DOWN: (floor or 0) - low, UP: high - (ceiling or 0)}
+        if any(self.limit.has(side) and beyond[side] > self.owed[side] for side in SIDES):
+            self.wrong.append(f"{low} to {high} is outside {self.bounds}")
+        for side in filter(self.limit.has, SIDES):
+            own = sum(self.own(each, side) for each in self.lanes)
+            if own != -beyond[side]:
+                self.wrong.append(f"{lane}: rights {side} are {own}, and should be {-beyond[side]}")
+            self.owns.setdefault((lane, side), []).append((self.world.step, self.own(lane, side)))
+            if any(gate.rights[side] < -self.owed[side] for gate in self.gates.values()):
+                self.wrong.append(f"{lane}: rights {side} below zero")
+        over = [(self.granted[key], n) for key, n in self.open.items() if until_ms(key[1]) <= self.world.now_ms]
+        self.available.append(Available(self.world.step, -beyond[DOWN], -beyond[UP], tuple(over)))
+
+    @property
+    def bounds(self) -> tuple[int | None, int | None]:
+        """The floor and the ceiling as they stand."""
+        for lane, gate in self.gates.items():
+            if self.limit.opens(lane):
+                return gate.bounds[DOWN], gate.bounds[UP]
+        return self.limit.floor, self.limit.ceiling
+
+    def own(self, lane: Lane, side: str) -> int:
+        if lane in self.gates:
+            return self.gates[lane].own(side)
+        return self.limit.opening(side) if self.limit.opens(lane) else 0
+
+    def told(self, one: Asked, decision: Decision, since: int) -> bool:
+        """An answer came, which is of a moment since that step; whether there was too little at one, if refused."""
+        lane, token, known = one.delta.lane, one.delta.token, decision.known
+        if known.held is not None:
+            if known.held != one.delta.change:
+                self.wrong.append(f"{token} is told to hold {known.held}")
+            return True
+        one.outcome = known.outcome
+        if self.decided.get((lane, token)) != known.outcome:
+            self.wrong.append(f"{token} is told to be {known.outcome}, and is {self.decided.get((lane, token))}")
+        if known.outcome != REFUSED or decision.before or self.least(one.delta.change, since) < abs(one.delta.change):
+            return True
+        if self.least_in_parts(one.delta.change, since) >= abs(one.delta.change):
+            self.wrong.append(f"{token} of {one.delta.change} was refused, and there always was enough")
+        return False
+
+    def history(self, lane: Lane, listed: Mapping[str, int], *, whole: bool) -> None:
+        """All that a lane decided was listed, by a strong read at its home (`whole`) or from copies."""
+        truth = [token for of, token in self.decided if of == lane and (whole or counts(self.decided[of, token]))]
+        there = {token for token in listed if whole or counts(listed[token])}
+        if there != set(truth[: len(there)]):
+            self.wrong.append(f"a history of {lane} was never all that it decided")
+        for token, outcome in listed.items():
+            if self.decided.get((lane, token)) != outcome:
+                self.wrong.append(f"a history of {lane} lists {token} as {outcome}")
+
+    def least_in_parts(self, amount: int, since: int) -> int:
+        """The least that the lanes had, each at its own moment since that step: rights grew in one while they were
+        taken in another."""
+        side = DOWN if amount < 0 else UP
+        least = 0
+        for lane in self.lanes:
+            owns = self.owns.get((lane, side), [])
+            first = self.limit.opening(side) if self.limit.opens(lane) else 0
+            before = [own for step, own in owns if step < since][-1:] or [first]
+            least += min([*before, *(own for step, own in owns if step >= since)])
+        return least
+
+    def least(self, amount: int, since: int) -> int:
+        """The least that could be taken of that side at one moment since that step."""
+        before = [each for each in self.available if each.step < since][-1:]
+        opening = Available(0, self.limit.opening(DOWN), self.limit.opening(UP), ())
+        during = [*(before or [opening]), *(each for each in self.available if each.step >= since)]
+        return min(each.of(amount, since) for each in during)

@@ -1,0 +1,205 @@
+"""Restores of limited counters: items of a history as of moments of it, the operator's rebuild, and what must be then.
+
+Rule 1: each item is that of its own moment, or all are of one; then perhaps a gate is deleted or damaged. What was ever
+decided up to such a moment is known from the writes, not from what a gate says that it counted.
+Rule 2: after the rebuild the value is what any of the items knows: what a gate had decided, and what is listed.
+Rule 3: then a judge watches, as in any history: what is known is answered the same, and is not decided again; no limit
+is passed, or passed further; everything is sold, and not one more.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from lab.histories import limited
+from lab.histories.history import finish
+from lab.histories.limited import Played, Table
+from lab.histories.limited_end import YEARS_MS, ask_again, sell_all
+from lab.histories.limited_judge import Judge, WatchedWorld
+from ledger.errors import LedgerError
+from ledger.gate import items
+from ledger.gate.audit import audit
+from ledger.gate.expire import free
+from ledger.gate.limits import Gate, change_of, counts
+from ledger.gate.rebuild import Rebuilt, rebuild
+from ledger.gate.standing import outcomes, standing
+from ledger.limit import DOWN, SIDES
+from ledger.requests import Item, Key, Put
+from ledger.values import Lane
+from simulator.choices import Choices
+from simulator.faults import Faults
+from simulator.process import Log
+
+RESTORES = 3
+"""So many of a history that has some, each from the beginning."""
+
+ONE_OF = 4
+DAMAGES: tuple[Item, ...] = ({"low": {"N": "1"}}, {"recent": {"L": []}}, {"total": {"S": "7"}})
+
+
+def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+    """Play one history of a limited counter, judge it, and in one of four restore what it left, some times."""
+    return limited.play(choices, faults, log, _restores)
+
+
+def _restores(table: Table, step: int, now_ms: int) -> list[str]:
+    if table.choices.pick(ONE_OF) != ONE_OF - 1:
+        return []
+    for _ in range(RESTORES):
+        try:
+            wrong = _restore(table, step, now_ms)
+        except LedgerError as error:  # with no fault left, nothing may fail
+            wrong = [f"{type(error).__name__}: {error}"]
+        if wrong:
+            return [f"restored: {each}" for each in wrong]
+    return []
+
+
+@dataclass(slots=True)
+class Known:
+    """What the restored items of a lane know. had: all that the gate had decided, ever; empty, if it cannot be read."""
+
+    lane: Lane
+    gate: Gate | None = None
+    had: dict[str, int] = field(default_factory=dict)
+    listed: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def decided(self) -> dict[str, int]:
+        """Every token of which the outcome can be told."""
+        return {**(self.gate.recent if self.gate else {}), **self.listed}
+
+    @property
+    def open(self) -> dict[str, int]:
+        held = {**self.notes, **(self.gate.held if self.gate else {})}
+        return {token: amount for token, amount in held.items() if token not in self.decided}
+
+    @property
+    def lost(self) -> list[int]:
+        """The changes that the gate counted, and of which nobody knows the token any more."""
+        known = self.decided
+        return [outcome for token, outcome in self.had.items() if counts(outcome) and token not in known]
+
+
+def _restore(table: Table, step: int, now_ms: int) -> list[str]:
+    old, choices, lanes = table.world, table.choices, table.judge.lanes
+    world = WatchedWorld(old.regions, choices, page_size=old.page_size, lag_steps=old.lag_steps)
+    world.step_ms, world.now_ms = old.step_ms, now_ms
+    known = {lane: Known(lane) for lane in lanes}
+    for key, item in _chosen(table, step, known).items():
+        world.answer(Lane.parse(key.pk.partition("#")[2]).region, Put(item))
+    world.quiesce()
+    was = table.judge
+    judge = Judge(world, lanes, was.limit, was.filing, asked=was.asked, amounts=dict(was.amounts))
+    restored = replace(table, judge=judge)
+    judge.wrong += _check_lanes(restored, known, _rebuild(restored))
+    if judge.wrong:
+        return judge.wrong
+    world.watch = judge.see
+    ask_again(judge)
+    if judge.wrong:
+        return judge.wrong
+    world.now_ms += YEARS_MS
+    for side in SIDES:
+        if any(judge.owed.values()):  # what was owed is made up by now, or is not: the operator does it once more
+            _free(judge)
+            _rebuild(restored)
+            judge.wrong += _check_rights(restored)
+        sell_all(judge, choices, side)
+    return judge.wrong
+
+
+def _chosen(table: Table, step: int, known: dict[Lane, Known]) -> dict[Key, Item]:
+    """The items of a restore, and what they know."""
+    choices = table.choices
+    window = (0, 30, 300, step)[choices.pick(4)]
+    latest = step - choices.pick(step)
+    versions: dict[Key, list[tuple[int, Item | None]]] = {}
+    for at, key, item in table.judge.writes:
+        versions.setdefault(key, []).append((at, item))
+    gone, damaged = (choices.pick(3 * len(known)) for _ in range(2))
+    chosen: dict[Key, Item] = {}
+    for key, written in versions.items():
+        moment = latest - choices.pick(window + 1)
+        until = [item for at, item in written if at <= moment]
+        item = until[-1] if until else None
+        if item is None:
+            continue
+        kind, _, text = key.pk.partition("#")
+        of = known[Lane.parse(text)]
+        number = list(known).index(of.lane)
+        if kind == "gate" and gone == number:
+            continue
+        if kind == "gate" and damaged == number:
+            item = {**item, **DAMAGES[choices.pick(len(DAMAGES))]}
+        elif kind == "gate":
+            of.gate = items.gate_of(of.lane, item)
+            of.had = {t: n for each in until if each for t, n in items.gate_of(of.lane, each).recent.items()}
+        elif kind == "hold":
+            token, amount = items.hold_of(of.lane, item)
+            of.notes[token] = amount
+        elif key.sk.startswith(items.SEGMENTS_FROM):
+            of.listed |= items.filed_of(of.lane, item).outcomes
+        else:
+            token, outcome, _ = items.late_of(of.lane, item)
+            of.listed[token] = outcome
+        chosen[key] = item
+    return chosen
+
+
+def _rebuild(table: Table) -> list[Rebuilt]:
+    region = table.world.regions[table.choices.pick(len(table.world.regions))]
+    rebuilt = finish(table.world, region, rebuild(table.judge.gates_in(region)))
+    table.world.quiesce()
+    return rebuilt
+
+
+def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebuilt]) -> list[str]:
+    """What the gates say after a rebuild; the judge learns it."""
+    world, judge, region = table.world, table.judge, table.world.regions[0]
+    wrong: list[str] = finish(world, region, audit(judge.gates_in(region)))
+    for each in rebuilt:
+        lane = each.gate.lane
+        of, lost = known[lane], known[lane].lost
+        listed = finish(world, lane.region, outcomes(lane, consistent=True))
+        if {token: listed.get(token) for token in of.decided} != of.decided:
+            wrong.append(f"{lane}: its history is not what its items know")
+        added = [outcome for token, outcome in listed.items() if token not in of.decided]
+        if sum(added) != sum(lost) or (each.lost, each.lost_sum) != (len(lost), sum(lost)):
+            wrong.append(f"{lane}: {lost} were lost; {added} were added, {each.lost} of {each.lost_sum} are told")
+        table.tell("tokens lost", len(lost))
+        table.tell("gates gone", each.was is None)
+        judge.gates[lane] = items.gate_of(lane, world.replicas[lane.region].item(items.gate_key(lane)) or {})
+        judge.decided |= {(lane, token): outcome for token, outcome in listed.items()}
+        judge.open |= {(lane, token): amount for token, amount in of.open.items()}
+    judge.granted |= dict.fromkeys(judge.open, 0)
+    seen = finish(world, region, standing(judge.gates_in(region), consistent=True))
+    expected = sum(sum(map(change_of, of.decided.values())) + sum(of.lost) for of in known.values())
+    number = sum(map(counts, judge.decided.values()))
+    if (seen.value, seen.count) != (expected, number):
+        wrong.append(f"the value is {seen.value} of {seen.count}, and should be {expected} of {number}")
+    return [*wrong, *_check_rights(table)]
+
+
+def _check_rights(table: Table) -> list[str]:
+    """All that is left is there as rights; or nobody has any, and so much is owed: the judge learns it."""
+    judge = table.judge
+    wrong = []
+    value, held = sum(map(change_of, judge.decided.values())), list(judge.open.values())
+    floor, ceiling = judge.bounds
+    down = value + sum(n for n in held if n < 0) - (floor or 0)
+    up = (ceiling or 0) - value - sum(n for n in held if n > 0)
+    for side in filter(judge.limit.has, SIDES):
+        left = down if side == DOWN else up
+        rights = [gate.rights[side] for gate in judge.gates.values()]
+        if sum(rights) != left or (min(rights) < 0 < max(rights)):
+            wrong.append(f"{left} {side} is left, and the rights are {rights}")
+        judge.owed[side] = max(0, -left)
+        table.tell("restored" if left >= 0 else "restored beyond")
+    return wrong
+
+
+def _free(judge: Judge) -> None:
+    """Holds whose time is over end in every lane."""
+    for lane, gate in list(judge.gates.items()):
+        finish(judge.world, lane.region, free(judge.gates_in(lane.region), gate))

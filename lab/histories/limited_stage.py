@@ -1,0 +1,183 @@
+"""Where a small cast of a limited counter plays: gates that decided a little, and programs of ledger/gate let loose.
+
+Rule 1: every write, every answer and the end are judged as those of the long histories: limited_judge.py.
+Rule 2: all calls begin at once and take their time, so a refusal may stand for any moment since.
+Rule 3: nothing goes wrong on the way, so no call may fail.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from lab.histories.boards import AWAY, HOME, Boards
+from lab.histories.limited_end import judge_end
+from lab.histories.limited_judge import Asked, Judge, WatchedWorld
+from ledger import tokens
+from ledger.errors import LedgerError, LimitReached, NotYetReplicated
+from ledger.gate import items
+from ledger.gate.bounds import set_limit
+from ledger.gate.decide import Decision, add, hold
+from ledger.gate.end import end
+from ledger.gate.expire import free
+from ledger.gate.gates import Gates
+from ledger.gate.group import add_group
+from ledger.gate.limits import Filing, hold_token
+from ledger.gate.roll import roll
+from ledger.gate.standing import outcomes
+from ledger.limit import Limit
+from ledger.requests import Key, Program
+from ledger.values import Lane
+from simulator.choices import Drawn
+from simulator.process import Log
+
+COUNTER = "g"
+LANE, LANE_AWAY = Lane(HOME, 0, COUNTER), Lane(AWAY, 0, COUNTER)
+NEVER = Filing(enough=1_000, beside=1_000, draw=1, holds_kept=0, holds_left=0, slack_ms=0)
+"""Nobody begins a roll but who is told to; then all is filed that can be."""
+AT_ONCE = Filing(enough=1, beside=0, draw=1, holds_kept=0, holds_left=0, slack_ms=0)
+"""Whoever decides something files all that can be."""
+
+
+class LimitedStage(Boards):
+    """Gates of a limited counter, and the processes that are let loose on them."""
+
+    kind = WatchedWorld
+    world: WatchedWorld
+
+    def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
+        super().__init__(order, log)
+        self.copies_stay = False
+        """Whether no gate arrives in another Region, for a cast that has enough to go through without."""
+        self.limited()
+
+    def limited(self, ceiling: int = 3, *, lanes: tuple[Lane, ...] = (LANE,), filing: Filing = NEVER) -> None:
+        """What the value never passes: it may be raised by so much, by the first lane. Asked first, if at all."""
+        self.judge = Judge(self.world, lanes, Limit(ceiling=ceiling, region=HOME), filing)
+        self.world.watch = self.judge.see
+
+    def seen(self) -> list[str]:
+        return self.judge.wrong + [f"{type(error).__name__}: {error}" for error in self.failures]
+
+    def judged(self) -> list[str]:
+        return judge_end(self.judge, Drawn(0))
+
+    def known(self) -> object:
+        judge = self.judge
+        amounts = sorted({one.delta.change for one in judge.asked})
+        least = [(judge.least(each, 1), judge.least_in_parts(each, 1)) for each in amounts]
+        return judge.wrong, list(judge.decided.items()), sorted(judge.open.items()), least
+
+    def arrivals(self) -> list[tuple[str, Key]]:
+        """Gates alone are asked for where they are not written; what was filed, by who reads a history elsewhere."""
+        if self.copies_stay or all(process.done for process in self.processes):
+            return []
+        gates = set(map(items.gate_key, self.judge.lanes)) if len(self.judge.lanes) > 1 else set[Key]()
+        elsewhere = {process.region for process in self.processes if process.name == "history" and not process.done}
+        return [(region, key) for region, key in self.world.deliverable() if key in gates or region in elsewhere]
+
+    # -- what there is before ------------------------------------------------------------------------------------------
+
+    def asked(self, key: str, change: int = 1, *, old_ms: int = 1_000, region: str = HOME) -> Asked:
+        """A change of that key, to be asked for."""
+        token = tokens.keyed(COUNTER, key, self.world.now_ms - old_ms)
+        return self.judge.ask(self.judge.delta(token, region, change))
+
+    def sent(self, *asked: Asked) -> None:
+        """Those are decided."""
+        for one in asked:
+            self.alone(self._sending(one, HOME))
+
+    def held(self, key: str, change: int = 1, *, over: bool = False) -> Asked:
+        """A hold is granted; its time may be over."""
+        one = self.to_hold(key, change, length_ms=500 if over else 10**6)
+        self.sent(one)
+        return one
+
+    def to_hold(self, key: str, change: int = 1, *, length_ms: int = 10**6) -> Asked:
+        """A hold of that key, to be asked for."""
+        token = hold_token(COUNTER, key, self.world.now_ms - 1_000, length_ms)
+        return self.judge.ask(self.judge.delta(token, HOME, change), is_hold=True)
+
+    def in_two_regions(self, ceiling: int) -> None:
+        """A lane in each, with its gate; each is known in the other."""
+        self.limited(ceiling, lanes=(LANE, LANE_AWAY))
+        for lane in self.judge.lanes:
+            self.alone(self.judge.gates_in(HOME).create(lane))
+        self.world.quiesce()
+
+    def filed_at_once(self) -> None:
+        """From here on."""
+        self.judge.filing = AT_ONCE
+
+    def rolled(self) -> None:
+        self.alone(self.rolling())
+
+    # -- the processes -------------------------------------------------------------------------------------------------
+
+    def call(self, name: str, region: str, one: Asked, make: Callable[[Gates], Program[Decision]]) -> None:
+        """A program that answers for one that was asked for."""
+
+        def program() -> Program[None]:
+            self.judge.told(one, (yield from make(self.judge.gates_in(region))), 1)
+
+        self.world.step = 1
+        self.enter(name, region, program)
+
+    def _sending(self, one: Asked, region: str) -> Program[Decision]:
+        return (hold if one.is_hold else add)(self.judge.gates_in(region), one.delta)
+
+    def send(self, one: Asked, region: str = HOME) -> None:
+        self.call(f"send through {region}", region, one, lambda _: self._sending(one, region))
+
+    def end(self, one: Asked, outcome: int, region: str = HOME) -> None:
+        self.call(f"end with {outcome}", region, one, lambda gates: end(gates, one.delta, outcome))
+
+    def group(self, *asked: Asked) -> None:
+        changes = {one.delta.token: one.delta.change for one in asked}
+
+        def program() -> Program[None]:
+            told = yield from add_group(self.judge.gates_in(HOME), LANE, changes)
+            for one in asked:
+                decision = told[one.delta.token]
+                if isinstance(decision, LedgerError):
+                    raise decision
+                self.judge.told(one, decision, 1)
+
+        self.world.step = 1
+        self.enter("group", HOME, program)
+
+    def rolling(self) -> Program[bool]:
+        gates = self.judge.gates_in(HOME)
+        return (yield from roll(gates, (yield from gates.read(LANE))))
+
+    def roll(self, name: str = "roll") -> None:
+        self.enter(name, HOME, self.rolling)
+
+    def free(self, name: str) -> None:
+        """Ends the holds whose time is over."""
+
+        def program() -> Program[None]:
+            gates = self.judge.gates_in(HOME)
+            yield from free(gates, (yield from gates.read(LANE)))
+
+        self.enter(name, HOME, program)
+
+    def set_limit(self, ceiling: int, region: str = HOME) -> None:
+        """It may be beyond what counts by then."""
+
+        def program() -> Program[None]:
+            with suppress(LimitReached):
+                yield from set_limit(self.judge.gates_in(region), None, ceiling)
+
+        self.enter("set limit", region, program)
+
+    def history(self, region: str) -> None:
+        """From copies, which may lack something; it says so then."""
+
+        def program() -> Program[None]:
+            try:
+                listed = yield from outcomes(LANE, consistent=True)
+            except NotYetReplicated:
+                return
+            self.judge.history(LANE, listed, whole=region == HOME)
+
+        self.enter("history", region, program)

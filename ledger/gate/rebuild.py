@@ -1,0 +1,167 @@
+"""The program `rebuild`: the gates of a counter are written anew from what they filed, after a restore or damage.
+
+Rule 1: an operator's tool, while nobody writes the counter's gates. A gate is written IF it is the one that was read.
+Rule 2: what is listed is decided for ever, whatever its version: in the table's truth, or in a future that a restore
+undid. What a gate has and nothing lists it keeps.
+Rule 3: `low` and `top` are at or above all that is known, tokens and names of segments, so each token known is looked
+up; and one that a look-up would miss, because somebody went on before the rebuild, gets a late entry.
+Rule 4: changes that a gate counts and nothing lists stay in its value, as one change of their sum.
+Rule 5: rights are those that follow from that, all lanes together (`settle`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ledger import tokens
+from ledger.checks import CHANGE_MAX
+from ledger.conditions import Absent, has
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged
+from ledger.gate import items
+from ledger.gate.audit import Books, books
+from ledger.gate.gates import Gates
+from ledger.gate.limits import Gate, change_of, counts
+from ledger.gate.rights import settle
+from ledger.gate.standing import filed_by
+from ledger.requests import Item, Program, Put
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What became of a lane. gate: as it was written.
+
+    was: as it was read; None where it was missing or damaged: what it had not filed is lost, and of a limit that was
+    set since the settings' one it is not known. lost: changes that it counted and nothing lists; lost_sum: of these,
+    in the value; below 0: so many more are listed than it counted, and they count. twice: tokens that it had decided
+    otherwise than what is listed, which counts. late: the entries that were added.
+    """
+
+    gate: Gate
+    was: Gate | None
+    lost: int
+    lost_sum: int
+    twice: tuple[str, ...]
+    late: Mapping[str, int]
+
+    @property
+    def short(self) -> dict[str, int]:
+        """The rights that all lanes together lack, as far as this one owes them."""
+        return {side: -amount for side, amount in self.gate.rights.items() if amount < 0}
+
+    @property
+    def told(self) -> list[str]:
+        """What an operator must know, in sentences."""
+        lane = self.gate.lane
+        said = []
+        if self.was is None:
+            said.append("no gate could be read: what it had not filed, if there was one, is lost.")
+        if self.lost > 0:
+            said.append(
+                f"{self.lost} changes of sum {self.lost_sum} are in the value and their tokens are lost: a retry of "
+                "one of these counts again."
+            )
+        elif self.lost < 0:
+            said.append(f"{-self.lost} changes of sum {-self.lost_sum} are listed that its gate did not count.")
+        if self.twice:
+            said.append(f"it had decided otherwise than is listed, which counts: {', '.join(self.twice)}.")
+        said += [
+            f"{n} {side} are owed: what was decided is beyond the limit. It goes no further; when changes have made it "
+            "up, rebuild once more."
+            for side, n in self.short.items()
+        ]
+        return [f"{lane}: {each}" for each in said]
+
+
+def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
+    """Write each gate of a counter anew, while nobody writes any of them; also those that are missing or damaged.
+
+    Where the gate that had the first rights is gone, the limit is that of the settings: what `set_limit` had set must
+    be set again. What is `short` is made up by changes of the other direction. Until a rebuild after them a lane that
+    owes nothing may take what came back to it.
+    Raises GaveUp (somebody wrote a gate: stop that, then rebuild again before anybody writes), LaneDamaged (a token is
+    listed with two outcomes: nothing was written), DamagedItem (of an item that is no gate: nothing was written),
+    LimitMismatch and the TableErrors.
+    """
+    found: list[Books] = []
+    for lane in gates.lanes:
+        found.append((yield from books(gates, lane)))
+    alone = [_recounted(gates, each) for each in found]
+    settled = settle(gates, found, [each.gate for each in alone])
+    rebuilt = [replace(each, gate=gate) for each, gate in zip(alone, settled, strict=True)]
+    for each in rebuilt:
+        for token, outcome in each.late.items():
+            yield gates.at(each.gate.lane, Put(items.late_item(each.gate.lane, token, outcome, each.gate.version)))
+    for before, each in zip(found, rebuilt, strict=True):
+        item = items.gate_item(each.gate)
+        unchanged = has(before.item) if before.item is not None else Absent()
+        answer: Item | None = yield gates.at(before.lane, Put(item, unchanged))
+        if answer is not None and answer != item:
+            raise GaveUp(f"{before.lane}: its gate changed meanwhile. Stop whoever writes it, then rebuild again.")
+    return rebuilt
+
+
+def _recounted(gates: Gates, found: Books) -> Rebuilt:
+    """The gate that follows from what is listed; its rights and cells are as they were."""
+    lane, was = found.lane, _readable(gates, found)
+    gate = was or items.gate_of(lane, items.new_gate(lane, gates.limit))
+    filed = filed_by(gate, found.listed).values()
+    lost, lost_sum = gate.count - sum(map(counts, filed)), gate.total - sum(map(change_of, filed))
+    late = (_correction(gate, lost, lost_sum) if lost > 0 else {}) | _missed(found)
+    listed = _listed_once(found) | late
+    recent = {token: outcome for token, outcome in gate.recent.items() if token not in listed}
+    highest = max(
+        (gate.low, gate.top, *gate.recent, *gate.held, *listed, *found.notes, *(each.hi for each in found.segments))
+    )
+    after = replace(
+        gate,
+        recent=recent,
+        held={token: amount for token, amount in gate.held.items() if token not in listed},
+        total=sum(map(change_of, listed.values())),
+        count=sum(map(counts, listed.values())),
+        version=max(gate.version, *(version for version, _, _ in found.listed), 0) + 1,
+        low=highest,
+        top=highest,
+        moved=frozenset(),
+    )
+    twice = tuple(token for token, outcome in gate.recent.items() if listed.get(token, outcome) != outcome)
+    return Rebuilt(after, was, lost, lost_sum, twice, late)
+
+
+def _readable(gates: Gates, found: Books) -> Gate | None:
+    try:
+        return gates.gate(found.lane, found.item) if found.item is not None else None
+    except DamagedItem:
+        return None
+
+
+def _listed_once(found: Books) -> dict[str, int]:
+    listed: dict[str, int] = {}
+    for _, token, outcome in found.listed:
+        if listed.setdefault(token, outcome) != outcome:
+            raise LaneDamaged(
+                f"{found.lane}: {token} is listed as {listed[token]} and as {outcome}, and only a person can say which "
+                "of them counts. Nothing was written."
+            )
+    return listed
+
+
+def _correction(gate: Gate, lost: int, lost_sum: int) -> dict[str, int]:
+    """Entries that keep a sum in the value. The same for the same loss, so that a second run adds nothing."""
+    entries: dict[str, int] = {}
+    while lost_sum:
+        part = max(-CHANGE_MAX, min(CHANGE_MAX, lost_sum))
+        name = f"lost: {gate.lane} {gate.version} {lost} {lost_sum}"
+        entries[tokens.keyed(gate.lane.counter, name, tokens.time_ms(gate.top))] = part
+        lost_sum -= part
+    return entries
+
+
+def _missed(found: Books) -> dict[str, int]:
+    """The entries of segments that a look-up ends before: a lower segment says that it need not go on."""
+    missed: dict[str, int] = {}
+    known = {token for _, token, _ in found.late}
+    low = ""
+    for filed in found.segments:
+        missed |= {token: outcome for token, outcome in filed.outcomes.items() if token <= low and token not in known}
+        known.update(filed.outcomes)
+        low = max(low, filed.low)
+    return missed
