@@ -146,7 +146,25 @@ def test_a_last_segment_that_stays_away_gives_up_and_after_minutes_is_damage(
     home.now_ms += age_ms
     with refused(home, error):
         home.run(program())
-    assert home.asked.count(SEGMENT) == LOOKS_MAX
+    assert home.asked.count(SEGMENT) == LOOKS_MAX + (error is LaneDamaged)  # once more after the time was asked for
+
+
+def test_a_segment_that_lands_while_the_process_stands_still_for_minutes_is_no_damage() -> None:
+    """Of 100,000 seeded histories one told of damage where there was none."""
+
+    class Frozen(Region):
+        def answer(self, request: Request, /) -> Any:
+            answer = super().answer(request)
+            if self.asked.count(SEGMENT) == LOOKS_MAX:
+                self.store([landing])
+                self.now_ms += LANDING_MAX_MS
+            return answer
+
+    home, checkpoint = folded()
+    landing = home.items[items.segment_key(LANE, token(2), 1)]
+    table = Frozen()
+    table.store(item for item in home.items.values() if item is not landing)
+    assert table.run(begin(LANE)) == checkpoint
 
 
 def test_a_verify_too_gives_up_while_a_commit_lands_and_tells_a_damage_that_lasts() -> None:
