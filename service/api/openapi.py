@@ -40,7 +40,8 @@ def in_memory(try_it: bool = False, watch: Watch | None = None, origins: Sequenc
 def document() -> dict[str, Any]:
     """The document, without the schemas of Powertools' own errors, which this API never answers.
 
-    A parameter that may be left out is described as what it is when it is there: a query holds no null.
+    A parameter that may be left out is described as what it is when it is there: a query holds no null. A 204 has no
+    body.
     """
     said: dict[str, Any] = json.loads(
         in_memory().app.get_openapi_json_schema(
@@ -55,6 +56,7 @@ def document() -> dict[str, Any]:
         said["components"]["schemas"].pop(name)
     for operations in said["paths"].values():
         for operation in operations.values():
+            operation["responses"].get("204", {}).pop("content", None)
             for parameter in operation.get("parameters", []):
                 schema = parameter["schema"]
                 for kind in schema.pop("anyOf", []):

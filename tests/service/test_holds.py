@@ -138,7 +138,7 @@ def test_a_hold_is_captured_once_in_full_or_in_part_by_any_region() -> None:
     assert world.end(part, "capture", amount=1).said["change"] == 1
     assert world.end(none, "capture", amount=0).said["change"] == 0
     for id, amount in ((whole, 2), (part, 2), (part, None), (none, 3)):
-        answer = world.end(id, "capture", **({} if amount is None else {"amount": amount}))
+        answer = world.end(id, "capture", amount=amount)
         refused(answer, 409, "hold-ended")
         assert answer.said["state"] == "captured"
         assert answer.said.keys() == {"type", "title", "status", "detail", "state"}, "no amount"
