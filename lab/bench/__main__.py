@@ -6,6 +6,8 @@ from rich.console import Console
 from lab.bench.add_speed import add_over_put, adds_over_others, gathered_over_others
 from lab.bench.compactor_speed import fold_peak_mb, speed
 from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
+from lab.bench.limit_figures import Figure, figures
+from lab.bench.limit_speed import add_over_update
 from lab.bench.pack_figures import MESSAGES, QUEUED_PER_S, SIZES, queued_units, tail_read, write_units
 from lab.engines.ministack import Engine, end_on_signals
 
@@ -30,6 +32,11 @@ def main() -> None:
         packs = {each: write_units(engine, each) for each in SIZES}
         queued = {each: queued_units(engine, each) for each in MESSAGES}
         tail = tail_read(engine)
+        status.update("limits")
+        of_limits = [
+            *figures(),
+            Figure("limited: client CPU of an add / bare update_item", add_over_update(engine), 1.1),
+        ]
         status.update("compaction")
         speeds = {1: speed(engine)} | {each: speed(engine, PACKED, each) for each in SIZES[1:]}
         status.update("memory of a fold of a million deltas")
@@ -60,6 +67,8 @@ def main() -> None:
     print(f"read of {about}: {tail.requests} requests, {tail.read_units:.0f} read units")
     print(f"read with behind= of {about}: {tail.behind_requests} request, {tail.behind_units:.0f} read unit")
     print(f"CPU of a read of {about} / bare Query  {tail.cpu:8.2f}")
+    for figure in of_limits:
+        print(figure)
     print("changes per second of the compactor's CPU         folded   and settled   and deleted")
     for each, (folded, settled, deleted) in speeds.items():
         what = "deltas" if each == 1 else f"packs of {each}"

@@ -6,7 +6,7 @@ Rule 3: A page holds all deltas of every lane but the first and the last one in 
 together in a scan: those two are looked at. A lane that was ever folded is known by its partition, so one that lacks
 its checkpoint is in need, too: the visit tells. All reads are eventually consistent: what a pass misses, the next
 finds.
-Rule 4: What it finds needlessly costs a visit. Of limited counters it only tells: `gates.py`.
+Rule 4: What it finds needlessly costs a visit. Of limited counters it only tells: `gates_seen.py`.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from ledger.errors import DamagedItem, LedgerError
 from ledger.requests import Get, GetMany, Instant, Item, Key, KeyPage, Now, Put, Scan
 from ledger.settings import Settings
 from ledger.values import Lane
-from service.find.gates import Gates, look
+from service.find.gates_seen import Gates, look
 from service.marks import Again, key_of, mark_of
 from service.runtime import chunks
 from service.work import MESSAGES_MAX, Send, Work

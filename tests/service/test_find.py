@@ -13,7 +13,7 @@ from ledger.requests import GetMany, Key, Scan
 from ledger.units import item_bytes
 from ledger.values import Lane, Segment, Shape
 from service import observe
-from service.find.gates import GATES_READ, OVERDUE_MS
+from service.find.gates_seen import GATES_READ, OVERDUE_MS
 from service.find.handler import Finder
 from service.find.scan import GRACE_MS, PAGES_OF_RUN, Findings, cursor_item, cursor_key, cursor_of
 from service.marks import Mark, Touch, key_of
