@@ -214,7 +214,7 @@ _PLANTED = (
     ),
     Mistake(
         "first rights in every lane",
-        "ledger/gate/limits.py",
+        "ledger/limit.py",
         "        return lane.region == self.region and lane.shard == 0\n",
         "        return True\n",
     ),

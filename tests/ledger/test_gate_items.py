@@ -12,6 +12,7 @@ from ledger.errors import DamagedItem, InvalidSettings
 from ledger.gate import items
 from ledger.gate.limits import (
     EXPIRED,
+    HOLD,
     HOLD_MS_MAX,
     LOWEST,
     REFUSED,
@@ -148,7 +149,7 @@ def test_the_token_of_a_hold_says_how_long_it_holds_a_thousandth_more_at_most(le
     held_ms = until_ms(token) - NOW_MS
     assert length_ms <= held_ms <= length_ms + length_ms / 1_000
     assert hold_token("c", "k", NOW_MS, held_ms) == token
-    assert tokens.to_bytes(token)[:14] == tokens.to_bytes(tokens.keyed("c", "k", NOW_MS))[:14]
+    assert tokens.to_bytes(token)[:14] == tokens.to_bytes(tokens.keyed("c", "k", NOW_MS, HOLD))[:14]
 
 
 @given(st.integers(0, 3_600_000), st.integers(NOW_MS, NOW_MS + 10**8))
