@@ -12,11 +12,11 @@ without one has lost it.
 from collections.abc import Sequence
 
 from ledger import items
-from ledger.conditions import Absent, Condition
+from ledger.conditions import Absent, All, Condition, Not
 from ledger.entries import Entries
-from ledger.errors import GaveUp, LaneDamaged
+from ledger.errors import GaveUp, LaneDamaged, NotAllowed
 from ledger.paging import every_item
-from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact
+from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact, key_of
 from ledger.values import Checkpoint, Lane, Segment
 
 LOOKS_MAX = 5
@@ -25,12 +25,16 @@ LOOKS_MAX = 5
 LANDING_MAX_MS = 300_000
 """A commit that has not landed after five minutes never will: the lane is damaged."""
 
+NEVER = All((Absent(), Not(Absent())))
+"""A put with it writes nothing. It answers with what is there, and is refused (TransactionConflict) while a transaction
+holds the item: so of a commit that was sent long after its time was noted it is certain whether it is still landing."""
+
 
 def begin(lane: Lane) -> Program[Checkpoint | None]:
     """The checkpoint, once the segment of its last commit is seen; None when nothing was ever folded.
 
-    Raises GaveUp (a commit is still landing), LaneDamaged (it has been landing for minutes, or the checkpoint is lost),
-    DamagedItem.
+    Raises GaveUp and TransactionConflict (a commit is still landing), LaneDamaged (half of it is gone, minutes later,
+    or the checkpoint is), DamagedItem.
     """
     lost = False
     for _ in range(LOOKS_MAX):
@@ -58,11 +62,15 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
         if segment is not None:
             return checkpoint
     yield from give_up_while_landing(checkpoint)
-    missing = items.segment_key(lane, checkpoint.last, checkpoint.version)
-    if (yield Get(missing)) is not None:  # it landed while this process stood still before it asked for the time
+    missing = items.segment_item(Segment.of(lane, checkpoint.last, checkpoint.version, ()))
+    try:
+        landed: Item | None = yield Put(missing, NEVER)
+    except NotAllowed:  # who may only read, such as a verify, looks once more
+        landed = yield Get(key_of(missing))
+    if landed:
         return checkpoint
     raise LaneDamaged(
-        f"{lane}: the checkpoint's version {checkpoint.version} has no segment {missing.sk!r} "
+        f"{lane}: the checkpoint's version {checkpoint.version} has no segment {key_of(missing).sk!r} "
         "minutes after its commit. Nothing was written. Look at the lane, then rebuild it."
     )
 

@@ -53,7 +53,11 @@ class Sender:
         return Gates.limited(self.settings, counter, caller, self._sold_out)
 
     def run(self, program: Program[Result]) -> Result:
+        """Run a program once the shape is known to fit. Raises what both do."""
         self._shape.ask(self._table, self._now)
+        return self._run(program)
+
+    def _run(self, program: Program[Result]) -> Result:
         return run(program, self._table, self._now)
 
     def add(self, delta: Delta) -> Receipt:
@@ -65,7 +69,7 @@ class Sender:
         if self._gatherer is not None:
             return self._gatherer.value.add(delta)
         gates = self.gates(delta.lane.counter)
-        return self.run(deltas_of.add(delta) if gates is None else answers.add(gates, delta))
+        return self._run(deltas_of.add(delta) if gates is None else answers.add(gates, delta))
 
     def add_many(self, deltas: Sequence[Delta], *, pack: bool) -> list[Outcome]:
         """An outcome for each, in order."""
@@ -92,16 +96,16 @@ class Sender:
         return [outcome for _, outcome in sorted(found, key=lambda each: each[0])]
 
     def _send_all(self, deltas: Sequence[Delta], *, pack: bool) -> list[Outcome]:
-        return self.run(add_packed(deltas) if pack else deltas_of.add_many(deltas))
+        return self._run(add_packed(deltas) if pack else deltas_of.add_many(deltas))
 
     def _send(self, deltas: Sequence[Delta]) -> Sequence[Outcome]:
         """Changes of one lane: to its gate, or one change as `add` does and several in packs."""
         gates = self.gates(deltas[0].lane.counter)
         if gates is not None:
-            return self.run(answers.add_many(gates, deltas))
+            return self._run(answers.add_many(gates, deltas))
         if len(deltas) > 1:
-            return self.run(add_packed(deltas))
+            return self._run(add_packed(deltas))
         try:
-            return [self.run(deltas_of.add(deltas[0]))]
+            return [self._run(deltas_of.add(deltas[0]))]
         except LedgerError as error:
             return [error]

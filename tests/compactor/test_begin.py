@@ -12,7 +12,7 @@ from compactor.settle import settle
 from compactor.verify import verify
 from ledger import items
 from ledger.conditions import Absent
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, NotAllowed
 from ledger.items import version_is
 from ledger.requests import Get, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, CleanNote, Segment
@@ -146,7 +146,27 @@ def test_a_last_segment_that_stays_away_gives_up_and_after_minutes_is_damage(
     home.now_ms += age_ms
     with refused(home, error):
         home.run(program())
-    assert home.asked.count(SEGMENT) == LOOKS_MAX + (error is LaneDamaged)  # once more after the time was asked for
+    assert home.asked.count(SEGMENT) == LOOKS_MAX
+
+
+def test_who_may_only_read_looks_once_more_before_it_tells_of_damage() -> None:
+    class ReadOnly(Region):
+        def answer(self, request: Request, /) -> Any:
+            if isinstance(request, Put):
+                self.store(landing)
+                raise NotAllowed("Only reads are allowed. Nothing was written.")
+            return super().answer(request)
+
+    home, checkpoint = folded()
+    segment = home.items[items.segment_key(LANE, token(2), 1)]
+    table, landing = ReadOnly(), [segment]
+    table.store(item for item in home.items.values() if item is not segment)
+    table.now_ms = home.now_ms + LANDING_MAX_MS
+    assert table.run(begin(LANE)) == checkpoint
+    table.drop(items.segment_key(LANE, token(2), 1))
+    landing.clear()
+    with pytest.raises(LaneDamaged, match="minutes after its commit"):
+        table.run(begin(LANE))
 
 
 def test_a_segment_that_lands_while_the_process_stands_still_for_minutes_is_no_damage() -> None:
