@@ -3,7 +3,7 @@
 Rule 1: what a cast does before its processes begin happens at once and without a fault.
 Rule 2: it keeps what each process was told, because a process that was told the same is in the same state.
 Rule 3: a pause takes no step: whatever may happen in it may happen between two steps anyhow.
-Rule 4: what a request does to several items, which are not one transaction, happens one by one.
+Rule 4: what a request does to several items, which are not one transaction, happens one by one where a stage says so.
 """
 
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from typing import Any
 
 from lab.histories.history import REGIONS, finish
 from ledger.errors import GaveUp, LedgerError
-from ledger.requests import At, DeleteMany, Key, Pause, Program, Request, Together, Update
+from ledger.requests import At, DeleteMany, Key, Pause, Program, PutMany, Request, Together, Update
 from ledger.through import through
 from simulator.choices import Replayed
 from simulator.faults import NONE
@@ -26,6 +26,8 @@ class Boards(ABC):
     """A world of two Regions, and the processes that are let loose on it."""
 
     kind: type[World] = World
+    one_by_one: tuple[type, ...] = (DeleteMany,)
+    """Requests to several items that are gone through item by item."""
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
         self.choices, self.order = Replayed(order), order
@@ -84,7 +86,7 @@ class Boards(ABC):
         def step(request: Request) -> Generator[Any, Any, Any]:
             if isinstance(request, Pause):
                 return None
-            parts = _parts(request)
+            parts = self._parts(request)
             answers: list[Any] = []
             try:
                 if self.resends and isinstance(request.request if isinstance(request, At) else request, Update):
@@ -107,15 +109,18 @@ class Boards(ABC):
         self.told.append(told)
         self.processes.append(Process(name, region, script, self.world, NONE, self.log))
 
-
-def _parts(request: Request) -> list[Request]:
-    """Of a request to several items, one for each item."""
-    match request:
-        case At(region, inner):
-            return [At(region, part) for part in _parts(inner)]
-        case DeleteMany(items):
-            return [DeleteMany((item,)) for item in items]
-        case Together(requests):
-            return [Together((each,)) for each in requests]
-        case _:
-            return []
+    def _parts(self, request: Request) -> list[Request]:
+        """Of a request to several items, one for each item."""
+        match request:
+            case At(region, inner):
+                return [At(region, part) for part in self._parts(inner)]
+            case _ if not isinstance(request, self.one_by_one):
+                return []
+            case DeleteMany(items):
+                return [DeleteMany((item,)) for item in items]
+            case PutMany(items):
+                return [PutMany((item,)) for item in items]
+            case Together(requests):
+                return [Together((each,)) for each in requests]
+            case _:
+                return []

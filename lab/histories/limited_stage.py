@@ -24,7 +24,7 @@ from ledger.gate.limits import Filing, hold_token
 from ledger.gate.roll import roll
 from ledger.gate.standing import outcomes
 from ledger.limit import Limit
-from ledger.requests import Key, Program
+from ledger.requests import DeleteMany, Key, Program, PutMany, Together
 from ledger.values import Lane
 from simulator.choices import Drawn
 from simulator.process import Log
@@ -41,6 +41,7 @@ class LimitedStage(Boards):
     """Gates of a limited counter, and the processes that are let loose on them."""
 
     kind = WatchedWorld
+    one_by_one = (DeleteMany, PutMany, Together)
     world: WatchedWorld
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
