@@ -11,13 +11,13 @@ from lab.designs.expressions import SetSum
 from lab.designs.gap_free import GapFree
 from lab.designs.hybrid import Hybrid
 from lab.designs.item_collection import Gathered, ItemCollection, NaiveMerge, Ours, Packed
-from lab.designs.limited import Limited, LimitedGathered
 from lab.designs.optimistic import EntityTag, OnValue
 from lab.designs.optimistic_history import OptimisticHistory
 from lab.designs.sharded import Sharded
 from lab.designs.string_set import StringSet
 from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.transaction_token import TransactionToken
+from lab.designs.with_limit import Limited, LimitedGathered
 from ledger.settings import Settings
 
 __all__ = ["Claims", "Design", "Memory", "Outcome", "every"]

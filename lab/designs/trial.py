@@ -14,8 +14,8 @@ from botocore.config import Config
 from lab.designs import Design, Outcome, every
 from lab.designs.clients import config, table_of
 from lab.designs.item_collection import Gathered, Packed
-from lab.designs.limited import Limited, LimitedGathered
 from lab.designs.transaction_marker import TransactionMarker
+from lab.designs.with_limit import Limited, LimitedGathered
 from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
 from lab.engines.ministack import Engine
 from ledger.errors import LedgerError

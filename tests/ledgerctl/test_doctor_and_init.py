@@ -164,7 +164,7 @@ def test_a_table_of_other_shards_or_regions_fails_and_init_leaves_it_as_it_is(sh
 def test_init_adds_a_region_to_the_shape_and_the_old_list_is_refused(engine: Engine, name: str) -> None:
     assert ctl(on(engine, name, A), "init").code == 0
     (grown,) = ctl(on(engine, name, A, B), "init", "--json").documents
-    assert f"{A}: added new Regions to the shape" in grown["steps"]
+    assert f"{A}: added new Regions or limits to the shape" in grown["steps"]
     said = ctl(on(engine, name, A), "get", "c")
     assert (said.code, said.out) == (2, "")
     assert "LEDGER_REGIONS" in said.err
