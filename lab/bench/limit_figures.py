@@ -5,6 +5,7 @@ Rule 2: the clock is ours and keys name the tokens, so nothing waits and every r
 Rule 3: each figure is of a gate that has been at work for a while.
 """
 
+import argparse
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -210,5 +211,6 @@ def figures() -> Iterator[Figure]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(prog="python -m lab.bench.limit_figures", description=__doc__).parse_args()
     for figure in figures():
         print(figure)

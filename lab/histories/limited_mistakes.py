@@ -311,7 +311,7 @@ _PLANTED = (
     Mistake(
         "sold out is remembered for ever",
         "ledger/gate/sold_out.py",
-        "        return short is not None and need >= short and in_time(began, now, REMEMBERED_MS)\n",
+        "        return short is not None and need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS\n",
         "        return short is not None and need >= short\n",
     ),
     Mistake(

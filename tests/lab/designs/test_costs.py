@@ -22,6 +22,10 @@ UNITS = {
         ("this library", "this library, packs", "this library, group commit"),
         (1, 2 * (2 + 2) / CHANGES),  # each alone; commits of 3 and of 1 (fold_max=3)
     ),
+    **dict.fromkeys(
+        ("this library, a limit", "this library, a limit, group commit"),
+        (1 + 2 / CHANGES, 0),  # the first finds no gate, and makes it
+    ),
 }
 """Write units of a change, and of the housekeeping after four of them for each; without a name here: 1 and 0."""
 
