@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import select
 import shlex
 from dataclasses import replace
 from typing import Any
@@ -182,9 +183,11 @@ def in_a_terminal(tables: Tables, *arguments: str) -> str:
     with os.fdopen(slave, "w") as terminal, contextlib.redirect_stdout(terminal):
         app(arguments, obj=replace(tables.world, pause=pause), standalone_mode=False)
         terminal.flush()
-        sent = os.read(master, 65_536).decode()
+        sent = b""
+        while select.select([master], [], [], 0.5)[0]:  # the kernel hands it over piece by piece
+            sent += os.read(master, 65_536)
     os.close(master)
-    return sent
+    return sent.decode()
 
 
 def test_colours_are_for_a_terminal_that_wants_them(tables: Tables) -> None:
