@@ -80,7 +80,8 @@ class Sender:
             return [failed(failure, delta) for delta in deltas]
         parts: dict[Lane | None, list[int]] = {}
         for i, delta in enumerate(deltas):
-            parts.setdefault(delta.lane if self.gates(delta.lane.counter) else None, []).append(i)
+            is_limited = self.settings.limit_of(delta.lane.counter) is not None
+            parts.setdefault(delta.lane if is_limited else None, []).append(i)
 
         def send(part: tuple[Lane | None, list[int]]) -> Iterable[tuple[int, Outcome]]:
             lane, places = part

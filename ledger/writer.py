@@ -17,7 +17,7 @@ from ledger import clocks
 from ledger.by_region import table_of
 from ledger.checks import check_change
 from ledger.errors import InvalidChange, InvalidInput, LedgerError, shown
-from ledger.gate import answers
+from ledger.gate import answers, bounds
 from ledger.gate.hold import Hold
 from ledger.prepare import prepared, prepared_hold
 from ledger.requests import Table
@@ -213,7 +213,7 @@ class Ledger:
         Raises LimitReached when what counts and what is held would be beyond it (nothing is set), InvalidInput for a
         side that has no limit or a Limit without a region, and what `hold` raises of gates and tables.
         """
-        self._sender.run(answers.set_limit(self._sender.limited(counter, "set_limit"), floor, ceiling))
+        self._sender.run(bounds.set_limit(self._sender.limited(counter, "set_limit"), floor, ceiling))
 
     def _held(self, hold: Hold, caller: str) -> Delta:
         given: object = hold

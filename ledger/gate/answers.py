@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from ledger.errors import HoldEnded, InvalidTime, LedgerError, LimitReached, TokenConflict
-from ledger.gate import bounds, decide, end, group, updates
+from ledger.gate import decide, end, group, updates
 from ledger.gate.decide import Decision
 from ledger.gate.gates import Gates
 from ledger.gate.limits import EXPIRED, REFUSED, RELEASED, until_ms
@@ -85,10 +85,6 @@ def release(gates: Gates, held: Delta) -> Program[None]:
     decision = yield from end.end(gates, held, RELEASED)
     if decision.known.outcome != RELEASED:
         raise ended(held, decision.known.outcome)
-
-
-def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[None]:
-    yield from bounds.set_limit(gates, floor, ceiling)
 
 
 def ended(held: Delta, outcome: int | None) -> HoldEnded:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import ledger.items
+from ledger.checks import check_counter
 from ledger.conditions import Absent
 from ledger.errors import GateLost, GaveUp, InvalidInput, LimitMismatch, shown
 from ledger.gate import items
@@ -41,12 +42,11 @@ class Gates:
     @classmethod
     def of(cls, settings: Settings, counter: str, sold_out: SoldOut | None = None) -> Gates | None:
         """Those of a counter; None when it has no limit. Raises InvalidCounter."""
-        lanes = settings.lanes_of(counter)
-        limit = settings.limit_of(counter)
+        limit = settings.limit_of(check_counter(counter))
         if limit is None:
             return None
         here = settings.region
-        first = sorted(lanes, key=lambda lane: lane.region != here)
+        first = sorted(settings.lanes_of(counter), key=lambda lane: lane.region != here)
         return cls(tuple(first), limit, here, sold_out=sold_out or SoldOut())
 
     @classmethod
