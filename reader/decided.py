@@ -9,7 +9,8 @@ Rule 3: what counts nothing, a refusal or a hold that was let go, is no entry.
 from collections.abc import Iterable
 
 from ledger.gate import items
-from ledger.gate.limits import Gate, counts
+from ledger.gate.gate import Gate
+from ledger.gate.outcome import counts
 from ledger.gate.standing import outcomes
 from ledger.paging import Pages
 from ledger.requests import Get, Page, Program, Query

@@ -183,6 +183,7 @@ TWICE = {
     "lanes": "which there are, and which need a visit",
     "limit": "the value and its commands",
     "main": "one a function",
+    "outcome": "what becomes of a token, how a demo ends",
     "rebuild": "that of a lane, that of gates, and the command",
     "shape": "the table's, and what is looked at in it",
     "standing": "copies of gates, what a reader makes of them, and its command",

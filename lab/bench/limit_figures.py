@@ -20,7 +20,7 @@ from ledger.gate import decide
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.gate.items import gate_key
-from ledger.gate.limits import REFUSED
+from ledger.gate.outcome import REFUSED
 from ledger.limit import Limit
 from ledger.requests import Instant, Put, Written, run
 from ledger.units import Cost

@@ -19,7 +19,7 @@ from ledger.checks import CHANGE_MAX
 from ledger.errors import LimitReached
 from ledger.gate import answers
 from ledger.gate.gates import Gates
-from ledger.gate.limits import counts
+from ledger.gate.outcome import counts
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import Limit
 from ledger.packing import Outcome as Told

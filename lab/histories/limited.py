@@ -19,8 +19,10 @@ from ledger.errors import LedgerError, LimitReached
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
+from ledger.gate.gate import Filing
 from ledger.gate.group import add_group
-from ledger.gate.limits import EXPIRED, REFUSED, RELEASED, Filing, hold_token
+from ledger.gate.hold_tokens import hold_token
+from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Now

@@ -6,7 +6,7 @@ from lab.histories.boards import AWAY, HOME
 from lab.histories.limited_judge import Asked
 from lab.histories.limited_stage import AT_ONCE, LANE, NEVER, LimitedStage
 from ledger.gate import items
-from ledger.gate.limits import RELEASED
+from ledger.gate.outcome import RELEASED
 from ledger.requests import Program
 
 HOUR_MS = 3_600_000

@@ -11,8 +11,8 @@ from ledger import tokens
 from ledger.errors import LedgerError
 from ledger.gate.audit import audit
 from ledger.gate.decide import add, hold
-from ledger.gate.limits import REFUSED, change_of
 from ledger.gate.look_up import Known
+from ledger.gate.outcome import REFUSED, change_of
 from ledger.gate.standing import outcomes
 from ledger.limit import DOWN, SIDES
 from simulator.choices import Choices

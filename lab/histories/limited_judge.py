@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from ledger import tokens
 from ledger.gate import items
 from ledger.gate.decide import Decision
+from ledger.gate.gate import Filing, Gate
 from ledger.gate.gates import Gates
-from ledger.gate.limits import REFUSED, Filing, Gate, change_of, counts, until_ms
+from ledger.gate.hold_tokens import until_ms
+from ledger.gate.outcome import REFUSED, change_of, counts
 from ledger.gate.sold_out import SoldOut
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Item, Key

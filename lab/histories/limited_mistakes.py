@@ -31,7 +31,7 @@ _PLANTED = (
     ),
     Mistake(
         "fingerprints of low's own slice are dropped",
-        "ledger/gate/limits.py",
+        "ledger/gate/fingerprints.py",
         "    return distance(mark, low) < _SLICES // 2\n",
         "    return 0 < distance(mark, low) < _SLICES // 2\n",
     ),
@@ -68,7 +68,7 @@ _PLANTED = (
     ),
     Mistake(
         "a segment is named without its content",
-        "ledger/gate/limits.py",
+        "ledger/gate/filed.py",
         '        return hashlib.sha256(f"{self.low}:{text}".encode()).hexdigest()[:32]\n',
         "        return hashlib.sha256(text[:0].encode()).hexdigest()[:32]\n",
     ),
@@ -275,9 +275,9 @@ _PLANTED = (
     Mistake(
         "a refusal is not written down",
         "ledger/gate/decide.py",
-        "        answer = yield gates.at(lane, updates.refuse(lane, limit, token, delta.change, seen))\n"
-        "        if isinstance(answer, Written):\n",
-        "        if not answer or True:\n",
+        "        answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, short, seen, slack_ms))\n",
+        "        if short:\n            return Decision(Known(REFUSED), before=False)\n"
+        "        answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, short, seen, slack_ms))\n",
     ),
     Mistake(
         "a group asks for its first token alone",
@@ -323,7 +323,7 @@ _PLANTED = (
     Mistake(
         "sold out is noted for less than was asked",
         "ledger/gate/decide.py",
-        "            gates.sold_out.note(lane.counter, side, abs(delta.change), began)\n",
+        "            gates.sold_out.note(lane.counter, side, need, began)\n",
         "            gates.sold_out.note(lane.counter, side, 1, began)\n",
     ),
     Mistake(

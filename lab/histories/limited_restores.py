@@ -19,7 +19,8 @@ from ledger.errors import LedgerError
 from ledger.gate import items
 from ledger.gate.audit import audit
 from ledger.gate.expire import free
-from ledger.gate.limits import Gate, change_of, counts
+from ledger.gate.gate import Gate
+from ledger.gate.outcome import change_of, counts
 from ledger.gate.rebuild import Rebuilt, rebuild
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import DOWN, SIDES

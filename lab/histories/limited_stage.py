@@ -18,9 +18,10 @@ from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
 from ledger.gate.expire import free
+from ledger.gate.gate import Filing
 from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
-from ledger.gate.limits import Filing, hold_token
+from ledger.gate.hold_tokens import hold_token
 from ledger.gate.roll import roll
 from ledger.gate.standing import outcomes
 from ledger.limit import Limit

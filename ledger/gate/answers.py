@@ -12,8 +12,9 @@ from ledger.errors import HoldEnded, InvalidTime, LedgerError, LimitReached, Tok
 from ledger.gate import decide, end, group, updates
 from ledger.gate.decide import Decision
 from ledger.gate.gates import Gates
-from ledger.gate.limits import EXPIRED, REFUSED, RELEASED, until_ms
+from ledger.gate.hold_tokens import until_ms
 from ledger.gate.look_up import find
+from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
 from ledger.packing import Outcome, failed
 from ledger.requests import Instant, Now, Program
 from ledger.values import Delta, Receipt

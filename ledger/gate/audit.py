@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from ledger.errors import GaveUp
 from ledger.gate import items
+from ledger.gate.filed import Filed
+from ledger.gate.gate import Gate, name_of, shares
 from ledger.gate.gates import Gates
-from ledger.gate.limits import Filed, Gate, change_of, counts, name_of, shares
+from ledger.gate.outcome import change_of, counts
 from ledger.gate.standing import Listed, entries_of, filed_by, past_in
 from ledger.limit import DOWN, SIDES, UP
 from ledger.paging import Pages

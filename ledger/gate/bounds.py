@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from ledger.checks import CHANGE_MAX
 from ledger.errors import InvalidInput, LimitReached, shown
 from ledger.gate import updates
+from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.limits import Gate
 from ledger.gate.obtain import obtain
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import Item, Program, Written

@@ -5,6 +5,7 @@ new, it is looked up first, and the Update asks that nothing was filed since.
 Rule 2: where the rights are too few, the other lanes are asked for theirs. Refused is only what all lanes together
 cannot take, and only while the rights here are still too few.
 Rule 3: where a lane could not be asked nothing is decided (OutOfReach).
+Rule 4: what the process remembers to be sold out is refused at once, if the rights here are still too few.
 """
 
 from contextlib import suppress
@@ -13,10 +14,11 @@ from dataclasses import dataclass
 from ledger import tokens
 from ledger.errors import TableError
 from ledger.gate import updates
+from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.limits import REFUSED, Gate
 from ledger.gate.look_up import Known, known_in, look_up
 from ledger.gate.obtain import obtain
+from ledger.gate.outcome import REFUSED
 from ledger.gate.roll import roll
 from ledger.limit import DOWN, UP
 from ledger.requests import Instant, Item, Now, Program, Update, Written
@@ -49,12 +51,17 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
     lane, token, limit = delta.lane, delta.token, gates.limit
     seen: int | None = None
     slack_ms: int | None = None
+    side, need, short = DOWN if delta.change < 0 else UP, abs(delta.change), False
     for _ in range(TRIES_MAX):
-        answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, seen, slack_ms))
+        began: Instant = yield Now()
+        short = short or gates.sold_out.knows(lane.counter, side, need, began)
+        answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, short, seen, slack_ms))
         if isinstance(answer, Written):
-            gates.sold_out.forget(lane.counter, UP if delta.change < 0 else DOWN)
+            if not short:
+                gates.sold_out.forget(lane.counter, UP if delta.change < 0 else DOWN)
             yield from perhaps_roll(gates, gates.gate(lane, answer.item), token)
-            return Decision(Known(held=delta.change) if hold else Known(delta.change), before=False)
+            granted = Known(held=delta.change) if hold else Known(delta.change)
+            return Decision(Known(REFUSED) if short else granted, before=False)
         if not answer:
             yield from gates.create(lane)
             continue
@@ -67,22 +74,18 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
                 return Decision(known, before=True)
             seen, slack_ms = gate.version, gate.slack_after(token, gates.filing)
             continue
-        side = DOWN if delta.change < 0 else UP
-        if delta.change == 0 or not limit.has(side) or gate.rights[side] >= abs(delta.change):
-            continue  # it came meanwhile
-        began: Instant = yield Now()
-        if not gates.sold_out.knows(lane.counter, side, abs(delta.change), began):
-            if (yield from obtain(gates, lane, side, abs(delta.change), tokens.draw(token, PAUSE_MS))):
-                continue
-            gates.sold_out.note(lane.counter, side, abs(delta.change), began)
-        answer = yield gates.at(lane, updates.refuse(lane, limit, token, delta.change, seen))
-        if isinstance(answer, Written):
-            yield from perhaps_roll(gates, gates.gate(lane, answer.item), token)
-            return Decision(Known(REFUSED), before=False)
+        if need == 0 or not limit.has(side) or gate.rights[side] >= need:
+            gates.sold_out.forget(lane.counter, side)  # it came meanwhile
+            short = False
+        elif not short and not (yield from obtain(gates, lane, side, need, tokens.draw(token, PAUSE_MS))):
+            gates.sold_out.note(lane.counter, side, need, began)
+            short = True
     raise gave_up(lane)
 
 
-def _asked(gates: Gates, delta: Delta, hold: bool, seen: int | None, slack_ms: int | None) -> Update:
+def _asked(gates: Gates, delta: Delta, hold: bool, short: bool, seen: int | None, slack_ms: int | None) -> Update:
+    if short:
+        return updates.refuse(delta.lane, gates.limit, delta.token, delta.change, seen)
     if hold:
         return updates.hold(delta.lane, gates.limit, delta.token, delta.change, seen)
     return updates.decide(delta.lane, gates.limit, {delta.token: delta.change}, seen, slack_ms)

@@ -11,8 +11,8 @@ from ledger.gate import updates
 from ledger.gate.decide import Decision, perhaps_roll
 from ledger.gate.expire import forget
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.limits import REFUSED
 from ledger.gate.look_up import Known, find
+from ledger.gate.outcome import REFUSED
 from ledger.limit import SIDES
 from ledger.requests import Item, Program, Written
 from ledger.values import Delta

@@ -7,8 +7,8 @@ Rule 3: the item of a hold is a note. That of a decided token is only deleted; t
 """
 
 from ledger.gate import items, updates
+from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates
-from ledger.gate.limits import Gate
 from ledger.gate.look_up import look_up
 from ledger.paging import Pages
 from ledger.requests import DeleteMany, Instant, Item, Now, Page, Program, Query, Written, keyed

@@ -14,7 +14,7 @@ from ledger.checks import check_counter
 from ledger.conditions import Absent
 from ledger.errors import GateLost, GaveUp, InvalidInput, LimitMismatch, shown
 from ledger.gate import items
-from ledger.gate.limits import USUAL, Filing, Gate, name_of
+from ledger.gate.gate import USUAL, Filing, Gate, name_of
 from ledger.gate.sold_out import SoldOut
 from ledger.limit import SIDES, Limit
 from ledger.requests import At, Get, GetMany, Item, Page, Program, Put, Query, Request, Result

@@ -10,7 +10,9 @@ from ledger.conditions import Item
 from ledger.decoding import binary, decoded, integer, text_of
 from ledger.entries import ENTRY
 from ledger.errors import InvalidInput
-from ledger.gate.limits import LOWEST, Cell, Filed, Gate, until_ms
+from ledger.gate.filed import Filed
+from ledger.gate.gate import LOWEST, Cell, Gate
+from ledger.gate.hold_tokens import until_ms
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Key, keyed
 from ledger.tokens import from_bytes, is_token, to_bytes

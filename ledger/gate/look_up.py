@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ledger.errors import LedgerError
 from ledger.gate import items
+from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.limits import Gate
 from ledger.paging import Pages
 from ledger.requests import Get, Page, Program, Query, Together
 from ledger.values import Lane

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from ledger.errors import LedgerError, OutOfReach
 from ledger.gate import items, updates
 from ledger.gate.expire import free
+from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import TRIES_MAX, Gates
-from ledger.gate.limits import Gate, name_of
 from ledger.requests import GetMany, Item, Pause, Program, Written
 from ledger.tokens import time_ms
 from ledger.values import Lane

@@ -18,8 +18,9 @@ from ledger.conditions import Absent, has
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.gate import items
 from ledger.gate.audit import Books, books
+from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
-from ledger.gate.limits import Gate, change_of, counts
+from ledger.gate.outcome import change_of, counts
 from ledger.gate.rights import settle
 from ledger.gate.standing import filed_by
 from ledger.requests import Item, Program, Put

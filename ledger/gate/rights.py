@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ledger.gate.audit import Books, rights_due
+from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import Gates
-from ledger.gate.limits import Gate, name_of
 
 Way = tuple[str, str, str]
 """(giver, taker, side)"""

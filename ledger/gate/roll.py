@@ -15,8 +15,10 @@ from collections.abc import Iterable
 
 from ledger.errors import LedgerError
 from ledger.gate import items, updates
+from ledger.gate.filed import Filed
+from ledger.gate.fingerprints import distance, end_ms, fingerprint, is_above
+from ledger.gate.gate import Filing, Gate
 from ledger.gate.gates import Gates
-from ledger.gate.limits import Filed, Filing, Gate, distance, end_ms, fingerprint, is_above
 from ledger.requests import Instant, Now, Program, PutMany, Written
 from ledger.tokens import last_of, time_ms
 
@@ -56,7 +58,7 @@ def roll(gates: Gates, gate: Gate) -> Program[bool]:
 def _new_low(gate: Gate, now_ms: int, slack_ms: int) -> tuple[str, list[str]]:
     """Up to where must be looked up after this roll, and which decided tokens it files."""
     recent = sorted(gate.recent)[:FILED_MAX]
-    newest_ms = min(now_ms, time_ms(recent[-1] if recent else gate.top))
+    newest_ms = min(now_ms, time_ms(max((*recent[-1:], *gate.held), default=gate.top)))
     low = max(gate.low, last_of(max(0, newest_ms - slack_ms)))
     return low, [token for token in recent if _is_near(token, low)]
 

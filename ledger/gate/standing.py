@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from ledger.errors import NotYetReplicated
 from ledger.gate import items
+from ledger.gate.filed import Filed
+from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import Gates
-from ledger.gate.limits import Filed, Gate, counts, name_of
+from ledger.gate.outcome import counts
 from ledger.paging import Pages
 from ledger.requests import Get, GetMany, Item, Page, Program, Query
 from ledger.values import Lane

@@ -12,7 +12,10 @@ from ledger import tokens
 from ledger.conditions import has
 from ledger.gate import items, updates
 from ledger.gate.expire import NOTES_OF_PAGE
-from ledger.gate.limits import EXPIRED, LOWEST, RELEASED, Gate, fingerprint, hold_token
+from ledger.gate.fingerprints import fingerprint
+from ledger.gate.gate import LOWEST, Gate
+from ledger.gate.hold_tokens import hold_token
+from ledger.gate.outcome import EXPIRED, RELEASED
 from ledger.gate.roll import FILED_MAX, HOLDS_FILED_MAX
 from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable

@@ -23,10 +23,12 @@ from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
+from ledger.gate.gate import Filing, Gate
 from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
-from ledger.gate.limits import EXPIRED, REFUSED, RELEASED, Filing, Gate, hold_token
+from ledger.gate.hold_tokens import hold_token
 from ledger.gate.look_up import Known
+from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable

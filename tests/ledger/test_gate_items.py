@@ -10,19 +10,11 @@ from hypothesis import strategies as st
 from ledger import tokens
 from ledger.errors import DamagedItem, InvalidSettings
 from ledger.gate import items
-from ledger.gate.limits import (
-    EXPIRED,
-    HOLD,
-    HOLD_MS_MAX,
-    LOWEST,
-    REFUSED,
-    Filed,
-    Gate,
-    fingerprint,
-    hold_token,
-    is_above,
-    until_ms,
-)
+from ledger.gate.filed import Filed
+from ledger.gate.fingerprints import fingerprint, is_above
+from ledger.gate.gate import LOWEST, Gate
+from ledger.gate.hold_tokens import HOLD, HOLD_MS_MAX, hold_token, until_ms
+from ledger.gate.outcome import EXPIRED, REFUSED
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Item
 from ledger.values import Lane

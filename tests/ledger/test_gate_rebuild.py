@@ -14,8 +14,10 @@ from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
-from ledger.gate.limits import REFUSED, Filed, Filing
+from ledger.gate.filed import Filed
+from ledger.gate.gate import Filing
 from ledger.gate.look_up import Known, look_up
+from ledger.gate.outcome import REFUSED
 from ledger.gate.rebuild import Rebuilt, rebuild
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import DOWN, UP, Limit

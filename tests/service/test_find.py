@@ -7,7 +7,7 @@ import pytest
 from ledger import items
 from ledger.errors import SettingsMismatch, Unavailable
 from ledger.gate import items as gates
-from ledger.gate.limits import hold_token
+from ledger.gate.hold_tokens import hold_token
 from ledger.limit import Limit
 from ledger.requests import GetMany, Key, Scan
 from ledger.units import item_bytes
