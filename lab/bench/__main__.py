@@ -3,10 +3,11 @@
 import typer
 from rich.console import Console
 
+from lab.bench import limit_figures, sale_figures
 from lab.bench.add_speed import add_over_put, adds_over_others, gathered_over_others
 from lab.bench.compactor_speed import fold_peak_mb, speed
+from lab.bench.figure import Figure
 from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
-from lab.bench.limit_figures import Figure, figures
 from lab.bench.limit_speed import add_over_update
 from lab.bench.pack_figures import MESSAGES, QUEUED_PER_S, SIZES, queued_units, tail_read, write_units
 from lab.engines.ministack import Engine, end_on_signals
@@ -34,7 +35,8 @@ def main() -> None:
         tail = tail_read(engine)
         status.update("limits")
         of_limits = [
-            *figures(),
+            *limit_figures.figures(),
+            *sale_figures.figures(),
             Figure("limited: client CPU of an add / bare update_item", add_over_update(engine), 1.1),
         ]
         status.update("compaction")

@@ -8,10 +8,10 @@ Rule 3: each figure is of a gate that has been at work for a while.
 import argparse
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
+from lab.bench.figure import Figure
 from lab.meters.metered_table import TABLE, MeteredTable
 from ledger import Change, Ledger, Settings
 from ledger.by_region import ByRegion
@@ -32,19 +32,6 @@ START_MS = 1_800_000_000_000
 COUNTER = "seats:gala"
 WARM, WARM_GROUPS = 200, 20
 """Changes, holds or groups before what is measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """What was measured, and the most that it should be."""
-
-    name: str
-    measured: float
-    goal: float
-
-    def __str__(self) -> str:
-        missed = "" if self.measured <= self.goal else "  MISSED"
-        return f"{self.name:<66}{self.measured:8.3f}  goal {self.goal:.1f}{missed}"
 
 
 class Sale:

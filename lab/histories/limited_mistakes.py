@@ -227,8 +227,8 @@ _PLANTED = (
     Mistake(
         "given without having it",
         "ledger/gate/updates.py",
-        "    return Update(items.gate_key(lane), actions, AtLeast(side, number(amount)), shows=True)\n",
-        "    return Update(items.gate_key(lane), actions, Not(Absent(side)), shows=True)\n",
+        "All((AtLeast(to[1], number(amount)), was))",
+        "All((Not(Absent(to[1])), was))",
     ),
     Mistake(
         "taken over twice",

@@ -3,7 +3,8 @@
 Rule 1: a lane *gives* by one Update at its own endpoint, the asking one *takes over* by one at its own. Both cells are
 cumulative, and a take-over compares what it had, so a crash, a loss, a copy that is late and a repetition cost nothing.
 Rule 2: how much a lane gives is sized by what its gate itself answers, and it is asked until it has none or there is
-enough. Before it counts as empty, the holds there that are over are ended.
+enough. Before it counts as empty, the holds there that are over are ended. Of many who ask for one lane at once it
+gives to the first: the others see that, and take it over.
 Rule 3: there is too little only if the lanes' own rights (what was moved cancels out) sum to too little, and each was
 asked. Enough, but on its way to a third lane: it is taken over there, on its behalf.
 Rule 4: who gives away more than is needed keeps in proportion to how busy both are, so that nobody asks for each seat.
@@ -89,20 +90,18 @@ def _ask(gates: Gates, gate: Gate, other: Lane, copy: Gate | None, side: str, ne
     there = copy if copy is not None and copy.rights[side] > 0 else (yield from gates.read(other))
     freed = False
     for _ in range(TRIES_MAX):
-        if there.rights[side] <= 0:
-            if freed:
-                break
-            there, freed = (yield from free(gates, (yield from gates.read(other)))), True
-            continue
-        amount = min(there.rights[side], max(need - gate.rights[side], _share(there, gate, side)))
-        answer: Item | Written = yield gates.at(other, updates.give(other, (name_of(gate.lane), side), amount))
-        if not isinstance(answer, Written):
-            there = gates.gate(other, answer) if answer else (yield from gates.read(other))
-            continue
-        there = gates.gate(other, answer.item)
         gate = yield from take_over(gates, gate, there, side)
         if gate.rights[side] >= need:
             break
+        if there.rights[side] <= 0:
+            if freed:
+                break
+            there, freed = (yield from free(gates, there)), True
+            continue
+        amount = min(there.rights[side], max(need - gate.rights[side], _share(there, gate, side)))
+        answer: Item | Written = yield gates.at(other, updates.give(there, (name_of(gate.lane), side), amount))
+        item = answer.item if isinstance(answer, Written) else answer
+        there = gates.gate(other, item) if item else (yield from gates.read(other))
     return there, gate
 
 

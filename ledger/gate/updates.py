@@ -65,11 +65,12 @@ def expire(lane: Lane, limit: Limit, amounts: Mapping[str, int], filed: int | No
     return _end(lane, limit, amounts, EXPIRED, filed)
 
 
-def give(lane: Lane, to: Cell, amount: int) -> Update:
-    """Rights leave for another lane."""
-    side = to[1]
-    actions = (Add(side, -amount), Add(items.cell_name("given", to), amount))
-    return Update(items.gate_key(lane), actions, AtLeast(side, number(amount)), shows=True)
+def give(giver: Gate, to: Cell, amount: int) -> Update:
+    """Rights leave for another lane, if none left for it since the gate was seen."""
+    cell = items.cell_name("given", to)
+    was: Condition = Equals(cell, number(giver.given[to])) if to in giver.given else Absent(cell)
+    actions = (Add(to[1], -amount), Add(cell, amount))
+    return Update(items.gate_key(giver.lane), actions, All((AtLeast(to[1], number(amount)), was)), shows=True)
 
 
 def take_over(gate: Gate, giver: Cell, given: int) -> Update:

@@ -28,6 +28,7 @@ from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
 from ledger.gate.hold_tokens import hold_token
 from ledger.gate.look_up import Known
+from ledger.gate.obtain import obtain
 from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import DOWN, UP, Limit
@@ -166,10 +167,32 @@ def test_what_a_region_that_is_down_may_have_is_not_decided() -> None:
 def test_what_was_given_and_lost_on_its_way_is_taken_over_by_whoever_needs_it() -> None:
     world = World(SEATS)
     world.add(0)
-    world.tables[A].answer(updates.give(HERE, (f"{B}#0", UP), 10))  # as by a process that died after it
+    world.tables[A].answer(updates.give(world.gate(), (f"{B}#0", UP), 10))  # as by a process that died after it
     assert world.gate(HERE).rights == {UP: 0}
     assert world.add(4) == counted(4)
     assert world.add(6, THERE, B) == counted(6)
+
+
+def test_of_two_who_ask_for_one_lane_at_once_the_second_takes_over_what_the_first_was_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(SEATS)
+    world.add(0)
+    world.add(0, THERE, B)
+    before = [*world.tables[A].asked]
+    answer, came = world.tables[A].answer, list[bool]()
+
+    def answers(request: Request, /) -> Any:
+        if isinstance(request, Update) and not came:
+            came.append(True)
+            came.append(world.run(obtain(world.gates(B), THERE, UP, 1), B))
+        return answer(request)
+
+    monkeypatch.setattr(world.tables[A], "answer", answers)
+    came.append(world.run(obtain(world.gates(B), THERE, UP, 1), B))
+    assert came == [True, True, True]
+    assert len([each for each in world.tables[A].asked[len(before) :] if isinstance(each, Update)]) == 2
+    assert world.gate().given == {(f"{B}#0", UP): world.gate(THERE).rights[UP]} == {(f"{B}#0", UP): 5}
 
 
 def test_a_hold_is_captured_whole_or_in_part_or_released_once(seats: World) -> None:

@@ -224,7 +224,7 @@ def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_th
 def test_what_was_given_and_not_taken_over_has_arrived_and_what_was_got_and_not_given_is_given(world: World) -> None:
     world.add(1, THERE, B)
     older = backup(world)
-    world.tables[A].answer(updates.give(HERE, (f"{B}#0", UP), 1))
+    world.tables[A].answer(updates.give(world.gate(), (f"{B}#0", UP), 1))
     rebuilt(world)
     given = world.gate().given[f"{B}#0", UP]
     assert world.gate(THERE).got == {(f"{A}#0", UP): given}
@@ -334,7 +334,7 @@ def meanwhile(world: World, does: Callable[[Put], Request], monkeypatch: pytest.
 
 def test_a_gate_that_is_written_meanwhile_is_left_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(GaveUp, match="rebuild again"):
-        meanwhile(world, lambda put: updates.give(HERE, (f"{B}#0", UP), 1), monkeypatch)
+        meanwhile(world, lambda put: updates.give(world.gate(), (f"{B}#0", UP), 1), monkeypatch)
     assert world.gate().given == {(f"{B}#0", UP): 1}
     rebuilt(world)
     assert world.gate(THERE).got == {(f"{A}#0", UP): 1}

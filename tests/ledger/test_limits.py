@@ -27,7 +27,7 @@ from ledger.errors import (
     SettingsMismatch,
     TokenConflict,
 )
-from ledger.gate import items
+from ledger.gate import items, updates
 from ledger.gate.updates import GROUP_MAX
 from ledger.memory import MemoryTable
 from ledger.requests import At, Delete, Pause, Request, Update, run
@@ -384,18 +384,10 @@ def test_a_standing_tells_what_is_left_here_and_everywhere_what_is_held_and_on_i
     assert there is not None
     assert (seen.here.up + there, seen.moving, seen.closed) == (4, Room(None, 0), True)
     gate = items.gate_of(Lane(A, 0, SEATS), world.tables[A].items[items.gate_key(Lane(A, 0, SEATS))])
-    lane = Lane(A, 0, SEATS)
-    give = Update(items.gate_key(lane), (*giving(f"{B}#0", 2),), None)
-    world.tables[A].answer(give)
+    world.tables[A].answer(updates.give(gate, (f"{B}#0", "up"), 2))
     assert gate.rights["up"] - 2 == world.reader().standing(SEATS).here.up
     assert world.reader().standing(SEATS).moving == Room(None, 2)
     assert world.reader().standing(SEATS).available == Room(None, 4)
-
-
-def giving(to: str, amount: int) -> tuple[Any, ...]:
-    from ledger.gate.updates import give
-
-    return give(Lane(A, 0, SEATS), (to, "up"), amount).actions
 
 
 def world_put(world: World, lane: Lane) -> Any:
