@@ -64,7 +64,8 @@ def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
     floor, ceiling = (bounds[DOWN], bounds[UP]) if bounds else (gates.limit.floor, gates.limit.ceiling)
 
     def sum_of(side: str, lanes: Sequence[Lane], *, own: bool) -> int:
-        return sum(_rights(gates, lane, there.get(lane), side, own=own) for lane in lanes)
+        seen = [there.get(lane) or Gate.new(lane, gates.limit) for lane in lanes]
+        return sum(gate.own(side) if own else gate.rights.get(side, 0) for gate in seen)
 
     ours = [lane for lane in gates.lanes if lane.region == gates.here]
     available = {side: sum_of(side, gates.lanes, own=True) for side in SIDES}
@@ -87,9 +88,3 @@ def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
         as_of=to_datetime(began.wall_ms),
         closed=copies.is_closed,
     )
-
-
-def _rights(gates: Gates, lane: Lane, gate: Gate | None, side: str, *, own: bool) -> int:
-    if gate is None:
-        return gates.limit.opening(side) if gates.limit.opens(lane) else 0
-    return gate.own(side) if own else gate.rights.get(side, 0)

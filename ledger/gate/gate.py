@@ -8,13 +8,14 @@ Rule 2: what a gate gave to another and what it took over from another are cumul
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from ledger import tokens
 from ledger.checks import CHANGE_MAX
 from ledger.gate.fingerprints import FINGERPRINT_BYTES, fingerprint
 from ledger.gate.hold_tokens import until_ms
 from ledger.gate.outcome import change_of, check_outcome, counts
-from ledger.limit import DOWN, SIDES
+from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.values import COUNT_MAX, VERSION_MAX, Lane
 
 LOWEST = "0" * 26
@@ -95,6 +96,27 @@ class Gate:
             check_outcome(outcome)
         if any(not 0 < abs(amount) <= CHANGE_MAX for amount in self.held.values()):
             raise ValueError("a hold is of 1 to 10**18, either way")
+
+    @classmethod
+    def new(cls, lane: Lane, limit: Limit) -> Self:
+        """A gate that decided nothing yet."""
+        opens = limit.opens(lane)
+        return cls(
+            lane,
+            rights={side: limit.opening(side) if opens else 0 for side in SIDES if limit.has(side)},
+            recent={},
+            held={},
+            total=0,
+            count=0,
+            version=0,
+            low=LOWEST,
+            top=LOWEST,
+            moved=frozenset(),
+            slack_ms=None,
+            given={},
+            got={},
+            bounds={DOWN: limit.floor, UP: limit.ceiling} if opens else dict.fromkeys(SIDES),
+        )
 
     @property
     def value(self) -> int:

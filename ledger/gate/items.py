@@ -11,7 +11,7 @@ from ledger.decoding import binary, decoded, integer, text_of
 from ledger.entries import ENTRY
 from ledger.errors import InvalidInput
 from ledger.gate.filed import Filed
-from ledger.gate.gate import LOWEST, Cell, Gate
+from ledger.gate.gate import Cell, Gate
 from ledger.gate.hold_tokens import until_ms
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Key, keyed
@@ -70,25 +70,7 @@ def cell_name(kind: str, cell: Cell) -> str:
 
 
 def new_gate(lane: Lane, limit: Limit) -> Item:
-    """A gate that decided nothing yet."""
-    opens = limit.opens(lane)
-    gate = Gate(
-        lane,
-        rights={side: limit.opening(side) if opens else 0 for side in SIDES if limit.has(side)},
-        recent={},
-        held={},
-        total=0,
-        count=0,
-        version=0,
-        low=LOWEST,
-        top=LOWEST,
-        moved=frozenset(),
-        slack_ms=None,
-        given={},
-        got={},
-        bounds={DOWN: limit.floor, UP: limit.ceiling} if opens else dict.fromkeys(SIDES),
-    )
-    return gate_item(gate)
+    return gate_item(Gate.new(lane, limit))
 
 
 def gate_item(gate: Gate) -> Item:
