@@ -80,14 +80,15 @@ is only a ratio to plain `ADD` in the same run.
 What follows from it:
 
 - **Nearly right is enough, in one Region:** atomic `ADD`. Nothing is cheaper or simpler; a retry counts twice.
-- **A limit must hold at the write, in one Region:** the transaction with a marker, which also never counts twice; it
-  takes four times the units, keeps an item for every change, and on AWS transactions on one item conflict.
+- **A limit must hold at the write:** this library with a [limit](limits.md), in one Region or several, and what is
+  refused stays refused. In one Region the transaction with a marker holds it, too; it takes four times the units, keeps
+  an item for every change, and on AWS transactions on one item conflict.
 - **Repeats come within ten minutes, or never:** the transaction with a client token, at half the units of the marker's.
 - **A few thousand members of something, each once:** the set, until its item is full.
 - **Numbers without gaps:** gap-free ids; all writers wait for each other.
-- **Every change once, for ever, with writers in several Regions and short reads:** this library. What is
-  measured here is a counter without a [limit](limits.md). The plain item collection is as exact, but its reads grow
-  with every change ever made.
+- **Every change once, for ever, with writers in several Regions and short reads:** this library. Many at
+  once, a queue's or those of many threads, travel in [packs](producers.md#packs) for a tenth of a unit each. The plain
+  item collection is as exact, but its reads grow with every change ever made.
 
 ## What each can do
 
@@ -97,7 +98,8 @@ Each cell is held by a test, also each "no" (`tests/lab/designs/test_claims.py`)
     yield """
 AWS's seven are atomic ADD, optimistic with an entity tag and with history, the transactions with a client token and
 with a marker, the item collection that is merged, and the set; the others vary them or are built of them. A limit in
-two Regions is held by none: see *beyond 15* under Accuracy. Markers could be listed, too, by who files them by counter.
+two Regions is held by this library alone: see *beyond 15* under Accuracy. Markers could be listed, too, by who files them
+by counter.
 
 ## Accuracy
 

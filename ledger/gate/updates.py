@@ -4,8 +4,7 @@ Rule 1: `decide`, `refuse`, `hold` and a group ask that the token is *open*: in 
 `low`, with no fingerprint of its own in `moved`) or looked up, and nothing was filed since (`version` is as seen).
 Rule 2: a right is taken only where there is enough of it; a side that is not limited has none, and every Update checks
 that, so a process with another limit changes nothing.
-Rule 3: sent twice, as an SDK may, each does what it does once: its own effect breaks its condition. `give` alone may
-give twice, which moves rights and loses none.
+Rule 3: sent twice, as an SDK may, each does what it does once: its own effect breaks its condition.
 """
 
 from collections.abc import Collection, Iterable, Mapping
