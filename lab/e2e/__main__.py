@@ -18,6 +18,8 @@ from rich.markup import escape
 
 from lab.e2e import deployed, traffic
 from lab.e2e.deployed import PARAMS, REGIONS, TABLE, NotDeployed
+from lab.e2e.logs import wrong_logs, wrong_packs
+from lab.e2e.queues import Queues
 from lab.e2e.user import User, described
 from lab.engines import proxy
 from lab.engines.children import Children
@@ -73,7 +75,8 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         def clients(name: str) -> dict[str, Any]:
             return {region: deployed.client(name, region, engine.endpoint_url) for region in REGIONS}
 
-        user = User(services, clients("sqs"), say)
+        queues = Queues(services, clients("sqs"))
+        user = User(services, queues, say)
         say(f"sending {len(events):,} changes, some of them again, and poison")
         sent = user.send(list(traffic.sendings(events, random.Random(seed))))
         say(f"sent {described(sent)}")
@@ -89,8 +92,7 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         changes = {name: Counter(event.change for event in events if event.counter == name) for name in busiest}
         wrong += user.wrong_histories(changes)
         wrong += user.wrong_dead_letters(sent.poison)
-        wrong += user.wrong_logs(clients("logs"))
-        wrong += user.wrong_packs(clients("logs"))
+        wrong += [*wrong_logs(clients("logs"), say), *wrong_packs(clients("logs"), say)]
         say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, dead letters, logs")
         deployed.run("remove", engine.endpoint_url, table_endpoint)
     return wrong
