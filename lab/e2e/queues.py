@@ -3,9 +3,10 @@
 Rule 1: What SQS does not take ends the run: nobody could say then what was sent.
 """
 
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence, Sized
+from typing import Any, TypeVar
 
 from lab.e2e.deployed import Service
 from ledger.errors import LedgerError
@@ -14,7 +15,10 @@ from ledger.values import Change
 
 MESSAGES_OF_BATCH = 10
 CHANGES_AT_ONCE = 40  # of which a producer of many makes one message
+POLL_S = 2.0
 WAITING = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+
+Left = TypeVar("Left", bound=Sized)
 
 
 class Queues:
@@ -65,3 +69,11 @@ class Queues:
                 held[message["Body"]] += 1
                 self._sqs[region].delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return held
+
+
+def until_empty(left: Callable[[], Left], most_s: float, pause_s: float = POLL_S) -> Left:
+    """Ask what is left until nothing is, or the time is over. Returns what was left then."""
+    deadline = time.monotonic() + most_s
+    while (found := left()) and time.monotonic() < deadline:
+        time.sleep(pause_s)
+    return found

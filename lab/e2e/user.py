@@ -5,26 +5,23 @@ Rule 2: What is not there by then is said, not skipped.
 """
 
 import json
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
 from lab.e2e.deployed import REGIONS, Service
 from lab.e2e.http import Client
-from lab.e2e.queues import Queues
+from lab.e2e.queues import POLL_S, Queues, until_empty
 from lab.e2e.traffic import POISON_EVERY, Sending, poison
 from ledger.message import dumps
 from ledger.values import Change
 
 SENDERS, READERS = 4, 4
-DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S, POLL_S = 900, 900, 900, 2.0
-
-Left = TypeVar("Left", bound=Sized)
+DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S = 900, 900, 900
 
 
 @dataclass(slots=True)
@@ -73,7 +70,7 @@ class User:
 
     def wait_until_recorded(self) -> Iterator[str]:
         """Until no message is waiting or under way; what is left then."""
-        if found := self._until_empty(lambda: self._queues.waiting("changes"), DRAIN_MAX_S):
+        if found := until_empty(lambda: self._queues.waiting("changes"), DRAIN_MAX_S):
             yield f"after {DRAIN_MAX_S} s messages still wait: {found}"
 
     def wait_until_folded(self, counters: Sequence[str], fold_min: int) -> Iterator[str]:
@@ -89,7 +86,7 @@ class User:
             self._say(f"  {len(found):,} of {len(REGIONS) * len(counters):,} tails are not folded yet")
             return found
 
-        if found := self._until_empty(left, FOLD_MAX_S, pause_s=10 * POLL_S):
+        if found := until_empty(left, FOLD_MAX_S, pause_s=10 * POLL_S):
             yield f"after {FOLD_MAX_S} s these have too many pending deltas: {found}"
 
     def wait_until_cleaned(self, tables: Mapping[str, Any], name: str) -> Iterator[str]:
@@ -102,7 +99,7 @@ class User:
                 self._say(f"  {region} holds {there:,} deltas and packs, {found[region]:,} of them folded")
             return {region: folded for region, folded in found.items() if folded}
 
-        if found := self._until_empty(left, CLEAN_MAX_S, pause_s=10 * POLL_S):
+        if found := until_empty(left, CLEAN_MAX_S, pause_s=10 * POLL_S):
             yield f"after {CLEAN_MAX_S} s deltas are there that were folded: {found}"
 
     def balances(self, counters: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -154,13 +151,6 @@ class User:
         except httpx.TransportError as error:
             return sending, type(error).__name__
         return sending, str(answer.status_code)
-
-    def _until_empty(self, left: Callable[[], Left], most_s: float, pause_s: float = POLL_S) -> Left:
-        """Asks what is left until nothing is, or the time is over; what was left then."""
-        deadline = time.monotonic() + most_s
-        while (found := left()) and time.monotonic() < deadline:
-            time.sleep(pause_s)
-        return found
 
 
 def _deltas(table: Any, name: str) -> tuple[int, int]:
