@@ -31,7 +31,7 @@ FREED = CEILING - FREE - CAPTURED
 SENDERS, EXPIRES_S, TELL_MAX_S = 4, 600, 120
 OF_A_GATE = {"gate", "past", "hold"}
 
-OUTCOMES = {"urn:ledger:problem:limit-reached": "refused"}
+REFUSED = "urn:ledger:problem:limit-reached"
 AGAIN = {201: 200}
 """What the same request is answered with the second time."""
 
@@ -131,11 +131,11 @@ class Seats:
         self._say(f"  seats through SQS: {len(seats)} asked for, {len(self._told)} outcomes told")
 
     def _post(self, seat: Change, region: str) -> Answer:
-        key, at, home = str(seat.idempotency_key), _named(seat)[2], str(seat.region)
-        answer = self._http[region].add(seat.counter, seat.change, key, at, home)
+        counter, key, at, home = _named(seat)
+        answer = self._http[region].add(counter, seat.change, key, at, home)
         said = answer.json()
-        outcome = {200: "counted", 201: "counted"}.get(answer.status_code, said.get("type", "no problem"))
-        return Answer(OUTCOMES.get(outcome, outcome), said.get("token", ""), answer.status_code)
+        outcome = "counted" if answer.is_success else said.get("type", "no problem")
+        return Answer("refused" if outcome == REFUSED else outcome, said.get("token", ""), answer.status_code)
 
     def _take(self) -> set[Named]:
         """Every outcome that was told until now."""
