@@ -122,7 +122,7 @@ def remove(
     regions: Regions = "eu-west-1 us-east-1",
     name: Name = "ledger",
     params: Params = "",
-    drop_changes: Annotated[bool, typer.Option(help="Also if changes or outcomes wait in a queue: they are lost.")] = False,
+    drop_changes: Annotated[bool, typer.Option(help="Also if changes or outcomes wait: they are lost.")] = False,
 ) -> None:
     """Remove the service in every Region; the table and its data stay."""
     target = deployment(name, stage, regions, params)
