@@ -5,7 +5,7 @@ deployed; then it makes the table, because a service stack needs its replica's s
 Rule 2: What the table's shape does not allow is refused before anything is changed. The shape is written last: from
 then on a process whose settings lack a new Region is refused.
 Rule 3: Every step may be repeated: a deployment that was cut off is put right by the same command.
-Rule 4: Remove keeps the table, and does not throw away changes that still wait in a queue.
+Rule 4: Remove keeps the table, and does not throw away changes or outcomes that still wait in a queue.
 """
 
 import ipaddress
@@ -31,8 +31,8 @@ from ledger.settings import Settings
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: "keepMs=600000 findSchedule=rate(5 minutes)"
 CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
-QUEUES_OF_CHANGES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl")
-OUTPUTS = ("HttpApiUrl", *QUEUES_OF_CHANGES)
+QUEUES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl", "OutcomesQueueUrl")
+OUTPUTS = ("HttpApiUrl", *QUEUES)
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -113,7 +113,7 @@ def deploy(
     table_shape.write_in(settings, tables, say)
     for region in target.regions:
         outputs = _outputs(target, region) or {}
-        say(f"{region}: " + " ".join(outputs.get(key, "") for key in OUTPUTS))
+        say(f"{region}: " + " ".join(outputs[key] for key in OUTPUTS if key in outputs))
 
 
 @app.command()
@@ -122,7 +122,7 @@ def remove(
     regions: Regions = "eu-west-1 us-east-1",
     name: Name = "ledger",
     params: Params = "",
-    drop_changes: Annotated[bool, typer.Option(help="Also if changes wait in a queue: they are lost.")] = False,
+    drop_changes: Annotated[bool, typer.Option(help="Also if changes or outcomes wait: they are lost.")] = False,
 ) -> None:
     """Remove the service in every Region; the table and its data stay."""
     target = deployment(name, stage, regions, params)
@@ -131,7 +131,7 @@ def remove(
     deployed = {region: _outputs(target, region) for region in target.regions}
     for region, outputs in deployed.items():
         if outputs is not None and not drop_changes:
-            _refuse_waiting_changes(region, outputs)
+            _refuse_waiting(region, outputs)
     for region, outputs in deployed.items():
         if outputs is None:
             say(f"no service in {region}")
@@ -221,14 +221,14 @@ def _outputs(deployment: Deployment, region: str) -> dict[str, str] | None:
     return {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
 
 
-def _refuse_waiting_changes(region: str, outputs: dict[str, str]) -> None:
+def _refuse_waiting(region: str, outputs: dict[str, str]) -> None:
     sqs = client("sqs", region)
-    for url in (outputs[key] for key in QUEUES_OF_CHANGES if key in outputs):
+    for url in (outputs[key] for key in QUEUES if key in outputs):
         counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(COUNTS))["Attributes"]
         waiting = sum(int(count) for count in counts.values())
         if waiting:
             raise DeploymentRefused(
-                f"{waiting} changes wait in {url}: let them be recorded, or redrive them. "
+                f"{waiting} messages wait in {url}: let them be handled, or redrive them. "
                 "--drop-changes removes the service and loses them"
             )
 

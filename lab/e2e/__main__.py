@@ -1,7 +1,7 @@
 """`python -m lab.e2e` (`make e2e`): deploys the service to an engine here, in two Regions, and compares every counter.
 
-Rule 1: The exit code is 0 only when every counter in both Regions is right, the dead letters are exactly the poison,
-and nothing is left waiting.
+Rule 1: The exit code is 0 only when every counter in both Regions is right, the limited one stands exactly at its
+ceiling, the dead letters are exactly the poison, and nothing is left waiting.
 Rule 2: Nothing is left running.
 """
 
@@ -18,6 +18,9 @@ from rich.markup import escape
 
 from lab.e2e import deployed, traffic
 from lab.e2e.deployed import PARAMS, REGIONS, TABLE, NotDeployed
+from lab.e2e.logs import wrong_logs, wrong_packs
+from lab.e2e.queues import Queues
+from lab.e2e.seats import Seats
 from lab.e2e.user import User, described
 from lab.engines import proxy
 from lab.engines.children import Children
@@ -51,7 +54,8 @@ def main(
     if wrong:
         console.print(f"[bold red]{len(wrong):,} things are wrong.[/]")
         raise typer.Exit(1)
-    console.print("[bold green]Every counter is right in both Regions; the dead letters are exactly the poison.[/]")
+    console.print("[bold green]Every counter is right in both Regions, no seat was sold twice or not at all;[/]")
+    console.print("[bold green]the dead letters are exactly the poison.[/]")
 
 
 def _play(console: Console, events: list[Event], seed: int) -> list[str]:
@@ -73,13 +77,17 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         def clients(name: str) -> dict[str, Any]:
             return {region: deployed.client(name, region, engine.endpoint_url) for region in REGIONS}
 
-        user = User(services, clients("sqs"), say)
+        queues = Queues(services, clients("sqs"))
+        user = User(services, queues, say)
         say(f"sending {len(events):,} changes, some of them again, and poison")
         sent = user.send(list(traffic.sendings(events, random.Random(seed))))
         say(f"sent {described(sent)}")
         truth = traffic.truth(events)
         wrong = [*sent.wrong, *user.wait_until_recorded()]
-        say("recorded; the schedule folds")
+        say("recorded; selling seats up to a ceiling in both Regions")
+        seats = Seats(services, queues, say)
+        seats.sell()
+        say("sold; the schedule folds")
         wrong += user.wait_until_folded(sorted(truth), int(PARAMS["foldMin"]))
         say("folded; the schedule cleans")
         wrong += user.wait_until_cleaned(clients("dynamodb"), TABLE)
@@ -88,9 +96,10 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         busiest = sorted(truth, key=lambda counter: -truth[counter][1])[:HISTORIES]
         changes = {name: Counter(event.change for event in events if event.counter == name) for name in busiest}
         wrong += user.wrong_histories(changes)
+        seats.judge(clients("dynamodb"), engine.endpoint_url)
+        wrong += seats.wrong
         wrong += user.wrong_dead_letters(sent.poison)
-        wrong += user.wrong_logs(clients("logs"))
-        wrong += user.wrong_packs(clients("logs"))
+        wrong += [*wrong_logs(clients("logs"), say), *wrong_packs(clients("logs"), say)]
         say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, dead letters, logs")
         deployed.run("remove", engine.endpoint_url, table_endpoint)
     return wrong

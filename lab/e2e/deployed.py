@@ -6,6 +6,7 @@ Rule 3: Times are short, so that a fold, a clean and a backstop happen within mi
 number alone, not as its text, is in serverless.yml under this stage.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -20,7 +21,10 @@ ROOT = Path(__file__).parents[2]
 NAME, STAGE = "ledger", "e2e"
 TABLE = f"{NAME}-{STAGE}"
 REGIONS = ("eu-west-1", "us-east-1")
+SEATS, CEILING = "seats:", 30
 PARAMS = {
+    "limits": json.dumps({SEATS: {"ceiling": CEILING, "region": REGIONS[0]}}, separators=(",", ":")),
+    "outcomes": "true",
     "changesBatch": "10",  # the engine takes no more
     "changesVisibilitySeconds": "6",
     "markBatch": "100",
@@ -44,7 +48,7 @@ class Service:
 
     region: str
     api: str
-    queues: dict[str, str]  # changes, changes-dlq, work, work-dlq and failed, by these names
+    queues: dict[str, str]  # changes, changes-dlq, outcomes, work, work-dlq and failed, by these names
 
 
 def environment(endpoint_url: str) -> dict[str, str]:
@@ -75,6 +79,7 @@ def service(region: str, endpoint_url: str) -> Service:
     sqs = client("sqs", region, endpoint_url)
     names = ("changes", "changes-dlq", "work", "work-dlq", "failed")
     queues = {name: sqs.get_queue_url(QueueName=f"{NAME}-{STAGE}-{name}")["QueueUrl"] for name in names}
+    queues["outcomes"] = outputs["OutcomesQueueUrl"]
     api_id = outputs["HttpApiUrl"].split("//")[1].split(".")[0]
     # The engine serves an API under its own address.
     return Service(region, f"{endpoint_url}/_aws/execute-api/{api_id}/$default", queues)

@@ -40,6 +40,25 @@ class Client:
         said: dict[str, Any] = self._call("GET", f"/counters/{name}?counter={name}").raise_for_status().json()
         return said
 
+    def hold(self, counter: str, amount: int, expires_s: int, key: str, at: str) -> dict[str, Any]:
+        """A hold that is granted. Raises httpx.HTTPStatusError."""
+        body = {"counter": counter, "amount": amount, "expires_s": expires_s, "at": at}
+        answer = self._call("POST", f"/counters/{quote(counter, safe='')}/holds", body, {"Idempotency-Key": key})
+        said: dict[str, Any] = answer.raise_for_status().json()
+        return said
+
+    def end(self, hold: dict[str, Any], how: str, **more: int) -> httpx.Response:
+        """`capture`, perhaps with an `amount`, or `release`."""
+        path = f"/counters/{quote(hold['counter'], safe='')}/holds/{hold['id']}/{how}"
+        return self._call("POST", path, {"counter": hold["counter"], **more})
+
+    def standing(self, counter: str) -> dict[str, Any]:
+        """What of a limit is left. Raises httpx.HTTPStatusError."""
+        said: dict[str, Any] = (
+            self._call("GET", f"/standing?counter={quote(counter, safe='')}").raise_for_status().json()
+        )
+        return said
+
     def history(self, counter: str) -> list[dict[str, Any]]:
         """Every entry of a counter's history, page by page."""
         entries: list[dict[str, Any]] = []

@@ -5,37 +5,23 @@ Rule 2: What is not there by then is said, not skipped.
 """
 
 import json
-import re
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 
 from lab.e2e.deployed import REGIONS, Service
 from lab.e2e.http import Client
+from lab.e2e.queues import POLL_S, Queues, until_empty
 from lab.e2e.traffic import POISON_EVERY, Sending, poison
-from ledger.errors import LedgerError
 from ledger.message import dumps
-from ledger.queue import ChangeQueue
 from ledger.values import Change
 
 SENDERS, READERS = 4, 4
-MESSAGES_OF_BATCH = 10
-CHANGES_AT_ONCE = 40  # of which a producer of many makes one message
-DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S, POLL_S = 900, 900, 900, 2.0
-SIGNS_OF_FAILURE = ('"level":"ERROR"', "Traceback", "errorType")
-PASSES = re.compile(r"ledger\.errors\.(Unavailable|Throttled|OutcomeUnknown): |due again after the lease")
-"""Of an invocation whose engine was too slow: it fails, and its event source sends the same again."""
-
-WAITING = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-
-
-Left = TypeVar("Left", bound=Sized)
+DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S = 900, 900, 900
 
 
 @dataclass(slots=True)
@@ -50,10 +36,10 @@ class Sent:
 
 
 class User:
-    """One run against the deployed service; `sqs` and `services` by Region."""
+    """One run against the deployed service; `services` by Region."""
 
-    def __init__(self, services: Mapping[str, Service], sqs: Mapping[str, Any], say: Callable[[str], None]) -> None:
-        self._services, self._sqs, self._say = services, sqs, say
+    def __init__(self, services: Mapping[str, Service], queues: Queues, say: Callable[[str], None]) -> None:
+        self._services, self._queues, self._say = services, queues, say
 
     def send(self, sendings: Sequence[Sending]) -> Sent:
         """Everything, with poison between, from several threads."""
@@ -70,8 +56,8 @@ class User:
                 queued[region].append(poison(number // POISON_EVERY))
                 sent.poison[region][poison(number // POISON_EVERY)] += 1
         with ThreadPoolExecutor(SENDERS) as pool:
-            queueing = [pool.submit(self._queue, region, messages) for region, messages in queued.items()]
-            queueing += [pool.submit(self._queue_many, region, changes) for region, changes in many.items()]
+            queueing = [pool.submit(self._queues.send, region, messages) for region, messages in queued.items()]
+            queueing += [pool.submit(self._queues.send_many, region, changes) for region, changes in many.items()]
             clients = {region: Client(service) for region, service in self._services.items()}
             answers = pool.map(lambda sending: self._post(clients, sending), [s for s in sendings if s.way == "http"])
             for sending, status in answers:
@@ -84,7 +70,7 @@ class User:
 
     def wait_until_recorded(self) -> Iterator[str]:
         """Until no message is waiting or under way; what is left then."""
-        if found := self._until_empty(lambda: self._waiting("changes"), DRAIN_MAX_S):
+        if found := until_empty(lambda: self._queues.waiting("changes"), DRAIN_MAX_S):
             yield f"after {DRAIN_MAX_S} s messages still wait: {found}"
 
     def wait_until_folded(self, counters: Sequence[str], fold_min: int) -> Iterator[str]:
@@ -100,7 +86,7 @@ class User:
             self._say(f"  {len(found):,} of {len(REGIONS) * len(counters):,} tails are not folded yet")
             return found
 
-        if found := self._until_empty(left, FOLD_MAX_S, pause_s=10 * POLL_S):
+        if found := until_empty(left, FOLD_MAX_S, pause_s=10 * POLL_S):
             yield f"after {FOLD_MAX_S} s these have too many pending deltas: {found}"
 
     def wait_until_cleaned(self, tables: Mapping[str, Any], name: str) -> Iterator[str]:
@@ -113,7 +99,7 @@ class User:
                 self._say(f"  {region} holds {there:,} deltas and packs, {found[region]:,} of them folded")
             return {region: folded for region, folded in found.items() if folded}
 
-        if found := self._until_empty(left, CLEAN_MAX_S, pause_s=10 * POLL_S):
+        if found := until_empty(left, CLEAN_MAX_S, pause_s=10 * POLL_S):
             yield f"after {CLEAN_MAX_S} s deltas are there that were folded: {found}"
 
     def balances(self, counters: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -147,64 +133,14 @@ class User:
     def wrong_dead_letters(self, poisoned: Mapping[str, Counter[str]]) -> Iterator[str]:
         """Unless the dead-letter queue of each Region's changes holds exactly its poison, and the others nothing."""
         for region, expected in poisoned.items():
-            held = self._drain(region, "changes-dlq")
+            held = self._queues.drain(region, "changes-dlq")
             if held - expected:
                 yield f"{region}: among the dead letters is what is no poison: {list(held - expected)[:5]}"
             if expected - held:
                 yield f"{region}: these are not among the dead letters: {list(expected - held)[:5]}"
             for name in ("work-dlq", "failed"):
-                if self._drain(region, name):
+                if self._queues.drain(region, name):
                     yield f"{region}: the queue {name} is not empty"
-
-    def wrong_logs(self, logs: Mapping[str, Any]) -> Iterator[str]:
-        """Each invocation that logged an error or failed, with all that it wrote: poison does neither.
-
-        One that failed for want of an answer is told, and is not wrong: all else is judged as if it had not.
-        """
-        for region, client in logs.items():
-            for group in (each["logGroupName"] for each in client.describe_log_groups()["logGroups"]):
-                for lines in _invocations(client, group):
-                    told = "\n".join([f"{region}: {group}:", *lines])
-                    if not any(sign in told for sign in SIGNS_OF_FAILURE):
-                        continue
-                    if PASSES.search(told):
-                        self._say(f"  failed, and was sent again: {told}")
-                    else:
-                        yield told
-
-    def wrong_packs(self, logs: Mapping[str, Any]) -> Iterator[str]:
-        """The Regions in which no change was accepted in a pack: nothing is shown of packs then."""
-        for region, client in logs.items():
-            groups = client.describe_log_groups()["logGroups"]
-            (name,) = [each["logGroupName"] for each in groups if each["logGroupName"].endswith("add-from-queue")]
-            lines = [line for lines in _invocations(client, name) for line in lines if '"DeltasAccepted":' in line]
-            accepted = sum(sum(json.loads(line)["DeltasAccepted"]) for line in lines)
-            self._say(f"  {region} accepted {accepted:,.0f} changes in packs")
-            if not accepted:
-                yield f"{region}: no change was accepted in a pack"
-
-    def _queue_many(self, region: str, changes: Sequence[Change]) -> int:
-        queue = ChangeQueue(self._services[region].queues["changes"], client=self._sqs[region])
-        sent = set()
-        for start in range(0, len(changes), CHANGES_AT_ONCE):
-            for message_id in queue.send_many(changes[start : start + CHANGES_AT_ONCE]):
-                if isinstance(message_id, LedgerError):
-                    raise message_id
-                sent.add(message_id)
-        return len(sent)
-
-    def _queue(self, region: str, messages: Sequence[str]) -> int:
-        for start in range(0, len(messages), MESSAGES_OF_BATCH):
-            entries = [
-                {"Id": str(i), "MessageBody": body}
-                for i, body in enumerate(messages[start : start + MESSAGES_OF_BATCH])
-            ]
-            answer = self._sqs[region].send_message_batch(
-                QueueUrl=self._services[region].queues["changes"], Entries=entries
-            )
-            if answer.get("Failed"):
-                raise RuntimeError(f"SQS refused {answer['Failed']}")
-        return len(messages)
 
     def _post(self, clients: Mapping[str, Client], sending: Sending) -> tuple[Sending, str]:
         event = sending.event
@@ -215,42 +151,6 @@ class User:
         except httpx.TransportError as error:
             return sending, type(error).__name__
         return sending, str(answer.status_code)
-
-    def _waiting(self, name: str) -> dict[str, int]:
-        """The Regions whose queue of this name is not empty."""
-        waiting = {}
-        for region, service in self._services.items():
-            answer = self._sqs[region].get_queue_attributes(QueueUrl=service.queues[name], AttributeNames=list(WAITING))
-            waiting[region] = sum(int(answer["Attributes"].get(each, 0)) for each in WAITING)
-        return {region: count for region, count in waiting.items() if count}
-
-    def _drain(self, region: str, name: str) -> Counter[str]:
-        url = self._services[region].queues[name]
-        held: Counter[str] = Counter()
-        while messages := self._sqs[region].receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
-            for message in messages:
-                held[message["Body"]] += 1
-                self._sqs[region].delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-        return held
-
-    def _until_empty(self, left: Callable[[], Left], most_s: float, pause_s: float = POLL_S) -> Left:
-        """Asks what is left until nothing is, or the time is over; what was left then."""
-        deadline = time.monotonic() + most_s
-        while (found := left()) and time.monotonic() < deadline:
-            time.sleep(pause_s)
-        return found
-
-
-def _invocations(logs: Any, group: str) -> Iterator[list[str]]:
-    """What each invocation of a function wrote, in lines."""
-    pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
-    of_stream: dict[str, list[list[str]]] = {}
-    for event in (event for page in pages for event in page["events"]):
-        invocations = of_stream.setdefault(event["logStreamName"], [])
-        if not invocations or event["message"].startswith("START "):
-            invocations.append([])
-        invocations[-1].append(event["message"].strip())
-    yield from chain.from_iterable(of_stream.values())
 
 
 def _deltas(table: Any, name: str) -> tuple[int, int]:

@@ -70,9 +70,9 @@ class Holds:
             responses=RELEASED,
             status_code=204,
         )
-        def release(counter: InPath, id: IdInPath, asked: Annotated[EndOfHold, Body()]) -> Response[None]:
+        def release(counter: InPath, id: IdInPath, asked: Annotated[EndOfHold, Body()]) -> Response[str]:
             self._end(same(counter, asked.counter), id, self._ledger.release)
-            return Response(204, headers=HEADERS)
+            return Response(204, body="", headers=HEADERS)
 
     def route_reads(self, app: APIGatewayHttpResolver) -> None:
         @app.get(

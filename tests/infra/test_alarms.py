@@ -9,7 +9,10 @@ import pytest
 from tests.infra.template import ROOT, of_type
 
 OPERATIONS = ROOT / "docs" / "operations.md"
+COSTS = ROOT / "docs" / "costs.md"
 OBSERVE = ROOT / "service" / "observe.py"
+ROW = re.compile(r"^\| [^|*]+ \| *([\d.,]*) *\| *([\d.,]*) *\| *([\d.,]*) *\|$", re.MULTILINE)
+OF_LIMITS = {"LimitReached", "OutOfReach", "HoldsOverdue", "GateBytes"}
 OF_AWS = {
     "AWS/SQS": {"ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"},
     "AWS/Lambda": {"Errors", "IteratorAge", "Invocations", "Throttles"},
@@ -86,3 +89,27 @@ def test_every_metric_of_ours_is_one_that_the_service_puts_out(service: dict[str
             namespace = metric[0] if metric[0] != "." else namespace
             used |= {metric[1]} if namespace == "Ledger" else set()
     assert used <= known, f"not in service/observe.py: {sorted(used - known)}"
+
+
+def test_the_page_on_costs_has_the_price_of_what_two_regions_have(service: dict[str, Any]) -> None:
+    kinds = [each for each in service["Resources"].values() if each["Type"] == "AWS::CloudWatch::Alarm"]
+    there = [each for each in kinds if each.get("Condition") != "HasOtherRegion2"]
+    known = set(re.findall(r'^[A-Z_]+ = "([A-Z][A-Za-z]+)"', OBSERVE.read_text(), re.MULTILINE)) - {"Ledger"}
+    metrics, limited = len(known - OF_LIMITS), len(known & OF_LIMITS)
+    text = " ".join(COSTS.read_text().split())
+    assert f"{len(there)} alarms, a dashboard and {metrics} metrics of our own;" in text
+    assert f"{limited} metrics more" in text
+    assert len(kinds) - len(there) == 1, "what a third Region brings to each"
+    priced = re.search(r"metrics ([\d.]+), alarms ([\d.]+), a dashboard ([\d.]+)", text)
+    assert priced is not None
+    a_metric, an_alarm, a_dashboard = map(float, priced.groups())
+    dollars = 2 * (len(there) * an_alarm + metrics * a_metric + a_dashboard)
+    assert f"| alarms, metrics, dashboards | {dollars:.2f} | {dollars:.2f} | {dollars:.0f} |" in text
+
+
+def test_the_bill_on_the_page_on_costs_adds_up() -> None:
+    text = COSTS.read_text().partition("### The bill")[2].partition("**all**")
+    parts = [[float(cell.replace(",", "") or 0) for cell in row] for row in ROW.findall(text[0])]
+    assert len(parts) == 8
+    (sums,) = re.findall(r" \| \*\*([\d,]+)\*\*" * 3, text[2])
+    assert [round(sum(column)) for column in zip(*parts, strict=True)] == [int(each.replace(",", "")) for each in sums]

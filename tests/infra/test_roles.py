@@ -19,7 +19,7 @@ VALUES = {
     "Name": "ledger",
     "Stage": "dev",
 }
-CONDITIONS = {"HasOtherRegion1": True, "HasOtherRegion2": False}
+CONDITIONS = {"HasOtherRegion1": True, "HasOtherRegion2": False, "HasOutcomes": True}
 
 DELTA, DELTA_ELSEWHERE = f"delta#{HOME}#0#c", f"delta#{OTHER}#0#c"
 FOLD, FOLD_ELSEWHERE = f"fold#{HOME}#0#c", f"fold#{OTHER}#0#c"

@@ -11,6 +11,7 @@ from tests.infra.template import listed, of_type, statements
 
 FUNCTIONS = {"AddFromQueue", "Api", "Mark", "Plan", "Compact", "Find"}
 LAST_STOPS = {"ChangesDeadLetterQueue", "WorkDeadLetterQueue", "FailedQueue"}
+OUTCOMES = "OutcomesQueue"  # which the user's own code reads
 ANY_RESOURCE = {("xray:PutTraceSegments", "xray:PutTelemetryRecords"), ("sqs:*",)}  # the latter denies plain HTTP
 FOURTEEN_DAYS_S = 1_209_600
 
@@ -71,13 +72,38 @@ def test_every_log_is_deleted_one_day(service: dict[str, Any]) -> None:
 def test_every_queue_has_a_dead_letter_queue_that_keeps_longer(service: dict[str, Any]) -> None:
     queues = of_type(service, "AWS::SQS::Queue")
     for name, queue in queues.items():
-        if name in LAST_STOPS:
+        if name in LAST_STOPS | {OUTCOMES}:
             assert queue["MessageRetentionPeriod"] == FOURTEEN_DAYS_S, name
         else:
             letters = _target(queue["RedrivePolicy"]["deadLetterTargetArn"])
             assert letters in LAST_STOPS, name
             assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
             assert queue["MessageRetentionPeriod"] < queues[letters]["MessageRetentionPeriod"], name
+
+
+def test_a_queue_of_outcomes_is_there_when_it_is_asked_for_and_add_from_queue_alone_sends_to_it(
+    service: dict[str, Any],
+) -> None:
+    assert template.framework()["params"]["default"]["outcomes"] == "false"
+    assert service["Parameters"]["Outcomes"]["AllowedValues"] == ["true", "false"]
+    assert service["Conditions"]["HasOutcomes"] == {"Fn::Equals": [{"Ref": "Outcomes"}, "true"]}
+    assert service["Resources"][OUTCOMES]["Condition"] == "HasOutcomes"
+    assert service["Outputs"]["OutcomesQueueUrl"] == {"Condition": "HasOutcomes", "Value": {"Ref": OUTCOMES}}
+    said = {"Effect": "Allow", "Action": ["sqs:SendMessage"], "Resource": {"Fn::GetAtt": [OUTCOMES, "Arn"]}}
+    senders = [(name, each) for name, each in statements(service) if each["Resource"] == said["Resource"]]
+    assert senders == [("AddFromQueueRole", {"Sid": "TellOutcomes", **said})]
+    told = {"Fn::If": ["HasOutcomes", {"Ref": OUTCOMES}, ""]}
+    assert template.framework()["functions"]["addFromQueue"]["environment"]["LEDGER_OUTCOMES_URL"] == told
+    for region, packaged in template.packaged():
+        function = of_type(packaged, "AWS::Lambda::Function")["AddFromQueueLambdaFunction"]
+        assert function["Environment"]["Variables"]["LEDGER_OUTCOMES_URL"] == told, region
+
+
+def test_every_queue_is_encrypted_and_reached_by_tls_alone(service: dict[str, Any]) -> None:
+    queues = of_type(service, "AWS::SQS::Queue")
+    assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
+    (policy,) = of_type(service, "AWS::SQS::QueuePolicy").values()
+    assert {_target(each["Fn::If"][1] if "Fn::If" in each else each) for each in policy["Queues"]} == set(queues)
 
 
 def test_queues_give_failures_back_one_by_one_and_bound_their_concurrency(service: dict[str, Any]) -> None:

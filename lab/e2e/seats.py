@@ -1,0 +1,177 @@
+"""Seats up to a ceiling, sold from outside in both Regions at once: by holds, by HTTP and through SQS; and the judge.
+
+Rule 1: A seat is a change of 1, so what is free decides how many are sold, whoever comes first; more are asked for.
+Rule 2: Each seat that is asked for by HTTP is asked for again with its key, elsewhere and through SQS: the answer to it
+is final.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import product
+from typing import Any
+
+from compactor import Compactor
+from lab.e2e.deployed import CEILING, REGIONS, SEATS, TABLE, Service
+from lab.e2e.http import Client
+from lab.e2e.queues import Queues, until_empty
+from ledger import Limit, Settings
+from ledger.message import dumps, time_text
+from ledger.values import Change
+
+COUNTER = f"{SEATS}gig"
+HERE, THERE = REGIONS
+HELD, CAPTURED = {HERE: 8, THERE: 5}, 5  # the rest is freed
+ASKED_BY_HTTP, ASKED_BY_SQS = 12, 8  # in each Region
+FREE = CEILING - sum(HELD.values())
+FREED = CEILING - FREE - CAPTURED
+SENDERS, EXPIRES_S, TELL_MAX_S = 4, 600, 120
+OF_A_GATE = {"gate", "past", "hold"}
+
+REFUSED = "urn:ledger:problem:limit-reached"
+AGAIN = {201: 200}
+"""What the same request is answered with the second time."""
+
+Named = tuple[str, str, str, str]
+"""Counter, key, time and Region: how an outcome says which change it is of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """outcome: counted or refused, as the queue of outcomes says it; else the type of a problem."""
+
+    outcome: str
+    token: str
+    status: int
+
+
+class Seats:
+    """One sale. wrong: what is, so far."""
+
+    def __init__(self, services: Mapping[str, Service], queues: Queues, say: Callable[[str], None]) -> None:
+        self._http = {region: Client(service) for region, service in services.items()}
+        self._queues, self._say = queues, say
+        self._answered: dict[Named, str] = {}
+        self._told: dict[Named, set[str]] = {}
+        self.wrong: list[str] = []
+
+    def sell(self) -> None:
+        """Sell every seat; when it returns, each outcome of what went through SQS was told, or waited for."""
+        holds = [
+            self._http[region].hold(COUNTER, seats, EXPIRES_S, f"hold/{region}", _now())
+            for region, seats in HELD.items()
+        ]
+        by_http = _asked("http", ASKED_BY_HTTP)
+        self._sell_by_http(by_http)
+        self._stands("with holds", value=FREE, up=0, held=sum(HELD.values()))
+        self._end(*holds)
+        self._stands("without holds", value=FREE + CAPTURED, up=FREED, held=0)
+        self._sell_by_sqs([*_asked("sqs", ASKED_BY_SQS), *by_http])
+
+    def judge(self, tables: Mapping[str, Any], endpoint_url: str) -> None:
+        """At rest exactly the ceiling is sold, as outcomes, reads, items and a recount say. tables: clients."""
+        self._take()
+        for named in self._told.keys() & self._answered.keys():
+            self._must(f"the outcome of {named}", self._told[named], {self._answered[named]})
+        told = [sorted(said) for named, said in self._told.items() if named not in self._answered]
+        refused = len(REGIONS) * ASKED_BY_SQS - FREED
+        self._must("sold through SQS", sorted(told), [["counted"]] * FREED + [["refused"]] * refused)
+        self._stands("at the end", value=CEILING, up=0, held=0)
+        for region, client in self._http.items():
+            balance = client.balance(COUNTER)
+            found = balance["value"], balance["count"]
+            self._must(f"{region}: value and count", found, (CEILING, FREE + FREED + 1))
+            listed = Counter(entry["change"] for entry in client.history(COUNTER))
+            self._must(f"{region}: history", listed, Counter({1: FREE + FREED, CAPTURED: 1}))
+            kinds = {pk.partition("#")[0] for pk in _partitions(tables[region]) if pk.endswith(f"#{COUNTER}")}
+            self._must(f"{region}: items that are no gate's", kinds - OF_A_GATE, set())
+        limits = {SEATS: Limit(ceiling=CEILING, region=HERE)}
+        settings = Settings(table=TABLE, region=HERE, regions=REGIONS, limits=limits, endpoint_url=endpoint_url)
+        recounted = Compactor(settings).verify(COUNTER)
+        self._must("recounted", (recounted.value, recounted.differences), (CEILING, ()))
+
+    def _sell_by_http(self, seats: list[Change]) -> None:
+        with ThreadPoolExecutor(SENDERS) as pool:
+            first = list(pool.map(lambda seat: self._post(seat, str(seat.region)), seats))
+            again = list(pool.map(lambda seat: self._post(seat, HERE if seat.region == THERE else THERE), seats))
+        found = Counter(answer.outcome for answer in first)
+        self._must("sold by HTTP", found, Counter(counted=FREE, refused=len(seats) - FREE))
+        for seat, once, twice in zip(seats, first, again, strict=True):
+            self._answered[_named(seat)] = once.outcome
+            self._must(
+                f"{seat.idempotency_key} again", twice, replace(once, status=AGAIN.get(once.status, once.status))
+            )
+        self._say(f"  seats by HTTP in both Regions: {dict(found)}, and each again elsewhere")
+
+    def _end(self, captured: dict[str, Any], released: dict[str, Any]) -> None:
+        """One hold in part, the other without a seat; each again in the other Region."""
+        for region in (THERE, HERE):
+            ends = (
+                self._http[region].end(captured, "capture", amount=CAPTURED),
+                self._http[region].end(released, "release"),
+            )
+            found = [each.status_code for each in ends]
+            self._must(f"{region}: capture and release: {found}", all(each.is_success for each in ends), True)
+        other = self._http[HERE].end(captured, "release")
+        self._must("another end", (other.status_code, other.json().get("state")), (409, "captured"))
+
+    def _sell_by_sqs(self, seats: list[Change]) -> None:
+        """In messages of one and of many, each in the Region where it was first asked for."""
+        for region in REGIONS:
+            there = [seat for seat in seats if seat.region == region]
+            self._queues.send(region, [dumps(seat) for seat in there[::2]])
+            self._queues.send_many(region, there[1::2])
+        asked = set(map(_named, seats))
+        missing = until_empty(lambda: asked - self._take(), TELL_MAX_S)
+        self._must("outcomes that were not told", missing, set())
+        self._must("outcomes of what was not asked", self._told.keys() - asked, set())
+        self._say(f"  seats through SQS: {len(seats)} asked for, {len(self._told)} outcomes told")
+
+    def _post(self, seat: Change, region: str) -> Answer:
+        counter, key, at, home = _named(seat)
+        answer = self._http[region].add(counter, seat.change, key, at, home)
+        said = answer.json()
+        outcome = "counted" if answer.is_success else said.get("type", "no problem")
+        return Answer("refused" if outcome == REFUSED else outcome, said.get("token", ""), answer.status_code)
+
+    def _take(self) -> set[Named]:
+        """Every outcome that was told until now."""
+        for region in REGIONS:
+            for text in self._queues.drain(region, "outcomes"):
+                said = json.loads(text)
+                named = said["counter"], said["idempotency_key"], said["at"], said["region"]
+                self._told.setdefault(named, set()).add(said["outcome"])
+        return set(self._told)
+
+    def _stands(self, when: str, *, value: int, up: int, held: int) -> None:
+        for region, client in self._http.items():
+            said = client.standing(COUNTER)
+            found = said["value"], said["ceiling"], said["available"]["up"], said["held"]["up"]
+            self._must(f"{region}: value, ceiling, available and held {when}", found, (value, CEILING, up, held))
+
+    def _must(self, what: str, found: object, expected: object) -> None:
+        if found != expected:
+            self.wrong.append(f"{COUNTER}: {what}: {found}, not {expected}")
+
+
+def _asked(way: str, number: int) -> list[Change]:
+    """Seats, one after the other in each Region."""
+    pairs = product(range(number), REGIONS)
+    return [Change(COUNTER, 1, f"{way}/{n}/{region}", datetime.now(UTC), region) for n, region in pairs]
+
+
+def _now() -> str:
+    return time_text(datetime.now(UTC))
+
+
+def _named(seat: Change) -> Named:
+    assert seat.at is not None
+    return seat.counter, str(seat.idempotency_key), time_text(seat.at), str(seat.region)
+
+
+def _partitions(table: Any) -> Iterator[str]:
+    for page in table.get_paginator("scan").paginate(TableName=TABLE):
+        yield from (item["pk"]["S"] for item in page["Items"])
