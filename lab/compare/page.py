@@ -98,8 +98,8 @@ Each cell is held by a test, also each "no" (`tests/lab/designs/test_claims.py`)
     yield """
 AWS's seven are atomic ADD, optimistic with an entity tag and with history, the transactions with a client token and
 with a marker, the item collection that is merged, and the set; the others vary them or are built of them. A limit in
-two Regions is held by this library alone: see *beyond 15* under Accuracy. Markers could be listed, too, by who files them
-by counter.
+two Regions is held by this library alone: see *beyond 15* under Accuracy. Markers could be listed, too, by who files
+them by counter.
 
 ## Accuracy
 
