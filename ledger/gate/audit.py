@@ -17,7 +17,7 @@ from ledger.gate.gate import Gate, name_of, shares
 from ledger.gate.gates import Gates
 from ledger.gate.outcome import change_of, counts
 from ledger.gate.standing import Listed, entries_of, filed_by, past_in
-from ledger.limit import DOWN, SIDES, UP
+from ledger.limit import DOWN, UP
 from ledger.paging import Pages
 from ledger.requests import Get, Item, Page, Program, Query
 from ledger.values import Lane
@@ -142,9 +142,9 @@ def _rights(gates: Gates, found: Books, gate: Gate) -> list[str]:
 def rights_due(gates: Gates, gate: Gate, held: dict[str, int]) -> dict[str, int]:
     """The rights that follow from what a gate decided, holds, gave and got."""
     opens = gates.limit.opens(gate.lane)
-    kept = dict(zip(SIDES, shares(held.values()), strict=True))
+    kept_down, kept_up = shares(held.values())
     due = {}
-    for side, toward in ((DOWN, 1), (UP, -1)):
+    for side, toward, kept in ((DOWN, 1, kept_down), (UP, -1, kept_up)):
         first = -toward * (gate.bounds[side] or 0) if opens else 0
-        due[side] = first + toward * gate.value - kept[side] + gate.received(side)
+        due[side] = first + toward * gate.value - kept + gate.received(side)
     return due
