@@ -99,7 +99,7 @@ def test_a_new_gate_has_the_first_rights_where_its_limit_opens_and_none_elsewher
     here = items.gate_of(LANE, items.new_gate(LANE, LIMIT))
     assert (here.rights, here.bounds, here.value) == ({DOWN: 5, UP: 9}, {DOWN: -5, UP: 9}, 0)
     there = replace(LANE, region="us-east-1")
-    numbers = dict.fromkeys(("down", "up", "total", "count", "version"), {"N": "0"})
+    numbers = {name: {"N": "0"} for name in ("down", "up", "total", "count", "version")}
     texts = {"pk": {"S": f"gate#{there}"}, "sk": {"S": "gate"}, "low": {"S": LOWEST}, "top": {"S": LOWEST}}
     assert items.new_gate(there, LIMIT) == {**numbers, **texts, "recent": {"M": {}}, "held": {"M": {}}}
     floor = items.gate_of(LANE, items.new_gate(LANE, Limit(floor=0)))

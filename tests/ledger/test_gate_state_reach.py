@@ -1,17 +1,20 @@
 """How a process reaches the gates of a counter: what it asks, where, and what it remembers."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 import ledger.items
 from ledger import Settings
 from ledger.conditions import Absent
-from ledger.errors import LimitReached
+from ledger.errors import GaveUp, LimitReached
 from ledger.gate import items
+from ledger.gate.bounds import set_limit
 from ledger.gate.decide import add
 from ledger.gate.gates import Gates
-from ledger.requests import At, Get, GetMany, Put, Query, Request
+from ledger.limit import DOWN, UP, Limit
+from ledger.requests import At, Get, GetMany, Program, Put, Query, Request, Update
 from ledger.values import Lane
 from tests.ledger import test_gate, test_limits
 from tests.ledger.test_gate import HERE, THERE, A, B, World
@@ -51,3 +54,24 @@ def test_what_a_process_releases_in_another_region_is_not_sold_out_to_it() -> No
     refused(LimitReached, lambda: world.add(SEATS, 1))
     world.ledgers[A].release(held)
     assert world.add(SEATS, 1).outcome == "recorded"
+
+
+def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again() -> None:
+    world = World(test_gate.SEATS)
+    world.add(1)
+    table = world.tables[A]
+    answer, gate = table.answer, table.items[items.gate_key(HERE)]
+    table.answer = lambda request: gate if isinstance(request, Update) else answer(request)  # type: ignore[method-assign]
+    programs: list[Program[Any]] = [add(world.gates(A), world.delta(1)), set_limit(world.gates(A), None, 12)]
+    for program in programs:
+        with pytest.raises(GaveUp, match="The same call again"):
+            world.run(program)
+
+
+def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends_of_what_it_may_be() -> None:
+    world = World(test_gate.SEATS)
+    world.add(1, THERE, B)
+    assert world.run(set_limit(world.gates(A), None, 2)).rights[UP] + world.gate(THERE).rights[UP] == 1
+    assert world.run(set_limit(world.gates(A), None, 10**18)).bounds[UP] == 10**18
+    both = World(Limit(floor=-1, ceiling=1, region=A))
+    assert both.run(set_limit(both.gates(A), 0, 0)).bounds == {DOWN: 0, UP: 0}
