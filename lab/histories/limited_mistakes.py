@@ -383,8 +383,8 @@ _PLANTED = (
     Mistake(
         "rebuilt: filed holds keep nothing",
         "ledger/gate/rights.py",
-        "    held = [{**gate.held, **each.open(gate)} for each, gate in zip(found, seen, strict=True)]\n",
-        "    held = [dict(gate.held) for each, gate in zip(found, seen, strict=True)]\n",
+        "    kept = [(gate, {**gate.held, **each.open(gate)}) for each, gate in zip(found, seen, strict=True)]\n",
+        "    kept = [(gate, dict(gate.held)) for each, gate in zip(found, seen, strict=True)]\n",
     ),
     Mistake(
         "rebuilt: the note of a hold that ended keeps rights",

@@ -7,7 +7,7 @@ Rule 3: the rights of a gate are its first ones, its value, what it got, less wh
 lane got is read before the lane that gave it, which can only have given more since.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ledger.errors import GaveUp
@@ -17,7 +17,7 @@ from ledger.gate.gate import Gate, name_of, shares
 from ledger.gate.gates import Gates
 from ledger.gate.outcome import change_of, counts
 from ledger.gate.standing import Listed, entries_of, filed_by, past_in
-from ledger.limit import DOWN, SIDES, UP
+from ledger.limit import DOWN, UP
 from ledger.paging import Pages
 from ledger.requests import Get, Item, Page, Program, Query
 from ledger.values import Lane
@@ -88,7 +88,7 @@ def audited(gates: Gates) -> Program[Audited]:
             answer[lane] = (None, ["its gate is gone"] if found.listed or found.notes else [])
             continue
         known[name_of(lane)] = gate
-        answer[lane] = (gate, [*_listed(found, gate), *_rights(gates, found, gate)])
+        answer[lane] = (gate, [*_listed(found, gate), *_rights(found, gate)])
     for gate in list(known.values()):
         for (name, side), got in gate.got.items():
             giver = known.get(name)
@@ -130,8 +130,8 @@ def _listed(found: Books, gate: Gate) -> list[str]:
     return wrong
 
 
-def _rights(gates: Gates, found: Books, gate: Gate) -> list[str]:
-    due = rights_due(gates, gate, {**gate.held, **found.open(gate)})
+def _rights(found: Books, gate: Gate) -> list[str]:
+    due = rights_due(gate, {**gate.held, **found.open(gate)})
     return [
         f"its rights {side} are {gate.rights[side]}, and should be {due[side]}"
         for side in gate.rights
@@ -139,12 +139,11 @@ def _rights(gates: Gates, found: Books, gate: Gate) -> list[str]:
     ]
 
 
-def rights_due(gates: Gates, gate: Gate, held: dict[str, int]) -> dict[str, int]:
-    """The rights that follow from what a gate decided, holds, gave and got."""
-    opens = gates.limit.opens(gate.lane)
-    kept = dict(zip(SIDES, shares(held.values()), strict=True))
+def rights_due(gate: Gate, held: Mapping[str, int]) -> dict[str, int]:
+    """The rights that follow from its limit, if it had the first ones, and what it decided, holds, gave and got."""
+    kept_down, kept_up = shares(held.values())
     due = {}
-    for side, toward in ((DOWN, 1), (UP, -1)):
-        first = -toward * (gate.bounds[side] or 0) if opens else 0
-        due[side] = first + toward * gate.value - kept[side] + gate.received(side)
+    for side, toward, kept in ((DOWN, 1, kept_down), (UP, -1, kept_up)):
+        first = -toward * (gate.bounds[side] or 0)
+        due[side] = first + toward * gate.value - kept + gate.received(side)
     return due

@@ -86,8 +86,10 @@ class Gate:
             raise ValueError("low, top and what is decided or held are named by ULIDs")
         if self.recent.keys() & self.held.keys():
             raise ValueError("a token is held and decided")
-        if not (0 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX and (self.slack_ms or 0) >= 0):
+        if not (0 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX):
             raise ValueError(f"version must be from 0 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
+        if self.slack_ms is not None and self.slack_ms < 0:
+            raise ValueError("slack is at least 0")
         if not all(len(each) == FINGERPRINT_BYTES for each in self.moved):
             raise ValueError(f"a fingerprint has {FINGERPRINT_BYTES} bytes")
         if any(amount < 0 for amount in (*self.given.values(), *self.got.values())):
@@ -167,4 +169,4 @@ class Gate:
 def shares(changes: Iterable[int]) -> tuple[int, int]:
     """What changes that are set aside take: of `down`, and of `up`."""
     given = list(changes)
-    return sum(-each for each in given if each < 0), sum(each for each in given if each > 0)
+    return sum(max(0, -each) for each in given), sum(max(0, each) for each in given)

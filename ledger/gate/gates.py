@@ -54,8 +54,10 @@ class Gates:
         """Those of a counter that must have a limit, for the caller. Raises InvalidInput."""
         gates = cls.of(settings, counter, sold_out)
         if gates is None:
-            limits = shown(dict(settings.limits), 200)
-            raise InvalidInput(f"{caller}: the counter {shown(counter, 80)} has no limit in limits={limits}.")
+            raise InvalidInput(
+                f"{caller}: the counter {shown(counter, 80)} has no limit in "
+                f"limits={shown(dict(settings.limits), 200)}."
+            )
         return gates
 
     def at(self, lane: Lane, request: Request) -> Request:

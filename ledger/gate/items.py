@@ -14,7 +14,7 @@ from ledger.gate.filed import Filed
 from ledger.gate.gate import Cell, Gate
 from ledger.gate.hold_tokens import until_ms
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import Key, keyed
+from ledger.requests import Key, key_of, keyed
 from ledger.tokens import from_bytes, is_token, to_bytes
 from ledger.values import Lane
 
@@ -22,6 +22,7 @@ SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"
 LATE_FROM, LATE_UPTO = "late#", "late$"
 BOUNDS = {DOWN: "floor", UP: "ceiling"}
 _GATE = "gate"
+_SEGMENT = re.compile(r"segment#([^#]+)#([0-9]{10})#[0-9a-f]{32}")
 _CELL = re.compile(r"(given|got):([a-z0-9-]+#\d+):(down|up)")
 
 
@@ -56,7 +57,7 @@ def hold_key(lane: Lane, token: str) -> Key:
 
 def holds_until(now_ms: int) -> str:
     """A sort key just above every filed hold whose time is over."""
-    return f"{max(0, now_ms):015d}$"
+    return f"{now_ms:015d}$"
 
 
 def segments_from(token: str) -> str:
@@ -136,14 +137,14 @@ def filed_of(lane: Lane, item: Item) -> Filed:
     """Raises DamagedItem."""
 
     def decode() -> Filed:
-        _, hi, version, digest = [*text_of(item, "sk").split("#"), "", "", ""][:4]
+        name = _SEGMENT.fullmatch(text_of(item, "sk"))
         data = binary(item, "entries")
-        if len(data) % ENTRY.size or not version.isdecimal():
-            raise ValueError(f"entries have {ENTRY.size} bytes each, and the sort key a version")
+        if name is None or len(data) % ENTRY.size:
+            raise ValueError(f"the sort key is segment#<hi>#<version>#<hash>, and entries have {ENTRY.size} bytes each")
         outcomes = {from_bytes(token): outcome for token, outcome in ENTRY.iter_unpack(data)}
-        filed = Filed(lane, hi, int(version), text_of(item, "low"), outcomes)
+        filed = Filed(lane, name[1], int(name[2]), text_of(item, "low"), outcomes)
         if filed_item(filed)["sk"] != item["sk"] or len(outcomes) * ENTRY.size != len(data):
-            raise ValueError(f"the sort key is not that of its content ({digest})")
+            raise ValueError("the sort key is not that of its content")
         return filed
 
     return decoded(item, past_pk(lane), decode)
@@ -174,7 +175,7 @@ def hold_of(lane: Lane, item: Item) -> tuple[str, int]:
 
     def decode() -> tuple[str, int]:
         token = text_of(item, "sk").rpartition("#")[2]
-        if not is_token(token) or hold_key(lane, token).sk != text_of(item, "sk"):
+        if not is_token(token) or hold_key(lane, token) != key_of(item):
             raise ValueError("the sort key is not <until>#<token>")
         return token, integer(item, "n")
 

@@ -86,7 +86,7 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
     for lane in gates.lanes:
         found.append((yield from books(gates, lane)))
     alone = [_recounted(gates, each) for each in found]
-    settled = settle(gates, found, [each.gate for each in alone])
+    settled = settle(found, [each.gate for each in alone])
     rebuilt = [replace(each, gate=gate) for each, gate in zip(alone, settled, strict=True)]
     for each in rebuilt:
         for token, outcome in each.late.items():

@@ -11,20 +11,19 @@ from dataclasses import replace
 
 from ledger.gate.audit import Books, rights_due
 from ledger.gate.gate import Gate, name_of
-from ledger.gate.gates import Gates
 
 Way = tuple[str, str, str]
 """(giver, taker, side)"""
 
 
-def settle(gates: Gates, found: Sequence[Books], seen: Sequence[Gate]) -> list[Gate]:
+def settle(found: Sequence[Books], seen: Sequence[Gate]) -> list[Gate]:
     """The gates, each beside the books of its lane, with the rights and the cells that are theirs."""
-    held = [{**gate.held, **each.open(gate)} for each, gate in zip(found, seen, strict=True)]
+    kept = [(gate, {**gate.held, **each.open(gate)}) for each, gate in zip(found, seen, strict=True)]
     sent = _sent(seen)
-    due = [_due(gates, *each, sent) for each in zip(seen, held, strict=True)]
+    due = [_due(*each, sent) for each in kept]
     for way, amount in list(_moves(due)):
         sent[way] = sent.get(way, 0) + amount
-    return [_due(gates, *each, sent) for each in zip(seen, held, strict=True)]
+    return [_due(*each, sent) for each in kept]
 
 
 def _sent(seen: Iterable[Gate]) -> dict[Way, int]:
@@ -39,13 +38,13 @@ def _sent(seen: Iterable[Gate]) -> dict[Way, int]:
     return sent
 
 
-def _due(gates: Gates, gate: Gate, held: dict[str, int], sent: Mapping[Way, int]) -> Gate:
+def _due(gate: Gate, held: Mapping[str, int], sent: Mapping[Way, int]) -> Gate:
     """The gate with all that was sent from it and to it, and the rights that follow."""
     name = name_of(gate.lane)
     given = {(taker, side): n for (giver, taker, side), n in sent.items() if giver == name}
     got = {(giver, side): n for (giver, taker, side), n in sent.items() if taker == name}
     settled = replace(gate, given=given, got=got)
-    due = rights_due(gates, settled, held)
+    due = rights_due(settled, held)
     return replace(settled, rights={side: due[side] for side in gate.rights})
 
 

@@ -15,7 +15,7 @@ from ledger.gate import items
 from ledger.gate.fingerprints import fingerprint
 from ledger.gate.gate import Cell, Gate, shares
 from ledger.gate.outcome import EXPIRED, REFUSED, change_of, counts
-from ledger.limit import DOWN, SIDES, UP, Limit
+from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Update
 from ledger.values import Lane
 
@@ -49,8 +49,9 @@ def hold(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = N
 
 def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None = None) -> Update:
     """The token stands for a refusal, if there is still too little."""
-    taken = dict(zip(SIDES, shares([amount]), strict=True))
-    short = [Not(AtLeast(side, number(taken[side]))) for side in SIDES if limit.has(side) and taken[side]]
+    down, up = shares([amount])
+    taken = {DOWN: down, UP: up}
+    short = [Not(AtLeast(side, number(n))) for side, n in taken.items() if limit.has(side) and n]
     return _update(lane, limit, {RECENT: {token: REFUSED}}, [*_open([token], seen), Either(short)])
 
 

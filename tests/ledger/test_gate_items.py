@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import tokens
+from ledger.checks import CHANGE_MAX
 from ledger.errors import DamagedItem, InvalidSettings
 from ledger.gate import items
 from ledger.gate.filed import Filed
@@ -16,8 +17,8 @@ from ledger.gate.gate import LOWEST, Gate
 from ledger.gate.hold_tokens import HOLD, HOLD_MS_MAX, hold_token, until_ms
 from ledger.gate.outcome import EXPIRED, REFUSED
 from ledger.limit import DOWN, UP, Limit
-from ledger.requests import Item
-from ledger.values import Lane
+from ledger.requests import Item, Key
+from ledger.values import COUNT_MAX, VERSION_MAX, Lane
 
 LANE = Lane("eu-west-1", 0, "stock:85123A")
 LIMIT = Limit(floor=-5, ceiling=9, region="eu-west-1")
@@ -69,11 +70,38 @@ def test_a_gate_is_what_its_item_says() -> None:
     assert (GATE.own(DOWN), GATE.own(UP)) == (3 - 6, 4 + 5)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"version": VERSION_MAX, "count": COUNT_MAX, "slack_ms": 0, "moved": frozenset()},
+        {"version": 0, "count": 0, "slack_ms": None, "held": {LOWEST: CHANGE_MAX}, "recent": {}},
+        {"epoch": 0, "bounds": {DOWN: None, UP: None}, "held": {OLD: -CHANGE_MAX, YOUNG: 1}, "recent": {}},
+        {"given": {("a#0", UP): 0, ("a#0", DOWN): 1}, "got": {("b#12", UP): 0}, "rights": {UP: -4}},
+    ],
+)
+def test_a_gate_is_kept_as_it_is_to_the_ends_of_what_each_part_of_it_may_be(changed: dict[str, Any]) -> None:
+    gate = replace(GATE, **changed)
+    assert items.gate_of(LANE, items.gate_item(gate)) == gate
+
+
+def test_the_key_of_a_gate_alone_names_a_lane() -> None:
+    assert items.lane_of(items.gate_key(LANE)) == LANE
+    for key in (
+        items.late_key(LANE, OLD),
+        Key(f"gate#{LANE}", "x"),
+        Key("gate#x", "gate"),
+        Key(f"fold#{LANE}", "gate"),
+    ):
+        assert items.lane_of(key) is None
+
+
 def test_a_new_gate_has_the_first_rights_where_its_limit_opens_and_none_elsewhere() -> None:
     here = items.gate_of(LANE, items.new_gate(LANE, LIMIT))
     assert (here.rights, here.bounds, here.value) == ({DOWN: 5, UP: 9}, {DOWN: -5, UP: 9}, 0)
     there = replace(LANE, region="us-east-1")
-    assert items.gate_of(there, items.new_gate(there, LIMIT)).rights == {DOWN: 0, UP: 0}
+    numbers = {name: {"N": "0"} for name in ("down", "up", "total", "count", "version")}
+    texts = {"pk": {"S": f"gate#{there}"}, "sk": {"S": "gate"}, "low": {"S": LOWEST}, "top": {"S": LOWEST}}
+    assert items.new_gate(there, LIMIT) == {**numbers, **texts, "recent": {"M": {}}, "held": {"M": {}}}
     floor = items.gate_of(LANE, items.new_gate(LANE, Limit(floor=0)))
     assert (floor.rights, floor.bounds) == ({DOWN: 0}, {DOWN: None, UP: None})
 
@@ -83,14 +111,24 @@ def test_a_new_gate_has_the_first_rights_where_its_limit_opens_and_none_elsewher
     [
         {"pk": {"S": f"gate#{LANE}x"}},
         {"recent": {"S": "x"}},
+        {"recent": None},
         {"recent": {"M": {"x": {"N": "1"}}}},
         {"recent": {"M": {OLD: {"N": str(10**18 + 1)}}}},
         {"held": {"M": {OLD: {"N": "-3"}}}},  # decided, too
         {"held": {"M": {LOWEST: {"N": "0"}}}},
         {"down": {"N": "1.5"}},
         {"version": {"N": "-1"}},
+        {"version": {"N": str(VERSION_MAX + 1)}},
         {"count": {"N": "-1"}},
+        {"count": {"N": str(COUNT_MAX + 1)}},
+        {"slack": {"N": "-1"}},
         {"low": {"S": "x"}},
+        {"top": {"S": "x"}},
+        {"held": {"M": {"x": {"N": "-3"}}}},
+        {"held": {"M": {LOWEST: {"N": str(CHANGE_MAX + 1)}}}},
+        {"sk": {"S": "gates"}},
+        {"moved": {"BS": [fingerprint(OLD), b"x"]}},
+        {"got:us-east-1#0:down": {"N": "-6"}},
         {"moved": {"SS": ["x"]}},
         {"moved": {"BS": [b"x"]}},
         {"given:us-east-1#0:up": {"N": "-5"}},
@@ -117,6 +155,7 @@ def test_a_segment_is_named_by_its_content() -> None:
         {"low": {"S": "x"}},
         {"sk": {"S": f"segment#{OLD}#0000000004#{FILED.digest}"}},
         {"sk": {"S": "segment"}},
+        {"entries": {"B": bytes(item["entries"]["B"]) + bytes(item["entries"]["B"])[-24:]}},
     ):
         with pytest.raises(DamagedItem):
             items.filed_of(LANE, {**item, **broken})
@@ -133,6 +172,8 @@ def test_a_late_entry_and_a_note_come_back_and_their_keys_are_their_content() ->
     for item, of in ((late, items.late_of), (note, items.hold_of)):
         with pytest.raises(DamagedItem):
             of(LANE, {**item, "sk": {"S": "late#x"}})
+    with pytest.raises(DamagedItem):
+        items.hold_of(LANE, {**note, "sk": {"S": f"{NOW_MS:015d}#{hold}"}})
 
 
 @given(st.integers(1, HOLD_MS_MAX))
