@@ -94,7 +94,18 @@ BOTH = "NOT no(down) AND NOT no(up)"
             f"SET recent.H = {RELEASED} ADD up 3",
             f"{THERE} AND no(recent.H) AND no(held.H) AND version = 4 AND {BOTH}",
         ),
-        (updates.give, (LANE, (CELL, UP), 4), f"ADD up -4, given:{CELL}:up 4", "up >= 4"),
+        (
+            updates.give,
+            (GATE, (CELL, UP), 4),
+            f"ADD up -4, given:{CELL}:up 4",
+            f"up >= 4 AND given:{CELL}:up = 5",
+        ),
+        (
+            updates.give,
+            (GATE, (CELL, DOWN), 4),
+            f"ADD down -4, given:{CELL}:down 4",
+            f"down >= 4 AND no(given:{CELL}:down)",
+        ),
         (
             updates.take_over,
             (GATE, (CELL, DOWN), 8),
