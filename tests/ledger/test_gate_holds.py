@@ -6,7 +6,7 @@ import pytest
 
 from ledger import Hold
 from ledger.errors import HoldEnded, LedgerError
-from tests.ledger.test_limits import MINUTE, SEATS, A, B, World, refused
+from tests.ledger.test_limits import SEATS, A, B, World, refused
 
 
 def test_a_hold_that_ended_in_its_block_asks_nothing_when_the_block_is_left() -> None:

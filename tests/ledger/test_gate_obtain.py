@@ -7,14 +7,13 @@ import pytest
 
 from ledger import tokens
 from ledger.errors import GaveUp
-from ledger.gate import items, updates
-from ledger.gate.decide import add
+from ledger.gate import items
 from ledger.gate.gate import Gate
 from ledger.gate.obtain import obtain, take_over
 from ledger.limit import UP
 from ledger.requests import Put, Request, Update
 from ledger.values import Lane
-from tests.ledger.test_gate import HERE, SEATS, THERE, A, B, World, counted
+from tests.ledger.test_gate import HERE, SEATS, THERE, A, B, World
 
 MANY = 10**9
 TO_THERE, FROM_HERE = (f"{B}#0", UP), (f"{A}#0", UP)

@@ -17,7 +17,9 @@ from ledger.requests import Put, PutMany, Request
 from tests.ledger.test_gate import HERE, SEATS, A, World
 
 BASE_MS = 1_700_000_000_000  # a slice of a fingerprint begins here, and one every 128 ms
-NOW, HOUR_MS = 1_000_000, 3_600_000
+NOW = 1_000_000
+LATER = NOW + 3_600_000
+FIVE = 100, 300, 500, 700, 900
 
 
 def at(ms: int) -> str:
@@ -47,7 +49,7 @@ MANY = range(0, 50_000, 1_000)
         ({}, 12_800, (0, 20_000), (), (0, 20_000), (), (), 7_300, (20_000,)),
         ({"slack_ms": 0}, None, (0,), (), (0,), (), (), 0, (0,)),
         ({}, None, (0, 2 * NOW), (), (0, 2 * NOW), (), (), NOW - 250, (2 * NOW,)),
-        ({"slack_ms": 0}, 0, (NOW + HOUR_MS - 1, NOW + HOUR_MS), (), (NOW + HOUR_MS - 1,), (), (), NOW, (HOUR_MS + NOW - 1,)),
+        ({"slack_ms": 0}, 0, (LATER - 1, LATER), (), (LATER - 1,), (), (), NOW, (LATER - 1,)),
         ({}, 250, (0,), (5_000,), (0,), (), (), 4_750, ()),
         ({}, 250, (-2_000, -1_000, 0), (), (0,), (-2_000, -1_000), (), -250, (0,)),
         ({}, 250, (-2_000,), (), (), (-2_000,), (), -2_250, ()),
@@ -56,7 +58,7 @@ MANY = range(0, 50_000, 1_000)
         ({}, 250, (), MANY, (), (), MANY[:40], 48_750, ()),
         ({"holds_kept": 0, "holds_left": 0}, 250, (), (0, 5 * NOW), (), (), (0,), NOW - 250, ()),
         ({}, 250, range(0, 2_600, 10), (), range(0, 2_500, 10), (), (), 2_240, range(2_180, 2_500, 10)),
-        ({"moved_max": 2, "slack_ms": 1_000}, 0, (100, 300, 500, 700, 900), (), (100, 300, 500, 700, 900), (), (), 511, (700, 900)),
+        ({"moved_max": 2, "slack_ms": 1_000}, 0, FIVE, (), FIVE, (), (), 511, FIVE[3:]),
         ({"moved_max": 2, "slack_ms": 300}, 0, (300, 700, 900), (), (300, 700, 900), (), (), 600, (700, 900)),
     ],
 )  # fmt: skip
