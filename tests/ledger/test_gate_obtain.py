@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 
 from ledger import tokens
-from ledger.errors import GaveUp
+from ledger.errors import GateLost, GaveUp, OutOfReach
 from ledger.gate import items
+from ledger.gate.decide import hold
 from ledger.gate.gate import Gate
+from ledger.gate.gates import Gates
 from ledger.gate.obtain import obtain, take_over
-from ledger.limit import UP
-from ledger.requests import Put, Request, Update
+from ledger.limit import DOWN, UP
+from ledger.requests import At, Delete, GetMany, Pause, Put, Request, Update
 from ledger.values import Lane
-from tests.ledger.test_gate import HERE, SEATS, THERE, A, B, World
+from tests.ledger.test_gate import COUNTER, HERE, SEATS, THERE, A, B, World
 
 MANY = 10**9
 TO_THERE, FROM_HERE = (f"{B}#0", UP), (f"{A}#0", UP)
@@ -35,7 +37,7 @@ def put(world: World, lane: Lane, **changed: Any) -> Gate:
     return gate
 
 
-def asked(world: World, region: str, kind: type[Request] = Update) -> list[Request]:  # type: ignore[assignment]
+def asked(world: World, region: str, kind: type[Request] = Update) -> list[Request]:
     return [each for each in world.tables[region].asked if isinstance(each, kind)]
 
 
@@ -84,3 +86,111 @@ def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_t
     with pytest.raises(GaveUp, match="Nothing was decided"):
         world.add(1)
     assert world.gate().number == 1
+
+
+def steps(world: World, region: str = B) -> list[str]:
+    """What a process there asked, in order: a letter for the home of what it is of, and the kind of request."""
+    told = []
+    for each in world.tables[region].asked:
+        where, request = (each.region, each.request) if isinstance(each, At) else (region, each)
+        told.append(f"{'here' if where == region else 'there'} {type(request).__name__}")
+    return told
+
+
+def obtained(world: World, need: int, gates: Gates | None = None, lane: Lane = THERE, **given: int) -> bool:
+    world.tables[B].asked.clear()
+    return world.run(obtain(gates or world.gates(B), lane, UP, need, **given), B)
+
+
+START = ["here Get", "here Query", "here GetMany"]
+EMPTY = ["there Get", "there Query"]
+
+
+def test_what_all_lanes_lack_is_told_when_each_was_asked_once(world: World) -> None:
+    assert not obtained(world, 11)
+    given = ["there Get", "there Update", "here Update"]
+    assert steps(world) == [*START, *given, *EMPTY]
+    assert not obtained(world, 11)
+    assert steps(world) == [*START, "there Get", *EMPTY]
+    assert obtained(world, 10)
+    assert steps(world) == START
+    assert world.tables[B].asked[2] == GetMany((items.gate_key(HERE),), consistent=False)
+
+
+def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(world: World) -> None:
+    put(world, HERE, recent=decided_at(world, *range(900)))  # so busy that it keeps what is not needed
+    put(world, THERE, rights={UP: 1})
+    assert obtained(world, 5, pause_ms=7)
+    assert steps(world) == [*START, "here Pause", "here Get", "there Get", "there Update", "here Update"]
+    assert Pause(7) in world.tables[B].asked
+    assert world.gate(HERE).given == {TO_THERE: 4}
+
+
+def test_a_hold_elsewhere_that_is_over_ends_before_its_lane_is_empty(world: World) -> None:
+    world.run(hold(world.gates(A), world.held(10)))
+    world.now_ms += 61_000
+    assert obtained(world, 10)
+    ended = [*EMPTY[:1], "there Update", *EMPTY[1:]]
+    assert steps(world) == [*START, "there Get", *ended, "there Update", "here Update"]
+
+
+def test_a_copy_is_asked_for_what_it_is_seen_to_have_and_told_what_is_left(world: World) -> None:
+    copy = put(world, HERE, rights={UP: 9})
+    world.tables[B].answer(Put(items.gate_item(copy)))
+    put(world, HERE, rights={UP: 2})
+    assert not obtained(world, 9)
+    assert steps(world) == [*START, "there Update", "there Update", "here Update", *EMPTY]
+
+
+def test_a_gate_elsewhere_that_is_gone_is_not_asked_for_its_copy_s_rights(world: World) -> None:
+    world.tables[B].answer(Put(items.gate_item(put(world, HERE, given={TO_THERE: 1}))))
+    world.tables[A].answer(Put(items.gate_item(put(world, THERE, got={FROM_HERE: 1}))))
+    world.tables[A].answer(Delete(items.gate_key(HERE)))
+    with pytest.raises(OutOfReach, match="its gate is gone") as raised:
+        obtained(world, 11)
+    assert isinstance(raised.value.__cause__, GateLost)
+
+
+def test_lanes_here_are_asked_first_then_those_that_are_seen_to_have_most(world: World) -> None:
+    """Three lanes there, with 4 that are not seen, with 1 and 5; one here, with 1."""
+    taker, *others = Lane(B, 1, COUNTER), HERE, Lane(A, 1, COUNTER), Lane(A, 2, COUNTER), THERE
+    gates = Gates((taker, *others), SEATS, B)
+    for lane, has in zip(others, (4, 1, 5, 1), strict=True):
+        gate = replace(world.gate(HERE), lane=lane, rights={UP: has})
+        for region in {lane.region, B} if lane != HERE else {A}:
+            world.tables[region].answer(Put(items.gate_item(gate)))
+    assert obtained(world, 11, gates, taker, pause_ms=9)
+    assert [each for each in world.tables[B].asked if isinstance(each, Pause)] == [Pause(9)]
+    updated = [each.request if isinstance(each, At) else each for each in world.tables[B].asked]
+    asked_for = [each.key for each in updated if isinstance(each, Update) and each.key != items.gate_key(taker)]
+    assert asked_for == [items.gate_key(others[n]) for n in (3, 2, 1, 0)]
+
+
+def test_who_has_enough_by_what_is_on_its_way_waits_for_nobody_and_takes_no_more(world: World) -> None:
+    gate, second = put(world, HERE, given={TO_THERE: 3}), Lane(A, 1, COUNTER)
+    for lane in (second, HERE):
+        world.tables[B].answer(Put(items.gate_item(replace(gate, lane=lane))))
+    gates = Gates((THERE, second, HERE), SEATS, B)
+    assert obtained(world, 3, gates, pause_ms=9)
+    assert steps(world) == [*START, "here Update"]
+
+
+def test_a_lane_that_cannot_be_asked_is_not_missed_where_others_have_enough(world: World) -> None:
+    away = Lane("ap-south-1", 0, COUNTER)
+    gates = Gates((THERE, away, HERE), SEATS, B)
+    world.tables[B].answer(Put(items.gate_item(replace(world.gate(HERE), lane=away))))  # seen to have most
+    assert obtained(world, 10, gates)
+    with pytest.raises(OutOfReach, match=r"ap-south-1#0#.* could not be asked"):
+        obtained(world, 11, gates)
+
+
+def test_what_is_on_its_way_to_a_third_lane_is_taken_over_there_and_is_no_reason_to_refuse(world: World) -> None:
+    third = Lane(A, 1, COUNTER)
+    gates = Gates((THERE, HERE, third), SEATS, B)
+    gate = put(world, HERE, rights={UP: 0}, given={(f"{A}#1", UP): 10, (f"{A}#1", DOWN): 3})
+    world.tables[A].answer(Put(items.gate_item(replace(gate, lane=third, given={}))))
+    assert obtained(world, 10, gates)
+    assert (world.gate(third).rights, world.gate(third).got) == ({UP: 10}, {FROM_HERE: 10})
+    assert obtained(world, 10, gates)
+    assert world.gate(THERE).rights == {UP: 10}
+    assert not obtained(world, 11, gates)
