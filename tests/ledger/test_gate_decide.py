@@ -2,23 +2,24 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
 from ledger.gate import items, sold_out, updates
-from ledger.gate.decide import add, hold
+from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
 from ledger.gate.filed import Filed
 from ledger.gate.gate import Filing
 from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
 from ledger.gate.look_up import Known, look_up
-from ledger.gate.outcome import RELEASED
+from ledger.gate.outcome import REFUSED, RELEASED
 from ledger.gate.sold_out import SoldOut
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import Instant, Put, Query, Update
+from ledger.requests import At, Get, GetMany, Instant, Pause, Put, Query, Update, run
 from ledger.values import Delta
-from tests.ledger.test_gate import COUNTER, HERE, SEATS, A, World, counted
+from tests.ledger.test_gate import COUNTER, HERE, SEATS, THERE, A, B, World, counted
 from tests.ledger.test_gate_roll import at, seen
 
 BOTH = Limit(floor=-10, ceiling=10, region=A)
@@ -70,6 +71,33 @@ def test_who_sees_enough_begins_a_roll_when_its_token_is_drawn_and_everyone_at_t
             world.run(add(world.gates(A), Delta(HERE, at(ms), 0)))
             rolls.append(world.gate().version)
         assert rolls == versions
+
+
+def test_a_refusal_asks_every_lane_once_and_looks_nothing_up_however_slow_it_is() -> None:
+    """A round takes longer than it is remembered what is sold out."""
+    world, delta = World(SEATS), Delta(HERE, at(7), 11)
+    world.add(0)
+    world.add(0, THERE, B)
+    gates, began_ms = world.gates(A), count(world.now_ms, 2_000)
+    world.tables[A].asked.clear()
+    told = run(add(gates, delta), world.tables[A], lambda: Instant(next(began_ms), 0))
+    assert told == Decision(Known(REFUSED), before=False)
+    asked = world.tables[A].asked
+    mine = [Update, Get, Query, GetMany, Pause, Get]
+    assert [type(each) for each in asked] == [*mine, At, At, At, Update]
+    assert Pause(7) in asked
+    assert [type(each.request) for each in asked if isinstance(each, At)] == [Get, Get, Query]
+
+
+def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_sold_out() -> None:
+    world = World(SEATS)
+    world.add(0)
+    gates, delta = world.gates(A), world.delta(10)
+    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms, 0))
+    world.tables[A].asked.clear()
+    assert world.run(add(gates, delta)) == counted(10)
+    assert [type(each) for each in world.tables[A].asked] == [Update, Update]
+    assert UP not in known(gates, world.now_ms)
 
 
 def known(gates: Gates, now_ms: int) -> set[str]:
