@@ -31,8 +31,10 @@ class SoldOut:
 
     def knows(self, counter: str, side: str, need: int, now: Instant) -> bool:
         """Whether there was too little a moment ago."""
-        since_ms, short = self._known.get((counter, side), (0, None))
-        return short is not None and need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
+        if (known := self._known.get((counter, side))) is None:
+            return False
+        since_ms, short = known
+        return need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
 
     def changed(self, counter: str, change: int) -> None:
         """A change counts: what it took of one side came to the other."""

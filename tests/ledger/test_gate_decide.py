@@ -25,16 +25,21 @@ from tests.ledger.test_gate_roll import at, seen
 BOTH = Limit(floor=-10, ceiling=10, region=A)
 
 
-def test_a_late_change_is_looked_up_and_moves_the_slack() -> None:
-    world = World(SEATS)
-    gate = seen(world, slack_ms=None)
-    assert world.run(add(world.gates(A), Delta(HERE, at(-2_500), 2))) == counted(2)
-    change = {at(-2_500): 2}
-    assert [each for each in world.tables[A].asked if isinstance(each, Update)] == [
-        updates.decide(HERE, SEATS, change),
-        updates.decide(HERE, SEATS, change, gate.version, 250 + (2_000 - 250) // 4),
-    ]
-    assert Query(items.past_pk(HERE), items.segments_from(at(-2_500)), items.SEGMENTS_UPTO, 4) in world.tables[A].asked
+def test_what_is_late_is_looked_up_and_asks_that_nothing_was_filed_since_and_a_change_moves_the_slack() -> None:
+    for decides, amount, outcome in ((add, 2, Known(2)), (hold, 2, Known(held=2)), (add, 11, Known(REFUSED))):
+        world, token = World(SEATS), at(-2_500)
+        gate = seen(world, slack_ms=None)
+        assert world.run(decides(world.gates(A), Delta(HERE, token, amount))).known == outcome
+        if decides is add:
+            change, slack_ms = {token: amount}, 250 + (2_000 - 250) // 4
+            asked = [updates.decide(HERE, SEATS, change, *late) for late in ((), (gate.version, slack_ms))]
+        else:
+            asked = [updates.hold(HERE, SEATS, token, amount, version) for version in (None, gate.version)]
+        if outcome == Known(REFUSED):
+            asked.append(updates.refuse(HERE, SEATS, token, amount, gate.version))
+        assert [each for each in world.tables[A].asked if isinstance(each, Update)] == asked
+        segments = Query(items.past_pk(HERE), items.segments_from(token), items.SEGMENTS_UPTO, 4)
+        assert world.tables[A].asked.count(segments) == 1
 
 
 @pytest.mark.parametrize(
