@@ -142,6 +142,16 @@ def test_a_copy_is_asked_for_what_it_is_seen_to_have_and_told_what_is_left(world
     assert steps(world) == [*START, "there Update", "there Update", "here Update", *EMPTY]
 
 
+@pytest.mark.parametrize(("has", "first"), [(1, []), (0, ["there Get"])])
+def test_who_is_seen_to_have_some_is_asked_at_once_and_of_others_the_gate_is_read(
+    world: World, has: int, first: list[str]
+) -> None:
+    copy = replace(world.gate(HERE), rights={UP: has})
+    world.tables[B].answer(Put(items.gate_item(copy)))
+    assert obtained(world, 1)
+    assert steps(world) == [*START, *first, "there Update", "here Update"]
+
+
 def test_a_gate_elsewhere_that_is_gone_is_not_asked_for_its_copy_s_rights(world: World) -> None:
     world.tables[B].answer(Put(items.gate_item(put(world, HERE, given={TO_THERE: 1}))))
     world.tables[A].answer(Put(items.gate_item(put(world, THERE, got={FROM_HERE: 1}))))
