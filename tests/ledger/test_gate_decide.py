@@ -112,9 +112,9 @@ def known(gates: Gates, now_ms: int) -> set[str]:
 @pytest.mark.parametrize(
     ("changes", "left"),
     [
-        ((-3,), {DOWN}),
+        ((-1,), {DOWN}),
         ((0,), {DOWN, UP}),
-        ((3,), {UP}),
+        ((1,), {UP}),
         ((12,), {DOWN, UP}),
         ((-3, 1), {DOWN}),
         ((-3, 3), {DOWN, UP}),
