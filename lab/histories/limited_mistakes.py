@@ -311,8 +311,8 @@ _PLANTED = (
     Mistake(
         "sold out is remembered for ever",
         "ledger/gate/sold_out.py",
-        "        return short is not None and need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS\n",
-        "        return short is not None and need >= short\n",
+        "        return need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS\n",
+        "        return need >= short\n",
     ),
     Mistake(
         "what comes back through this process is not known",

@@ -14,12 +14,12 @@ from ledger.gate.decide import Decision
 from ledger.gate.gates import Gates
 from ledger.gate.hold_tokens import until_ms
 from ledger.gate.look_up import find
-from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
+from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED, change_of
 from ledger.packing import Outcome, failed
 from ledger.requests import Instant, Now, Program
 from ledger.values import Delta, Receipt
 
-STATES = {RELEASED: "released", EXPIRED: "expired"}
+STATES: Mapping[int | None, str] = {RELEASED: "released", EXPIRED: "expired"}
 
 
 def add(gates: Gates, delta: Delta) -> Program[Receipt]:
@@ -89,8 +89,7 @@ def release(gates: Gates, held: Delta) -> Program[None]:
 
 
 def ended(held: Delta, outcome: int | None) -> HoldEnded:
-    state = STATES.get(outcome or 0, "captured")
-    actual = outcome or 0 if state == "captured" else 0
+    state, actual = STATES.get(outcome, "captured"), change_of(outcome or 0)
     what = f"captured: {actual} of {held.change} counts" if state == "captured" else f"{state}: nothing of it counts"
     return HoldEnded(f"{held.lane.counter}: the hold {held.token} was {what}. Nothing was written.", state, actual)
 

@@ -58,7 +58,7 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
         answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, short, seen, slack_ms))
         if isinstance(answer, Written):
             if not short:
-                gates.sold_out.forget(lane.counter, UP if delta.change < 0 else DOWN)
+                gates.sold_out.changed(lane.counter, delta.change)
             yield from perhaps_roll(gates, gates.gate(lane, answer.item), token)
             granted = Known(held=delta.change) if hold else Known(delta.change)
             return Decision(Known(REFUSED) if short else granted, before=False)

@@ -12,7 +12,6 @@ from ledger.gate import updates
 from ledger.gate.decide import Decision, add, perhaps_roll
 from ledger.gate.gates import Gates
 from ledger.gate.look_up import Known, known_in, look_up
-from ledger.limit import DOWN, UP
 from ledger.requests import Item, Program, Written
 from ledger.values import Delta, Lane
 
@@ -36,7 +35,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
             if isinstance(answer, Written):
                 gate = gates.gate(lane, answer.item)
                 decided |= {token: Decision(Known(change), before=False) for token, change in left.items()}
-                gates.sold_out.forget(lane.counter, UP if sum(left.values()) < 0 else DOWN)
+                gates.sold_out.changed(lane.counter, sum(left.values()))
                 yield from perhaps_roll(gates, gate, max(left), len(left))
                 return decided
             if not answer:

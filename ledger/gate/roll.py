@@ -34,7 +34,8 @@ SLACK_FALLS = 128
 def roll(gates: Gates, gate: Gate) -> Program[bool]:
     """File what can be, of a gate as it was seen; whether it was this call that did. Raises the TableErrors."""
     now: Instant = yield Now()
-    slack_ms = max(gates.filing.slack_ms, (gate.slack_ms or 0) - (gate.slack_ms or 0) // SLACK_FALLS)
+    was_ms = gate.slack_ms or 0
+    slack_ms = max(gates.filing.slack_ms, was_ms - was_ms // SLACK_FALLS)
     low, recent = _new_low(gate, now.wall_ms, slack_ms)
     holds = _too_many(gate, low, gates.filing)
     if not recent and not holds:
@@ -58,7 +59,7 @@ def roll(gates: Gates, gate: Gate) -> Program[bool]:
 def _new_low(gate: Gate, now_ms: int, slack_ms: int) -> tuple[str, list[str]]:
     """Up to where must be looked up after this roll, and which decided tokens it files."""
     recent = sorted(gate.recent)[:FILED_MAX]
-    newest_ms = min(now_ms, time_ms(max((*recent[-1:], *gate.held), default=gate.top)))
+    newest_ms = min(now_ms, time_ms(max((*recent, *gate.held), default=gate.top)))
     low = max(gate.low, last_of(max(0, newest_ms - slack_ms)))
     return low, [token for token in recent if _is_near(token, low)]
 

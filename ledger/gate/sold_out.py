@@ -7,6 +7,7 @@ Rule 2: what comes back through this process is known at once. Nothing else is f
 
 from dataclasses import dataclass, field
 
+from ledger.limit import DOWN, UP
 from ledger.requests import Instant
 
 REMEMBERED_MS = 1_000
@@ -30,8 +31,17 @@ class SoldOut:
 
     def knows(self, counter: str, side: str, need: int, now: Instant) -> bool:
         """Whether there was too little a moment ago."""
-        since_ms, short = self._known.get((counter, side), (0, None))
-        return short is not None and need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
+        if (known := self._known.get((counter, side))) is None:
+            return False
+        since_ms, short = known
+        return need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
+
+    def changed(self, counter: str, change: int) -> None:
+        """A change counts: what it took of one side came to the other."""
+        if change < 0:
+            self.forget(counter, UP)
+        if change > 0:
+            self.forget(counter, DOWN)
 
     def forget(self, counter: str, side: str) -> None:
         """Some of it came back."""
