@@ -367,6 +367,7 @@ _PLANTED = (
         "ledger/gate/rebuild.py",
         ", *(each.hi for each in found.segments)",
         "",
+        first=3_000,
     ),
     Mistake(
         "rebuilt: the version stays",

@@ -29,13 +29,15 @@ class Mistake:
     """Another place, for a mistake that takes two."""
     cast: str = ""
     """The small cast that finds it, where the histories would take long."""
+    first: int = 0
+    """The seed from which on histories are played, where those from 0 on would take long."""
     limited: bool = False
     """Whether it is of limited counters, which have histories of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """How a mistake was found: by which seed from 0 on or by which cast ("": it was not), and what the checker said."""
+    """How a mistake was found: by which seed or by which cast ("": it was not), and what the checker said."""
 
     mistake: Mistake
     by: str
@@ -53,7 +55,7 @@ def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
         _plant(mistake.name, Path(folder, mistake.file), mistake.right, mistake.wrong)
         if mistake.file_too:
             _plant(mistake.name, Path(folder, mistake.file_too), mistake.right_too, mistake.wrong_too)
-        which = ["--limited"] if mistake.limited else []
+        which = ["--first", str(mistake.first), *(["--limited"] if mistake.limited else [])]
         played = subprocess.run(
             [sys.executable, "-m", "lab.histories.search", mistake.cast or str(histories), *which],
             cwd=folder,
