@@ -33,7 +33,22 @@ from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable
-from ledger.requests import At, Delete, Get, GetMany, Instant, Key, Program, Put, PutMany, Request, Result, Update, run
+from ledger.requests import (
+    At,
+    Delete,
+    Get,
+    GetMany,
+    Instant,
+    Key,
+    Program,
+    Put,
+    PutMany,
+    Query,
+    Request,
+    Result,
+    Update,
+    run,
+)
 from ledger.values import Delta, Lane
 
 A, B = "eu-west-1", "us-east-1"
@@ -340,6 +355,27 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
         with pytest.raises(GateLost, match="Nothing was written"):
             world.add(1, gone, gone.region)
         assert items.gate_key(gone) not in table.items
+
+
+def test_a_gate_that_is_gone_is_not_made_anew_where_it_had_filed_nothing_but_holds() -> None:
+    world = World(SEATS, EAGER)
+    for _ in range(2):
+        world.run(hold(world.gates(A), world.held(5)))
+    notes = world.files()
+    assert notes
+    assert not any(sk.startswith((items.SEGMENTS_FROM, items.LATE_FROM)) for sk in notes)
+    world.tables[A].answer(Delete(items.gate_key(HERE)))
+    with pytest.raises(GateLost, match="Nothing was written"):
+        world.add(10)  # a new gate would take what the holds keep
+    assert items.gate_key(HERE) not in world.tables[A].items
+
+
+def test_a_gate_is_not_made_while_what_its_lane_filed_cannot_be_read() -> None:
+    world = World(SEATS)
+    world.tables[A].refuses = Query
+    with pytest.raises(Throttled):
+        world.add(1)
+    assert not world.tables[A].items
 
 
 def test_a_process_with_another_limit_decides_nothing() -> None:
