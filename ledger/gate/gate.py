@@ -86,8 +86,13 @@ class Gate:
             raise ValueError("low, top and what is decided or held are named by ULIDs")
         if self.recent.keys() & self.held.keys():
             raise ValueError("a token is held and decided")
-        if not (0 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX and (self.slack_ms or 0) >= 0):
+        if not (0 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX):
             raise ValueError(f"version must be from 0 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
+        if (self.slack_ms or 0) < 0 or self.epoch < 0:
+            raise ValueError("slack and epoch are at least 0")
+        set_to = [amount for side in SIDES if (amount := self.bounds[side]) is not None]
+        if any(abs(amount) > CHANGE_MAX for amount in set_to) or set_to != sorted(set_to):
+            raise ValueError("floor and ceiling are at most 10**18, either way, and floor is not above ceiling")
         if not all(len(each) == FINGERPRINT_BYTES for each in self.moved):
             raise ValueError(f"a fingerprint has {FINGERPRINT_BYTES} bytes")
         if any(amount < 0 for amount in (*self.given.values(), *self.got.values())):

@@ -400,6 +400,37 @@ def test_a_damaged_gate_is_told_and_left_as_it_is() -> None:
     assert world.tables[A].items[items.gate_key(HERE)] == damaged
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ceiling", {"N": "-1"}),
+        ("ceiling", {"N": str(10**18 + 1)}),
+        ("floor", {"N": str(-(10**18) - 1)}),
+        ("floor", {"N": "11"}),
+        ("epoch", {"N": "-1"}),
+        ("slack", {"N": "-1"}),
+    ],
+)
+def test_a_limit_that_no_gate_can_have_is_told_as_damage_of_what_is_wrong(name: str, value: Any) -> None:
+    world = World(Limit(floor=0, ceiling=10, region=A))
+    world.add(1)
+    world.tables[A].answer(Put({**world.tables[A].items[items.gate_key(HERE)], name: value}))
+    with pytest.raises(DamagedItem, match=name):
+        world.run(standing(world.gates(A), consistent=True))
+
+
+@pytest.mark.parametrize("name", ["floor", "ceiling", "epoch"])
+def test_a_limit_is_not_set_where_the_gate_does_not_say_what_it_was(name: str) -> None:
+    world = World(Limit(floor=-5, ceiling=10, region=A))
+    world.add(8)
+    item = world.tables[A].items[items.gate_key(HERE)]
+    damaged = {each: value for each, value in item.items() if each != name}
+    world.tables[A].answer(Put(damaged))
+    with pytest.raises(DamagedItem, match=f"{name} is missing"):
+        world.run(set_limit(world.gates(A), -6, 12))
+    assert world.tables[A].items[items.gate_key(HERE)] == damaged
+
+
 def test_a_limit_is_raised_at_once_and_lowered_as_far_as_nothing_is_sold() -> None:
     world = World(SEATS)
     world.add(8)
