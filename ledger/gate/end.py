@@ -27,11 +27,17 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
     for _ in range(TRIES_MAX):
         known, filed = yield from find(gates, lane, token)
         if known is None or known.outcome == REFUSED:
-            raise NoSuchHold(f"{lane}: there is no hold {token}. Nothing was written.")
+            raise NoSuchHold(
+                f"{lane}: there is no hold {token}: it was never granted, or its id is damaged or of another counter. "
+                "Nothing was written. Use the id as `hold` gave it."
+            )
         if known.held is None:
             return Decision(known, before=True)
         if known.held != amount:
-            raise NoSuchHold(f"{lane}: the hold {token} is of {known.held}, not of {amount}. Nothing was written.")
+            raise NoSuchHold(
+                f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is damaged. Nothing was "
+                "written. Use the id as `hold` gave it."
+            )
         answer: Item | Written = yield gates.at(lane, updates.end(lane, limit, token, amount, outcome, filed))
         if isinstance(answer, Written):
             for side in SIDES:
