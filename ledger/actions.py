@@ -9,12 +9,17 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Express
 """
 
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, NamedTuple, Protocol
 
 from ledger.conditions import Item, Names, Path, Value, steps_of, value_at
 from ledger.errors import TableMismatch
 from ledger.kinds import of_its_kind
+
+DIGITS_MAX = 38
+"""A number in DynamoDB has no more significant digits."""
+
+_EXACT = Context(prec=1_000)
 
 
 class Action(Protocol):
@@ -85,7 +90,10 @@ class Add(NamedTuple):
     def after(self, there: Value | None) -> Value:
         if there is not None and "N" not in there:
             raise TableMismatch(f"{self.path} is no number. Nothing was written.")
-        return {"N": f"{Decimal((there or {'N': '0'})['N']) + self.change:f}"}
+        total = _EXACT.add(Decimal((there or {"N": "0"})["N"]), self.change)
+        if len(total.normalize(_EXACT).as_tuple().digits) > DIGITS_MAX:
+            raise TableMismatch(f"{self.path} would have more than {DIGITS_MAX} digits. Nothing was written.")
+        return {"N": f"{total:f}"}
 
 
 @of_its_kind

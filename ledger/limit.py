@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ledger.checks import CHANGE_MAX, check_region
-from ledger.errors import InvalidSettings, shown
+from ledger.errors import InvalidInput, InvalidSettings, shown
 
 if TYPE_CHECKING:
     from ledger.values import Lane
@@ -40,7 +40,10 @@ class Limit:
         if self.floor is None and self.ceiling is None:
             raise InvalidSettings("A Limit has a floor, a ceiling or both.")
         if self.region is not None:
-            check_region(self.region)
+            try:
+                check_region(self.region)
+            except InvalidInput as error:
+                raise InvalidSettings(error.why) from None
         elif any(self.opening(side) for side in SIDES):
             raise InvalidSettings(f"{self} needs a region: where its first rights are, the same in every process.")
 

@@ -57,7 +57,8 @@ def _lane(asked: Change, token: str, settings: Settings) -> Lane:
 def _length_ms(expires: object) -> int:
     if not isinstance(expires, timedelta):
         raise InvalidTime(f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}.")
-    length_ms = -(-expires // timedelta(milliseconds=1))
+    length_ms, more = divmod(expires, timedelta(milliseconds=1))
+    length_ms += bool(more)  # rounded up
     if not 0 < length_ms <= HOLD_MS_MAX:
         raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {HOLD_MS_MAX // 86_400_000} days.")
     return length_ms

@@ -222,9 +222,9 @@ def _parsed(name: str, variable: str, text: object) -> Any:
             case "regions":
                 return tuple(part.strip() for part in text.split(",") if part.strip())
             case "shards":
-                return dict(json.loads(text))
+                return dict(json.loads(text, object_pairs_hook=_once))
             case "limits":
-                return {prefix: Limit(**said) for prefix, said in json.loads(text).items()}
+                return {prefix: Limit(**said) for prefix, said in json.loads(text, object_pairs_hook=_once).items()}
             case "clean":
                 return {"true": True, "false": False}[text.lower()]
             case _:
@@ -235,6 +235,13 @@ def _parsed(name: str, variable: str, text: object) -> Any:
         raise InvalidSettings(
             f"{variable}={shown(text, 200)} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
         ) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of two that are said of one prefix nobody knows which is meant."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError
+    return dict(pairs)
 
 
 def check_lane(lane: object) -> Lane:

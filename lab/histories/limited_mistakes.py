@@ -275,9 +275,9 @@ _PLANTED = (
     Mistake(
         "a refusal is not written down",
         "ledger/gate/decide.py",
-        "        answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, short, seen, slack_ms))\n",
+        "        try:\n            answer: Item | Written = yield gates.at(lane, _asked(",
         "        if short:\n            return Decision(Known(REFUSED), before=False)\n"
-        "        answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, short, seen, slack_ms))\n",
+        "        try:\n            answer: Item | Written = yield gates.at(lane, _asked(",
     ),
     Mistake(
         "a group asks for its first token alone",

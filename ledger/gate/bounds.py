@@ -3,13 +3,14 @@
 Rule 1: what a tighter limit takes away must be there as rights, so it is obtained first; what it gives comes with it.
 Rule 2: it is written IF nobody has set the limit since the gate was seen, so of two at once one looks again.
 Rule 3: whether a side is limited at all is for the counter's life.
+Rule 4: what a limit takes away or gives is reckoned from the one that stands in the gate, and from nothing else.
 """
 
 from collections.abc import Mapping
 
 from ledger.checks import CHANGE_MAX
-from ledger.errors import InvalidInput, LimitReached, shown
-from ledger.gate import updates
+from ledger.errors import DamagedItem, InvalidInput, LimitReached, shown
+from ledger.gate import items, updates
 from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.obtain import obtain
@@ -28,6 +29,9 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
     (lane,) = (each for each in gates.lanes if gates.limit.opens(each))
     for _ in range(TRIES_MAX):
         gate = yield from gates.read(lane)
+        for side, name in items.BOUNDS.items():
+            if gates.limit.has(side) and gate.bounds[side] is None:
+                raise _lacks(gate, name)
         wanted = _ordered({side: gate.bounds[side] if given[side] is None else given[side] for side in SIDES})
         if gate.bounds == wanted:
             return gate
@@ -43,7 +47,15 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
         answer: Item | Written = yield gates.at(lane, updates.set_limit(gate, gates.limit, wanted))
         if isinstance(answer, Written):
             return gates.gate(lane, answer.item)
+        if answer and "epoch" not in answer:
+            raise _lacks(gate, "epoch")
     raise gave_up(lane)
+
+
+def _lacks(gate: Gate, name: str) -> DamagedItem:
+    """The gate that had the first rights has the limit as it is set; another limit's gate is none of these settings."""
+    key = items.gate_key(gate.lane)
+    return DamagedItem(key.pk, key.sk, f"{name} is missing, where the counter's first rights were")
 
 
 def _checked(gates: Gates, wanted: Bounds) -> Bounds:

@@ -27,17 +27,23 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
     for _ in range(TRIES_MAX):
         known, filed = yield from find(gates, lane, token)
         if known is None or known.outcome == REFUSED:
-            raise NoSuchHold(f"{lane}: there is no hold {token}. Nothing was written.")
+            raise NoSuchHold(
+                f"{lane}: there is no hold {token}: it was never granted, or its id is damaged or of another counter. "
+                "Nothing was written. Use the id as `hold` gave it."
+            )
         if known.held is None:
             return Decision(known, before=True)
         if known.held != amount:
-            raise NoSuchHold(f"{lane}: the hold {token} is of {known.held}, not of {amount}. Nothing was written.")
+            raise NoSuchHold(
+                f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is damaged. Nothing was "
+                "written. Use the id as `hold` gave it."
+            )
         answer: Item | Written = yield gates.at(lane, updates.end(lane, limit, token, amount, outcome, filed))
         if isinstance(answer, Written):
             for side in SIDES:
                 gates.sold_out.forget(lane.counter, side)
             if filed is not None:
                 yield from forget(gates, lane, {token: amount})
-            yield from perhaps_roll(gates, gates.gate(lane, answer.item), token)
+            yield from perhaps_roll(gates, lane, answer.item, token)
             return Decision(Known(outcome), before=False)
     raise gave_up(lane)

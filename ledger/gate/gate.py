@@ -88,8 +88,11 @@ class Gate:
             raise ValueError("a token is held and decided")
         if not (0 <= self.version <= VERSION_MAX and 0 <= self.count <= COUNT_MAX):
             raise ValueError(f"version must be from 0 to {VERSION_MAX} and count from 0 to {COUNT_MAX}")
-        if self.slack_ms is not None and self.slack_ms < 0:
-            raise ValueError("slack is at least 0")
+        if self.epoch < 0 or (self.slack_ms is not None and self.slack_ms < 0):
+            raise ValueError("slack and epoch are at least 0")
+        set_to = [amount for side in SIDES if (amount := self.bounds[side]) is not None]
+        if any(abs(amount) > CHANGE_MAX for amount in set_to) or set_to != sorted(set_to):
+            raise ValueError("floor and ceiling are at most 10**18, either way, and floor is not above ceiling")
         if not all(len(each) == FINGERPRINT_BYTES for each in self.moved):
             raise ValueError(f"a fingerprint has {FINGERPRINT_BYTES} bytes")
         if any(amount < 0 for amount in (*self.given.values(), *self.got.values())):

@@ -1,8 +1,8 @@
 """The gates of one counter, as a process in one Region reaches them; and the making of a gate.
 
 Rule 1: a gate is asked for, and written, at the endpoint of its lane's Region alone.
-Rule 2: a gate is made only where there can have been none: its lane has filed nothing, and no copy of another gate of
-the counter names it. Else it was deleted, and a new one would decide again what was decided.
+Rule 2: a gate is made only where there can have been none: its lane has filed nothing, no hold either, and no copy of
+another gate of the counter names it. Else it was deleted, and a new one would decide again what was decided.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import ledger.items
 from ledger.checks import check_counter
 from ledger.conditions import Absent
-from ledger.errors import GateLost, GaveUp, InvalidInput, LimitMismatch, shown
+from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
 from ledger.gate import items
 from ledger.gate.gate import USUAL, Filing, Gate, name_of
 from ledger.gate.sold_out import SoldOut
 from ledger.limit import SIDES, Limit
-from ledger.requests import At, Get, GetMany, Item, Page, Program, Put, Query, Request, Result
+from ledger.requests import At, Get, GetMany, Item, Page, Program, Put, Query, Request, Result, Together
 from ledger.settings import Settings
 from ledger.through import at
 from ledger.values import Lane
@@ -91,9 +91,14 @@ class Gates:
         """Raises GateLost, LimitMismatch (changes that came without a limit), DamagedItem and the TableErrors."""
         others = [other for other in self.lanes if other != lane]
         keys = tuple(items.gate_key(other) for other in others)
-        page: Page = yield self.at(lane, Query(items.past_pk(lane), limit=1))
+        filed = [Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane))]
+        pages: tuple[Page | LedgerError, ...] = yield self.at(lane, Together(tuple(filed)))
         copies: tuple[Item | None, ...] = (yield self.at(lane, GetMany(keys))) if keys else ()
-        known = [str(lane)] if page.items else []
+        known = []
+        for page in pages:
+            if isinstance(page, LedgerError):
+                raise page
+            known += [str(lane)] if page.items else []
         for other, item in zip(others, copies, strict=True):
             gate = items.gate_of(other, item) if item is not None else None
             if gate is not None and name_of(lane) in {name for name, _ in (*gate.given, *gate.got)}:

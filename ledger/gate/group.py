@@ -33,10 +33,9 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
         try:
             answer: Item | Written = yield gates.at(lane, updates.decide(lane, gates.limit, left, seen, slack_ms))
             if isinstance(answer, Written):
-                gate = gates.gate(lane, answer.item)
                 decided |= {token: Decision(Known(change), before=False) for token, change in left.items()}
                 gates.sold_out.changed(lane.counter, sum(left.values()))
-                yield from perhaps_roll(gates, gate, max(left), len(left))
+                yield from perhaps_roll(gates, lane, answer.item, max(left), len(left))
                 return decided
             if not answer:
                 yield from gates.create(lane)

@@ -17,6 +17,9 @@ from ledger.errors import HoldEnded, InvalidInput, LedgerError, shown
 from ledger.gate.hold_tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
+SHOWN_MAX = 130
+"""Of an id that is none, so much is told: all of one that is damaged at its end."""
+
 
 class Ends(Protocol):
     """Who ends holds: a Ledger."""
@@ -70,11 +73,13 @@ class Hold:
             token, region, shard, amount = parts
             hold = cls(Delta(Lane(region, int(shard), counter), token, int(amount)), ends)
         except InvalidInput as error:
-            raise InvalidInput(f"{shown(id)} is the id of no hold: {error.why}") from None
+            raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold: {error.why}") from None
         except ValueError:
-            raise InvalidInput(f"{shown(id)} is the id of no hold: <token>.<Region>.<shard>.<amount>.") from None
+            raise InvalidInput(
+                f"{shown(id, SHOWN_MAX)} is the id of no hold: <token>.<Region>.<shard>.<amount>."
+            ) from None
         if hold.id != id:
-            raise InvalidInput(f"{shown(id)} is the id of no hold; {hold.id} is one.")
+            raise InvalidInput(f"{shown(id, SHOWN_MAX)} is the id of no hold; {hold.id} is one.")
         return hold
 
     def capture(self, amount: int | None = None) -> Receipt:

@@ -33,7 +33,22 @@ from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable
-from ledger.requests import At, Delete, Get, GetMany, Instant, Key, Program, Put, PutMany, Request, Result, Update, run
+from ledger.requests import (
+    At,
+    Delete,
+    Get,
+    GetMany,
+    Instant,
+    Key,
+    Program,
+    Put,
+    PutMany,
+    Query,
+    Request,
+    Result,
+    Update,
+    run,
+)
 from ledger.values import Delta, Lane
 
 A, B = "eu-west-1", "us-east-1"
@@ -342,6 +357,27 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
         assert items.gate_key(gone) not in table.items
 
 
+def test_a_gate_that_is_gone_is_not_made_anew_where_it_had_filed_nothing_but_holds() -> None:
+    world = World(SEATS, EAGER)
+    for _ in range(2):
+        world.run(hold(world.gates(A), world.held(5)))
+    notes = world.files()
+    assert notes
+    assert not any(sk.startswith((items.SEGMENTS_FROM, items.LATE_FROM)) for sk in notes)
+    world.tables[A].answer(Delete(items.gate_key(HERE)))
+    with pytest.raises(GateLost, match="Nothing was written"):
+        world.add(10)  # a new gate would take what the holds keep
+    assert items.gate_key(HERE) not in world.tables[A].items
+
+
+def test_a_gate_is_not_made_while_what_its_lane_filed_cannot_be_read() -> None:
+    world = World(SEATS)
+    world.tables[A].refuses = Query
+    with pytest.raises(Throttled):
+        world.add(1)
+    assert not world.tables[A].items
+
+
 def test_a_process_with_another_limit_decides_nothing() -> None:
     world = World(SEATS)
     world.add(1)
@@ -361,6 +397,37 @@ def test_a_damaged_gate_is_told_and_left_as_it_is() -> None:
     world.tables[A].answer(Put(damaged))
     with pytest.raises(DamagedItem, match="low"):
         world.add(20)
+    assert world.tables[A].items[items.gate_key(HERE)] == damaged
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ceiling", {"N": "-1"}),
+        ("ceiling", {"N": str(10**18 + 1)}),
+        ("floor", {"N": str(-(10**18) - 1)}),
+        ("floor", {"N": "11"}),
+        ("epoch", {"N": "-1"}),
+        ("slack", {"N": "-1"}),
+    ],
+)
+def test_a_limit_that_no_gate_can_have_is_told_as_damage_of_what_is_wrong(name: str, value: Any) -> None:
+    world = World(Limit(floor=0, ceiling=10, region=A))
+    world.add(1)
+    world.tables[A].answer(Put({**world.tables[A].items[items.gate_key(HERE)], name: value}))
+    with pytest.raises(DamagedItem, match=name):
+        world.run(standing(world.gates(A), consistent=True))
+
+
+@pytest.mark.parametrize("name", ["floor", "ceiling", "epoch"])
+def test_a_limit_is_not_set_where_the_gate_does_not_say_what_it_was(name: str) -> None:
+    world = World(Limit(floor=-5, ceiling=10, region=A))
+    world.add(8)
+    item = world.tables[A].items[items.gate_key(HERE)]
+    damaged = {each: value for each, value in item.items() if each != name}
+    world.tables[A].answer(Put(damaged))
+    with pytest.raises(DamagedItem, match=f"{name} is missing"):
+        world.run(set_limit(world.gates(A), -6, 12))
     assert world.tables[A].items[items.gate_key(HERE)] == damaged
 
 

@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 
+from ledger.errors import DamagedItem
 from ledger.gate import items, sold_out, updates
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
@@ -16,8 +17,10 @@ from ledger.gate.group import add_group
 from ledger.gate.look_up import Known, look_up
 from ledger.gate.outcome import REFUSED, RELEASED
 from ledger.gate.sold_out import SoldOut
+from ledger.gate.standing import standing
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import At, Get, GetMany, Instant, Pause, Put, Query, Update, run
+from ledger.requests import At, Get, GetMany, Instant, Item, Pause, Put, Query, Update, run
+from ledger.tokens import keyed
 from ledger.values import Delta
 from tests.ledger.test_gate import COUNTER, HERE, SEATS, THERE, A, B, World, counted
 from tests.ledger.test_gate_roll import at, seen
@@ -162,3 +165,28 @@ def test_a_process_remembers_so_many_counters_and_then_begins_anew(monkeypatch: 
         memory.note(f"{number}", UP, 1, now)
         told = [memory.knows(f"{each}", UP, 1, now) for each in range(3)]
         assert told == [(number < 2 and each <= number) or each == number == 2 for each in range(3)]
+
+
+@pytest.mark.parametrize("damage", [{"top": {"N": "1"}}, {"total": {"S": "many"}}, {"ceiling": {"S": "high"}}])
+def test_what_is_decided_at_a_gate_that_is_damaged_elsewhere_is_told_to_be_decided(damage: Item) -> None:
+    world = World(SEATS)
+    world.add(1)
+    key = items.gate_key(HERE)
+    world.tables[A].answer(Put({**world.tables[A].items[key], **damage}))
+    assert world.add(1) == counted(1)
+    deltas = {world.delta(1).token: 1 for _ in range(2)}
+    assert list(world.run(add_group(world.gates(A), HERE, deltas)).values()) == [counted(1)] * 2
+    with pytest.raises(DamagedItem):
+        world.run(standing(world.gates(A), consistent=True))
+
+
+def test_a_gate_that_is_full_is_filed_and_decides_again() -> None:
+    world = World(Limit(ceiling=100_000, region=A))
+    world.add(1)
+    full = {keyed("", str(n), world.now_ms + n): 1 for n in range(14_150)}
+    gate = replace(world.gate(), recent=full)
+    world.tables[A].items[items.gate_key(HERE)] = items.gate_item(gate)
+    world.now_ms += 60_000
+    assert world.add(1) == counted(1)
+    assert world.gate().value == 14_151
+    assert len(world.gate().recent) < 14_150

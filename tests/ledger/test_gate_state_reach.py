@@ -14,7 +14,7 @@ from ledger.gate.bounds import set_limit
 from ledger.gate.decide import add
 from ledger.gate.gates import Gates
 from ledger.limit import DOWN, UP, Limit
-from ledger.requests import At, Get, GetMany, Program, Put, Query, Request, Update
+from ledger.requests import At, Get, GetMany, Program, Put, Query, Request, Together, Update
 from ledger.values import Lane
 from tests.ledger import test_gate, test_limits
 from tests.ledger.test_gate import HERE, THERE, A, B, World
@@ -37,8 +37,10 @@ def test_a_gate_is_made_after_its_home_was_asked_for_the_least_that_shows_that_t
     world.run(add(replace(world.gates(region), lanes=lanes), world.delta(1)), region)
     asked = world.tables[region].asked
     others = [GetMany((items.gate_key(THERE),))] if THERE in lanes else []
+    filed = Query(items.past_pk(HERE), limit=1), Query(items.hold_pk(HERE), limit=1)
     needed: list[Request] = [
-        Query(items.past_pk(HERE), limit=1),
+        Together(filed),
+        *(filed if region == A else ()),  # each is asked of the table in memory, too
         *others,
         Query(ledger.items.delta_pk(HERE), limit=1),
         Get(ledger.items.checkpoint_key(HERE)),

@@ -279,6 +279,11 @@ def test_an_id_that_was_spoiled_is_the_id_of_no_hold(spoiled: Any) -> None:
     refused(InvalidInput, lambda: Hold.parse(SEATS, given), "is the id of no hold")
 
 
+def test_what_is_wrong_at_the_end_of_an_id_is_shown() -> None:
+    hold = World().hold(4)
+    refused(InvalidInput, lambda: Hold.parse(SEATS, f"{hold.id} "), f"'{hold.id} ' is the id of no hold; {hold.id} is")
+
+
 def test_a_hold_that_was_never_granted_is_told_from_one_that_ended(world: World) -> None:
     hold = world.hold(4)
     for other in (
@@ -307,7 +312,9 @@ def test_a_capture_is_of_what_was_held_or_less_and_of_its_sign(amount: Any) -> N
     assert world.value(STOCK) == 2
 
 
-@pytest.mark.parametrize("expires", [timedelta(0), timedelta(-1), timedelta(days=401), 60, None, "PT5M"])
+@pytest.mark.parametrize(
+    "expires", [timedelta(0), timedelta(-1), timedelta.min, timedelta(days=401), timedelta.max, 60, None, "PT5M"]
+)
 def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(expires: Any) -> None:
     world = World()
     refused(InvalidTime, lambda: world.hold(4, expires), "expires")

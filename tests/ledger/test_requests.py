@@ -10,7 +10,7 @@ import pytest
 from ledger import actions, conditions, requests
 from ledger.clocks import instants
 from ledger.conditions import Absent, Equals
-from ledger.errors import ItemTooLarge, LedgerError, Throttled, Unavailable
+from ledger.errors import ItemTooLarge, LedgerError, TableMismatch, Throttled, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import (
     ITEM_BYTES_MAX,
@@ -130,6 +130,17 @@ def test_an_update_makes_the_item_where_there_is_none_and_writes_into_one_that_i
     for number in (1, 2):
         assert table.answer(Update(key, (actions.Add("number", 1),))) is None
         assert table.answer(Get(key)) == {**item("a"), "number": {"N": str(number)}}
+
+
+def test_an_update_adds_to_the_digit_and_refuses_what_has_more_than_38() -> None:
+    table, key, most = MemoryTable(), Key("p", "a"), 10**38 - 1
+    table.answer(Put({**item("a"), "number": {"N": str(most - 1)}}))
+    assert table.answer(Update(key, (actions.Add("number", 1),))) is None
+    assert table.answer(Get(key))["number"] == {"N": str(most)}
+    table.answer(Put({**item("a"), "number": {"N": f"-{most}"}}))
+    with pytest.raises(TableMismatch, match="38 digits"):
+        table.answer(Update(key, (actions.Add("number", -2),)))
+    assert table.answer(Get(key))["number"] == {"N": f"-{most}"}
 
 
 def test_an_update_that_would_make_an_item_larger_than_any_may_be_writes_nothing() -> None:
