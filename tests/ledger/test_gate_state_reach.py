@@ -1,5 +1,6 @@
 """How a process reaches the gates of a counter: what it asks, where, and what it remembers."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -77,3 +78,17 @@ def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends
     assert world.run(set_limit(world.gates(A), None, 10**18)).bounds[UP] == 10**18
     both = World(Limit(floor=-1, ceiling=1, region=A))
     assert both.run(set_limit(both.gates(A), 0, 0)).bounds == {DOWN: 0, UP: 0}
+
+
+def test_a_gate_that_another_process_made_meanwhile_is_not_lost_though_another_lane_names_it() -> None:
+    world, slow = World(test_gate.SEATS), World(test_gate.SEATS).gates(B).create(THERE)
+    world.add(0)
+    request, asked = next(slow), list[Request]()
+    world.add(1, THERE, B)  # the gate is made there, and given to
+    world.tables[B].answer(Put(items.gate_item(world.gate(HERE))))  # which is seen there
+    with suppress(StopIteration):
+        while True:
+            asked.append(request)
+            request = slow.send(world.tables[B].answer(request))
+    assert asked[-1] == Get(items.gate_key(THERE))
+    assert world.gate(THERE).number == 1
