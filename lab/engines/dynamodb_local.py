@@ -48,7 +48,8 @@ class DynamoDBLocal(Engine):
         """A client whose records are numbered as the replicator wants them, which orders all Regions' writes by them.
 
         DynamoDB Local numbers each Region's writes apart. Here the order is that in which this process sees them, which
-        agrees with every single stream's. An iterator that expires (after 15 minutes) is not renewed.
+        agrees with every single stream's. Its streams show an empty map as nothing, so what is nothing is an empty map
+        here: our items have no empty lists. An iterator that expires (after 15 minutes) is not renewed.
         """
         return _Renumbered(super().stream_client(region), self._numbers)
 
@@ -66,6 +67,8 @@ class _Renumbered:
         page = self._client.get_records(**arguments)
         for record in page["Records"]:
             record["dynamodb"]["SequenceNumber"] = f"{next(self._numbers):010d}"
+            image = record["dynamodb"].get("NewImage", {})
+            image.update({name: {"M": {}} for name, value in image.items() if not value})
         return page
 
 
