@@ -15,7 +15,6 @@ from ledger.gate.items import gate_key
 from ledger.gate.standing import Standing as Copies
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import GetMany, Instant, Now, Program
-from ledger.values import Lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +59,16 @@ def read_gates(counters: Sequence[Gates], *, consistent: bool) -> Program[tuple[
 
 def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
     there = {gate.lane: gate for gate in copies.gates}
+    seen = [there.get(lane) or Gate.new(lane, gates.limit) for lane in gates.lanes]
+    ours = [gate for gate in seen if gate.lane.region == gates.here]
     bounds = next((gate.bounds for gate in copies.gates if gates.limit.opens(gate.lane)), None)
     floor, ceiling = (bounds[DOWN], bounds[UP]) if bounds else (gates.limit.floor, gates.limit.ceiling)
 
-    def sum_of(side: str, lanes: Sequence[Lane], *, own: bool) -> int:
-        seen = [there.get(lane) or Gate.new(lane, gates.limit) for lane in lanes]
-        return sum(gate.own(side) if own else gate.rights.get(side, 0) for gate in seen)
+    def now_in(some: Sequence[Gate]) -> dict[str, int]:
+        return {side: sum(gate.rights.get(side, 0) for gate in some) for side in SIDES}
 
-    ours = [lane for lane in gates.lanes if lane.region == gates.here]
-    available = {side: sum_of(side, gates.lanes, own=True) for side in SIDES}
-    now = {side: sum_of(side, gates.lanes, own=False) for side in SIDES}
+    available = {side: sum(gate.own(side) for gate in seen) for side in SIDES}
+    now = now_in(seen)
     left = {DOWN: copies.value - (floor or 0), UP: (ceiling or 0) - copies.value}
 
     def room(amounts: dict[str, int]) -> Room:
@@ -81,7 +80,7 @@ def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
         count=copies.count,
         floor=floor,
         ceiling=ceiling,
-        here=room({side: sum_of(side, ours, own=False) for side in SIDES}),
+        here=room(now_in(ours)),
         available=room(available),
         moving=room({side: available[side] - now[side] for side in SIDES}),
         held=room({side: left[side] - available[side] for side in SIDES}),

@@ -103,9 +103,9 @@ class Gates:
             gate = items.gate_of(other, item) if item is not None else None
             if gate is not None and name_of(lane) in {name for name, _ in (*gate.given, *gate.got)}:
                 known.append(str(other))
-        if known and (yield self.at(lane, Get(items.gate_key(lane)))) is not None:
-            return  # another process made it meanwhile
         if known:
+            if (yield self.at(lane, Get(items.gate_key(lane)))) is not None:
+                return  # another process made it meanwhile
             raise GateLost(
                 f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore its "
                 "items from a backup, then rebuild the counter."

@@ -68,16 +68,16 @@ def expire(lane: Lane, limit: Limit, amounts: Mapping[str, int], filed: int | No
 def give(giver: Gate, to: Cell, amount: int) -> Update:
     """Rights leave for another lane, if none left for it since the gate was seen."""
     cell = items.cell_name("given", to)
-    was: Condition = Equals(cell, number(giver.given[to])) if to in giver.given else Absent(cell)
+    was = _was(cell, giver.given.get(to))
     actions = (Add(to[1], -amount), Add(cell, amount))
     return Update(items.gate_key(giver.lane), actions, All((AtLeast(to[1], number(amount)), was)), shows=True)
 
 
 def take_over(gate: Gate, giver: Cell, given: int) -> Update:
     """What another lane has given, ever, has arrived here."""
-    got, name = gate.got.get(giver, 0), items.cell_name("got", giver)
-    was: Condition = Equals(name, number(got)) if giver in gate.got else Absent(name)
-    actions = (Add(giver[1], given - got), Set(name, number(given)))
+    name, got = items.cell_name("got", giver), gate.got.get(giver)
+    was = _was(name, got)
+    actions = (Add(giver[1], given - (got or 0)), Set(name, number(given)))
     return Update(items.gate_key(gate.lane), actions, All((Not(Absent(giver[1])), was)), shows=True)
 
 
@@ -130,6 +130,11 @@ def _open(names: Collection[str], seen: int | None) -> list[Condition]:
 
 def _is_above_low(token: str) -> Condition:
     return Not(AtLeast("low", {"S": token}))
+
+
+def _was(cell: str, amount: int | None) -> Condition:
+    """The cell is as it was seen."""
+    return Absent(cell) if amount is None else Equals(cell, number(amount))
 
 
 def _version_is(version: int) -> Condition:
