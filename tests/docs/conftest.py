@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -59,11 +60,25 @@ class Account:
         bill.requests, bill.write_units = cost.requests, cost.write_units
 
 
+def _one_at_a_time(patch: pytest.MonkeyPatch) -> None:
+    """Let moto answer one request after the other: its tables are not made for the threads of a compactor."""
+    from moto.core.botocore_stubber import BotocoreStubber
+
+    lock, answer = threading.RLock(), BotocoreStubber.process_request
+
+    def process_request(stubber: BotocoreStubber, request: Any) -> Any:
+        with lock:
+            return answer(stubber, request)
+
+    patch.setattr(BotocoreStubber, "process_request", process_request)
+
+
 @pytest.fixture(scope="module")
 def account() -> Iterator[Account]:
     from moto import mock_aws  # here, for those who run other tests
 
-    with mock_aws():
+    with mock_aws(), pytest.MonkeyPatch.context() as patch:
+        _one_at_a_time(patch)
         client._client.cache_clear()  # a client from before knows nothing of moto
         made = Account(client.make_client(REGION))
         made.create_table("counters", "pk", "sk")
