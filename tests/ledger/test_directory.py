@@ -9,11 +9,6 @@ from tests.support import A as HOME
 from tests.support import Region
 
 LANES = [Lane(HOME, 0, "stock:85123A"), Lane(HOME, 3, "stock:85123A"), Lane(HOME, 0, "a#b"), Lane("us-east-1", 0, "x")]
-    Lane(HOME, 0, "stock:85123A"),
-    Lane(HOME, 3, "stock:85123A"),
-    Lane(HOME, 0, "a#b"),
-    Lane("us-east-1", 0, "votes:x"),
-]
 
 
 def test_an_item_is_its_key() -> None:
