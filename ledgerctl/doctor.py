@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from compactor.lanes import by_lane
-from ledger import items, tokens
+from ledger import directory, items, tokens
 from ledger.checks import to_ms
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
@@ -116,6 +116,7 @@ def _lanes(call: Call) -> list[Finding]:
         found = sorted({lane for lane, _, _ in by_lane(page.keys)})
         looked_at = found[:CHECKPOINTS_MAX]
         held = call.table.answer(GetMany(tuple(map(items.checkpoint_key, looked_at)), consistent=False))
+        listed = call.table.answer(GetMany(tuple(map(directory.key_of, looked_at)), consistent=False))
     except LedgerError as error:
         return [Finding("warn", "regions and shards against lanes", f"not seen: {error}", ROLES)]
     now_ms = call.surroundings.clock()
@@ -126,6 +127,9 @@ def _lanes(call: Call) -> list[Finding]:
     ]
     return [
         *shape.lane_findings(call.settings, found, page.last is None),
+        shape.directory_finding(
+            [lane for lane, item in zip(looked_at, listed, strict=True) if item is None], looked_at
+        ),
         shape.watermark_finding(ahead, sum(item is not None for item in held)),
     ]
 
@@ -154,7 +158,9 @@ def _permissions(call: Call) -> list[Finding]:
         what = f"may {does}"
         if isinstance(answer, TableMissing) and region != home:
             continue  # that it is missing there is told already
-        if isinstance(answer, NotAllowed):
+        if does == "add" and call.settings.insert_only and isinstance(answer, NotAllowed | dict):
+            findings.append(shape.insert_only_finding(refused=isinstance(answer, NotAllowed)))
+        elif isinstance(answer, NotAllowed):
             findings.append(Finding("warn", what, f"no: {action} is refused", ROLES))
         elif isinstance(answer, LedgerError):
             findings.append(Finding("fail", what, f"{action}: {answer}", "Mend that first."))

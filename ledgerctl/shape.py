@@ -117,6 +117,21 @@ def lane_findings(settings: Settings, lanes: Iterable[Lane], whole: bool) -> lis
     return [_judged(not unread, "regions and shards against lanes", good, f"nobody reads {named}", remedy)]
 
 
+def directory_finding(missing: Sequence[Lane], seen: Sequence[Lane]) -> Finding:
+    """Lanes, of those looked at, that the directory lacks: no listing shows them, and no sweep visits them."""
+    bad = f"{len(missing):,} of {len(seen):,} lanes looked at are not in it, such as {', '.join(map(str, missing[:1]))}"
+    good = f"has each of {len(seen):,} lanes looked at"
+    remedy = "`ledgerctl adopt` in each Region writes them. One that has just come is there in some seconds."
+    return _judged(not missing, "directory of lanes", good, bad, remedy, "warn")
+
+
+def insert_only_finding(*, refused: bool) -> Finding:
+    """Whether IAM forbids what `insert_only` need not be able to do."""
+    good = "PutItem on delta# is refused, as it should be; PartiQLInsert is not tried"
+    bad = "PutItem on delta# is allowed, so this role may replace a change"
+    return _judged(refused, "insert only", good, bad, "docs/settings.md#insert-only has what a role needs.", "warn")
+
+
 def watermark_finding(ahead: Sequence[tuple[Lane, int]], seen: int) -> Finding:
     """Checkpoints, of `seen`, whose watermark is so many milliseconds ahead of this clock."""
     named = ", ".join(f"{lane} by {ms / 1_000:,.1f} s" for lane, ms in ahead[:NAMED_MAX])
@@ -155,7 +170,14 @@ def settings_findings(settings: Settings) -> list[Finding]:
     spoils = "A clock that is wrong by the difference can spoil a read: keep twice as long at least."
     near = f"{keep}, near read_time_max_ms={read_ms:,}"
     return [
-        _judged(settings.clean, "clean", "on", "off", "Folded deltas stay for ever: ten times the storage.", "warn"),
+        _judged(
+            settings.clean,
+            "clean",
+            "on",
+            "off",
+            "Folded deltas stay for ever: `ledgerctl cost` says which costs less.",
+            "warn",
+        ),
         _judged(late_ms >= 1_000, "allowed_lateness_ms", late, late, strays, "warn"),
         _judged(keep_ms >= 2 * read_ms, "keep_ms", keep, near, spoils, "warn"),
     ]

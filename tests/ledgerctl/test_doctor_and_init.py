@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lab.engines.ministack import Engine
-from ledger import Settings, items, tokens
+from ledger import Settings, directory, items, tokens
 from ledger.values import Checkpoint, Lane, Shape
 from ledgerctl import shape
 from ledgerctl.call import Surroundings
@@ -74,7 +74,7 @@ def findings(made: Surroundings) -> tuple[int, dict[str, str]]:
 def test_a_table_as_it_should_be_has_no_findings_and_is_told_what_was_not_tried() -> None:
     assert findings(world()) == (0, {})
     said = ctl(world(), "doctor").out
-    assert said.splitlines()[-1] == "28 fine, 0 to know, 0 to mend"
+    assert said.splitlines()[-1] == "29 fine, 0 to know, 0 to mend"
     assert "PartiQLInsert, which add_many does without, is not tried" in said
     assert "PartiQLDelete, which clean does without, is not tried" in said
     assert "ledgerctl init" in ctl(world(GetItem={}), "doctor").out
@@ -119,6 +119,7 @@ EXPIRES = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}
 UNREAD = ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "mark#x")
 ODD = {"LEDGER_CLEAN": "false", "LEDGER_ALLOWED_LATENESS_MS": "0", "LEDGER_KEEP_MS": "60001"}
 LANES = "regions and shards against lanes"
+LISTED = "directory of lanes"
 NARROW = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, compact all")
 
 
@@ -132,7 +133,7 @@ NARROW = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, 
         ({}, {"GetItem": {}}, 0, {"shape": "warn"}),
         ({}, {"GetItem": DAMAGED}, 1, {"shape": "fail"}),
         ({}, {"GetItem": REFUSED}, 0, {"shape": "warn", f"may read histories in {A}": "warn"}),
-        ({}, {"Scan": {"Items": [key_of(pk) for pk in UNREAD]}}, 1, {LANES: "fail"}),
+        ({}, {"Scan": {"Items": [key_of(pk) for pk in UNREAD]}}, 1, {LANES: "fail", LISTED: "warn"}),
         (ODD, {}, 0, {"clean": "warn", "allowed_lateness_ms": "warn", "keep_ms": "warn"}),
         ({}, dict.fromkeys(("Scan", "DeleteItem", "DescribeTable"), REFUSED), 0, dict.fromkeys(NARROW, "warn")),
     ],
@@ -227,10 +228,11 @@ def test_a_watermark_ahead_of_this_clock_is_to_know() -> None:
     held = [checkpoint("ahead", 86_400_000), checkpoint("right", -10_000)]
     broken = {**checkpoint("broken", 86_400_000), "count": {"S": "x"}}
     keys = [{name: item[name] for name in ("pk", "sk")} for item in (*held, broken)]
-    made = world(Scan={"Items": keys}, BatchGetItem={"Responses": {"counters": [*held, broken]}})
+    listed = [dict(directory.item_of(Lane(A, 0, counter))) for counter in ("ahead", "right", "broken")]
+    made = world(Scan={"Items": keys}, BatchGetItem={"Responses": {"counters": [*held, broken, *listed]}})
     assert findings(made) == (0, {"watermarks": "warn"})
     assert "warn watermarks: ahead of this clock: eu-west-1#0#ahead by 86,4" in ctl(made, "doctor").out
-    right = world(Scan={"Items": keys[1:2]}, BatchGetItem={"Responses": {"counters": held[1:]}})
+    right = world(Scan={"Items": keys[1:2]}, BatchGetItem={"Responses": {"counters": [*held[1:], *listed]}})
     assert "none of 1 looked at" in ctl(right, "doctor").out
 
 
@@ -329,3 +331,26 @@ def test_init_turns_a_missing_stream_on(engine: Engine, name: str, regions: tupl
     assert said["steps"][0] == f"{A}: turned the stream on"
     assert ctl(made, "doctor").out.splitlines()[-1].endswith("0 to know, 0 to mend")
     assert ctl(made, "init").out.endswith("nothing to do\n")
+
+
+def test_lanes_that_the_directory_lacks_are_told_with_what_writes_them() -> None:
+    lane = Lane(A, 0, "c")
+    item = {"pk": {"S": items.delta_pk(lane)}, "sk": {"S": "015JGGKGE064BG4X58772SZHBM"}}
+    said = ctl(aws(answering(Scan={"Items": [item]})), "doctor")
+    assert "directory of lanes: 1 of 1 lanes looked at are not in it, such as eu-west-1#0#c" in said.out
+    assert "ledgerctl adopt" in said.out
+
+    def with_directory(operation: str, asked: Any) -> tuple[int, Any]:
+        if operation == "BatchGetItem":
+            keys = asked["RequestItems"]["counters"]["Keys"]
+            return 200, {"Responses": {"counters": [key for key in keys if key["pk"]["S"].startswith("lane#")]}}
+        return answering(Scan={"Items": [item]})(operation, asked)
+
+    assert "directory of lanes: has each of 1 lanes looked at" in ctl(aws(with_directory), "doctor").out
+
+
+def test_a_process_that_inserts_alone_is_told_whether_its_role_may_replace_a_change() -> None:
+    environ = ENVIRON | {"LEDGER_INSERT_ONLY": "true"}
+    assert "insert only: PutItem on delta# is allowed" in ctl(aws(answering(), environ), "doctor").out
+    refused = answering(PutItem=refusal("AccessDeniedException"))
+    assert "insert only: PutItem on delta# is refused, as it should be" in ctl(aws(refused, environ), "doctor").out
