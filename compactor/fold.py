@@ -43,7 +43,7 @@ def fold(
     and the other TableErrors; what was committed stays.
     """
     tail: Tail | None = None
-    asked: Instant | None = None  # before the tail was read
+    asked = Instant(0, 0)  # before the tail was read
     left: str | None = None  # the watermark that the last commit left
     for commits in range(commits_max + 1):
         checkpoint = yield from begin(lane)
@@ -56,7 +56,7 @@ def fold(
         if commits == commits_max or not 0 <= cutoff_ms <= tokens.TIME_MS_MAX:
             tally.unfolded = commits == commits_max
             break
-        if tail is None or asked is None or watermark != left:
+        if tail is None or watermark != left:
             tail, asked = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True), now
         found = yield from tail.take(fold_max)
         if len(found) < fold_min:  # folding would cost more than it saves

@@ -100,8 +100,9 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
         "cutoff after the Query",
         "compactor/fold.py",
         "        if tail is None or watermark != left:\n"
-        "            tail = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True)\n"
+        "            tail, asked = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True), now\n"
         "        found = yield from tail.take(fold_max)\n",
+        "        asked = now\n"
         "        every = yield from Tail(lane, watermark, None, consistent=True).take()\n"
         "        from ledger.requests import Pause\n"
         "        yield Pause(allowed_lateness_ms * 6 // 5)\n"  # slow just there, which is rare by itself
@@ -167,7 +168,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "clean at the first visit",
         "compactor/clean.py",
-        "        elif now.wall_ms - note.noted_ms < keep_ms:\n            return\n",
+        "        elif now.wall_ms - note.noted_ms < keep_ms:\n            return strays\n",
         "",
         cast="a_read_that_visits_overtake_within_its_time",
     ),
