@@ -28,8 +28,8 @@ from simulator.faults import Faults, mix
 from simulator.process import Log, Process, Script, Sleep
 
 STEPS_MAX = 40_000
-STEPS_MS = (10, 40, 160)
-EVERY_S = (1, 6, 60)
+STEPS_MS = (10, 10, 10, 40, 160)
+EVERY_S = (1, 1, 6, 60)
 HOURS = 0.01
 """Of a sweep's pass."""
 
@@ -116,8 +116,8 @@ def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Recor
     processes: list[Process] = []
     enter = entrance(processes, world, faults, log)
     packs = choices.pick(2) == 1
-    pace = (cast.LONG, cast.SHORT, cast.LATE)[choices.pick(3)]
-    for _ in range(3 + choices.pick(8)):
+    pace = (cast.LONG, cast.LATE, cast.LATE)[choices.pick(3)]
+    for _ in range(5 + choices.pick(20)):
         if record.numbers > cast.NUMBERS_MAX - PACKED_MAX - 1:
             break
         home = settings.regions[choices.pick(len(settings.regions))]
@@ -137,10 +137,10 @@ def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Recor
         enter(f"ring {region}", region, _ring(service, region, choices))
         for number in range(1 + choices.pick(2)):
             enter(f"compact {region} {number}", region, _compact(service, region, record, choices))
-        if choices.pick(3) == 2:  # a compactor of one's own, beside the service
+        if choices.pick(8) == 7:  # a compactor of one's own, beside the service
             lanes, paces = own.lanes_of(cast.COUNTER, region), PACES[choices.pick(len(PACES))]
             enter(f"compactor {region}", region, cast.compactor(lanes, 4, record, own, choices, False, paces))
-        if choices.pick(4) == 3:
+        if choices.pick(16) == 15:
             enter(f"purge {region}", region, _purge(service, region, choices))
     return processes
 
