@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from service.compact.visit import CLEAN_AFTER_MS, COMMITS_OF_VISIT, DAMAGED_MS, NOTE_AFTER_MS, next_visit
+from service.marks import LEASE_MS, QUIET_MS, Claim, Mark, Touch, key_of
 
 from compactor.outlook import Outlook
 from compactor.report import Tally
@@ -14,8 +16,6 @@ from ledger.values import Checkpoint, Delta, Lane, Shape
 from service import observe
 from service.compact import visit
 from service.compact.handler import Worker
-from service.compact.visit import CLEAN_AFTER_MS, COMMITS_OF_VISIT, DAMAGED_MS, NOTE_AFTER_MS, next_visit
-from service.marks import LEASE_MS, QUIET_MS, Claim, Mark, Touch, key_of
 from tests.service.support import Service, never, sqs, work
 from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token, two_regions, value
 
