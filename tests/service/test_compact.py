@@ -16,6 +16,7 @@ from ledger.errors import (
     TransactionConflict,
     Unavailable,
 )
+from ledger.limit import Limit
 from ledger.requests import DeleteMany, Get, GetMany, Now, Put, Query, Request, Transact
 from ledger.values import Checkpoint, Delta, Lane, Segment, Shape
 from service import observe
@@ -641,6 +642,15 @@ def test_a_lane_that_nobody_reads_is_told_with_each_batch() -> None:
         shop.visit(Work(LANE), Work(unread), Work(unread))
     assert shop.told.metrics[observe.LANES_UNREAD] == 2
     assert [extra for level, _, extra in shop.told.lines if level == "error"] == [{"lane": str(unread)}] * 2
+
+
+def test_a_lane_with_a_limit_is_told_only_if_it_holds_changes_that_nobody_reads() -> None:
+    shop = Shop(limits={"seats:": Limit(ceiling=9, region=A)})
+    gate, unread = Lane(A, 0, "seats:gig"), Lane(A, 0, "seats:sold")
+    shop.table.put(delta(1, unread))
+    shop.visit(Work(gate, sweep=True), Work(unread, sweep=True))
+    assert shop.told.metrics[observe.LANES_UNREAD] == 1
+    assert [extra for level, _, extra in shop.told.lines if level == "error"] == [{"lane": str(unread)}]
 
 
 def test_the_queue_is_asked_once_for_each_lane_that_leaves_something() -> None:
