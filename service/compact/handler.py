@@ -2,7 +2,7 @@
 
 Rule 1: The messages of a lane are one visit, and lanes are visited side by side.
 Rule 2: A message that names no lane of this Region is put on the DLQ; it stops no other.
-Rule 3: A message fails only if what is left of it could not be put on a queue.
+Rule 3: A message fails only if what is left of it could not be put on a queue, or by a defect: then it alone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Worker:
 
     def __call__(self, event: Mapping[str, Any], stop: Callable[[], bool]) -> Any:
         """The partial batch response for an SQS event."""
-        lost: dict[str, LedgerError] = {}
+        lost: dict[str, Exception] = {}
 
         def handle(record: SQSRecord) -> None:
             if record.message_id in lost:
@@ -65,10 +65,10 @@ class Worker:
         processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
         return process_partial_response(event=dict(event), record_handler=handle, processor=processor)
 
-    def _work(self, records: list[dict[str, Any]], stop: Callable[[], bool]) -> dict[str, LedgerError]:
+    def _work(self, records: list[dict[str, Any]], stop: Callable[[], bool]) -> dict[str, Exception]:
         """Do what the messages ask for; those that stay on the queue, by their ids, with why."""
         tasks: dict[Any, Task] = {}
-        lost: dict[str, LedgerError] = {}
+        lost: dict[str, Exception] = {}
         of: dict[str, Any] = {}
         for record in records:
             try:
@@ -81,7 +81,7 @@ class Worker:
             of[record["messageId"]] = work.lane
         mismatch = self._asked()
         answers = self._runtime.run_each(self._program(task, mismatch, stop) for task in tasks.values())
-        unsent = {lane: each for lane, each in zip(tasks, answers, strict=True) if isinstance(each, LedgerError)}
+        unsent = {lane: each for lane, each in zip(tasks, answers, strict=True) if isinstance(each, Exception)}
         for lane, task in tasks.items():
             self._tell(task.work, task.done, unsent.get(lane))
         return lost | {message_id: unsent[lane] for message_id, lane in of.items() if lane in unsent}
@@ -109,10 +109,10 @@ class Worker:
             return failure
         return None
 
-    def _tell(self, work: Work, done: Done, unsent: LedgerError | None) -> None:
+    def _tell(self, work: Work, done: Done, unsent: Exception | None) -> None:
         metrics, visited = self._metrics, done.lag_ms is not None
         error = unsent or done.error
-        read = self._settings.reads(work.lane)
+        read = done.empty or self._settings.reads(work.lane)
         counts = {
             observe.LANES_VISITED: int(visited),
             observe.LANES_LOOKED: int(not visited),

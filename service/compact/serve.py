@@ -50,14 +50,16 @@ class Done(Tally):
 
     outcome: looked, visited, settled, verified, ended (others' visits follow each other), gave up, stopped, damaged,
     failed. error: what ended it. lag_ms: for a visit, how long the lane had been due, beyond what a ring waits. tail:
-    the changes above the watermark that it found; of those that are left, `fold_min` at most are counted. forgotten:
-    the sweep found what a message should have told. sent: what is to be done later.
+    the changes above the watermark that it found; of those that are left, `fold_min` at most are counted. empty: it
+    found nothing in the lane, which may have a gate. forgotten: the sweep found what a message should have told. sent:
+    what is to be done later.
     """
 
     outcome: str = "failed"
     error: LedgerError | None = None
     lag_ms: int | None = None
     tail: int | None = None
+    empty: bool = False
     forgotten: bool = False
     check: LaneCheck | None = None
     sent: list[Message] = field(default_factory=list)
@@ -130,7 +132,7 @@ def _settle(work: Work, done: Done, settings: Settings, commits_max: int) -> Ste
 def _fold(work: Work, done: Done, settings: Settings, ring_delay_s: int, commits_max: int) -> Steps:
     """Look, and visit the lane if there is something to do."""
     found = yield from outlook(work.lane, settings, below=work.sweep)
-    done.tail = found.tail
+    done.tail, done.empty = found.tail, not found.tail and found.checkpoint is None
     if work.follows is not None and found.checkpoint is not None and found.checkpoint.version > work.follows:
         done.outcome = "ended"
         return

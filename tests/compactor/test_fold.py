@@ -6,7 +6,7 @@ import pytest
 
 from compactor.fold import fold
 from compactor.report import Tally
-from ledger import items, tokens
+from ledger import directory, items, tokens
 from ledger.conditions import Absent
 from ledger.requests import Get, Now, Program, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
@@ -31,6 +31,8 @@ def test_it_begins_then_fixes_the_cutoff_then_queries_then_commits_and_begins_ag
         Query(items.fold_pk(LANE), "segment#", "segment$", 2, True),
         Now(),
         Query(items.delta_pk(LANE), None, items.tail_upto(CUTOFF), None, True),
+        Now(),
+        Put(directory.item_of(LANE)),
         Transact(
             (
                 Put(items.checkpoint_item(checkpoint), Absent()),
