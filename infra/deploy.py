@@ -29,7 +29,7 @@ from infra.table_stack import REGIONS_MAX, DeploymentRefused, TableStack
 from ledger.settings import Settings
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
-PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: "keepMs=600000 findSchedule=rate(5 minutes)"
+PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: "keepMs=600000 sweepSchedule=rate(5 minutes)"
 CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
 QUEUES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl", "OutcomesQueueUrl")
 OUTPUTS = ("HttpApiUrl", *QUEUES)
@@ -60,11 +60,9 @@ class Deployment:
     def table_stack(self) -> TableStack:
         return TableStack(f"{self.table}-table", self.table, client, say)
 
-    def params_of(self, region: str, artifact: str, stream_arn: str | None = None) -> dict[str, str]:
-        """What the framework is told for one Region."""
-        others = [other for other in self.regions if other != region]
+    def params_of(self, artifact: str, stream_arn: str | None = None) -> dict[str, str]:
+        """What the framework is told, for a Region whose stream is known."""
         given = {"name": self.name, "artifact": artifact, "regions": ",".join(self.regions)}
-        given |= {f"otherRegion{number}": other for number, other in enumerate(others, 1)}
         return {**given, **({"streamArn": stream_arn} if stream_arn else {}), **self.params}
 
 
@@ -109,7 +107,7 @@ def deploy(
     table.deploy(target.regions, deletion_protection=deletion_protection)
     for region in target.regions:
         stream_arn = table.stream_arn(region)
-        framework.run("deploy", stage, region, target.params_of(region, str(artifact.relative_to(ROOT)), stream_arn))
+        framework.run("deploy", stage, region, target.params_of(str(artifact.relative_to(ROOT)), stream_arn))
     table_shape.write_in(settings, tables, say)
     for region in target.regions:
         outputs = _outputs(target, region) or {}
@@ -136,7 +134,7 @@ def remove(
         if outputs is None:
             say(f"no service in {region}")
         else:
-            framework.run("remove", stage, region, target.params_of(region, "unused.zip"))
+            framework.run("remove", stage, region, target.params_of("unused.zip"))
     say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
 
 
@@ -181,7 +179,7 @@ def _render(target: Deployment, artifact: Path) -> tuple[dict[str, Path], Settin
     """Each Region's template, and the settings of the first's functions; calls no AWS. Raises DeploymentRefused."""
     templates, settings = {}, []
     for region in target.regions:
-        params = target.params_of(region, str(artifact.relative_to(ROOT)))
+        params = target.params_of(str(artifact.relative_to(ROOT)))
         templates[region] = framework.package(target.stage, region, params)
         settings.append(table_shape.settings_of(templates[region], region))
     return templates, settings[0]

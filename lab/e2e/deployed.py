@@ -27,12 +27,16 @@ PARAMS = {
     "outcomes": "true",
     "changesBatch": "10",  # the engine takes no more
     "changesVisibilitySeconds": "6",
-    "markBatch": "100",
+    "ringBatch": "100",
+    "ringEverySeconds": "5",
+    "workBatch": "10",
     "keepMs": "25000",
     "readTimeMaxMs": "20000",
     "allowedLatenessMs": "5000",
     "foldMin": "2",
-    "findSchedule": "rate(1 minute)",
+    "sweepSchedule": "rate(1 minute)",
+    "sweepHours": "1",
+    "canarySchedule": "rate(1 minute)",
     "verifyOneIn": "5",
 }
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
