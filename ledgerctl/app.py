@@ -11,6 +11,7 @@ from ledgerctl import (
     limit,
     history,
     list as counters,
+    adopt,
     lag,
     compact as compaction,
     rebuild,
