@@ -1,5 +1,7 @@
-"""`python -m lab.histories.search N`: the first of N seeds that goes wrong, and how. With a small cast's name in the
-place of N, how that goes wrong; `--limited`: of limited counters, `--served`: of the service. Exit code 1 when something does.
+"""`python -m lab.histories.search N`: the first of N seeds that goes wrong, and how; exit code 1 when one does.
+
+With a small cast's name in the place of N, how that goes wrong. `--limited`, `--served`: histories of limited counters,
+of the service.
 """
 
 import argparse
