@@ -20,7 +20,7 @@ from ledger.settings import Settings
 from ledger.through import through
 from service.compact.serve import Done, serve
 from service.ring.records import arrived
-from service.ring.ring import Memory, Rung, delay_s, ring
+from service.ring.ring import Memory, Rung, ring
 from service.sweep.sweep import Swept, sweep
 from service.work import Send, Work
 from simulator.choices import Choices
@@ -199,7 +199,6 @@ def _event(region: str, number: int, record: Any) -> dict[str, Any]:
 def _compact(service: Service, region: str, record: cast.Record, choices: Choices) -> Callable[[], Script]:
     """Serves the work queue: the messages of a lane together, and each is deleted when it was served."""
     world, own = service.world, service.own(region)
-    waits_s = delay_s(own, service.every_s)
 
     def script() -> Script:
         while not service.is_over(region):
@@ -217,11 +216,11 @@ def _compact(service: Service, region: str, record: cast.Record, choices: Choice
                 try:
                     stop = lambda: world.step > deadline  # noqa: E731, B023
                     commits_max = 1 + choices.pick(3)
-                    program = serve(work, done, own, stop, ring_delay_s=waits_s, commits_max=commits_max)
+                    program = serve(work, done, own, stop, commits_max=commits_max)
                     yield from _sent(program)
                 except LedgerError:
                     lost.add(lane)
-                service.visits += done.lag_ms is not None
+                service.visits += done.visited
                 if isinstance(done.error, DamagedItem | LaneDamaged):
                     record.broken.append(f"a visit to {lane}: {done.error}")
             world.delete(region, [each for each in batch if Work.from_json(each.body, region).lane not in lost])
@@ -255,12 +254,11 @@ def _swept(service: Service) -> list[str]:
             for run in range(3):
                 finish(world, region, sweep(Swept(), own, lambda: False, lambda: False, hours=HOURS))
                 world.now_ms += int(HOURS * 3_600_000) // (1 + run)
-            waits_s = delay_s(own, service.every_s)
             for _ in range(1_000):
                 batch = world.receive(region, 10)
                 for message in batch:
                     work = Work.from_json(message.body, region)
-                    finish(world, region, serve(work, Done(), own, lambda: False, ring_delay_s=waits_s))
+                    finish(world, region, serve(work, Done(), own, lambda: False))
                 world.delete(region, batch)
                 if not world.posts[region].queue:
                     break

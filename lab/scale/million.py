@@ -15,14 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from lab.scale.arrivals import REGION, lanes_of, singly
+from lab.scale.arrivals import lanes_of, singly
 from lab.scale.lean import Before, LeanTable, Partition
 from lab.scale.lived import Lived, between, so_far, tail_of
 from lab.scale.region import Came, Region
 from lab.scale.tails import Tails
 from ledger import tokens
 from ledger.values import Lane
-from service.sweep.handler import Sweeper
 
 PARTITION_UNITS, UNITS = 1_000, 2.2
 """Write units that a partition takes a second, and those of a change with its clean."""
@@ -92,7 +91,7 @@ def played(pattern: Region, patterns: int, lanes: int, rate: float, seconds: flo
     region.run(start_ms + first_ms + int(seconds * 1_000))
     then = between(each_once, so_far(region), Tails())
     longest = region.sqs.longest
-    known = max(len(ringer._memory.listed) for ringer in region.ringers)  # noqa: SLF001
+    known = max(len(ringer._memory.listed) for ringer in region.ringers)
     pass_units, pass_requests = _a_page(region)
     tails = Tails(tail_of(region, lane) for lane in drawn.sample(every, min(SAMPLE, lanes)))
     first = between(began, each_once, Tails())
@@ -111,7 +110,7 @@ def _once_then_any(every: list[Lane], rate: float, start_ms: int, first_ms: int,
 def _a_page(region: Region) -> tuple[float, float]:
     """(read units, requests of SQS) of `sweep` for a lane: it begins a pass, which is a bucket of 256."""
     before = so_far(region)
-    region._call("sweep", region.sweeper, lambda: False)  # noqa: SLF001
+    region._call("sweep", region.sweeper, lambda: False)
     swept = between(before, so_far(region), Tails())
     lanes = swept.metrics["LanesSwept"]
     return swept.cost("sweep").read_units / lanes, swept.requests["send"] / lanes

@@ -20,7 +20,6 @@ from ledger.settings import Settings
 from ledger.shape import ShapeCheck
 from service import observe
 from service.compact.serve import Done, serve, try_again
-from service.ring.ring import EVERY_S, delay_s
 from service.runtime import Runtime, Steps
 from service.work import Bury, InvalidWork, Work
 
@@ -41,14 +40,9 @@ class Task:
 
 
 class Worker:
-    """every_s: as `ring` is told, so that a lag is beyond what a ring waits."""
-
-    def __init__(
-        self, settings: Settings, runtime: Runtime, log: Logger, metrics: observe.Metered, every_s: int = EVERY_S
-    ) -> None:
+    def __init__(self, settings: Settings, runtime: Runtime, log: Logger, metrics: observe.Metered) -> None:
         self._settings, self._runtime = settings, runtime
         self._log, self._metrics = log, metrics
-        self._ring_delay_s = delay_s(settings, every_s)
         self._shape = ShapeCheck(settings)
 
     def __call__(self, event: Mapping[str, Any], stop: Callable[[], bool]) -> Any:
@@ -89,7 +83,7 @@ class Worker:
     def _program(self, task: Task, mismatch: LedgerError | None, stop: Callable[[], bool]) -> Steps:
         if mismatch is not None:
             return try_again(task.work, task.done, mismatch)
-        return serve(task.work, task.done, self._settings, stop, ring_delay_s=self._ring_delay_s)
+        return serve(task.work, task.done, self._settings, stop)
 
     def _asked(self) -> LedgerError | None:
         """Why this process must not visit any lane now; None: it may."""
@@ -110,7 +104,7 @@ class Worker:
         return None
 
     def _tell(self, work: Work, done: Done, unsent: Exception | None) -> None:
-        metrics, visited = self._metrics, done.lag_ms is not None
+        metrics, visited = self._metrics, done.visited
         error = unsent or done.error
         read = done.empty or self._settings.reads(work.lane)
         counts = {
@@ -133,8 +127,7 @@ class Worker:
             observe.count(metrics, name, value)
         if done.tail is not None:
             observe.count(metrics, observe.TAIL_DELTAS, done.tail)
-        if done.lag_ms is not None:
-            observe.milliseconds(metrics, observe.FOLD_LAG_MS, done.lag_ms)
+        if visited:
             observe.milliseconds(metrics, observe.WATERMARK_AHEAD_MS, done.ahead_ms)
         known = ("outcome", "folded", "settled", "cleaned", "commits")
         fields: dict[str, Any] = {"lane": str(work.lane)} | {name: getattr(done, name) for name in known}

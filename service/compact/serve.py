@@ -49,15 +49,15 @@ class Done(Tally):
     """What became of a lane's messages; written as it happens, so that a failure has told of what came before it.
 
     outcome: looked, visited, settled, verified, ended (others' visits follow each other), gave up, stopped, damaged,
-    failed. error: what ended it. lag_ms: for a visit, how long the lane had been due, beyond what a ring waits. tail:
-    the changes above the watermark that it found; of those that are left, `fold_min` at most are counted. empty: it
-    found nothing in the lane, which may have a gate. forgotten: the sweep found what a message should have told. sent:
-    what is to be done later.
+    failed. error: what ended it. visited: it came to a visit, whatever that came to. tail: the changes above the
+    watermark that it found; of those that are left, `fold_min` at most are counted. empty: it found nothing in the
+    lane, which may have a gate. forgotten: the sweep found what a message should have told. sent: what is to be done
+    later.
     """
 
     outcome: str = "failed"
     error: LedgerError | None = None
-    lag_ms: int | None = None
+    visited: bool = False
     tail: int | None = None
     empty: bool = False
     forgotten: bool = False
@@ -71,12 +71,11 @@ def serve(
     settings: Settings,
     stop: Callable[[], bool],
     *,
-    ring_delay_s: int,
     commits_max: int = COMMITS_OF_VISIT,
 ) -> Steps:
     """Do what the messages of a lane ask for. Raises LedgerError if what is left could not be put on a queue."""
     try:
-        yield from until(_serve(work, done, settings, ring_delay_s, commits_max), stop)
+        yield from until(_serve(work, done, settings, commits_max), stop)
     except OutOfTime:
         done.outcome, done.sent = "stopped", [Message(work)]
     except (LaneDamaged, DamagedItem) as damage:
@@ -103,14 +102,14 @@ def _send(done: Done) -> Steps:
             raise lost
 
 
-def _serve(work: Work, done: Done, settings: Settings, ring_delay_s: int, commits_max: int) -> Steps:
+def _serve(work: Work, done: Done, settings: Settings, commits_max: int) -> Steps:
     work = replace(work, lane=settings.known(work.lane))
     if work.late or work.again:
         yield from _settle(work, done, settings, commits_max)
     if work.verify:
         yield from _verify(work, done, settings)
     if work.fold or work.sweep:
-        yield from _fold(work, done, settings, ring_delay_s, commits_max)
+        yield from _fold(work, done, settings, commits_max)
 
 
 def _settle(work: Work, done: Done, settings: Settings, commits_max: int) -> Steps:
@@ -129,7 +128,7 @@ def _settle(work: Work, done: Done, settings: Settings, commits_max: int) -> Ste
         done.sent.append(Message(Work(work.lane, again=again, fold=False), ASK_AGAIN_MS // 1_000))
 
 
-def _fold(work: Work, done: Done, settings: Settings, ring_delay_s: int, commits_max: int) -> Steps:
+def _fold(work: Work, done: Done, settings: Settings, commits_max: int) -> Steps:
     """Look, and visit the lane if there is something to do."""
     found = yield from outlook(work.lane, settings, below=work.sweep)
     done.tail, done.empty = found.tail, not found.tail and found.checkpoint is None
@@ -144,7 +143,7 @@ def _fold(work: Work, done: Done, settings: Settings, ring_delay_s: int, commits
     if not is_due and not (work.sweep and (found.below or found.checkpoint is None)):
         done.outcome = "looked"
         return
-    done.lag_ms = max(0, (due_ms or 0) - ring_delay_s * 1_000)
+    done.visited = True
     settled, back_ms = done.settled, now.wall_ms - SWEEP_BACK_MS
     since = None if settings.clean or back_ms < 0 else tokens.last_of(back_ms)
     yield from visit(work.lane, done, settings, commits_max=commits_max, whole=work.sweep, since=since)

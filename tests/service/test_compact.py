@@ -28,7 +28,6 @@ from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delt
 
 NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
 OTHER = Lane(A, 0, "other")
-RING_MS = 75_000
 
 
 def failed(*names: str) -> dict[str, list[Any]]:
@@ -593,12 +592,10 @@ def test_a_verify_that_meets_a_landing_commit_is_left_to_another_pass() -> None:
 # -- what is told ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("late_ms", "lag_ms"), [(0, 0), (RING_MS, 0), (RING_MS + 7_000, 7_000)])
-def test_a_visit_tells_how_long_the_lane_was_due_beyond_what_a_ring_waits(late_ms: int, lag_ms: int) -> None:
+def test_a_visit_tells_how_long_the_tail_was() -> None:
     shop = Shop(fold_min=2)
-    shop.table.put(delta(12, at_ms=1_000), delta(13, at_ms=NOW_MS - LATENESS_MS - late_ms))
+    shop.table.put(delta(12, at_ms=1_000), delta(13, at_ms=NOW_MS - LATENESS_MS))
     shop.visit(Work(LANE))
-    assert shop.told.metrics[observe.FOLD_LAG_MS] == lag_ms
     assert shop.told.metrics[observe.TAIL_DELTAS] == 2
 
 
