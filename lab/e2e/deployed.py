@@ -35,7 +35,7 @@ PARAMS = {
     "allowedLatenessMs": "5000",
     "foldMin": "2",
     "sweepSchedule": "rate(1 minute)",
-    "sweepHours": "1",
+    "sweepHours": "0.02",  # 72 s
     "canarySchedule": "rate(1 minute)",
     "verifyOneIn": "5",
 }
