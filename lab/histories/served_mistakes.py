@@ -10,6 +10,7 @@ _PLANTED = (
         "service/ring/records.py",
         "            seen.late.append(key.sk)\n",
         "            pass\n",
+        first=79,
     ),
     Mistake(
         "a visit before the slot's end",
@@ -28,6 +29,7 @@ _PLANTED = (
         "service/ring/records.py",
         "        seen.rung |= rings(key, settings.fold_min if changes is None else changes, settings.fold_min)\n",
         "        seen.rung |= rings(key, 1, settings.fold_min)\n",
+        first=60,
     ),
     Mistake(
         "one ask",
@@ -37,19 +39,21 @@ _PLANTED = (
         cast="a_late_change_is_named_while_a_fold_is_under_way",
     ),
     Mistake(
-        "what is named is looked up before the watermark is",
-        "compactor/named.py",
-        "    checkpoint = yield from begin(lane)\n    if checkpoint is None:\n        return named\n",
-        "    from ledger.requests import Get\n"
-        "    item = yield Get(items.checkpoint_key(lane), False)\n"
-        "    if item is None:\n        return Named()\n"
-        "    checkpoint = items.checkpoint_of(lane, item)\n",
+        "looked up before begin",
+        "compactor/settle.py",
+        "    checkpoint = yield from begin(lane)\n    if checkpoint is None:\n",
+        "    found = yield from cover(lane, candidates, consistent=True)\n"
+        "    checkpoint = yield from begin(lane)\n    if checkpoint is None:\n",
+        "compactor/settle.py",
+        "    found = yield from cover(lane, candidates, consistent=True)\n    if found.hi is None:\n",
+        "    if found.hi is None:\n",
     ),
     Mistake(
         "spare without a clock",
         "service/ring/ring.py",
         "            if sent is not None and in_time(sent, now, every_s * 1_000):\n",
         "            if sent is not None:\n",
+        first=30,
     ),
     Mistake(
         "spare by the wall clock alone",

@@ -5,7 +5,7 @@ any case, and what the sweep sends is visited whole.
 Rule 2: What has to be done later is sent again before the message is done with: named items above the watermark, a tail
 that is not old enough, a visit that reached a bound.
 Rule 3: The visits of a busy lane follow each other: each sends the next one's message, with the version that it left.
-At another version somebody else visited since, and sent.
+At another version somebody else visited since, and sent. It saves tails alone: what rang has a message of its own.
 Rule 4: No failure of the table fails a message: it is sent again, later and later. What is damaged waits for a person
 in the DLQ. Only a message that could not be sent leaves its own to the queue.
 """
@@ -158,17 +158,18 @@ def _go_on(work: Work, done: Done, settings: Settings, found: Outlook) -> Steps:
     """Send what a visit leaves: what is beyond its bounds, or a busy lane's next visit."""
     if done.unsettled and work.sweep:
         done.sent.append(Message(Work(work.lane, sweep=True)))
+    if done.unfolded:  # what rang is served by this message, whoever commits meanwhile: it follows nothing
+        done.sent.append(Message(Work(work.lane)))
+        return
     if not done.folded:
         return
     item: Item | None = yield Get(items.checkpoint_key(work.lane))
     if item is None:
         return
     checkpoint = items.checkpoint_of(work.lane, item)
-    follows = Work(work.lane, follows=checkpoint.version)
-    if done.unfolded or (done.uncleaned and _is_busy(found, checkpoint.watermark, done.folded)):
-        done.sent.append(Message(follows))
-    elif _is_busy(found, checkpoint.watermark, done.folded):
-        done.sent.append(Message(follows, min(DELAY_S_MAX, -(-settings.allowed_lateness_ms // 1_000))))
+    if _is_busy(found, checkpoint.watermark, done.folded):
+        wait_s = 0 if done.uncleaned else min(DELAY_S_MAX, -(-settings.allowed_lateness_ms // 1_000))
+        done.sent.append(Message(Work(work.lane, follows=checkpoint.version), wait_s))
 
 
 def _is_busy(found: Outlook, watermark: str, folded: int) -> bool:
