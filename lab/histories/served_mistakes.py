@@ -47,6 +47,7 @@ _PLANTED = (
         "compactor/settle.py",
         "    found = yield from cover(lane, candidates, consistent=True)\n    if found.hi is None:\n",
         "    if found.hi is None:\n",
+        cast="two_settles",
     ),
     Mistake(
         "spare without a clock",
