@@ -6,6 +6,7 @@ Rule 1: What is wrong in the options is refused here, before anything is asked o
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import boto3
@@ -88,6 +89,11 @@ def client(service: Any, region: str) -> Any:
     return boto3.session.Session().client(service, region_name=region, config=CONFIG)
 
 
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(boto3.session.Session().get_available_regions("dynamodb"))
+
+
 def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
     """The options of a command, checked. Raises DeploymentRefused."""
     for label, text in (("NAME", name), ("STAGE", stage)):
@@ -96,9 +102,8 @@ def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
     names = tuple(regions.split())
     if not names or len(set(names)) != len(names):
         raise DeploymentRefused(f"REGIONS='{regions}': different Regions, one or more, separated by spaces")
-    known = boto3.session.Session().get_available_regions("dynamodb")
     for region in names:
-        if region not in known:
+        if region not in _known():
             raise DeploymentRefused(f"REGIONS='{regions}': {region} is no Region of DynamoDB")
     pairs = [pair.partition("=") for pair in PARAMS_GAP.split(params.strip()) if pair]
     given = {key: value for key, _, value in pairs}
