@@ -185,6 +185,7 @@ TWICE = {
     "limit": "the value and its commands",
     "main": "one a function",
     "outcome": "what becomes of a token, how a demo ends",
+    "parameters": "a request's, and a deployment's",
     "rebuild": "that of a lane, that of gates, and the command",
     "shape": "the table's, and what is looked at in it",
     "standing": "copies of gates, what a reader makes of them, and its command",

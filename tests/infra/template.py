@@ -44,10 +44,6 @@ def load(path: Path) -> Any:
     return yaml.load(path.read_text(), _Loader)  # a SafeLoader
 
 
-def table() -> Any:
-    return load(ROOT / "infra" / "table.yml")
-
-
 def framework() -> Any:
     """serverless.yml as it stands, includes unresolved."""
     return load(ROOT / "serverless.yml")
