@@ -15,6 +15,8 @@ from ledgerctl import (
     lag,
     compact as compaction,
     rebuild,
+    restore,
+    redrive,
     imports,
     cost,
     doctor,

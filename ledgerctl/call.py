@@ -72,6 +72,15 @@ class Call:
         plain: Any = {"markup": False, "highlight": False, "emoji": False, "_environ": surroundings.environ}
         self.out, self.err = Console(**plain), Console(**plain, stderr=True)
 
+    def of_table(self, name: str) -> Call:
+        """The same call on another table."""
+        return Call(self.surroundings, {**self._options, "table": name})
+
+    def of_region(self, region: str) -> Call:
+        """The same call in another Region of the same ones."""
+        regions = ",".join(self.settings.regions)
+        return Call(self.surroundings, {**self._options, "region": region, "regions": regions})
+
     @functools.cached_property
     def session(self) -> boto3.Session:
         return self.surroundings.session(self._options["profile"])

@@ -48,9 +48,10 @@ class Found:
         return [lane for lane in self.lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)]
 
 
-def found(call: Call, prefix: str = "", *, scan: bool = False) -> Found:
-    """The lanes of the counters that begin with `prefix`. Raises Wrong for an empty directory, and the TableErrors."""
-    return _scanned(call, prefix) if scan else _listed(call, prefix)
+def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = False) -> Found:
+    """The lanes of the counters that begin with `prefix`; at_home: each Region's directory is read there, with what is
+    not replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
+    return _scanned(call, prefix) if scan else _listed(call, prefix, at_home=at_home)
 
 
 def named(lanes: Iterable[object]) -> str:
@@ -58,13 +59,13 @@ def named(lanes: Iterable[object]) -> str:
     return ", ".join(every[:NAMED_MAX]) + (f" and {len(every) - NAMED_MAX:,} more" if len(every) > NAMED_MAX else "")
 
 
-def _listed(call: Call, prefix: str) -> Found:
+def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     lanes: list[Lane] = []
     damaged: list[Key] = []
     empty: list[str] = []
     with show.bar(call.err, "listing", len(call.settings.regions) * directory.BUCKETS, count=False) as bar:
         for region in call.settings.regions:
-            listing = call.run(directory.listing(region, bar.advance))
+            listing = call.run(directory.listing(region, bar.advance), region if at_home else None)
             lanes += listing.lanes
             damaged += listing.damaged
             empty += [] if listing.lanes else [region]
