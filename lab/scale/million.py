@@ -27,7 +27,7 @@ from service.sweep.handler import Sweeper
 PARTITION_UNITS, UNITS = 1_000, 2.2
 """Write units that a partition takes a second, and those of a change with its clean."""
 
-SAMPLE = 20_000
+SAMPLE = 5_000
 """Lanes whose tails are looked at in the end."""
 
 
