@@ -62,8 +62,8 @@ def cpu_s(rounds: int = ROUNDS, each: int = EACH) -> dict[str, float]:
     queue = WorkQueue("https://sqs.eu-west-1.amazonaws.com/111122223333/work", canned.sqs)
     deltas = [items.delta_item(Delta(LANE, token, -6)) for token in TOKENS]
     checkpoint = items.checkpoint_item(Checkpoint(LANE, -600, 100, TOKENS[0], 7, TOKENS[0], 1_800_000_000_000))
-    segment = items.segment_item(Segment(LANE, TOKENS[0], 7, Entries.of(packed(token, -6) for token in TOKENS)))
-    found = [{**each, "change": each["change"]} for each in deltas[:32]]
+    segment = items.segment_item(Segment(LANE, TOKENS[-1], 7, Entries.of(packed(token, -6) for token in TOKENS)))
+    found = deltas[:32]
     messages = Send(tuple(Message(Work(LANE), 75) for _ in range(10)))
     keys = tuple(Key(items.delta_pk(LANE), f"{n}") for n in range(100))
     note = items.note_item(CleanNote(LANE, 7, 1_800_000_000_000))
