@@ -93,15 +93,20 @@ Before = Callable[[str], Partition | None]
 
 
 class LeanTable:
-    """costs: by (who pays, for what, the operation). Who pays is `payer`; for what is the kind of the partition, or LOOK
+    """Who pays is `payer`; for what is the kind of the partition, or LOOK
     for what is read of a lane before it is visited. cpu_s: what answering took."""
 
     def __init__(self, before: Before | None = None) -> None:
         self.payer = ""
-        self.costs: dict[Paid, Cost] = {}
+        self._spent: dict[Paid, list[float]] = {}
         self.cpu_s = 0.0
         self._before = before
         self._partitions: dict[str, Partition] = {}
+
+    @property
+    def costs(self) -> dict[Paid, Cost]:
+        """So far, a copy."""
+        return {paid: Cost(int(n), read, int(w), int(r)) for paid, (n, read, w, r) in self._spent.items()}
 
     def answer(self, request: Request, /) -> Any:
         began = process_time()
@@ -113,7 +118,7 @@ class LeanTable:
     def put(self, pk: str, sk: str, change: str) -> None:
         """A producer's delta, without a condition; charged. `answer` does the same in thrice the time."""
         self._of(pk).put(sk, change)
-        self._charge("PutItem", pk, Cost(1, 0.0, 1, 1))
+        self._charge("PutItem", pk, 1, write=1)
 
     def partition(self, pk: str) -> Partition:
         """With what stood there before; not charged."""
@@ -145,7 +150,7 @@ class LeanTable:
             case Get(key, consistent):
                 item = self.item(key)
                 units = read_units(_bytes(item), consistent=consistent)
-                self._charge("GetItem", key.pk, Cost(1, units), is_look=not consistent)
+                self._charge("GetItem", key.pk if consistent else LOOK, 1, units)
                 return item
             case Query():
                 return self._page(request)
@@ -186,7 +191,7 @@ class LeanTable:
                 break
         units = read_units(size, consistent=query.consistent)
         is_look = not query.consistent and query.limit is not None and query.pk.startswith("delta#")
-        self._charge("Query", query.pk, Cost(1, units), is_look=is_look)
+        self._charge("Query", LOOK if is_look else query.pk, 1, units)
         more = start + len(found) < end
         return Page(tuple(found), partition.keys[start + len(found) - 1] if more else None)
 
@@ -194,7 +199,7 @@ class LeanTable:
         found = tuple(map(self.item, keys))
         for n, (key, item) in enumerate(zip(keys, found, strict=True)):
             units = read_units(_bytes(item), consistent=consistent)
-            self._charge("BatchGetItem", key.pk, Cost(int(n % wire.GET_KEYS_MAX == 0), units))
+            self._charge("BatchGetItem", key.pk, int(n % wire.GET_KEYS_MAX == 0), units)
         return found
 
     def _write(self, write: Write, operation: str = "", requests: int = 1) -> Any:
@@ -203,7 +208,7 @@ class LeanTable:
         after = becomes(write, there)
         units = write_units(max(_bytes(there), _bytes(after)))
         name = operation or f"{type(write).__name__}Item"
-        self._charge(name, write.key.pk, Cost(requests, 0.0, units, units if applied else 0))
+        self._charge(name, write.key.pk, requests, write=units, applied=applied)
         if not applied:
             return there or {}
         self._store(write.key, after)
@@ -220,7 +225,7 @@ class LeanTable:
         for n, (write, there) in enumerate(found):
             after = becomes(write, there)
             units = write_units(max(_bytes(there), _bytes(after)), transactional=True)
-            self._charge("TransactWriteItems", write.key.pk, Cost(int(n == 0), 0.0, units, 0 if refused else units))
+            self._charge("TransactWriteItems", write.key.pk, int(n == 0), write=units, applied=refused is None)
             if refused is None:
                 self._store(write.key, after)
         return refused
@@ -231,13 +236,27 @@ class LeanTable:
         else:
             self._of(key.pk).put(key.sk, _kept(item))
 
-    def _charge(self, operation: str, pk: str, cost: Cost, *, is_look: bool = False) -> None:
-        of = self.payer, LOOK if is_look else pk.partition("#")[0], operation
-        self.costs[of] = self.costs.get(of, Cost()) + cost
+    def _charge(
+        self, operation: str, pk: str, requests: int, read: float = 0, write: int = 0, *, applied: bool = True
+    ) -> None:
+        self._add((self.payer, pk.partition("#")[0], operation), requests, read, write, write if applied else 0)
+
+    def _add(self, paid: Paid, *amounts: float) -> None:
+        spent = self._spent.get(paid)
+        if spent is None:
+            spent = self._spent[paid] = [0, 0, 0, 0]
+        for n, amount in enumerate(amounts):
+            spent[n] += amount
 
 
 def _bytes(item: Item | None) -> int:
-    return item_bytes(item) if item is not None else 0
+    match item:
+        case None:
+            return 0
+        case {"pk": {"S": pk}, "sk": {"S": sk}, "change": {"N": change}} if len(item) == len(KEY) + 1:
+            return len(f"pksk{pk}{sk}".encode()) + _change_bytes(change)
+        case _:
+            return item_bytes(item)
 
 
 @lru_cache(maxsize=1_000)

@@ -62,7 +62,7 @@ class Lived:
 def so_far(region: Region) -> Lived:
     return Lived(
         region.changes,
-        dict(region.table.costs),
+        region.table.costs,
         Counter(region.sqs.requests),
         region.sqs.sent,
         Counter(region.metrics.sums),

@@ -26,7 +26,7 @@ from ledger.values import Lane
 PARTITION_UNITS, UNITS = 1_000, 2.2
 """Write units that a partition takes a second, and those of a change with its clean."""
 
-SAMPLE = 20_000
+SAMPLE = 5_000
 """Lanes whose tails are looked at in the end."""
 
 
