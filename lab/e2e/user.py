@@ -89,11 +89,15 @@ class User:
         if found := until_empty(left, FOLD_MAX_S, pause_s=10 * POLL_S):
             yield f"after {FOLD_MAX_S} s these have too many pending deltas: {found}"
 
-    def wait_until_cleaned(self, tables: Mapping[str, Any], name: str) -> Iterator[str]:
-        """Until each Region's table holds no delta and no pack but of what is not folded; what it holds then."""
+    def wait_until_cleaned(self, tables: Mapping[str, Any], name: str, sweep: Callable[[], None]) -> Iterator[str]:
+        """Until each Region's table holds no delta and no pack but of what is not folded; what it holds then.
+
+        sweep: calls the function, because nobody waits two days for its schedule.
+        """
 
         def left() -> dict[str, int]:
             found = {}
+            sweep()
             for region, table in tables.items():
                 there, found[region] = _deltas(table, name)
                 self._say(f"  {region} holds {there:,} deltas and packs, {found[region]:,} of them folded")

@@ -87,7 +87,7 @@ def sweep(
     now: Instant = yield Now()
     place = place_of(item, now.wall_ms)
     if place.bucket == directory.BUCKETS and now.wall_ms - place.began_ms >= pass_ms:
-        place = Place(now.wall_ms)
+        place = Place(max(int(place.began_ms + pass_ms), int(now.wall_ms - pass_ms)))  # when it should have begun
     share = (now.wall_ms - place.began_ms) / pass_ms
     upto = min(directory.BUCKETS, int(share * directory.BUCKETS) + 1)
     while place.bucket < upto and not stop():
