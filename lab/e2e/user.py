@@ -19,6 +19,7 @@ from lab.e2e.queues import POLL_S, Queues, until_empty
 from lab.e2e.traffic import POISON_EVERY, Sending, poison
 from ledger.message import dumps
 from ledger.values import Change
+from service.canary.handler import COUNTER as CANARY
 
 SENDERS, READERS = 4, 4
 DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S = 900, 900, 900
@@ -158,11 +159,12 @@ class User:
 
 
 def _deltas(table: Any, name: str) -> tuple[int, int]:
-    """How many deltas and packs a Region's table holds, and how many of them hold nothing above their watermark."""
+    """How many deltas and packs a Region's table holds, and how many of them hold nothing above their watermark; but
+    those of the canary, which never ends."""
     pages = table.get_paginator("scan").paginate(
         TableName=name,
-        FilterExpression="begins_with(pk, :delta) OR attribute_exists(watermark)",
-        ExpressionAttributeValues={":delta": {"S": "delta#"}},
+        FilterExpression="(begins_with(pk, :delta) OR attribute_exists(watermark)) AND NOT contains(pk, :canary)",
+        ExpressionAttributeValues={":delta": {"S": "delta#"}, ":canary": {"S": CANARY}},
     )
     found = [item for page in pages for item in page["Items"]]
     watermarks = {
