@@ -1,12 +1,15 @@
 """The canary: it adds one pack, reads it, and tells how far the one before has come."""
 
+import importlib
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from compactor import Compactor
+from lab.engines.ministack import Engine
 from ledger import items
 from ledger.errors import DamagedItem, InvalidSettings, SettingsMismatch, Throttled
 from ledger.limit import Limit
@@ -16,6 +19,7 @@ from reader import Reader
 from service import observe
 from service.canary.handler import COUNTER, Canary
 from service.observe import Watch
+from tests.service.http_client import Context
 from tests.support import KEEP_MS, LATENESS_MS, A, B, Region, settings, two_regions
 
 FOLD_MIN = 32
@@ -208,3 +212,20 @@ def test_a_damaged_checkpoint_is_an_error_and_names_its_key() -> None:
     world.home.store([{"pk": {"S": key.pk}, "sk": {"S": key.sk}}])
     with pytest.raises(DamagedItem):
         world.run()
+
+
+def test_the_function_answers_a_deployment_from_its_environment_alone(
+    engine: Engine, table_names: Iterator[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = next(table_names)
+    engine.create_table(table, A)
+    environ = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "test")
+    environ |= {"AWS_REGION": A, "LEDGER_TABLE": table, "LEDGER_ENDPOINT_URL": engine.endpoint_url}
+    for name, text in environ.items():
+        monkeypatch.setenv(name, text)
+    handler = importlib.reload(importlib.import_module("service.canary.main")).handler
+    first, second = handler({}, Context()), handler({}, Context())
+    assert first | second == second
+    assert (first["value"], second["value"], second["read"]) == (FOLD_MIN, 2 * FOLD_MIN, True)
+    assert second["folded_ms"] is None
+    assert second["lag_ms"] > 0
