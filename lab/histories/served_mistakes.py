@@ -57,12 +57,6 @@ _PLANTED = (
         first=30,
     ),
     Mistake(
-        "spare by the wall clock alone",
-        "service/ring/ring.py",
-        "            if sent is not None and in_time(sent, now, every_s * 1_000):\n",
-        "            if sent is not None and now.steady_ms - sent.steady_ms <= every_s * 1_000:\n",
-    ),
-    Mistake(
         "spared because of a message that was never confirmed",
         "service/ring/ring.py",
         "            done.failed[lane] = failure\n            continue\n",
@@ -97,12 +91,6 @@ _PLANTED = (
         "service/work.py",
         "            late=self.late | other.late,\n",
         "            late=self.late or other.late,\n",
-    ),
-    Mistake(
-        "the sweep looks at tails alone",
-        "service/compact/serve.py",
-        "    found = yield from outlook(work.lane, settings, below=work.sweep)\n",
-        "    found = yield from outlook(work.lane, settings)\n",
     ),
     Mistake(
         "the sweep loses a page",
