@@ -32,7 +32,7 @@ NUMBERS = {
     "workBatch": (1, 10_000),
     "workWindowSeconds": (0, 300),
     "workConcurrency": (2, 1_000),
-    "sweepHours": (1, 24 * 31),
+    "sweepHours": (0.001, 24 * 31),
     "verifyOneIn": (0, 10**9),
     **dict.fromkeys((f"reserved{name}" for name in ("AddFromQueue", "Api", "Ring", "Compact", "Canary")), (0, 10**6)),
     "apiRate": (1, 10**6),
@@ -68,7 +68,8 @@ def refusals(said: Parameters) -> list[str]:
 def _numbers(said: Parameters) -> Iterator[str]:
     for name, (least, most) in NUMBERS.items():
         text = said[name]
-        if not re.fullmatch(r"[0-9]*", text) or not least <= said.number(name) <= most:
+        form = r"[0-9]+(\.[0-9]+)?" if isinstance(least, float) else r"[0-9]*"
+        if not re.fullmatch(form, text) or not least <= float(text or 0) <= most:
             yield f"{name}={text} is not a number from {least} to {most}."
     for name in SWITCHES:
         if said[name] not in ("true", "false"):
