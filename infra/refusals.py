@@ -50,6 +50,7 @@ NUMBERS = {
         for kind in ("WriteMin", "WriteMax", "ReadMin", "ReadMax", "WriteLimit", "ReadLimit", "WarmWrites", "WarmReads")
     },
 }
+FRACTIONS = ("sweepHours",)
 SWITCHES = ("changesPack", "outcomes", "mathAlarms")
 
 
@@ -68,7 +69,7 @@ def refusals(said: Parameters) -> list[str]:
 def _numbers(said: Parameters) -> Iterator[str]:
     for name, (least, most) in NUMBERS.items():
         text = said[name]
-        form = r"[0-9]+(\.[0-9]+)?" if isinstance(least, float) else r"[0-9]*"
+        form = r"[0-9]+(\.[0-9]+)?" if name in FRACTIONS else r"[0-9]*"
         if not re.fullmatch(form, text) or not least <= float(text or 0) <= most:
             yield f"{name}={text} is not a number from {least} to {most}."
     for name in SWITCHES:
