@@ -454,10 +454,29 @@ def test_a_huge_backlog_takes_turns_with_other_lanes() -> None:
     shop.table.put(*map(delta, backlog), delta(1, OTHER))
     shop.visit(Work(LANE), Work(OTHER))
     assert shop.told.metrics[observe.DELTAS_FOLDED] == COMMITS_OF_VISIT + 1
-    assert shop.taken() == [(Work(LANE, follows=COMMITS_OF_VISIT), 0)]
-    shop.visit(Work(LANE, follows=COMMITS_OF_VISIT))
+    assert shop.taken() == [(Work(LANE), 0)]
+    shop.visit(Work(LANE))
     assert value(shop.table) == set(backlog)
     assert shop.taken() == []
+
+
+@pytest.mark.parametrize("error", [None, Throttled("slow"), OutcomeUnknown("lost")], ids=repr)
+def test_a_backlog_whose_visit_ended_between_two_commits_goes_on(error: LedgerError | None) -> None:
+    shop = Shop(fold_max=1)
+    shop.table.put(*map(delta, range(COMMITS_OF_VISIT + 5)))
+    shop.visit(Work(LANE))
+    ((rest, _),) = shop.taken()
+    commits = shop.commits()
+
+    def before(request: Any) -> None:
+        if error is not None and isinstance(request, Transact) and shop.commits() == commits + 2:
+            raise error
+
+    shop.before = before
+    shop.visit(rest, stop=lambda: error is None and shop.commits() == commits + 2)
+    shop.before = lambda request: None
+    shop.drain()
+    assert shop.told.metrics[observe.DELTAS_FOLDED] == COMMITS_OF_VISIT + 5
 
 
 def test_a_busy_lane_whose_clean_did_not_come_to_its_end_is_visited_at_once() -> None:
