@@ -117,7 +117,9 @@ class Call:
         """The table as each Region of the settings sees it."""
         if self.surroundings.tables is not None:
             return self.surroundings.tables
-        return {region: DynamoTable(self.settings.table, region, self.client) for region in self.settings.regions}
+        name, insert_only = self.settings.table, self.settings.insert_only
+        regions = self.settings.regions
+        return {region: DynamoTable(name, region, self.client, insert_only=insert_only) for region in regions}
 
     @functools.cached_property
     def table(self) -> Table:

@@ -94,6 +94,7 @@ SETTINGS: dict[str, object] = {
     "fold_min": 1,
     "fold_max": 5,
     "clean": True,
+    "insert_only": True,
 }
 ENVIRONMENT: dict[str, object] = {
     "AWS_REGION": A,
