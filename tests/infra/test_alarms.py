@@ -13,8 +13,6 @@ COSTS = ROOT / "docs" / "costs.md"
 OBSERVE = ROOT / "service" / "observe.py"
 ROW = re.compile(r"^\| [^|*]+ \| *([\d.,]*) *\| *([\d.,]*) *\| *([\d.,]*) *\|$", re.MULTILINE)
 OF_LIMITS = {"LimitReached", "OutOfReach", "HoldsOverdue", "GateBytes"}
-GOING = {"LanesMarked", "LanesPlanned"}
-"""Of functions that are no longer deployed."""
 OF_AWS = {
     "AWS/SQS": {"ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"},
     "AWS/Lambda": {"Errors", "IteratorAge", "Invocations", "Throttles"},
@@ -171,7 +169,7 @@ def test_every_metric_of_ours_is_one_that_the_service_puts_out(service: dict[str
 def test_the_page_on_costs_has_the_price_of_what_two_regions_have(service: dict[str, Any]) -> None:
     kinds = of_type(service, "AWS::CloudWatch::Alarm").values()
     watched = sum(max(1, len(metrics_of(each))) for each in kinds)
-    known = set(re.findall(r'^[A-Z_]+ = "([A-Z][A-Za-z]+)"', OBSERVE.read_text(), re.MULTILINE)) - {"Ledger"} - GOING
+    known = set(re.findall(r'^[A-Z_]+ = "([A-Z][A-Za-z]+)"', OBSERVE.read_text(), re.MULTILINE)) - {"Ledger"}
     metrics, limited = len(known - OF_LIMITS), len(known & OF_LIMITS)
     text = " ".join(COSTS.read_text().split())
     assert f"{len(kinds)} alarms on {watched} metrics, a dashboard and {metrics} metrics of our own;" in text
