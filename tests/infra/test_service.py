@@ -177,7 +177,7 @@ HANDLERS = {
     "addFromQueue": ("add_from_queue", {"PACK", "CHANGES_QUEUE_URL", "CHANGES_DLQ_URL", "OUTCOMES_URL"}),
     "api": ("api", set()),
     "ring": ("ring", {"WORK_QUEUE_URL", "RING_EVERY_S"}),
-    "compact": ("compact", {"WORK_QUEUE_URL", "WORK_DLQ_URL", "RING_EVERY_S"}),
+    "compact": ("compact", {"WORK_QUEUE_URL", "WORK_DLQ_URL"}),
     "sweep": ("sweep", {"WORK_QUEUE_URL", "VERIFY_ONE_IN", "SWEEP_HOURS"}),
     "canary": ("canary", set()),
 }
