@@ -12,5 +12,6 @@ e2e        the deployed service, used from outside
 demo       two Regions on this computer
 live       the live page
 bench      what a change costs here, beside the obvious ways
+scale      a million lanes through the shipped service, on a simulated stream and queue
 compare    every published way of counting beside this one; writes docs/comparison.md
 """

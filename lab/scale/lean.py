@@ -11,7 +11,7 @@ have a history, and only those that somebody reads take memory for it.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from time import process_time
 from typing import Any
@@ -53,6 +53,7 @@ Paid = tuple[str, str, str]
 """Who, for what, by which operation."""
 
 LOOK = "look"
+
 
 class Partition:
     """The items of one partition key, in order. is_whole: what stood here before is among them."""
@@ -203,7 +204,8 @@ class LeanTable:
 
     def _write(self, write: Write, operation: str = "", requests: int = 1) -> Any:
         there = self.item(write.key)
-        applied = holds(write, there)
+        statement_of_nothing = isinstance(write, Delete) and there is None and bool(operation)  # it is no failure
+        applied = statement_of_nothing or holds(write, there)
         after = becomes(write, there)
         units = write_units(max(_bytes(there), _bytes(after)))
         name = operation or f"{type(write).__name__}Item"

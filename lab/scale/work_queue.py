@@ -27,7 +27,7 @@ class Sqs:
         self._order = count()
         self._waiting: list[tuple[int, int, str]] = []
 
-    def send_message_batch(self, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+    def send_message_batch(self, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
         self.requests["send"] += -(-sum(len(each["MessageBody"]) for each in Entries) // BILLED_BYTES)
         for each in Entries:
             self.put(each["MessageBody"], self._now_ms() + each["DelaySeconds"] * 1_000)
