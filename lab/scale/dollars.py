@@ -37,22 +37,27 @@ AT_ONCE = {"ring": 1, "compact": WORKERS}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Dollars for a million changes."""
+    """Dollars for a million changes. calls and time are of the functions."""
 
-    ring: float
     directory: float
     sqs: float
-    compact: float
     looks: float
+    calls: Mapping[str, float]
+    time: Mapping[str, float]
+
+    @property
+    def counted(self) -> float:
+        """What follows from units and requests alone."""
+        return self.directory + self.sqs + self.looks + sum(self.calls.values())
 
     @property
     def dollars(self) -> float:
-        return self.ring + self.directory + self.sqs + self.compact + self.looks
+        return self.counted + sum(self.time.values())
 
-    @property
-    def units(self) -> float:
-        """As many write units of a change."""
-        return self.dollars / PRICES.write
+
+def as_units(dollars: float) -> float:
+    """Dollars for a million changes as write units of each."""
+    return dollars / PRICES.write
 
 
 def cpu_ms(lived: Lived, function: str, client_s: Mapping[str, float]) -> float:
@@ -74,26 +79,20 @@ def finding(lived: Lived, client_s: Mapping[str, float]) -> Finding:
     millions = lived.changes / 1e6
     directory = lived.cost("ring", kind="lane") + lived.cost("compact", kind="lane")
     return Finding(
-        ring=_lambda(lived, "ring", client_s) / millions,
         directory=_units(directory.write_units, directory.read_units) / millions,
         sqs=lived.sqs_requests * SQS / millions,
-        compact=_lambda(lived, "compact", client_s) / millions,
         looks=_units(0, lived.cost("compact", kind=LOOK).read_units) / millions,
+        calls={name: lived.calls[name] * LAMBDA_REQUEST / millions for name in GB},
+        time={name: _time(lived, name, client_s) / millions for name in GB},
     )
-
-
-def visits_reads(lived: Lived) -> float:
-    """Dollars for a million changes: what visits read after the look."""
-    spent = lived.cost("compact").read_units - lived.cost("compact", kind=LOOK).read_units
-    return _units(0, spent) / lived.changes * 1e6
 
 
 def _units(write: float, read: float) -> float:
     return (write * PRICES.write + read * PRICES.read) / 1e6
 
 
-def _lambda(lived: Lived, function: str, client_s: Mapping[str, float]) -> float:
+def _time(lived: Lived, function: str, client_s: Mapping[str, float]) -> float:
     gb = GB[function]
     busy_s = cpu_ms(lived, function, client_s) / 1_000 * lived.changes / (gb * 1_024 / CORE_MB)
     waits_s = sum(requests(lived, function).values()) * WAIT_S / AT_ONCE[function]
-    return lived.calls[function] * LAMBDA_REQUEST + (busy_s + waits_s) * gb * LAMBDA_GB_S
+    return (busy_s + waits_s) * gb * LAMBDA_GB_S

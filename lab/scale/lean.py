@@ -204,7 +204,8 @@ class LeanTable:
 
     def _write(self, write: Write, operation: str = "", requests: int = 1) -> Any:
         there = self.item(write.key)
-        applied = holds(write, there)
+        statement_of_nothing = isinstance(write, Delete) and there is None and bool(operation)  # it is no failure
+        applied = statement_of_nothing or holds(write, there)
         after = becomes(write, there)
         units = write_units(max(_bytes(there), _bytes(after)))
         name = operation or f"{type(write).__name__}Item"

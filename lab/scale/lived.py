@@ -31,6 +31,22 @@ class Lived:
     calls: Counter[str] = field(default_factory=Counter)
     tails: Tails = field(default_factory=Tails)
 
+    def __add__(self, other: "Lived") -> "Lived":
+        """What other lanes lived in the same time."""
+        costs = {
+            paid: self.costs.get(paid, Cost()) + other.costs.get(paid, Cost()) for paid in {**self.costs, **other.costs}
+        }
+        return Lived(
+            self.changes + other.changes,
+            costs,
+            self.requests + other.requests,
+            self.messages + other.messages,
+            self.metrics + other.metrics,
+            self.cpu_s + other.cpu_s,
+            self.calls + other.calls,
+            self.tails + other.tails,
+        )
+
     def cost(self, *payers: str, kind: str | None = None, operation: str | None = None) -> Cost:
         """What these were charged, or all but `sweep`; of a kind and an operation, where they are given."""
         found = Cost()

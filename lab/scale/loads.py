@@ -98,7 +98,7 @@ ZIPF_LANES, ZIPF_RATE = 10**6, 10**4
 
 
 def zipf(parts: int = 12) -> Iterator[tuple[float, Load]]:
-    """(the lanes of a part, one of them): 10^6 lanes, the nth of them 1/n as busy as the first, 10^4 changes a second."""
+    """(the lanes of a part, one of them): of all lanes the nth is 1/n as busy as the first."""
     whole = sum(1 / n for n in range(1, ZIPF_LANES + 1))
     first = 1
     for part in range(1, parts + 1):

@@ -22,6 +22,7 @@ from lab.scale.region import Came, Region
 from lab.scale.tails import Tails
 from ledger import tokens
 from ledger.values import Lane
+from service.ring.handler import Ringer
 
 PARTITION_UNITS, UNITS = 1_000, 2.2
 """Write units that a partition takes a second, and those of a change with its clean."""
@@ -34,8 +35,8 @@ SAMPLE = 5_000
 class Million:
     """first: while each lane changed once. then: while they changed at random. longest: the most messages that waited.
 
-    shards: of the stream. known: the most lanes that a process of `ring` remembered. pass_units: read units of `sweep`
-    for each lane of a page. tails: of lanes at the end.
+    shards: of the stream. known: the most lanes that a process of `ring` remembered. swept: a bucket of the directory
+    that `sweep` sent messages for. tails: of lanes at the end.
     """
 
     lanes: int
@@ -45,13 +46,26 @@ class Million:
     then: Lived
     longest: int
     known: int
-    pass_units: float
-    pass_requests: float
+    swept: Lived
     tails: Tails
 
     @property
     def seconds(self) -> float:
         return self.then.changes / self.lanes / self.rate
+
+    def __add__(self, other: "Million") -> "Million":
+        """Other lanes of the same Region, in other shards of its stream."""
+        return Million(
+            self.lanes + other.lanes,
+            self.rate,
+            self.shards + other.shards,
+            self.first + other.first,
+            self.then + other.then,
+            self.longest + other.longest,
+            max(self.known, other.known),
+            self.swept + other.swept,
+            self.tails + other.tails,
+        )
 
 
 def histories(table: LeanTable, patterns: int) -> Before:
@@ -90,12 +104,29 @@ def played(pattern: Region, patterns: int, lanes: int, rate: float, seconds: flo
     each_once = so_far(region)
     region.run(start_ms + first_ms + int(seconds * 1_000))
     then = between(each_once, so_far(region), Tails())
-    longest = region.sqs.longest
-    known = max(len(ringer._memory.listed) for ringer in region.ringers)
-    pass_units, pass_requests = _a_page(region)
     tails = Tails(tail_of(region, lane) for lane in drawn.sample(every, min(SAMPLE, lanes)))
-    first = between(began, each_once, Tails())
-    return Million(lanes, rate, shards, first, then, longest, known, pass_units, pass_requests, tails)
+    return Million(
+        lanes=lanes,
+        rate=rate,
+        shards=shards,
+        first=between(began, each_once, Tails()),
+        then=then,
+        longest=region.sqs.longest,
+        known=max(map(lanes_known, region.ringers)),
+        swept=a_bucket(region),
+        tails=tails,
+    )
+
+
+def lanes_known(ringer: Ringer) -> int:
+    return len(ringer._memory.listed)
+
+
+def a_bucket(region: Region) -> Lived:
+    """A first run of `sweep`: a bucket of 256. Nobody serves its messages."""
+    before = so_far(region)
+    region.call("sweep", region.sweeper, lambda: False)
+    return between(before, so_far(region), Tails())
 
 
 def _once_then_any(every: list[Lane], rate: float, start_ms: int, first_ms: int, drawn: Random) -> Iterator[Came]:
@@ -105,12 +136,3 @@ def _once_then_any(every: list[Lane], rate: float, start_ms: int, first_ms: int,
         at_ms = start_ms + n * first_ms // len(order)
         yield at_ms, lane, tokens.make(at_ms, drawn.randbytes(tokens.RANDOM_BYTES))
     yield from singly(every, rate, drawn, start_ms + first_ms)
-
-
-def _a_page(region: Region) -> tuple[float, float]:
-    """(read units, requests of SQS) of `sweep` for a lane: it begins a pass, which is a bucket of 256."""
-    before = so_far(region)
-    region._call("sweep", region.sweeper, lambda: False)
-    swept = between(before, so_far(region), Tails())
-    lanes = swept.metrics["LanesSwept"]
-    return swept.cost("sweep").read_units / lanes, swept.requests["send"] / lanes

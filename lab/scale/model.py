@@ -208,5 +208,3 @@ class LaneModel:
 
     def _read(self, what: str, *units: float) -> None:
         self.told.read_units[what] += sum(units)  # type: ignore[assignment]
-
-

@@ -19,6 +19,9 @@ from ledgerctl.bill import PRICES
 from ledgerctl.workload import SECONDS
 
 TOUCH_S, VISIT_S = 5, 60
+OPERATIONS = 3
+"""Of SQS for a message, or for ten: sent, received, deleted."""
+
 VISIT_UNITS = 2.585
 """Of a visit that a mark asked for, with its reads, SQS and Lambda, in write units: ring.md, workload a."""
 
@@ -67,7 +70,7 @@ def months(
     per_s = sum(load.rate * load.each * lanes for lanes, load, _ in parts)
     messages_s = sum(lanes * load.rate * load.each * told.all_messages / told.changes for lanes, load, told in parts)
     changes = per_s * SECONDS
-    total = Month(name, changes, regions, 0, _fixed(per_s, messages_s, million, found), 0, 0, 0, 0)
+    total = Month(name, changes, regions, 0, _of_messages(per_s, messages_s, million, found), 0, 0, 0, 0)
     for lanes, load, told in parts:
         share = lanes * load.rate * load.each * SECONDS
         written = told.writes("commit", "note"), told.writes("put", "delete")
@@ -87,13 +90,14 @@ def months(
     return total
 
 
-def _fixed(per_s: float, messages_s: float, million: Lived, found: Finding) -> float:
+def _of_messages(per_s: float, messages_s: float, million: Lived, found: Finding) -> float:
     """Finding without the looks: of `ring` for each change, of SQS and `compact` for each message."""
-    calls = million.calls["ring"] / million.changes
-    ring = found.ring / 1e6 + (max(calls, min(1.0, 1 / per_s)) - calls) * LAMBDA_REQUEST
-    at_once = min(RECEIVED_MAX, max(1.0, messages_s))
-    per_message = 3 / at_once * SQS + found.compact / 1e6 * million.changes / million.messages
-    return (per_s * (ring + found.directory / 1e6) + messages_s * per_message) * SECONDS
+    calls = max(million.calls["ring"] / million.changes, min(1.0, 1 / per_s)) * LAMBDA_REQUEST
+    per_change = calls + (found.time["ring"] + found.directory) / 1e6
+    of_message = million.changes / million.messages / 1e6
+    sqs = OPERATIONS / min(RECEIVED_MAX, max(1.0, messages_s)) * SQS
+    per_message = sqs + (found.calls["compact"] + found.time["compact"]) * of_message
+    return (per_s * per_change + messages_s * per_message) * SECONDS
 
 
 WORKLOADS = (
@@ -105,12 +109,10 @@ WORKLOADS = (
 )
 
 
-def every_month(items: int, million: Lived, client_s: Mapping[str, float]) -> list[Month]:
+def every_month(items: int, busy_s: float, million: Lived, client_s: Mapping[str, float]) -> list[Month]:
     rows = [
-        month(name, load, load.told(max(items, int(load.rate * 900))), million, client_s, regions)
+        month(name, load, load.told(max(items, int(load.rate * busy_s))), million, client_s, regions)
         for name, load, regions in WORKLOADS
     ]
-    of_zipf = [(lanes, load, load.told(max(items // 4, min(int(load.rate * 900), 10**6)))) for lanes, load in zipf()]
+    of_zipf = [(lanes, load, load.told(max(items // 4, int(load.rate * busy_s)))) for lanes, load in zipf()]
     return [*rows, months("a, Zipf", of_zipf, million, client_s, 1)]
-
-

@@ -7,8 +7,8 @@ Rule 2: What is asked goes by process, because what one has had at most never be
 
 import multiprocessing
 import resource
-from concurrent.futures import ProcessPoolExecutor
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from aws_lambda_powertools.metrics import MetricUnit
@@ -63,7 +63,9 @@ class Backlogs:
                 lane = Lane.parse(pk.removeprefix("delta#"))
                 first = 0 if after is None else tokens.time_ms(after.rstrip("$")) - START_MS + 1
                 last = min(first + min(limit or PAGE, PAGE), self._deltas)
-                made = (Delta(lane, tokens.make(START_MS + n, bytes(tokens.RANDOM_BYTES)), 1) for n in range(first, last))
+                made = (
+                    Delta(lane, tokens.make(START_MS + n, bytes(tokens.RANDOM_BYTES)), 1) for n in range(first, last)
+                )
                 found = tuple(map(delta_item, made))
                 return Page(found, found[-1]["sk"]["S"] if last < self._deltas else None)
             case Transact(writes):
@@ -131,6 +133,6 @@ def _compact(lanes: int, deltas: int) -> list[float]:
 
 
 def _runtime(table: Backlogs, now_ms: int) -> Runtime:
-    runtime = Runtime(table, table)  # type: ignore[arg-type]
+    runtime = Runtime(table, table)
     runtime.now = lambda: Instant(now_ms, now_ms)
     return runtime

@@ -54,7 +54,7 @@ class Counted:
         self.sums[name] += int(value)
 
 
-class Nowhere(io.TextIOBase):
+class Nowhere(io.StringIO):
     """Takes the log's lines, which are made as in Lambda."""
 
     def write(self, text: str, /) -> int:
@@ -143,19 +143,20 @@ class Region:
             self._begin()
         for ringer, records in zip(self.ringers, self._pending, strict=True):
             for start in range(0, len(records), RING_BATCH):
-                failed = self._call("ring", ringer, {"Records": records[start : start + RING_BATCH]})
+                failed = self.call("ring", ringer, {"Records": records[start : start + RING_BATCH]})
                 if failed["batchItemFailures"]:
                     raise AssertionError(f"{failed} of a queue and a table that never fail")
             records.clear()
         if self._next_sweep_ms is not None and self.now_ms >= self._next_sweep_ms:
             self._next_sweep_ms += SWEEP_MS
-            self._call("sweep", self.sweeper, lambda: False)
+            self.call("sweep", self.sweeper, lambda: False)
         while (event := self.sqs.batch(WORK_BATCH))["Records"]:
-            failed = self._call("compact", self.worker, event, lambda: False)
+            failed = self.call("compact", self.worker, event, lambda: False)
             if failed["batchItemFailures"]:
                 raise AssertionError(f"{failed} of a queue and a table that never fail")
 
-    def _call(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A function, with its CPU and its units to its name."""
         self.table.payer = name
         before_s = self.table.cpu_s
         began = process_time()

@@ -13,6 +13,13 @@ class Tails:
     def add(self, length: int, times: float = 1) -> None:
         self._times[length] += times
 
+    def __add__(self, other: "Tails") -> "Tails":
+        both = Tails()
+        for tails in (self, other):
+            for length, times in tails._times.items():
+                both.add(length, times)
+        return both
+
     @property
     def mean(self) -> float:
         return sum(length * times for length, times in self._times.items()) / sum(self._times.values())
