@@ -12,7 +12,6 @@ from typing import Any
 
 import boto3
 from botocore.awsrequest import AWSResponse
-from botocore.config import Config
 
 from compactor.commit import NEVER
 from ledger import items, tokens
@@ -27,7 +26,6 @@ from service.work import Message, Send, Work, WorkQueue
 ROUNDS, EACH = 5, 40
 LANE = Lane("eu-west-1", 0, "stock:85123A")
 TOKENS = [tokens.make(1_800_000_000_000 + n, bytes(tokens.RANDOM_BYTES)) for n in range(48)]
-KEYS = {"aws_access_key_id": "a", "aws_secret_access_key": "a"}
 
 
 class Canned:
@@ -35,13 +33,12 @@ class Canned:
 
     def __init__(self) -> None:
         self.body: dict[str, Any] = {}
-        config = CONFIG.merge(Config(region_name="eu-west-1"))
-        self.dynamodb = boto3.client("dynamodb", config=config, **KEYS)
-        self.sqs = boto3.client("sqs", config=config, **KEYS)
-        for client in (self.dynamodb, self.sqs):
-            client.meta.events.register("before-send", self._answer)
+        session = boto3.Session("a", "a", region_name="eu-west-1")
+        self.dynamodb, self.sqs = session.client("dynamodb", config=CONFIG), session.client("sqs", config=CONFIG)
+        self.dynamodb.meta.events.register("before-send", self._answer)
+        self.sqs.meta.events.register("before-send", self._answer)
 
-    def _answer(self, **_: Any) -> AWSResponse:
+    def _answer(self, **_: Any) -> Any:
         return AWSResponse("https://aws.test", 200, {}, _Raw(json.dumps(self.body).encode()))  # type: ignore[arg-type]
 
 

@@ -161,6 +161,7 @@ class Region:
         before_s = self.table.cpu_s
         began = process_time()
         answer = function(*arguments)
-        self.cpu_s[name] += process_time() - began - (self.table.cpu_s - before_s)
+        spent_s = process_time() - began - (self.table.cpu_s - before_s)
+        self.cpu_s[name] += spent_s  # type: ignore[assignment]
         self.calls[name] += 1
         return answer
