@@ -41,10 +41,14 @@ class Listing:
     @property
     def unlisted(self) -> list[bytes]:
         """Those whose token no segment has, in their order."""
+        return [entry for entry in self.not_yet if entry not in self.newer]
+
+    @property
+    def not_yet(self) -> list[bytes]:
+        """Those whose token no segment up to the version has, in their order."""
         if len(self.same) == len(self.entries):
             return []
-        seen = self.same | self.newer
-        return [e for e in self.entries if e not in seen and e[:TOKEN_BYTES] not in self.other]
+        return [e for e in self.entries if e not in self.same and e[:TOKEN_BYTES] not in self.other]
 
     @property
     def as_listed(self) -> set[bytes]:

@@ -17,7 +17,6 @@ from compactor.commit import begin
 from compactor.report import Tally
 from compactor.settle import COMMITS_MAX, settle_these
 from ledger import items, tokens
-from ledger.entries import TOKEN_BYTES
 from ledger.errors import DamagedItem
 from ledger.paging import Pages
 from ledger.requests import GetMany, Item, Key, Page, Program, Query, key_of
@@ -27,7 +26,8 @@ from ledger.values import Lane
 ASK_AGAIN_MS = 300_000
 """Twice what a commit may come after its Query, and a minute for what was sent at the last moment."""
 
-KEYS_MAX = 100
+KEYS_MAX, BETWEEN_MAX = 100, 10
+"""Of what is named; more is named by fewer and wider ranges, so that a message stays small however much is joined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,10 @@ class Named:
 
     def __or__(self, other: "Named") -> "Named":
         named = Named.of((*self.keys, *other.keys))
-        return Named(named.keys, tuple(sorted({*self.between, *other.between, *named.between})))
+        between = sorted({*self.between, *other.between, *named.between})
+        if len(between) > BETWEEN_MAX:
+            between = [(between[0][0], max(last for _, last in between))]
+        return Named(named.keys, tuple(between))
 
 
 def settle_named(
@@ -63,7 +66,7 @@ def settle_named(
         return named
     watermark = tokens.to_bytes(checkpoint.watermark)
     above: list[Named] = []
-    strays: dict[bytes, bytes] = {}
+    below: list[bytes] = []
     damage: DamagedItem | None = None
     for part in _parts(named):
         reading = _Reading(lane, part)
@@ -76,10 +79,8 @@ def settle_named(
                     continue
                 if len(held.between(watermark, HIGHEST)):
                     above.append(part if part.between else Named((key_of(item).sk,)))
-                for entry in held.between(LOWEST, watermark).apart:
-                    strays.setdefault(entry[:TOKEN_BYTES], entry)
-    found = [strays[token] for token in sorted(strays)]
-    yield from settle_these(lane, tally, found, fold_max=fold_max, commits_max=commits_max)
+                below += held.between(LOWEST, watermark).apart
+    yield from settle_these(lane, tally, below, fold_max=fold_max, commits_max=commits_max)
     if damage is not None:
         raise damage
     return reduce(Named.__or__, above, Named())

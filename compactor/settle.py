@@ -45,11 +45,14 @@ def settle(
 def settle_these(
     lane: Lane, tally: Tally, candidates: Sequence[bytes], *, fold_max: int, commits_max: int = COMMITS_MAX
 ) -> Program[None]:
-    """Settle those of the candidates that are strays: entries at or below the watermark, in the order of their tokens.
+    """Settle those of the candidates that are strays: entries at or below the watermark. Of a token that comes twice,
+    from two items, the first is settled.
 
     Raises what `settle` raises.
     """
     last = tally.commits + commits_max
+    first = {entry[:TOKEN_BYTES]: entry for entry in reversed(candidates)}
+    candidates = [first[token] for token in sorted(first)]
     while candidates:
         if tally.commits >= last:
             tally.unsettled = True

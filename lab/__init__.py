@@ -9,6 +9,7 @@ spec       the protocol in TLA+, and the mistakes that the model finds
 mutants    lines of the protocol changed one by one
 torture    the shipped classes on a real engine while processes, connections and Regions fail
 e2e        the deployed service, used from outside
+drill      the deployed service, broken and mended under the eyes of its alarms
 demo       two Regions on this computer
 live       the live page
 bench      what a change costs here, beside the obvious ways

@@ -4,21 +4,28 @@ Rule 1: A delta is put IF attribute_not_exists(pk), so a change that is there al
 another change under the same token is a TokenConflict.
 Rule 2: Nothing is read first.
 Rule 3: A batch never gives up the condition, because an unconditional put could replace a delta by another change.
+Rule 4: Where a role may insert and not look, what stands under a token that is taken may be this change or another. So
+the change is put once more as a pack of one, whose key says what it holds: it is there for certain ("accepted"), counts
+once, and if another change has its token, clean and verify tell.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ledger import items
 from ledger.conditions import Absent
+from ledger.entries import Entries, packed
 from ledger.errors import LedgerError, TableMismatch, TokenConflict
 from ledger.requests import AlreadyThere, Item, Program, Put, PutMany, key_of
-from ledger.values import Delta, Receipt
+from ledger.values import Delta, Pack, Receipt
 
 
 def add(delta: Delta) -> Program[Receipt]:
     """Put one delta. Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`."""
     try:
-        there: Item | None = yield Put(items.delta_item(delta), Absent())
+        there: Item | AlreadyThere | None = yield Put(items.delta_item(delta), Absent())
+        if isinstance(there, AlreadyThere):
+            yield Put(items.pack_item(pack_of([delta])))
+            return Receipt("accepted", delta)
         return Receipt("recorded", delta) if there is None else _replayed(delta, there)
     except LedgerError as error:
         error.delta = delta
@@ -45,6 +52,11 @@ def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
             outcome = Receipt("replayed", delta)
         results.append(outcome)
     return results
+
+
+def pack_of(deltas: Sequence[Delta]) -> Pack:
+    """The pack of deltas of one lane, in the order of their tokens. Raises ValueError."""
+    return Pack(deltas[0].lane, Entries.of(packed(delta.token, delta.change) for delta in deltas))
 
 
 def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program[Receipt | LedgerError]:

@@ -7,13 +7,19 @@ Formats: docs/data-model.md. Who writes it, and when: docs/compaction.md.
 """
 
 import hashlib
+from collections.abc import Callable
+from typing import NamedTuple
 
-from ledger.errors import InvalidInput
+from ledger.errors import InvalidInput, LedgerError
 from ledger.paging import Pages
-from ledger.requests import Item, Key, Page, Program, Query
+from ledger.requests import Item, Key, Page, Program, Query, Together
+from ledger.requests import key_of as key_of_item
 from ledger.values import Lane
 
 BUCKETS = 256
+
+AT_ONCE = 8
+"""Buckets that are asked for together."""
 
 
 def bucket_of(counter: str) -> int:
@@ -48,13 +54,33 @@ def page_of(region: str, bucket: int, after: str | None = None, limit: int | Non
     return Query(bucket_pk(region, bucket), after, None, limit, False)
 
 
+class Listing(NamedTuple):
+    """lanes: in order. damaged: keys in the directory that name no lane, which are passed by."""
+
+    lanes: list[Lane]
+    damaged: list[Key]
+
+
+def listing(region: str, page_seen: Callable[[], None] = lambda: None) -> Program[Listing]:
+    """All that the directory of a Region says: a Query a bucket, AT_ONCE at a time. Raises the TableErrors."""
+    found = Listing([], [])
+    for first in range(0, BUCKETS, AT_ONCE):
+        buckets = [Pages(page_of(region, bucket)) for bucket in range(first, first + AT_ONCE)]
+        while left := [pages for pages in buckets if pages.more]:
+            answers: tuple[Page | LedgerError, ...] = yield Together(tuple(pages.next for pages in left))
+            for pages, page in zip(left, answers, strict=True):
+                if isinstance(page, LedgerError):
+                    raise page
+                pages.turn(page)
+                page_seen()
+                for key in map(key_of_item, page.items):
+                    lane = lane_of(key)
+                    found.damaged.append(key) if lane is None else found.lanes.append(lane)
+    found.lanes.sort()
+    return found
+
+
 def listed(region: str) -> Program[list[Lane]]:
     """Every lane of a Region that the directory has, in order; damaged items are passed by. Raises the TableErrors."""
-    found: list[Lane] = []
-    for bucket in range(BUCKETS):
-        pages = Pages(page_of(region, bucket))
-        while pages.more:
-            page: Page = yield from pages.read()
-            keys = (Key(item["pk"]["S"], item["sk"]["S"]) for item in page.items)
-            found += [lane for key in keys if (lane := lane_of(key)) is not None]
-    return sorted(found)
+    found: Listing = yield from listing(region)
+    return found.lanes

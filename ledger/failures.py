@@ -37,6 +37,7 @@ THROTTLING = {
     "RequestLimitExceeded",
 }
 CONFLICT = {"TransactionConflict", "TransactionConflictException", "TransactionInProgressException"}
+DUPLICATE = {"DuplicateItemException", "DuplicateItem"}
 DENIED = {"AccessDeniedException", "AccessDenied"}
 _NOT_ALLOWED = {
     *DENIED,
@@ -118,6 +119,11 @@ def code_of(failure: BaseException | None) -> str:
 def denied(failure: BaseException | None) -> bool:
     """Whether the role lacks a permission: not that its credentials are missing, wrong or expired."""
     return code_of(failure) in DENIED
+
+
+def is_there(failure: BaseException | None) -> bool:
+    """Whether an INSERT met an item under its key."""
+    return code_of(failure) in DUPLICATE
 
 
 def passes(failure: BaseException | None) -> bool:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ledger import items, tokens
 from ledger.add import add_many
-from ledger.entries import Entries, packed
+from ledger.add import pack_of as pack_of
 from ledger.errors import LedgerError, TokenConflict
 from ledger.requests import Program, Put, Together
-from ledger.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
+from ledger.values import PACK_SPAN_MS, Delta, Lane, Receipt
 
 PACK_CHANGES = 400
 """Most changes of a pack that is put here: ten write units, and 2 % above what any number can reach (docs/costs.md)."""
@@ -46,11 +46,6 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
         results.append(_told(delta, outcomes[first[key]], again=key in again))
         again.add(key)
     return results
-
-
-def pack_of(deltas: Sequence[Delta]) -> Pack:
-    """The pack of deltas of one lane, in the order of their tokens. Raises ValueError."""
-    return Pack(deltas[0].lane, Entries.of(packed(delta.token, delta.change) for delta in deltas))
 
 
 def failed(failure: LedgerError, delta: Delta) -> LedgerError:

@@ -44,7 +44,8 @@ def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
 
 @of_its_kind
 class Put(NamedTuple):
-    """PutItem. Answer: None when written; else the item that was there ({}: none), and nothing was written."""
+    """PutItem. Answer: None when written; else the item that was there ({}: none), and nothing was written; or, where
+    the role may insert and not look, AlreadyThere(None)."""
 
     item: Item
     condition: Condition | None = None

@@ -45,6 +45,7 @@ class Settings:
     read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
     clean: False keeps folded deltas as items for ever; every settle then reads all of them again.
     clean_units_per_s: write units that the clean of a lane takes at most, of the 1,000 that its partition key has.
+    insert_only: put deltas and packs by PartiQL INSERT alone, so that no writer's role need be able to replace one.
     """
 
     table: str
@@ -60,6 +61,7 @@ class Settings:
     fold_max: int = 8_000
     clean: bool = True
     clean_units_per_s: int = 500
+    insert_only: bool = False
 
     def __post_init__(self) -> None:
         if type(self.regions) not in (tuple, list):  # a text would become its letters
@@ -93,7 +95,10 @@ class Settings:
                 self.endpoint_url is None or _fits(r"https?://\S+", self.endpoint_url),
                 f"endpoint_url={shown(self.endpoint_url, 200)} does not start with http:// or https://.",
             ),
-            (type(self.clean) is bool, f"clean={shown(self.clean)} is not True or False."),
+            *(
+                (type(given) is bool, f"{name}={shown(given)} is not True or False.")
+                for name, given in (("clean", self.clean), ("insert_only", self.insert_only))
+            ),
         ]
         numbers = {"allowed_lateness_ms": 0}
         numbers |= dict.fromkeys(("keep_ms", "read_time_max_ms", "fold_min", "fold_max", "clean_units_per_s"), 1)
@@ -167,7 +172,7 @@ class Settings:
         Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL, LEDGER_SHARDS (JSON,
         {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}), LEDGER_CLEAN (true or false),
         LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS, LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX,
-        LEDGER_CLEAN_UNITS_PER_S.
+        LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY (true or false).
         """
         given: object = os.environ if environ is None else environ
         if not isinstance(given, Mapping):
@@ -195,6 +200,7 @@ _FORMATS = {
     "shards": 'JSON such as {"stock:": 4}',
     "limits": 'JSON such as {"stock:": {"floor": 0}}',
     "clean": "true or false",
+    "insert_only": "true or false",
 }
 
 
@@ -225,7 +231,7 @@ def _parsed(name: str, variable: str, text: object) -> Any:
                 return dict(json.loads(text, object_pairs_hook=_once))
             case "limits":
                 return {prefix: Limit(**said) for prefix, said in json.loads(text, object_pairs_hook=_once).items()}
-            case "clean":
+            case "clean" | "insert_only":
                 return {"true": True, "false": False}[text.lower()]
             case _:
                 return int(text)

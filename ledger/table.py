@@ -60,7 +60,8 @@ PAUSE_BASE_S = 0.05
 class DynamoTable:
     """Answers requests from a DynamoDB table in `region`, and those At another Region from there.
 
-    clients(region) gives the boto3 client of a Region; pause(seconds) and jitter() -> [0, 1) may be given by tests.
+    insert_only: deltas and packs are put by PartiQL INSERT. clients(region) gives the boto3 client of a Region;
+    pause(seconds) and jitter() -> [0, 1) may be given by tests.
     """
 
     def __init__(
@@ -69,11 +70,13 @@ class DynamoTable:
         region: str,
         clients: Callable[[str], DynamoDBClient],
         *,
+        insert_only: bool = False,
         pause: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.name = name
         self.region = region
+        self._insert_only = insert_only
         self._clients = clients
         self._pause = pause
         self._jitter = jitter
@@ -90,17 +93,20 @@ class DynamoTable:
             settings.table,
             region or settings.region,
             lambda region: given[region] if region in given else make_client(region, settings.endpoint_url),
+            insert_only=settings.insert_only,
         )
 
     def answer(self, request: Request, /) -> Any:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
         match request:
+            case Put() if self._insert_only and wire.is_insert(request):
+                return self._insert(request)
             case Put() | Update() | Delete():
                 return self._write(request)
             case Transact():
                 return self._transact(request)
             case PutMany(items):
-                return self._each(items, wire.insert, lambda item: self._write(Put(item, Absent())))
+                return self._each(items, wire.insert, lambda item: self.answer(Put(item, Absent())))
             case DeleteMany(items):
                 return self._each(items, wire.delete, lambda item: self._write(Delete(key_of(item), has(item))) or None)
             case Query() if wire.is_empty(request):
@@ -123,7 +129,8 @@ class DynamoTable:
     def _at(self, region: str) -> DynamoTable:
         """The same table, seen from another Region."""
         if region not in self._elsewhere:
-            there = DynamoTable(self.name, region, self._clients, pause=self._pause, jitter=self._jitter)
+            given: Any = {"insert_only": self._insert_only, "pause": self._pause, "jitter": self._jitter}
+            there = DynamoTable(self.name, region, self._clients, **given)
             return self._elsewhere.setdefault(region, there)
         return self._elsewhere[region]
 
@@ -135,6 +142,29 @@ class DynamoTable:
             return failed.there[0] or {}
         return Written(response["Attributes"]) if isinstance(write, Update) and write.shows else None
 
+    def _insert(self, put: Put) -> Item | AlreadyThere | None:
+        """A put of a delta or a pack as a statement that can replace nothing; an INSERT does not tell what is there."""
+        for _ in range(TRIES_MAX):
+            try:
+                self._persist(Operation("execute_statement", wire.insert(self.name, put.item)), True)
+                return None
+            except LedgerError as error:
+                if not failures.is_there(error.__cause__):
+                    raise
+            if put.condition is None:
+                return None  # a pack: what stands under its name is the same
+            try:
+                there: Item | None = self.answer(Get(put.key))
+            except errors.NotAllowed as refused:
+                if not failures.denied(refused.__cause__):
+                    raise
+                return AlreadyThere(None)
+            if there is not None:
+                return there  # else it was cleaned meanwhile, and is put again, as by any retry that comes so late
+        raise errors.TransactionConflict(
+            f"{put.key} came and went, {TRIES_MAX} times. Nothing was written. Call again."
+        )
+
     def _transact(self, transaction: Transact) -> tuple[Item | None, ...] | None:
         """None when written; else for each write what was there when its condition failed."""
         try:
@@ -144,7 +174,7 @@ class DynamoTable:
         return None
 
     def _each(
-        self, items: Sequence[Item], statement: wire.Statement, single: Callable[[Item], Item | None]
+        self, items: Sequence[Item], statement: wire.Statement, single: Callable[[Item], Any]
     ) -> tuple[AlreadyThere | LedgerError | None, ...]:
         """Conditional writes, each on its own: as statements, many a request; what PartiQL is refused goes alone."""
         answers = self._at_once(lambda chunk: self._batch(chunk, statement), _chunks(items, wire.STATEMENTS_MAX))
@@ -240,12 +270,12 @@ class DynamoTable:
         return [answer for answers in self._threads.value.map(call, parts) for answer in answers]
 
 
-def _outcome(write: Callable[[Item], Item | None], item: Item) -> AlreadyThere | LedgerError | None:
+def _outcome(write: Callable[[Item], Any], item: Item) -> AlreadyThere | LedgerError | None:
     try:
         there = write(item)
     except LedgerError as error:
         return error
-    return None if there is None else AlreadyThere(there or None)
+    return there if there is None or isinstance(there, AlreadyThere) else AlreadyThere(there or None)
 
 
 def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | None:
@@ -253,7 +283,7 @@ def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | 
     if not error:
         return None
     code, message = error.get("Code", ""), error.get("Message", "")
-    if code in ("DuplicateItem", "ConditionalCheckFailed"):
+    if code in failures.DUPLICATE or code == "ConditionalCheckFailed":
         return AlreadyThere(error.get("Item"))
     refusal = None if resent else failures.known(code, f"PartiQL: {message}")
     return refusal or failures.no_answer("PartiQL", True, f"{code}: {message}")

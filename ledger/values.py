@@ -124,7 +124,8 @@ class Receipt:
 
     outcome: "recorded" when this call put the delta, "replayed" when the same change was already there. A retry that
     comes after the delta was compacted and cleaned is "recorded" again, and still counts once. "accepted": it is in the
-    table in a pack; whether it was there before is not told.
+    table in a pack; whether it was there before is not told. With `insert_only` so is one whose token is taken, if the
+    role may not look what stands there.
     """
 
     outcome: Literal["recorded", "replayed", "accepted"]

@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ledger import errors
+from ledger import errors, items
 from ledger.actions import update_expression
-from ledger.conditions import Condition, Names
+from ledger.conditions import Absent, Condition, Names
 from ledger.requests import Delete, Get, Item, Key, KeyPage, Page, Put, Query, Scan, Transact, Update, Write
 
 GET_KEYS_MAX, STATEMENTS_MAX = 100, 25
@@ -79,6 +79,13 @@ def insert(table: str, item: Item) -> dict[str, Any]:
     """A PartiQL INSERT, which fails when the key exists: a conditional put."""
     attributes = ", ".join(f"'{name}': ?" for name in item)
     return _parametrised(f'INSERT INTO "{table}" VALUE {{{attributes}}}', item)
+
+
+def is_insert(put: Put) -> bool:
+    """Whether an INSERT does what a put asks for: that of a delta, or of a pack, whose key says what it holds."""
+    found = items.lane_of(put.key.pk)
+    in_a_lane = found is not None and found[0] == "delta"
+    return in_a_lane and put.condition == (None if items.is_pack(put.key.sk) else Absent())
 
 
 def delete(table: str, item: Item) -> dict[str, Any]:

@@ -72,6 +72,15 @@ class Call:
         plain: Any = {"markup": False, "highlight": False, "emoji": False, "_environ": surroundings.environ}
         self.out, self.err = Console(**plain), Console(**plain, stderr=True)
 
+    def of_table(self, name: str) -> Call:
+        """The same call on another table."""
+        return Call(self.surroundings, {**self._options, "table": name})
+
+    def of_region(self, region: str) -> Call:
+        """The same call in another Region of the same ones."""
+        regions = ",".join(self.settings.regions)
+        return Call(self.surroundings, {**self._options, "region": region, "regions": regions})
+
     @functools.cached_property
     def session(self) -> boto3.Session:
         return self.surroundings.session(self._options["profile"])
@@ -108,7 +117,9 @@ class Call:
         """The table as each Region of the settings sees it."""
         if self.surroundings.tables is not None:
             return self.surroundings.tables
-        return {region: DynamoTable(self.settings.table, region, self.client) for region in self.settings.regions}
+        name, insert_only = self.settings.table, self.settings.insert_only
+        regions = self.settings.regions
+        return {region: DynamoTable(name, region, self.client, insert_only=insert_only) for region in regions}
 
     @functools.cached_property
     def table(self) -> Table:

@@ -20,14 +20,15 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import DATA, NO_ANSWER
-from ledgerctl.list import Done, Name, Prefix, counters_of, each, lanes
+from ledgerctl.lanes import Found, Scan, found
+from ledgerctl.list import Done, Name, Prefix, each
 
-Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all: found by a scan.")]
+Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all.")]
 
 
 @command("compact")
 def compact(call: Call, counters: Counters = None) -> None:
-    """Clean, fold and settle the lanes of this Region."""
+    """Clean, fold and settle the lanes of this Region; without counters, those that a scan finds to need it."""
     region = call.settings.region
     names, unread = list(dict.fromkeys(counters or [])), list[Lane]()
     if not names:
@@ -66,14 +67,14 @@ def compact(call: Call, counters: Counters = None) -> None:
 
 
 @command("verify")
-def verify(call: Call, counters: Counters = None, prefix: Prefix = "") -> None:
+def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Scan = False) -> None:
     """Recount counters from their events and compare.
 
     Exit code 1 when something differs. Writes nothing.
     """
-    found = {} if counters else lanes(call, prefix)
-    names = list(dict.fromkeys(counters)) if counters else counters_of(found)
-    seen = [lane for lane, held in found.items() if (held.deltas or held.folded) and not call.settings.reads(lane)]
+    every = Found([]) if counters else found(call, prefix, scan=scan)
+    names = list(dict.fromkeys(counters)) if counters else every.counters
+    seen = every.unread(call.settings)
 
     def verified(name: str) -> Verification:
         checked = call.compactor.verify(name)

@@ -1,7 +1,7 @@
-"""`cost`: what a workload costs a month, in DynamoDB, before it exists.
+"""`cost`: what a workload costs a month, before it exists, and whether its deltas are better deleted or kept.
 
-Rule 1: Nothing is worked out here: the bill is workload.py's.
-Rule 2: A load that a lane cannot take is refused, one that is beyond the service is told before its price.
+Rule 1: Nothing is worked out here: the bill and the choice are workload.py's.
+Rule 2: A load that a lane cannot take is refused, one that is beyond the table is told before its price.
 """
 
 import re
@@ -39,7 +39,7 @@ def check(load: Workload) -> None:
         raise Wrong(
             "LanesTooHot",
             f"Each lane gets {load.lane_rate:,.0f} changes a second and takes {load.lane_max:,} for good, "
-            "because each is put and deleted again.",
+            + ("because each is put and deleted again." if load.settings.clean else "because each is put."),
             f"With --shards {needed} a counter's lanes take it."
             if needed <= SHARDS_MAX
             else f"That would need {needed:,} shards; a counter has {SHARDS_MAX:,} at most.",
@@ -56,17 +56,23 @@ def cost(
     in_regions: Annotated[int, typer.Option(min=1, max=20, help="In how many Regions the table is.")] = 1,
     pack: Annotated[int, typer.Option(min=1, max=PACK_CHANGES, help="How many changes come in one pack.")] = 1,
     after_months: Annotated[int, typer.Option(min=1, help="How many months of changes are stored by then.")] = 12,
+    clean: Annotated[
+        bool | None, typer.Option(help="Delete folded deltas, or keep them; else what is cheaper until then.")
+    ] = None,
 ) -> None:
-    """Work out a month's DynamoDB bill. Asks AWS nothing."""
-    load = Workload(amount(changes), amount(reads), counters, in_regions, after_months, shards, pack)
+    """Work out a month's bill, and whether to delete deltas or keep them. Asks AWS nothing."""
+    load = Workload(amount(changes), amount(reads), counters, in_regions, after_months, shards, pack, clean)
     check(load)
     bill, too_much = bill_of(load), list(beyond(load))
+    choice, cleans = load.choice, load.settings.clean
     if call.json:
         dollars = {name: round(value, 2) for name, value in (asdict(bill) | {"total": bill.total}).items()}
+        chosen = {"value": cleans, "why": choice.why, "break_even_months": round(choice.break_even, 1)}
         call.document(
             {
-                "workload": asdict(load),
+                "workload": asdict(load) | {"clean": cleans},
                 "a_lane_takes": load.lane_max,
+                "clean": chosen,
                 "beyond": too_much,
                 "dollars_a_month": dollars,
                 "prices": asdict(PRICES),
@@ -74,22 +80,26 @@ def cost(
         )
         return
     each = " in each Region" if load.regions > 1 else ""
-    folds = "folded and cleaned" if load.is_folded else f"too few to fold ({load.settings.fold_min} of a lane)"
+    folds = f"folded and {'cleaned' if cleans else 'kept'}"
+    if not load.is_folded:
+        folds = f"too few to fold ({load.settings.fold_min} of a lane)"
     of_lane = load.load() if load.changes else None
-    life, marks = (of_lane.change_units / of_lane.rate, of_lane.mark_units / of_lane.rate) if of_lane else (0.0, 0.0)
+    life = of_lane.write_units / of_lane.rate if of_lane else 0.0
+    looks = of_lane.messages / of_lane.rate if of_lane else 0.0
     rows = [
         (f"changes: {life:.2f} write units{each}; {folds}", f"{bill.changes:,.2f}"),
-        (f"marks of the service: {marks:.2f} write units a change{each}", f"{bill.marks:,.2f}"),
         (f"reads: {read_units(load):,.1f} read units each, with the tail", f"{bill.reads:,.2f}"),
-        ("compactor, plan and find: their reads", f"{bill.compactor:,.2f}"),
+        (f"finding work: {looks:.3f} messages a change, ring, sweep, looks", f"{bill.finding:,.2f}"),
+        ("visits of the compactor: their reads", f"{bill.compactor:,.2f}"),
         (f"storage after {load.after_months} months; it grows, for segments are for ever", f"{bill.storage:,.2f}"),
-        ("all of DynamoDB", f"{bill.total:,.2f}"),
+        ("all of it", f"{bill.total:,.2f}"),
     ]
     said = f"{load.changes:,.0f} changes and {load.reads:,.0f} reads a month"
     call.say(f"{said}; counters: {load.counters:,}, shards: {load.shards:,}, Regions: {load.regions}")
     call.say(f"{load.pack} to a pack: a lane takes {load.lane_max:,} changes a second for good")
+    call.say(f"clean={str(cleans).lower()}{'' if clean is None else ', as you say'}: {choice.why}")
     for line in too_much:
-        call.say(f"Beyond the service: {line}", style="bold red")
+        call.say(f"Beyond the table: {line}", style="bold red")
     if too_much:
         call.say("What follows is the price if it could.", style="bold red")
     call.out.print(show.table(("", "dollars a month"), rows))
@@ -97,6 +107,6 @@ def cost(
         call.say(f"{bill.total / load.changes * 1e6:,.2f} dollars for a million changes")
     call.say(
         f"Prices of {PRICES.region} since {PRICES.since}, without free tiers and taxes,\n"
-        "and without the service's functions, queues and alarms (docs/costs.md).",
+        "and without how changes and reads come, alarms and logs (docs/costs.md).",
         style="dim",
     )

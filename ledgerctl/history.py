@@ -26,7 +26,7 @@ from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import Wrong
 from ledgerctl.get import Counter
-from ledgerctl.list import counters_of, lanes
+from ledgerctl.lanes import Scan, found
 from reader import Entry
 from reader.reader import PAGE_ENTRIES_MAX
 
@@ -79,15 +79,16 @@ def export(
     counters: Annotated[
         list[str] | None, typer.Argument(help="Some counters; without them, all of the prefix.")
     ] = None,
-    prefix: Annotated[str, typer.Option(help="All counters whose names begin so; found by a scan.")] = "",
+    prefix: Annotated[str, typer.Option(help="All counters whose names begin so.")] = "",
     out: Annotated[Path | None, typer.Option(help="A new file; without it, standard output.")] = None,
     format_: Annotated[FileFormat, typer.Option("--format", help="jsonl or csv.")] = FileFormat.jsonl,
+    scan: Scan = False,
 ) -> None:
     """Write all changes as a file that `import` takes back.
 
     Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not seen.
     """
-    names = list(dict.fromkeys(counters)) if counters else counters_of(lanes(call, prefix))
+    names = list(dict.fromkeys(counters)) if counters else found(call, prefix, scan=scan).counters
     late = 0
     with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as bar:
 
@@ -95,9 +96,9 @@ def export(
             nonlocal late
             for name in names:
                 of_deltas = call.settings.lanes_of(name) if call.settings.limit_of(name) is None else ()
-                found = [delta for lane in of_deltas for delta in call.run(strays(lane))]
-                late += len(found)
-                for entry in with_strays(call.reader.history(name), found):
+                waiting = [delta for lane in of_deltas for delta in call.run(strays(lane))]
+                late += len(waiting)
+                for entry in with_strays(call.reader.history(name), waiting):
                     yield name, entry
                 bar.advance()
 
@@ -128,13 +129,13 @@ def entry_of(delta: Delta) -> Entry:
     return Entry(delta.token, delta.at, delta.change, delta.lane.region)
 
 
-def with_strays(history: Iterable[Entry], found: Iterable[Delta]) -> Iterator[Entry]:
+def with_strays(history: Iterable[Entry], waiting: Iterable[Delta]) -> Iterator[Entry]:
     """The entries of a counter in the order of their tokens, each change once."""
 
     def place(entry: Entry) -> tuple[str, str]:
         return entry.token, entry.region
 
-    of_strays = sorted((entry_of(delta) for delta in found), key=place)
+    of_strays = sorted((entry_of(delta) for delta in waiting), key=place)
     settled: set[tuple[str, str]] = set()
     names = {place(entry) for entry in of_strays}
     for entry in heapq.merge(history, of_strays, key=lambda entry: entry.token):

@@ -6,6 +6,7 @@ Rule 3: A table of another shape is refused and not touched.
 Rule 4: It ends well only where `doctor` would find nothing that fails, and with backups on.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -45,51 +46,63 @@ def init(
         if not call.json:
             call.say(text)
 
-    def do(region: str, text: str, operation: str, **arguments: Any) -> None:
-        answer = call.ask(region, operation, TableName=name, **arguments)
-        if isinstance(answer, LedgerError):
-            raise answer
-        if text:
-            step(f"{region}: {text}")
-
     there = call.ask(home, "describe_table", TableName=name)
     if isinstance(there, TableMissing):
         protected = {"DeletionProtectionEnabled": deletion_protection}
-        do(home, f"made the table {name}", "create_table", **CREATE, **protected)
+        _do(call, home, "create_table", **CREATE, **protected)
+        step(f"{home}: made the table {name}")
     elif isinstance(there, LedgerError):
         raise there
     else:
         _refuse(call, home, there["Table"], "Nothing was changed.", new=True)
-        _refuse_another_shape(call)
-    table = _active(call, home, ())
-    if _stream_is_missing(table):
-        do(home, "turned the stream on", "update_table", **STREAM)
-        table = _active(call, home, ())
-    for region in call.settings.regions:
-        if region == home:
-            continue
-        if lacking := region not in {each["RegionName"] for each in table.get("Replicas", [])}:
-            do(home, "", "update_table", ReplicaUpdates=[{"Create": {"RegionName": region}}])
-        table = _active(call, home, (region,))  # DynamoDB adds one Region at a time
-        if lacking:
-            step(f"{region}: made a replica")
-    for region in call.settings.regions:
-        if _stream_is_missing(_active(call, region, ())):
-            do(region, "turned the stream on", "update_table", **STREAM)
-        if deletion_protection and not _active(call, region, ()).get("DeletionProtectionEnabled"):
-            do(region, "turned deletion protection on", "update_table", DeletionProtectionEnabled=True)
-        if _turned_recovery_on(call, region):
-            step(f"{region}: point-in-time recovery is on")
-        _refuse(call, region, _active(call, region, ()), "That was left as it is.")
-    for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
-        if (done := run(write(call.settings), call.tables[region], clocks.instants(call.surroundings.clock))) != "kept":
-            step(f"{region}: {SHAPE_STEPS[done]}")
+        refuse_another_shape(call)
+    make_ready(call, step, deletion_protection=deletion_protection)
     if call.json:
         call.document({"table": name, "regions": list(call.settings.regions), "steps": steps})
     elif not steps:
         call.say(f"{name} is there already in {' '.join(call.settings.regions)}: nothing to do")
     else:
         call.say("ready; `ledgerctl doctor` looks at everything", style="green")
+
+
+def make_ready(call: Call, step: Callable[[str], None], *, deletion_protection: bool) -> None:
+    """Make and turn on what a table that is there lacks, in every Region, and tell `step` of each thing."""
+    home = call.settings.region
+
+    def do(region: str, text: str, operation: str, **arguments: Any) -> None:
+        _do(call, region, operation, **arguments)
+        if text:
+            step(f"{region}: {text}")
+
+    table = active(call, home, ())
+    if _stream_is_missing(table):
+        do(home, "turned the stream on", "update_table", **STREAM)
+        table = active(call, home, ())
+    for region in call.settings.regions:
+        if region == home:
+            continue
+        if lacking := region not in {each["RegionName"] for each in table.get("Replicas", [])}:
+            do(home, "", "update_table", ReplicaUpdates=[{"Create": {"RegionName": region}}])
+        table = active(call, home, (region,))  # DynamoDB adds one Region at a time
+        if lacking:
+            step(f"{region}: made a replica")
+    for region in call.settings.regions:
+        if _stream_is_missing(active(call, region, ())):
+            do(region, "turned the stream on", "update_table", **STREAM)
+        if deletion_protection and not active(call, region, ()).get("DeletionProtectionEnabled"):
+            do(region, "turned deletion protection on", "update_table", DeletionProtectionEnabled=True)
+        if _turned_recovery_on(call, region):
+            step(f"{region}: point-in-time recovery is on")
+        _refuse(call, region, active(call, region, ()), "That was left as it is.")
+    for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
+        if (done := run(write(call.settings), call.tables[region], clocks.instants(call.surroundings.clock))) != "kept":
+            step(f"{region}: {SHAPE_STEPS[done]}")
+
+
+def _do(call: Call, region: str, operation: str, **arguments: Any) -> None:
+    answer = call.ask(region, operation, TableName=call.settings.table, **arguments)
+    if isinstance(answer, LedgerError):
+        raise answer
 
 
 def _refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = False) -> None:
@@ -110,7 +123,7 @@ def _refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = Fa
         raise Wrong("TableDiffers", message, f"Name another with --table. {wrong[0].remedy}", DATA)
 
 
-def _refuse_another_shape(call: Call) -> None:
+def refuse_another_shape(call: Call) -> None:
     item: Item | None = call.table.answer(Get(items.SHAPE_KEY))
     if item is not None and (wrong := unlike(call.settings, items.shape_of(item))):
         raise SettingsMismatch(f"{' '.join(wrong)} Nothing was changed.")
@@ -139,7 +152,7 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
     raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
 
 
-def _active(call: Call, region: str, others: tuple[str, ...]) -> dict[str, Any]:
+def active(call: Call, region: str, others: tuple[str, ...]) -> dict[str, Any]:
     """The table, once it and its replicas in `others` are active."""
     status = "not there"
     for _ in range(ACTIVE_LOOKS_MAX):

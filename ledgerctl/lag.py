@@ -15,7 +15,8 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.compact import each_of, exit_code_of
-from ledgerctl.list import Prefix, lanes
+from ledgerctl.lanes import Scan, found
+from ledgerctl.list import Prefix
 
 
 def to_do(each: LaneLag, fold_min: int) -> str:
@@ -35,17 +36,19 @@ def badness(each: LaneLag, fold_min: int) -> tuple[bool, int, int, int, int]:
 @command("lag")
 def lag_(
     call: Call,
-    counters: Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all: a scan.")] = None,
+    counters: Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all.")] = None,
     prefix: Prefix = "",
     limit: Annotated[int, typer.Option(min=1, help="Show that many lanes.")] = 20,
+    scan: Scan = False,
 ) -> None:
     """Show what waits for the compactor, the worst lane first."""
-    regions, now_ms = call.settings.regions, call.surroundings.clock()
+    settings, now_ms = call.settings, call.surroundings.clock()
     if counters:
-        found = [lane for counter in dict.fromkeys(counters) for lane in call.settings.lanes_of(counter)]
+        lanes = [lane for counter in dict.fromkeys(counters) for lane in settings.lanes_of(counter)]
     else:
-        found = [lane for lane, held in lanes(call, prefix).items() if lane.region in regions and not held.gate]
-    outcomes = each_of(call, "looking", found, lambda lane: call.run(lag(lane), lane.region))
+        every = found(call, prefix, scan=scan).lanes
+        lanes = [lane for lane in every if lane.region in settings.regions and settings.limit_of(lane.counter) is None]
+    outcomes = each_of(call, "looking", lanes, lambda lane: call.run(lag(lane), lane.region))
     seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
     missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
     fold_min = call.settings.fold_min

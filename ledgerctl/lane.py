@@ -1,66 +1,61 @@
 """What one lane of the deployed service asks of DynamoDB at a steady rate of changes, in closed form.
 
-Rule 1: There is one model of a lane: `ledgerctl cost` and docs/costs.md use it, and a test holds it within 5 % of what
-the shipped programs are charged.
-Rule 2: Sizes are those of real items (sizes.py), times those of `Settings` and of the service (visits.py). Assumed:
+Rule 1: There is one model of a lane: `ledgerctl cost` and docs/costs.md use it.
+Rule 2: Sizes are those of real items (sizes.py), times those of `Settings` and of the service (finding.py). Assumed:
 
-- Changes come at random (Poisson) at their rate, none late; a counter's name has 12 letters; `clean` is on.
-- Plan runs every 60 s; the work queue, the functions and replication take no time worth counting.
-- A visit cleans, folds, settles. It folds when `fold_min` changes are old enough. The next visit notes what was folded;
-  while a note is being kept, the one that deletes does. A note is served by the first visit after `keep_ms`.
+- Changes come at random (Poisson) at their rate, none late; a counter's name has 12 letters.
+- The work queue, the functions and replication take no time worth counting.
+- A visit that folds cleans first: it deletes what was noted, once `keep_ms` are over, and notes what was folded since.
+  Nothing else asks for a clean, so what a lane folded last waits for the next two folds.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ledger.entries import ENTRY
 from ledger.settings import Settings
+from ledger.units import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES
 from ledger.values import PACK_SPAN_MS
+from ledgerctl import finding
 from ledgerctl.bill import Usage
+from ledgerctl.finding import LOOK_UNITS, SWEEP_S, SWEEP_UNITS, VERIFY_ONE_IN, Rounds
 from ledgerctl.sizes import (
     CHECKPOINT_BYTES,
-    MARK_BYTES,
+    DIRECTORY_BYTES,
     NOTE_BYTES,
     SEGMENT_BYTES,
     Range,
     Tail,
+    above,
     commit_units,
     listed_units,
     segment_units,
-    segments_of,
 )
-from ledgerctl.visits import VISIT_S, pending, touches, visited, visits_until
 
 PARTITION_WRITE_UNITS, PARTITION_READ_UNITS = 1_000, 3_000
 """Of one partition, a second:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html"""
-
-WRITES = 2
-"""Of each item in the partition of a lane's deltas: its put, and its delete."""
-
-UNITS_OF_VISIT = 2
-"""Write units of a visit's mark: its claim, and what the visit leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """A lane under a steady rate. Units are of a second; writes in every Region, reads where they are made.
 
-    change_units: of puts, deletes, commits and clean notes. mark_units: of touches, claims, and what visits leave.
-    visit_units: read units of the visits. visits: of a second. marked: the share of time in which the lane has a mark.
-    fold_s, folded: between two folds, and how many deltas each takes. tail: deltas that a read sums, on average.
-    tail_units: their read units, read strongly. held: deltas that wait for clean. segment: entries of a segment;
-    0 when nothing is ever folded.
+    put_units, delete_units: of its items. commit_units: of commits and clean notes. messages: of the work queue.
+    look_units: read units of its looks and of the sweep. visit_units: of visits that fold. fold_s, folded: between two
+    folds, and how many deltas each takes. tail: deltas that a read sums, on average. tail_units: their read units, read
+    strongly. held: deltas that wait for clean. segment: entries of a segment; 0 when nothing is ever folded.
     """
 
     rate: float
     items: Tail
-    change_units: float
-    mark_units: float
+    clean: bool
+    put_units: float
+    delete_units: float
+    commit_units: float
+    messages: float
+    look_units: float
     visit_units: float
-    visits: float
-    marked: float
     fold_s: float
     folded: float
     tail: float
@@ -70,7 +65,7 @@ class Load:
 
     @property
     def write_units(self) -> float:
-        return self.change_units + self.mark_units
+        return self.put_units + self.delete_units + self.commit_units
 
     @property
     def a_read(self) -> float:
@@ -80,13 +75,15 @@ class Load:
     @property
     def usage(self) -> Usage:
         """Of a change, a read, and what a change leaves for good."""
-        each = (ENTRY.size + SEGMENT_BYTES / self.segment, 1 / self.segment) if self.segment else self._of_a_change
+        size, number = (ENTRY.size + SEGMENT_BYTES / self.segment, 1 / self.segment) if self.segment else (0.0, 0.0)
+        if not (self.clean and self.segment):
+            size, number = size + self._of_a_change[0], number + self._of_a_change[1]
         return Usage(
             write_units=self.write_units / self.rate,
             read_units=self.a_read,
-            compaction_read_units=self.visit_units / self.rate,
-            item_bytes=each[0],
-            items=each[1],
+            compaction_read_units=(self.look_units + self.visit_units) / self.rate,
+            item_bytes=size,
+            items=number,
         )
 
     @property
@@ -97,17 +94,19 @@ class Load:
     def resident(self) -> tuple[float, float]:
         """(bytes, items) that are in the table beside what changes leave for good, on average."""
         if not self.segment:
-            return MARK_BYTES * self.marked, self.marked
-        size, number = ((self.tail + self.held) * each for each in self._of_a_change)
-        return size + CHECKPOINT_BYTES + NOTE_BYTES + MARK_BYTES * self.marked, number + 2 + self.marked
+            return DIRECTORY_BYTES, 1
+        passing = self.tail + self.held if self.clean else 0.0
+        size, number = (passing * each for each in self._of_a_change)
+        return size + CHECKPOINT_BYTES + NOTE_BYTES + DIRECTORY_BYTES, number + 3
 
 
 def changes_max(settings: Settings, pack: int = 1) -> int:
     """Changes a second that a lane takes for good, `pack` of them in an item: what is less of what the partition of its
-    deltas takes, put and deleted, and that of its segments.
+    deltas takes, put and, where they are cleaned, deleted, and that of its segments.
     """
     folded = commit_units((settings.fold_max, settings.fold_max)) / settings.fold_max
-    return int(PARTITION_WRITE_UNITS / max(WRITES * Tail(pack).put_units, folded))
+    writes = 2 if settings.clean else 1
+    return int(PARTITION_WRITE_UNITS / max(writes * Tail(pack).put_units, folded))
 
 
 def load(rate: float, settings: Settings, *, pack: int = 1, ever_folds: bool = True) -> Load:
@@ -122,119 +121,90 @@ def load(rate: float, settings: Settings, *, pack: int = 1, ever_folds: bool = T
 
 
 def _unfolded(rate: float, settings: Settings, items: Tail) -> Load:
-    """Fewer than `fold_min` changes in all: each is put, and looked at."""
-    due = visited(rate / items.pack, settings.allowed_lateness_ms / 1000)
-    visits, tail = due / VISIT_S, settings.fold_min / 2
-    tail_units = items.units(tail, tail)
-    # The mark; clean's checkpoint; fold's checkpoint, segments and deltas; left's checkpoint and deltas.
-    a_visit = 5 + 2 * tail_units
+    """Fewer than `fold_min` changes in all: each is put, and some ring."""
+    tail = settings.fold_min / 2
+    messages = rate / max(settings.fold_min, items.pack)
     return Load(
         rate=rate,
         items=items,
-        change_units=rate * items.put_units,
-        mark_units=touches(rate / items.pack) + UNITS_OF_VISIT * visits,
-        visit_units=visits * a_visit,
-        visits=visits,
-        marked=pending(due),
+        clean=settings.clean,
+        put_units=rate * items.put_units,
+        delete_units=0.0,
+        commit_units=0.0,
+        messages=messages + 1 / SWEEP_S,
+        look_units=messages * LOOK_UNITS + SWEEP_UNITS / SWEEP_S,
+        visit_units=0.0,
         fold_s=math.inf,
         folded=0,
         tail=tail,
-        tail_units=tail_units,
+        tail_units=items.units(tail, tail),
         held=0,
         segment=0,
     )
 
 
 def _folding(rate: float, settings: Settings, items: Tail) -> Load:
-    rounds = _rounds(rate, settings, items.pack)
-    lateness_s = settings.allowed_lateness_ms / 1000
-    segments = segments_of(rounds.folded, rate * VISIT_S, settings.fold_max, items.pack)
-    low, high = rate * lateness_s, rate * (lateness_s + rounds.fold_s)
-    tail = (low + high) / 2 - (1 - VISIT_S / rounds.fold_s) / 2  # one by one up to `fold_min`, and not evenly
-    commits = sum(map(commit_units, segments)) / rounds.fold_s
-    seen = min(settings.fold_min * items.pack, tail)  # of the tail, by a look at what is left
-    ahead = rate * min(lateness_s, PACK_SPAN_MS / 1000)  # above the cutoff, where packs may reach below it
+    rounds = finding.rounds(rate, settings.fold_min, items.pack)
+    young = rate * settings.allowed_lateness_ms / 1000
+    commits, count = _commits(rounds, settings.fold_max)
+    keep_s = settings.keep_ms / 1000
+    clean_s = rounds.fold_s * math.ceil(keep_s / rounds.fold_s)  # from a note to the fold that deletes
+    held_s = (clean_s + rounds.fold_s) / 2 + clean_s if settings.clean else 0.0  # until the note of the round, and one
+    segment = rounds.folded / count
+    messages = rounds.looks / rounds.fold_s + 1 / SWEEP_S
+    verify = (4 + segment_units((segment, segment))) / VERIFY_ONE_IN
     return Load(
         rate=rate,
         items=items,
-        change_units=WRITES * items.put_units * rate + commits + 1 / rounds.clean_s,
-        mark_units=touches(rate / items.pack) + UNITS_OF_VISIT * rounds.visits,
-        visit_units=_visit_units(rounds, segments, items, seen, ahead) + (len(settings.regions) - 1) / rounds.clean_s,
-        visits=rounds.visits,
-        marked=1 - (1 - pending(rounds.due)) * (1 - min(1.0, rounds.held_s / rounds.fold_s)),
+        clean=settings.clean,
+        put_units=items.put_units * rate,
+        delete_units=items.put_units * rate if settings.clean else 0.0,
+        commit_units=commits / rounds.fold_s + (1 / clean_s if settings.clean else 0.0),
+        messages=messages,
+        look_units=rounds.looks * LOOK_UNITS / rounds.fold_s + (SWEEP_UNITS + verify) / SWEEP_S,
+        visit_units=_visit_units(rate, settings, rounds, items, clean_s, segment),
         fold_s=rounds.fold_s,
         folded=rounds.folded,
-        tail=tail,
-        tail_units=items.units(low, high),
-        held=rate * rounds.held_s,
-        segment=rounds.folded / len(segments),
+        tail=young + rounds.tail,
+        tail_units=_tail_units(rounds, items, young),
+        held=rate * held_s,
+        segment=segment,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Rounds:
-    """When things come round. due: the share of minutes with a visit that changes asked for. visits: all of a second.
-
-    keep_s: from a clean note to the visit that deletes. clean_s: between two notes. held_s: from a fold to its deletes.
-    holding: a second's visits of a lane that has deltas to clean.
-    """
-
-    rate: float
-    due: float
-    fold_s: float
-    keep_s: float
-    held_s: float
-    visits: float
-    holding: float
-
-    @property
-    def folded(self) -> float:
-        return self.rate * self.fold_s
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether there is a fold in each round of clean, so that a note is always being kept."""
-        return self.fold_s <= self.keep_s
-
-    @property
-    def clean_s(self) -> float:
-        return max(self.fold_s, self.keep_s)
+def _commits(rounds: Rounds, fold_max: int) -> tuple[float, float]:
+    """The write units of a fold, and how many segments it writes, on average."""
+    whole, least = divmod(rounds.least, fold_max)
+    if rounds.least + rounds.more > fold_max:  # many segments, the last of any size
+        whole, rest = divmod(rounds.folded, fold_max)
+        last: Range = (max(0.0, rest - rounds.more), min(rest + rounds.more, fold_max))
+        return whole * commit_units((fold_max, fold_max)) + commit_units(last), whole + 1
+    kilobytes = above((SEGMENT_BYTES + ENTRY.size * least) / WRITE_UNIT_BYTES, ENTRY.size * rounds.more / 1024, 1)
+    return commit_units((0, 0)) + TRANSACTIONAL * kilobytes, 1
 
 
-def _rounds(rate: float, settings: Settings, pack: int) -> _Rounds:
-    due = visited(rate / pack, settings.allowed_lateness_ms / 1000)
-    missed, of_changes = 1 - due, due / VISIT_S  # clean asks for visits of its own where changes ask for none
-    fold_s = VISIT_S * visits_until(math.ceil(settings.fold_min / pack), rate / pack * VISIT_S)
-    keep_s = VISIT_S * (settings.keep_ms / 1000 // VISIT_S + 1)
-    if fold_s <= keep_s:
-        held_s = (keep_s + VISIT_S) / 2 + keep_s  # until the note of the round, and a round
-        visits = holding = of_changes + missed / keep_s
-    else:
-        unseen = missed ** (keep_s / VISIT_S)  # no change asks for a visit that would note: one after `keep_ms` does
-        held_s = VISIT_S * (1 - unseen) / due + keep_s
-        visits = of_changes + (missed + unseen) / fold_s
-        holding = min(visits, of_changes * held_s / fold_s + (missed + unseen) / fold_s)
-    return _Rounds(rate, due, fold_s, keep_s, held_s, visits, holding)
+def _tail_units(rounds: Rounds, items: Tail, young: float) -> float:
+    """Read units of a tail, read strongly: the mean over the time between two folds, of 4 KB each begun."""
+    units, size = 1.0, READ_UNIT_BYTES / items.bytes
+    for step in range(1, 1_000_000):
+        over = step * size - young
+        if over <= 0:
+            share = 1.0
+        elif over < rounds.least:
+            share = 1 - over / rounds.folded
+        else:
+            share = rounds.more / rounds.folded * math.exp((rounds.least - over) / rounds.more)
+        if share < 1e-6:
+            break
+        units += share
+    return units
 
 
-def _visit_units(rounds: _Rounds, segments: Sequence[Range], items: Tail, seen: float, ahead: float) -> float:
-    """A second's read units of the visits. A look for deltas that finds none is half a unit."""
-    entries = rounds.folded / len(segments)
-    begins = [1 + segment_units(segment) for segment in segments]
-    # The mark; clean's checkpoint and note; fold's begin; left's checkpoint, its look at the tail and at what is below.
-    each = 3 + begins[-1] + 2 + items.units(seen, seen)
-    low, high = (sum(bounds) + ahead for bounds in zip(*segments, strict=True))
-    fold = 1 + sum(begins) + items.units(low, high)
-    too_short = items.units(ahead, rounds.folded + ahead)
-    held = rounds.rate * rounds.held_s if rounds.is_steady else rounds.folded
-    nothing = items.units(ahead, ahead) / 2
-    settles = rounds.holding * (1 + listed_units(held, entries, items, ahead))
-    settles += (rounds.visits - rounds.holding) * nothing
-    if rounds.is_steady:
-        cleans = listed_units(2 * rounds.rate * rounds.keep_s, entries, items) / rounds.keep_s
-    else:  # while the note is older than `keep_ms`, every visit looks for what it lists
-        kept = rounds.due / VISIT_S * rounds.keep_s / rounds.fold_s
-        idle = max(0.0, rounds.visits - kept - 2 / rounds.fold_s)
-        cleans = 2 * listed_units(rounds.folded, entries, items) / rounds.fold_s + idle * 0.5
-    others = max(0.0, rounds.visits - 1 / rounds.fold_s)  # visits that do not fold
-    return rounds.visits * each + fold / rounds.fold_s + others * too_short + settles + cleans
+def _visit_units(rate: float, settings: Settings, rounds: Rounds, items: Tail, clean_s: float, segment: float) -> float:
+    """A second's read units of the visits that fold: begin, the tail, and what clean reads to delete."""
+    ahead = rate * min(settings.allowed_lateness_ms, PACK_SPAN_MS) / 1000  # packs may reach below the cutoff
+    begin = 1 + segment_units((segment, segment))
+    tail = items.units(rounds.folded + ahead, rounds.folded + ahead)
+    a_fold = begin + tail + (2 if settings.clean else 0)
+    cleans = listed_units(rate * clean_s, segment, items) + len(settings.regions) - 1 if settings.clean else 0.0
+    return a_fold / rounds.fold_s + cleans / clean_s

@@ -1,22 +1,22 @@
 """`list` and `top`: the counters there are, by name or by size.
 
-Rule 1: Both scan the table, and say what that cost.
+Rule 1: Both take the counters of the directory, or of a scan, and say what that cost.
 Rule 2: `top` then reads every counter it compares.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from typing import Annotated, TypeVar
 
 import typer
 
-from compactor.lanes import Holding, every_lane
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.get import fields_of
+from ledgerctl.lanes import Scan, found
 
 WORKERS = 8
 Name = TypeVar("Name")
@@ -28,21 +28,6 @@ class By(StrEnum):
     value = "value"
     changes = "changes"
     pending = "pending"
-
-
-def lanes(call: Call, prefix: str = "") -> dict[Lane, Holding]:
-    """Each lane of the counters that begin with `prefix`, and what it holds, in order: a scan.
-
-    Says on standard error what the scan cost.
-    """
-    with show.bar(call.err, "scanning", None, count=False) as bar:
-        found = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance))
-    call.note(f"scanned the table for names: {show.cost(call.consumed.take())}")
-    return found
-
-
-def counters_of(found: Iterable[Lane]) -> list[str]:
-    return sorted({lane.counter for lane in found})
 
 
 def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
@@ -60,30 +45,39 @@ def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Do
 
 @command("list")
 def list_(
-    call: Call, prefix: Prefix = "", limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100
+    call: Call,
+    prefix: Prefix = "",
+    limit: Annotated[int, typer.Option(min=1, help="Show at most that many.")] = 100,
+    scan: Scan = False,
 ) -> None:
-    """List counters by name: a scan.
+    """List counters by name.
 
-    A scan costs half a read unit for each 4 KB of the table.
+    By the directory: half a read unit for each of its 256 buckets and Region, and for each 4 KB of names. --scan costs
+    as much for each 4 KB of the table, and says what the lanes hold.
     """
-    found = lanes(call, prefix)
-    names = counters_of(found)
+    seen = found(call, prefix, scan=scan)
+    lanes_of: dict[str, list[Lane]] = {}
+    for lane in seen.lanes:
+        lanes_of.setdefault(lane.counter, []).append(lane)
     rows = []
-    for name in names[:limit]:
-        own = {lane: holding for lane, holding in found.items() if lane.counter == name}
-        rows.append(
-            (name, sorted({lane.region for lane in own}), len(own), sum(holding.deltas for holding in own.values()))
-        )
+    for name in sorted(lanes_of)[:limit]:
+        own = lanes_of[name]
+        fields: dict[str, object] = {"regions": sorted({lane.region for lane in own}), "lanes": len(own)}
+        if seen.holdings is not None:
+            fields["deltas"] = sum(seen.holdings[lane].deltas for lane in own)
+            fields["unlisted"] = [str(lane) for lane in own if lane in seen.unlisted]
+        rows.append({"counter": name} | fields)
     if call.json:
-        for name, regions, count, deltas in rows:
-            call.document({"counter": name, "regions": regions, "lanes": count, "deltas": deltas})
+        for row in rows:
+            call.document(row)
         return
     if not rows:
         call.say(f"no counter begins with {prefix!r}" if prefix else "no counter yet; `ledgerctl add` makes the first")
         return
-    shown = ((name, " ".join(regions), str(count), f"{deltas:,}") for name, regions, count, deltas in rows)
-    call.out.print(show.table(("counter", "Regions", "lanes", "deltas held"), shown, left=2))
-    call.say(_shown(len(rows), len(names)), style="dim")
+    columns = ["counter", "Regions", "lanes", *(["deltas held"] if scan else [])]
+    shown = [[_cell(row[name]) for name in ("counter", "regions", "lanes", "deltas") if name in row] for row in rows]
+    call.out.print(show.table(columns, shown, left=2))
+    call.say(_shown(len(rows), len(lanes_of)), style="dim")
 
 
 @command("top")
@@ -92,9 +86,10 @@ def top(
     prefix: Prefix = "",
     by: Annotated[By, typer.Option(help="What to order by, the largest first.")] = By.changes,
     limit: Annotated[int, typer.Option(min=1, help="Show that many.")] = 10,
+    scan: Scan = False,
 ) -> None:
-    """Show the largest counters: a scan, and a read of each."""
-    names = counters_of(lanes(call, prefix))
+    """Show the largest counters: lists them, and reads each."""
+    names = found(call, prefix, scan=scan).counters
     attribute = "count" if by is By.changes else by.value
     balances = list(zip(names, each(call, "reading", names, call.reader.read), strict=True))
     balances.sort(key=lambda pair: (-getattr(pair[1], attribute), pair[0]))
@@ -107,6 +102,10 @@ def top(
         call.out.print(show.table(("counter", "value", "changes", "pending"), rows))
     call.say(_shown(len(rows), len(names)), style="dim")
     call.note(f"read them: {show.cost(call.consumed.take())}")
+
+
+def _cell(value: object) -> str:
+    return " ".join(value) if isinstance(value, list) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _shown(shown: int, all_: int) -> str:

@@ -4,7 +4,7 @@ Rule 1: For the lanes of one Region, that of --region.
 Rule 2: It shows what it would write, and asks first.
 Rule 3: What it shows is decided by the very program that writes, on a table that lets nothing be written.
 Rule 4: Each lane is told as it is done, and one that cannot be rebuilt stops no other.
-Rule 5: A counter with a limit has gates instead: rebuild_gates.py.
+Rule 5: A counter with a limit has gates instead: rebuild_gates.py. All counters: rebuild_all.py.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ from ledger.values import Checkpoint, Lane
 from ledgerctl.call import Call
 from ledgerctl.command import command
 from ledgerctl.failures import NO_ANSWER, Wrong
-from ledgerctl.get import Counter
+from ledgerctl.lanes import Scan, found
+from ledgerctl.rebuild_all import rebuild_all
 from ledgerctl.rebuild_gates import rebuild_gates
 from ledgerctl.unwritten import Unwritten, agree
 
@@ -57,15 +58,30 @@ class Plan:
 @command("rebuild")
 def rebuild(
     call: Call,
-    counter: Counter,
+    counter: Annotated[str | None, typer.Argument(help="The counter's name; or --all.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All counters, by the directory; `adopt` it first.")] = False,
+    scan: Scan = False,
+    anew: Annotated[bool, typer.Option("--anew", help="With --all: not where a run that was cut off stopped.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
 ) -> None:
-    """Write a counter's checkpoints anew from its segments; asks first.
+    """Write a counter's checkpoints anew from its segments, or those of --all; asks first.
 
     For the lanes of this Region, after a restore or damage, or when its replica was made again. Of a limited counter:
     all its gates, from what they filed.
     """
+    if (counter is None) != every:
+        raise Wrong(
+            "BadArguments", "Name one counter, or give --all.", "`ledgerctl list` names the counters there are."
+        )
+    if counter is not None:
+        _one(call, counter, yes=yes, dry_run=dry_run)
+    else:
+        warning = f"{REBUILD} No compactor may work on these lanes meanwhile, and nobody use what has a limit."
+        rebuild_all(call, found(call, scan=scan), plan, warning, anew=anew, yes=yes, dry_run=dry_run)
+
+
+def _one(call: Call, counter: str, *, yes: bool, dry_run: bool) -> None:
     gates = Gates.of(call.settings, counter)
     if gates is not None:
         rebuild_gates(call, counter, gates, yes=yes, dry_run=dry_run)

@@ -8,7 +8,7 @@ range is (low, high), both of them possible.
 import math
 from dataclasses import dataclass
 
-from ledger import items
+from ledger import directory, items
 from ledger.entries import ENTRY, Entries, packed
 from ledger.units import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES, item_bytes, write_units
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Pack, Segment
@@ -24,8 +24,7 @@ CHECKPOINT_BYTES = item_bytes(
     items.checkpoint_item(Checkpoint(_LANE, -6 * 10**9, 10**9, _TOKEN, version=10**6, last=_TOKEN, committed_ms=10**12))
 )
 NOTE_BYTES = item_bytes(items.note_item(CleanNote(_LANE, 10**6, 10**12)))
-MARK_BYTES = 100
-"""About: a mark's key, and two or three of its times."""
+DIRECTORY_BYTES = item_bytes(directory.item_of(_LANE))
 _ENTRY = Entries.of((packed(_TOKEN, -6),))
 PACK_BYTES = item_bytes(items.pack_item(Pack(_LANE, _ENTRY))) - ENTRY.size
 """Of a pack without its entries."""
@@ -56,14 +55,6 @@ class Tail:
         return mean_units(low * self.bytes, high * self.bytes)
 
 
-def segments_of(deltas: float, a_minute: float, fold_max: int, pack: int = 1) -> list[Range]:
-    """The entries of the segments that one fold writes: between how many and how many each has, mostly."""
-    whole, rest = divmod(deltas, fold_max)
-    spread = min(a_minute / 2, math.sqrt(3 * a_minute * pack), rest)
-    full = (float(fold_max), float(fold_max))
-    return [full] * int(whole) + [(rest - spread, min(rest + spread, fold_max))] * (rest > 0)
-
-
 def segment_units(entries: Range) -> float:
     """Read units of a segment, read strongly."""
     low, high = (SEGMENT_BYTES + ENTRY.size * n for n in entries)
@@ -74,6 +65,12 @@ def commit_units(entries: Range) -> float:
     """The write units of a commit: the checkpoint and the segment, each twice."""
     low, high = ((SEGMENT_BYTES + ENTRY.size * n) / WRITE_UNIT_BYTES for n in entries)
     return write_units(CHECKPOINT_BYTES, transactional=True) + TRANSACTIONAL * _mean_ceil(low, high)
+
+
+def above(least: float, more: float, step: float) -> float:
+    """How many steps a number is above 0, on average, that is `least` and, drawn as waiting times are, `more`."""
+    whole = math.floor(least / step)
+    return whole + math.exp(-((whole + 1) * step - least) / more) / (1 - math.exp(-step / more))
 
 
 def listed_units(deltas: float, segment: float, tail: Tail, above: float = 0.0) -> float:

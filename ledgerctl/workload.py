@@ -1,9 +1,11 @@
-"""A month's DynamoDB bill of a workload, and whether the deployed service can serve it at all.
+"""A month's bill of a workload: DynamoDB, and what it takes to find work; and whether its deltas are better kept.
 
-Rule 1: Lanes are lane.py's, prices bill.py's.
+Rule 1: Lanes are lane.py's, prices bill.py's and finding.py's.
 Rule 2: What is assumed beyond them stands here, once, with a name. Every counter changes as often as every other, and
-each has a lane for each of its shards in each Region. Functions, queues, alarms and the traffic between Regions are
-left out: docs/costs.md has them.
+each has a lane for each of its shards in each Region. How changes come (queue, HTTP), alarms and the traffic between
+Regions are left out: docs/costs.md has them.
+Rule 3: A delta that is deleted costs the units of its put once more; one that is kept costs its bytes, each month that
+it is there. Whichever has cost less in all when the months that are looked at are over is chosen.
 """
 
 import math
@@ -11,44 +13,25 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from ledger.settings import Settings
-from ledger.units import READ_UNIT_BYTES
-from ledgerctl import lane
-from ledgerctl.bill import Usage, million_changes, million_reads, storage_month
-from ledgerctl.sizes import MARK_BYTES, PAGE_BYTES
+from ledgerctl import finding, lane
+from ledgerctl.bill import PRICES, Usage, million_changes, million_reads, storage_month
+from ledgerctl.sizes import Tail
 
 SECONDS = 730 * 3600  # of a month
-PLANS, FINDS = SECONDS / 60, 730 * 4
-"""Runs of plan and of find in a month and Region."""
-
-LANES_MAX = 5_000
-"""Lanes that plan sends to the compactor, a minute and Region."""
-
-MARKS_MAX = 350_000
-"""Above so many marks in a Region, reading them takes all of plan's 30 seconds, and nothing is sent any more."""
 
 TABLE_UNITS_MAX = 40_000
 """Write units a second of a table, unless AWS raises its quota:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html"""
 
-MARK_BUCKETS = 8
-FIND_BYTES = 20 * PAGE_BYTES
-"""What a run of find scans at most."""
-
-LOOK_UNITS = 1.0
-"""Read units of find for a lane whose deltas it meets: its mark and its checkpoint, eventually consistent."""
-
-VERIFY_ONE_IN = 100
-"""Lanes that find meets for one that is verified."""
-
-VERIFY_UNITS = 4
-"""Read units of a verify beside the lane's segments: the checkpoint, its segment, the tail, the deltas below."""
+DIRECTORY_UNITS = 256 / 2
+"""Read units of a pass of the sweep over a Region's directory, beside its lanes' names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
     """changes and reads: a month, all Regions together; reads are strongly consistent ones that reach the table.
 
-    pack: changes of a lane that come together, in one item.
+    pack: changes of a lane that come together, in one item. clean: whether deltas are deleted; None: what is cheaper.
     """
 
     changes: float
@@ -58,11 +41,27 @@ class Workload:
     after_months: int = 12
     shards: int = 1
     pack: int = 1
+    clean: bool | None = None
 
     @property
     def settings(self) -> Settings:
+        clean = self.choice.clean if self.clean is None else self.clean
+        return self._settings(clean=clean)
+
+    def _settings(self, *, clean: bool) -> Settings:
         names = tuple(f"eu-west-{n + 1}" for n in range(self.regions))
-        return Settings(table="any", region=names[0], regions=names)
+        return Settings(table="any", region=names[0], regions=names, clean=clean)
+
+    @property
+    def choice(self) -> "Choice":
+        """Whether to delete deltas, by what it costs until `after_months`, and by what a lane takes."""
+        items = Tail(self.pack)
+        stored = Usage(0, 0, item_bytes=items.bytes, items=1 / self.pack)
+        deleted = million_changes(Usage(items.put_units, 0), self.regions)
+        kept = storage_month(stored, 1e6, self.regions)
+        takes = [lane.changes_max(self._settings(clean=clean), self.pack) for clean in (True, False)]
+        too_hot = takes[0] < self.lane_rate <= takes[1]
+        return Choice(deleted, kept, self.after_months, items.put_units, too_hot=too_hot)
 
     @property
     def lanes(self) -> int:
@@ -94,12 +93,48 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """Dollars for a million deltas in all Regions: to delete them, and to keep them for a month. units: of a delete.
+
+    too_hot: a lane takes this rate only if nothing is deleted.
+    """
+
+    deleted: float
+    kept_month: float
+    months: int
+    units: float
+    too_hot: bool = False
+
+    @property
+    def kept(self) -> float:
+        """Of keeping them until then, when they came evenly."""
+        return self.kept_month * (self.months + 1) / 2
+
+    @property
+    def break_even(self) -> float:
+        """After how many months of changes keeping has cost as much, in all, as deleting."""
+        return 2 * self.deleted / self.kept_month - 1
+
+    @property
+    def clean(self) -> bool:
+        return not self.too_hot and self.deleted <= self.kept
+
+    @property
+    def why(self) -> str:
+        of = f"a million deltas deleted are {self.deleted:,.3f} dollars ({self.units:.2f} write units each)"
+        of += f", kept {self.kept_month:,.3f} a month"
+        if self.too_hot:
+            return f"{of}; but a lane takes so many changes only if none is deleted"
+        return f"{of}: in {self.months} months {self.kept:,.3f}, and as much as deleted after {self.break_even:,.0f}"
+
+
+@dataclass(frozen=True, slots=True)
 class Bill:
-    """Dollars a month."""
+    """Dollars a month. finding: the functions and the queue that find work, and the reads of looks and of the sweep."""
 
     changes: float
-    marks: float
     reads: float
+    finding: float
     compactor: float
     storage: float
 
@@ -114,60 +149,28 @@ def read_units(load: Workload) -> float:
 
 
 def bill_of(load: Workload) -> Bill:
-    """The bill of a workload at bill.py's prices. Raises ValueError when a lane cannot take its changes."""
+    """The bill of a workload at bill.py's and finding.py's prices. Raises ValueError when a lane cannot take its
+    changes."""
     reads = load.reads / 1e6 * million_reads(Usage(0, read_units(load)))
     if not load.changes:
-        return Bill(0.0, 0.0, reads, million_reads(Usage(0, plan_units(0) * load.regions)) / 1e6, 0.0)
+        return Bill(0.0, reads, finding.dollars(0, 0, SECONDS, load.regions), 0.0, 0.0)
     of_lane, millions = load.load(), load.changes / 1e6
     byte_count, item_count = of_lane.resident
     resident = Usage(0, 0, item_bytes=byte_count, items=item_count)
-    found, pages = find_units(load, of_lane)
-    compactor_units = load.lanes * of_lane.visit_units * SECONDS
-    compactor_units += load.regions * (plan_units(load.lanes / load.regions * of_lane.marked) + found)
+    looks = load.lanes * of_lane.look_units * SECONDS + load.regions * DIRECTORY_UNITS * SECONDS / finding.SWEEP_S
+    messages = load.lanes * of_lane.messages * SECONDS
     return Bill(
-        changes=millions * million_changes(Usage(of_lane.change_units / of_lane.rate, 0), load.regions),
-        marks=millions * million_changes(Usage(of_lane.mark_units / of_lane.rate, 0), load.regions),
+        changes=millions * million_changes(Usage(of_lane.write_units / of_lane.rate, 0), load.regions),
         reads=reads,
-        compactor=compactor_units / 1e6 * million_reads(Usage(0, 1))
-        + load.regions * pages / 1e6 * million_changes(Usage(1, 0), load.regions),
+        finding=looks / 1e6 * PRICES.read + finding.dollars(load.changes / load.pack, messages, SECONDS, load.regions),
+        compactor=load.lanes * of_lane.visit_units * SECONDS / 1e6 * PRICES.read,
         storage=storage_month(of_lane.usage, load.changes * load.after_months, load.regions)
         + storage_month(resident, load.lanes, load.regions),
     )
 
 
-def plan_units(marks: float) -> float:
-    """The read units of a Region's plan in a month, with so many marks in its table at any time."""
-    of_bucket = marks * MARK_BYTES / MARK_BUCKETS / READ_UNIT_BYTES
-    return PLANS * MARK_BUCKETS * max(1.0, of_bucket) / 2
-
-
-def find_units(load: Workload, of_lane: lane.Load) -> tuple[float, float]:
-    """(read units, pages) of a Region's find in a month: each page costs a write, too, the place to go on from."""
-    left = load.changes * load.after_months / load.lanes
-    of_segments = of_lane.usage.item_bytes * left if of_lane.segment else 0.0
-    whole = load.lanes * (of_lane.resident[0] + of_lane.usage.item_bytes * left)
-    scanned = min(FIND_BYTES, whole)
-    met = load.lanes / load.regions * scanned / whole  # of this Region; find passes the others by
-    verify = (VERIFY_UNITS + of_segments / READ_UNIT_BYTES) / VERIFY_ONE_IN
-    pages = math.ceil(scanned / PAGE_BYTES)
-    return FINDS * (1 + scanned / READ_UNIT_BYTES / 2 + met * (LOOK_UNITS + verify)), FINDS * pages
-
-
 def beyond(load: Workload) -> Iterator[str]:
-    """What the deployed service, or the table, cannot do of this load; its price is of what would be, if they could."""
-    if not load.changes:
-        return
-    of_lane, lanes = load.load(), load.lanes / load.regions
-    due, marks, units = lanes * of_lane.visits * 60, lanes * of_lane.marked, load.lanes * of_lane.write_units
-    if due > LANES_MAX:
-        yield (
-            f"{due:,.0f} lanes are due a minute in each Region; plan sends {LANES_MAX:,}. "
-            "The others wait, their tails grow without end, and reads with them."
-        )
-    if marks > MARKS_MAX:
-        yield (
-            f"{marks:,.0f} lanes have a mark in each Region; above about {MARKS_MAX:,} plan does not come to an end, "
-            "and nothing is compacted any more."
-        )
+    """What the table cannot do of this load; its price is of what would be, if it could."""
+    units = load.lanes * load.load().write_units if load.changes else 0
     if units > TABLE_UNITS_MAX:
         yield f"The table takes {units:,.0f} write units a second; above {TABLE_UNITS_MAX:,} AWS must raise its quota."

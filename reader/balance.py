@@ -5,7 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ledger import tokens
+from ledger.directory import BUCKETS
 from ledger.errors import InvalidInput, shown
+from ledger.requests import Key
+
+SORT_KEY_BYTES_MAX = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +61,34 @@ class HistoryPage:
 
     entries: tuple[Entry, ...]
     next: Position | None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A place in the list of counters: in a bucket of the directory, just after this name ("": at its beginning)."""
+
+    bucket: int
+    counter: str = ""
+
+    def __post_init__(self) -> None:
+        if type(self.bucket) is not int or not 0 <= self.bucket < BUCKETS or not _is_key_text(self.counter):
+            given = f"{shown(self.bucket)} and {shown(self.counter)}"
+            raise InvalidInput(f"A place is a bucket from 0 to {BUCKETS - 1} and a name, not {given}.")
+
+
+def _is_key_text(text: object) -> bool:
+    """Whether it can be a part of a key, of whatever item."""
+    try:
+        return type(text) is str and len(text.encode()) <= SORT_KEY_BYTES_MAX
+    except UnicodeEncodeError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class CountersPage:
+    """A part of the list of counters, by bucket and then by name; it may be empty. `next`: where to go on, or None when
+    this was the last page. damaged: items of the directory that name no lane, and were passed by."""
+
+    counters: tuple[str, ...]
+    next: Place | None
+    damaged: tuple[Key, ...] = ()

@@ -18,9 +18,10 @@ from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
 from ledger.values import Lane
-from reader.balance import Balance, Entry, HistoryPage, Position
+from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.balances import balances
 from reader.cache import Cache, own
+from reader.counters_page import counters_page
 from reader.decided import decided, decided_page
 from reader.history import entries, history
 from reader.history_page import page
@@ -135,8 +136,7 @@ class Reader:
         Region that is not the home of a lane, a page may lack entries whose segment has not been replicated yet.
         Raises as `history` does.
         """
-        if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
-            raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
+        _check_limit(limit)
         given: object = after
         if given is not None and not isinstance(given, Position):
             raise InvalidInput(f"after is the next of an earlier page, not {shown(given)}.")
@@ -155,6 +155,23 @@ class Reader:
         entries = tuple(found[:limit])
         last = Position(entries[-1].token, entries[-1].region) if len(found) > limit else None
         return HistoryPage(entries, last)
+
+    def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> CountersPage:
+        """The next `limit` names of counters that begin with `prefix`, behind `after`, by the directory of lanes.
+
+        In the order of the directory's buckets, which is not that of names. A page reads 64 of the 256 buckets at most,
+        in every Region (half a read unit each), so it may have fewer names, or none: go on until `next` is None. A
+        counter is there some seconds after its first change; those of a table that is older than its directory once
+        `ledgerctl adopt` was run.
+        Raises InvalidInput, SettingsMismatch, DamagedItem and the TableErrors.
+        """
+        _check_limit(limit)
+        given: object = prefix
+        prefix = "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
+        given = after
+        if given is not None and not isinstance(given, Place):
+            raise InvalidInput(f"after is the next of an earlier page, not {shown(given)}.")
+        return self._run(counters_page(self.settings.regions, prefix, after, limit))
 
     def standing(self, counter: str) -> Standing:
         """Where a limited counter stands: its value, its limit, what of it is left, held and on its way. One request.
@@ -199,6 +216,11 @@ class Reader:
 
     def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
         return self._run(balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms))
+
+
+def _check_limit(limit: object) -> None:
+    if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
+        raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
 
 
 def _seconds(name: str, value: object) -> float:

@@ -15,7 +15,6 @@ import boto3
 
 from ledger.client import CONFIG
 from ledger.clocks import Clock, instants, wall_clock
-from ledger.errors import LedgerError
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
@@ -54,17 +53,17 @@ class Runtime:
     def run(self, program: Generator[Any, Any, Result]) -> Result:
         return run(program, self, self.now)
 
-    def run_each(self, programs: Iterable[Generator[Any, Any, Result]]) -> list[Result | LedgerError]:
-        """The results of independent programs, in order; a LedgerError in the place of one that raised it."""
+    def run_each(self, programs: Iterable[Generator[Any, Any, Result]]) -> list[Result | Exception]:
+        """The results of independent programs, in order; an exception (also a defect) in the place of one."""
         if self._workers == 1:
             return [self._or_error(program) for program in programs]
         with ThreadPoolExecutor(self._workers, thread_name_prefix="service") as pool:
             return list(pool.map(self._or_error, programs))
 
-    def _or_error(self, program: Generator[Any, Any, Result]) -> Result | LedgerError:
+    def _or_error(self, program: Generator[Any, Any, Result]) -> Result | Exception:
         try:
             return self.run(program)
-        except LedgerError as error:
+        except Exception as error:
             return error
 
 

@@ -80,10 +80,11 @@ class Work:
             lane = Lane.parse(given["lane"])
             if lane.region != region:
                 raise InvalidWork(f"{lane} is not a lane of {region}. Its own Region's compactor visits it.")
-            named = {name: _named(given.get(name, []), given.get(f"{name}_between", [])) for name in ("late", "again")}
-            flags = {name: _flag(given.get(name, usual)) for name, usual in FLAGS.items()}
+            said: dict[str, Any] = {name: _flag(given.get(name, usual)) for name, usual in FLAGS.items()}
+            for name in ("late", "again"):
+                said[name] = _named(given.get(name, []), given.get(f"{name}_between", []))
             follows = None if given.get("follows") is None else _number(given["follows"], VERSION_MAX)
-            return cls(lane, **named, **flags, follows=follows, tries=_number(given.get("tries", 0), TRIES_MAX))
+            return cls(lane, **said, follows=follows, tries=_number(given.get("tries", 0), TRIES_MAX))
         except InvalidWork:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LedgerError) as error:
@@ -107,9 +108,10 @@ class Work:
 
 
 def _named(keys: Any, between: Any) -> Named:
+    if not all(isinstance(each, list) for each in (keys, between, *between)) or any(len(pair) != 2 for pair in between):
+        raise ValueError(between)
     given = [*keys, *(key for pair in between for key in pair)]
-    known = (isinstance(key, str) and len(key) <= KEY_MAX and items.highest_of(key) for key in given)
-    if not all(known) or any(len(pair) != 2 for pair in between):
+    if not all(isinstance(key, str) and len(key) <= KEY_MAX and items.highest_of(key) for key in given):
         raise ValueError(given)
     return Named.of(keys) | Named((), tuple((first, last) for first, last in between))
 

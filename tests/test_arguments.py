@@ -18,7 +18,7 @@ from ledger.clocks import entropy
 from ledger.errors import InvalidInput, InvalidSettings, LedgerError, LimitReached, Unavailable
 from ledger.memory import MemoryTable
 from ledger.queue import ChangeQueue
-from reader import Position, Reader
+from reader import Place, Position, Reader
 from tests.strategies import ODD, Passed, effort, junk
 from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, compactor, delta, settings, token, two_regions
 
@@ -94,6 +94,7 @@ SETTINGS: dict[str, object] = {
     "fold_min": 1,
     "fold_max": 5,
     "clean": True,
+    "insert_only": True,
 }
 ENVIRONMENT: dict[str, object] = {
     "AWS_REGION": A,
@@ -272,6 +273,10 @@ CALLS: dict[str, Call] = {
         after=Position(token(1), A),
         limit=1,
     ),
+    "Reader.counters": call(
+        lambda world, **given: world.reader.counters(**given), prefix="stock:", after=Place(7, "a"), limit=1
+    ),
+    "Place": call(lambda world, **given: world.reader.counters(after=Place(**given)), bucket=7, counter="a"),
     "Position": call(
         lambda world, **given: world.reader.history_page(COUNTER, after=Position(**given)), token=token(1), region=A
     ),

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lab.histories.limited_mistakes import LIMITED
 from lab.histories.planting import HISTORIES_MAX, Mistake, catch
+from lab.histories.served_mistakes import SERVED
 
 DELETED = (
     "        from ledger import items as i, requests as r, tokens as t\n"
@@ -389,4 +390,6 @@ def main(mistakes: Sequence[Mistake]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m lab.histories.mistakes", description=main.__doc__)
     parser.add_argument("--limited", action="store_true", help="those of limited counters")
-    main(LIMITED if parser.parse_args().limited else MISTAKES)
+    parser.add_argument("--served", action="store_true", help="those of the service")
+    given = parser.parse_args()
+    main(LIMITED if given.limited else SERVED if given.served else MISTAKES)

@@ -1,6 +1,8 @@
 """The entry point of the function: makes its objects once a process, from the environment.
 
 Rule 1: Outcomes are queued only where LEDGER_OUTCOMES_URL names a queue.
+Rule 2: LEDGER_CHANGES_DLQ_URL is where poison goes, LEDGER_CHANGES_QUEUE_URL the queue of the messages: a record's ARN
+says neither at which endpoint a queue is nor which is its dead-letter queue. Without them it has nothing to send there.
 """
 
 import os
@@ -9,13 +11,26 @@ import boto3
 
 from ledger import Ledger, Settings
 from ledger.client import CONFIG
+from service.add_from_queue.dead_letters import DeadLetters
 from service.add_from_queue.handler import AddFromQueue
 from service.add_from_queue.outcomes import Outcomes
+from service.add_from_queue.waits import Waits
 from service.observe import Handler, Watch
 
 watch = Watch.of(os.environ)
 pack = {"true": True, "false": False}[os.environ.get("LEDGER_PACK", "true")]
 settings = Settings.from_env()
-url = os.environ.get("LEDGER_OUTCOMES_URL")
-outcomes = Outcomes(url, boto3.client("sqs", settings.region, config=CONFIG)) if url else None
-handler: Handler = watch.around(AddFromQueue(Ledger(settings), watch, pack=pack, outcomes=outcomes))
+sqs = boto3.client("sqs", settings.region, config=CONFIG)
+outcomes, dead_letters, changes = (
+    os.environ.get(f"LEDGER_{name}_URL") for name in ("OUTCOMES", "CHANGES_DLQ", "CHANGES_QUEUE")
+)
+handler: Handler = watch.around(
+    AddFromQueue(
+        Ledger(settings),
+        watch,
+        pack=pack,
+        outcomes=Outcomes(outcomes, sqs) if outcomes else None,
+        dead_letters=DeadLetters(dead_letters, sqs) if dead_letters else None,
+        waits=Waits(changes, sqs) if changes else None,
+    )
+)

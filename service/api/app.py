@@ -29,8 +29,10 @@ from service.api.admission import admitted, json_object, methods_of
 from service.api.documented import ADDED, BULK, READ
 from service.api.holds import Holds
 from service.api.keys import key_of_header, time_of_key
-from service.api.models import Added, BulkResults, CounterBalance, History, NewDelta
+from service.api.models import Added, BulkResults, CounterBalance, CounterNames, History, NewDelta
+from service.api.names import check_which, names_page
 from service.api.parameters import (
+    After,
     Again,
     Consistent,
     Cursor,
@@ -39,6 +41,9 @@ from service.api.parameters import (
     Key,
     Limit,
     MaxAge,
+    NamesMax,
+    OrInQuery,
+    Prefix,
     Since,
     Until,
 )
@@ -129,9 +134,25 @@ class Api:
         ) -> Response[CounterBalance]:
             return self._read(same(counter, again), max_age, consistent)
 
-        @self.app.get("/counters", summary="Read a counter of any name", operation_id="readAny", responses=READ)
-        def read_any(counter: InQuery, max_age: MaxAge = 0, consistent: Consistent = True) -> Response[CounterBalance]:
-            return self._read(counter, max_age, consistent)
+        @self.app.get(
+            "/counters",
+            summary="Read a counter of any name, or list counters",
+            description="Exactly one of counter and prefix: the balance of that counter, or names of counters.",
+            operation_id="readAny",
+            responses=READ,
+        )
+        def read_any(
+            counter: OrInQuery = None,
+            max_age: MaxAge = 0,
+            consistent: Consistent = True,
+            prefix: Prefix = None,
+            after: After = None,
+            limit: NamesMax = 100,
+        ) -> Response[CounterBalance | CounterNames]:
+            check_which(self.app.current_event.query_string_parameters)
+            if counter is not None:
+                return self._read(counter, max_age, consistent)  # type: ignore[return-value]
+            return names_page(self._readers[True], self._watch, prefix or "", after, limit)  # type: ignore[return-value]
 
         @self.app.get(
             "/counters/<counter>/history", summary="List a counter's changes", operation_id="history", responses=READ

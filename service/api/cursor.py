@@ -1,6 +1,6 @@
-"""Cursors of the history: where the next page begins, as text that callers keep and do not read.
+"""Cursors: where the next page of a history, or of the list of counters, begins, as text that callers do not read.
 
-Rule 1: A cursor belongs to one counter and is refused for another.
+Rule 1: A cursor belongs to one counter, or to one prefix of a list, and is refused for another.
 Rule 2: It holds a place, no secret and no state of ours, so it never expires.
 """
 
@@ -9,29 +9,58 @@ import hashlib
 import re
 
 from ledger import tokens
-from reader import Position
+from ledger.errors import InvalidInput
+from reader import Place, Position
 from service.api.problems import NOT_WRITTEN, Problem
 
 _PLACE = re.compile(r"1\.([0-9A-Z]{26})\.([a-z0-9-]{1,32})\.([0-9a-f]{8})")
+_LISTED = re.compile(r"1\.([0-9]{1,3})\.([0-9a-f]{8})\.(.*)", re.DOTALL)
 CURSOR = "^[A-Za-z0-9_-]{52,94}$"
-"""What a cursor is written with."""
+AFTER = "^[A-Za-z0-9_-]{16,1400}$"
+"""What a cursor of a history is written with, and one of the list."""
 
 
 def text_of(counter: str, position: Position) -> str:
-    place = f"1.{position.token}.{position.region}.{_digest(counter)}"
-    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+    return _spelled(f"1.{position.token}.{position.region}.{_digest(counter)}")
+
+
+def text_of_place(prefix: str, place: Place) -> str:
+    return _spelled(f"1.{place.bucket}.{_digest(prefix)}.{place.counter}")
 
 
 def position_of(counter: str, text: str) -> Position:
     """The place that a cursor of this counter names. Raises Problem."""
-    if re.fullmatch(CURSOR, text) and len(text) % 4 != 1:
-        place = _PLACE.fullmatch(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("latin-1"))
-        if place and tokens.is_token(place[1]) and place[3] == _digest(counter):
-            return Position(place[1], place[2])
-    raise Problem(
-        "invalid-cursor", f"A cursor is the next of an earlier page of the same counter, unchanged. {NOT_WRITTEN}"
-    )
+    place = _PLACE.fullmatch(_read(CURSOR, text))
+    if place and tokens.is_token(place[1]) and place[3] == _digest(counter):
+        return Position(place[1], place[2])
+    raise _wrong("of the same counter")
 
 
-def _digest(counter: str) -> str:
-    return hashlib.sha256(counter.encode()).hexdigest()[:8]
+def place_of(prefix: str, text: str) -> Place:
+    """The place that a cursor of the list with this prefix names. Raises Problem."""
+    listed = _LISTED.fullmatch(_read(AFTER, text))
+    if listed and listed[2] == _digest(prefix):
+        try:
+            return Place(int(listed[1]), listed[3])
+        except InvalidInput:
+            pass
+    raise _wrong("with the same prefix")
+
+
+def _spelled(place: str) -> str:
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def _read(form: str, text: str) -> str:
+    """What a cursor was made of; "" when it cannot be one."""
+    if not re.fullmatch(form, text) or len(text) % 4 == 1:
+        return ""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode(errors="replace")
+
+
+def _wrong(of: str) -> Problem:
+    return Problem("invalid-cursor", f"A cursor is the next of an earlier page {of}, unchanged. {NOT_WRITTEN}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]

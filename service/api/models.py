@@ -164,6 +164,16 @@ class CounterBalance(BaseModel):
     closed: bool = Field(description="of a counter with a limit: whether the value is certainly within it")
 
 
+class CounterNames(BaseModel):
+    """Names of counters, each once, in no order of theirs. `next` is the cursor of the next page, or null.
+
+    A page may have fewer names than its limit, or none, and yet a next one.
+    """
+
+    counters: list[str]
+    next: str | None
+
+
 class HistoryEntry(BaseModel):
     """One change."""
 

@@ -46,6 +46,16 @@ Key = Annotated[
         openapi_examples={"ulid": Example(value=models.EXAMPLE_KEY)},
     ),
 ]
+OrInQuery = Annotated[models.Counter | None, Query(alias="counter", description="the counter's name, to read it")]
+Prefix = Annotated[
+    Annotated[str, Field(pattern="^[!-~]{0,256}$")] | None,
+    Query(description="to list counters: what their names begin with; may be empty"),
+]
+After = Annotated[
+    Annotated[str, WithJsonSchema({"type": "string", "pattern": cursors.AFTER, "minLength": 1})] | None,
+    Query(description="of a list: next of the page before, with the same prefix"),
+]
+NamesMax = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, alias="limit", description="of a list: names of a page")]
 MaxAge = Annotated[
     float, Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="seconds a cached value may have")
 ]

@@ -25,7 +25,7 @@ TITLES = {
     "no-limit": (404, "The counter has no limit"),
     "no-such-hold": (404, "The counter has no such hold"),
     "other-counter": (404, "The path has another counter than the request names"),
-    "invalid-cursor": (404, "The cursor is not one of this history"),
+    "invalid-cursor": (404, "The cursor is not one of this list"),
     "method-not-allowed": (405, "This path does not have this method"),
     "token-conflict": (409, "The key already stands for another change"),
     "limit-reached": (409, "A limit is in the way"),

@@ -2,7 +2,7 @@
 
 Rule 1: The messages of a lane are one visit, and lanes are visited side by side.
 Rule 2: A message that names no lane of this Region is put on the DLQ; it stops no other.
-Rule 3: A message fails only if what is left of it could not be put on a queue.
+Rule 3: A message fails only if what is left of it could not be put on a queue, or by a defect: then it alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ledger.settings import Settings
 from ledger.shape import ShapeCheck
 from service import observe
 from service.compact.serve import Done, serve, try_again
-from service.ring.ring import EVERY_S, delay_s
 from service.runtime import Runtime, Steps
 from service.work import Bury, InvalidWork, Work
 
@@ -41,19 +40,14 @@ class Task:
 
 
 class Worker:
-    """every_s: as `ring` is told, so that a lag is beyond what a ring waits."""
-
-    def __init__(
-        self, settings: Settings, runtime: Runtime, log: Logger, metrics: observe.Metered, every_s: int = EVERY_S
-    ) -> None:
+    def __init__(self, settings: Settings, runtime: Runtime, log: Logger, metrics: observe.Metered) -> None:
         self._settings, self._runtime = settings, runtime
         self._log, self._metrics = log, metrics
-        self._ring_delay_s = delay_s(settings, every_s)
         self._shape = ShapeCheck(settings)
 
     def __call__(self, event: Mapping[str, Any], stop: Callable[[], bool]) -> Any:
         """The partial batch response for an SQS event."""
-        lost: dict[str, LedgerError] = {}
+        lost: dict[str, Exception] = {}
 
         def handle(record: SQSRecord) -> None:
             if record.message_id in lost:
@@ -65,10 +59,10 @@ class Worker:
         processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
         return process_partial_response(event=dict(event), record_handler=handle, processor=processor)
 
-    def _work(self, records: list[dict[str, Any]], stop: Callable[[], bool]) -> dict[str, LedgerError]:
+    def _work(self, records: list[dict[str, Any]], stop: Callable[[], bool]) -> dict[str, Exception]:
         """Do what the messages ask for; those that stay on the queue, by their ids, with why."""
         tasks: dict[Any, Task] = {}
-        lost: dict[str, LedgerError] = {}
+        lost: dict[str, Exception] = {}
         of: dict[str, Any] = {}
         for record in records:
             try:
@@ -81,7 +75,7 @@ class Worker:
             of[record["messageId"]] = work.lane
         mismatch = self._asked()
         answers = self._runtime.run_each(self._program(task, mismatch, stop) for task in tasks.values())
-        unsent = {lane: each for lane, each in zip(tasks, answers, strict=True) if isinstance(each, LedgerError)}
+        unsent = {lane: each for lane, each in zip(tasks, answers, strict=True) if isinstance(each, Exception)}
         for lane, task in tasks.items():
             self._tell(task.work, task.done, unsent.get(lane))
         return lost | {message_id: unsent[lane] for message_id, lane in of.items() if lane in unsent}
@@ -89,7 +83,7 @@ class Worker:
     def _program(self, task: Task, mismatch: LedgerError | None, stop: Callable[[], bool]) -> Steps:
         if mismatch is not None:
             return try_again(task.work, task.done, mismatch)
-        return serve(task.work, task.done, self._settings, stop, ring_delay_s=self._ring_delay_s)
+        return serve(task.work, task.done, self._settings, stop)
 
     def _asked(self) -> LedgerError | None:
         """Why this process must not visit any lane now; None: it may."""
@@ -109,10 +103,10 @@ class Worker:
             return failure
         return None
 
-    def _tell(self, work: Work, done: Done, unsent: LedgerError | None) -> None:
-        metrics, visited = self._metrics, done.lag_ms is not None
+    def _tell(self, work: Work, done: Done, unsent: Exception | None) -> None:
+        metrics, visited = self._metrics, done.visited
         error = unsent or done.error
-        read = self._settings.reads(work.lane)
+        read = done.empty or self._settings.reads(work.lane)
         counts = {
             observe.LANES_VISITED: int(visited),
             observe.LANES_LOOKED: int(not visited),
@@ -133,8 +127,7 @@ class Worker:
             observe.count(metrics, name, value)
         if done.tail is not None:
             observe.count(metrics, observe.TAIL_DELTAS, done.tail)
-        if done.lag_ms is not None:
-            observe.milliseconds(metrics, observe.FOLD_LAG_MS, done.lag_ms)
+        if visited:
             observe.milliseconds(metrics, observe.WATERMARK_AHEAD_MS, done.ahead_ms)
         known = ("outcome", "folded", "settled", "cleaned", "commits")
         fields: dict[str, Any] = {"lane": str(work.lane)} | {name: getattr(done, name) for name in known}

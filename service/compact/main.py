@@ -9,7 +9,6 @@ from ledger.settings import Settings
 from service.compact.handler import Worker
 from service.consumption import units_of
 from service.observe import Handler, Watch
-from service.ring.ring import EVERY_S
 from service.runtime import Runtime
 
 STOP_MS = 10_000
@@ -18,8 +17,7 @@ STOP_MS = 10_000
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
 units = units_of(settings)
-every_s = int(os.environ.get("LEDGER_RING_EVERY_S", EVERY_S))
-worker = Worker(settings, Runtime.of(settings, os.environ), watch.logger, watch.metrics, every_s)
+worker = Worker(settings, Runtime.of(settings, os.environ), watch.logger, watch.metrics)
 
 
 def told(event: dict[str, Any], context: LambdaContext) -> Any:

@@ -5,7 +5,7 @@ any case, and what the sweep sends is visited whole.
 Rule 2: What has to be done later is sent again before the message is done with: named items above the watermark, a tail
 that is not old enough, a visit that reached a bound.
 Rule 3: The visits of a busy lane follow each other: each sends the next one's message, with the version that it left.
-At another version somebody else visited since, and sent.
+At another version somebody else visited since, and sent. It saves tails alone: what rang has a message of its own.
 Rule 4: No failure of the table fails a message: it is sent again, later and later. What is damaged waits for a person
 in the DLQ. Only a message that could not be sent leaves its own to the queue.
 """
@@ -49,15 +49,17 @@ class Done(Tally):
     """What became of a lane's messages; written as it happens, so that a failure has told of what came before it.
 
     outcome: looked, visited, settled, verified, ended (others' visits follow each other), gave up, stopped, damaged,
-    failed. error: what ended it. lag_ms: for a visit, how long the lane had been due, beyond what a ring waits. tail:
-    the changes above the watermark that it found; of those that are left, `fold_min` at most are counted. forgotten:
-    the sweep found what a message should have told. sent: what is to be done later.
+    failed. error: what ended it. visited: it came to a visit, whatever that came to. tail: the changes above the
+    watermark that it found; of those that are left, `fold_min` at most are counted. empty: it found nothing in the
+    lane, which may have a gate. forgotten: the sweep found what a message should have told. sent: what is to be done
+    later.
     """
 
     outcome: str = "failed"
     error: LedgerError | None = None
-    lag_ms: int | None = None
+    visited: bool = False
     tail: int | None = None
+    empty: bool = False
     forgotten: bool = False
     check: LaneCheck | None = None
     sent: list[Message] = field(default_factory=list)
@@ -69,12 +71,11 @@ def serve(
     settings: Settings,
     stop: Callable[[], bool],
     *,
-    ring_delay_s: int,
     commits_max: int = COMMITS_OF_VISIT,
 ) -> Steps:
     """Do what the messages of a lane ask for. Raises LedgerError if what is left could not be put on a queue."""
     try:
-        yield from until(_serve(work, done, settings, ring_delay_s, commits_max), stop)
+        yield from until(_serve(work, done, settings, commits_max), stop)
     except OutOfTime:
         done.outcome, done.sent = "stopped", [Message(work)]
     except (LaneDamaged, DamagedItem) as damage:
@@ -101,14 +102,14 @@ def _send(done: Done) -> Steps:
             raise lost
 
 
-def _serve(work: Work, done: Done, settings: Settings, ring_delay_s: int, commits_max: int) -> Steps:
+def _serve(work: Work, done: Done, settings: Settings, commits_max: int) -> Steps:
     work = replace(work, lane=settings.known(work.lane))
     if work.late or work.again:
         yield from _settle(work, done, settings, commits_max)
     if work.verify:
         yield from _verify(work, done, settings)
     if work.fold or work.sweep:
-        yield from _fold(work, done, settings, ring_delay_s, commits_max)
+        yield from _fold(work, done, settings, commits_max)
 
 
 def _settle(work: Work, done: Done, settings: Settings, commits_max: int) -> Steps:
@@ -127,10 +128,10 @@ def _settle(work: Work, done: Done, settings: Settings, commits_max: int) -> Ste
         done.sent.append(Message(Work(work.lane, again=again, fold=False), ASK_AGAIN_MS // 1_000))
 
 
-def _fold(work: Work, done: Done, settings: Settings, ring_delay_s: int, commits_max: int) -> Steps:
+def _fold(work: Work, done: Done, settings: Settings, commits_max: int) -> Steps:
     """Look, and visit the lane if there is something to do."""
     found = yield from outlook(work.lane, settings, below=work.sweep)
-    done.tail = found.tail
+    done.tail, done.empty = found.tail, not found.tail and found.checkpoint is None
     if work.follows is not None and found.checkpoint is not None and found.checkpoint.version > work.follows:
         done.outcome = "ended"
         return
@@ -142,7 +143,7 @@ def _fold(work: Work, done: Done, settings: Settings, ring_delay_s: int, commits
     if not is_due and not (work.sweep and (found.below or found.checkpoint is None)):
         done.outcome = "looked"
         return
-    done.lag_ms = max(0, (due_ms or 0) - ring_delay_s * 1_000)
+    done.visited = True
     settled, back_ms = done.settled, now.wall_ms - SWEEP_BACK_MS
     since = None if settings.clean or back_ms < 0 else tokens.last_of(back_ms)
     yield from visit(work.lane, done, settings, commits_max=commits_max, whole=work.sweep, since=since)
@@ -157,17 +158,18 @@ def _go_on(work: Work, done: Done, settings: Settings, found: Outlook) -> Steps:
     """Send what a visit leaves: what is beyond its bounds, or a busy lane's next visit."""
     if done.unsettled and work.sweep:
         done.sent.append(Message(Work(work.lane, sweep=True)))
+    if done.unfolded:  # what rang is served by this message, whoever commits meanwhile: it follows nothing
+        done.sent.append(Message(Work(work.lane)))
+        return
     if not done.folded:
         return
     item: Item | None = yield Get(items.checkpoint_key(work.lane))
     if item is None:
         return
     checkpoint = items.checkpoint_of(work.lane, item)
-    follows = Work(work.lane, follows=checkpoint.version)
-    if done.unfolded or (done.uncleaned and _is_busy(found, checkpoint.watermark, done.folded)):
-        done.sent.append(Message(follows))
-    elif _is_busy(found, checkpoint.watermark, done.folded):
-        done.sent.append(Message(follows, min(DELAY_S_MAX, -(-settings.allowed_lateness_ms // 1_000))))
+    if _is_busy(found, checkpoint.watermark, done.folded):
+        wait_s = 0 if done.uncleaned else min(DELAY_S_MAX, -(-settings.allowed_lateness_ms // 1_000))
+        done.sent.append(Message(Work(work.lane, follows=checkpoint.version), wait_s))
 
 
 def _is_busy(found: Outlook, watermark: str, folded: int) -> bool:

@@ -23,6 +23,7 @@ from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Lane
 from service.ring.draw import rings
+from service.work import KEY_MAX
 
 TIME_S_MAX = 10**11
 """No time of a stream record is this far from 1970, in seconds."""
@@ -71,8 +72,9 @@ def _lane_of(record: Any, region: str) -> tuple[Mapping[str, Any], Lane | None]:
         case _:
             return {}, None
     lane = gates.lane_of(key)
-    if lane is None and (found := items.lane_of(pk)) is not None and found[0] == "delta" and items.highest_of(sk):
-        lane = found[1]
+    if lane is None and len(sk) <= KEY_MAX and items.highest_of(sk):
+        found = items.lane_of(pk)
+        lane = found[1] if found is not None and found[0] == "delta" else None
     return change, lane if lane is not None and lane.region == region else None
 
 

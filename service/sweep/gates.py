@@ -39,8 +39,13 @@ def look(found: Gates, lanes: Sequence[Lane], settings: Settings) -> Program[Non
             if gate is None:
                 continue
             found.largest = max(found.largest, item_bytes(gate))
-            if not settings.reads(lane) or settings.limit_of(lane.counter) is None:
+            if not _asks(settings, lane):
                 found.unasked.append(lane)
             until: Any = Query(hold_pk(lane), None, holds_until(now.wall_ms - OVERDUE_MS), None, False)
             notes: Page = yield until
             found.overdue += len(notes.items)
+
+
+def _asks(settings: Settings, lane: Lane) -> bool:
+    known = lane.region in settings.regions and lane.shard < settings.shards_of(lane.counter)
+    return known and settings.limit_of(lane.counter) is not None

@@ -4,7 +4,8 @@ Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its r
 more, and the work queue is never full of lanes that nobody waits for.
 Rule 2: Its place is kept after each page, so a crash repeats a page at most. A place that nobody can read is the
 beginning.
-Rule 3: An item that names no lane is passed by and told.
+Rule 3: An item that names no lane is passed by and told. So is a lane that nobody reads; that of a counter with a limit
+is there for its gate, and whether it holds changes too is told by who gets its message.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def sweep(
     now: Instant = yield Now()
     place = place_of(item, now.wall_ms)
     if place.bucket == directory.BUCKETS and now.wall_ms - place.began_ms >= pass_ms:
-        place = Place(now.wall_ms)
+        place = Place(max(int(place.began_ms + pass_ms), int(now.wall_ms - pass_ms)))  # when it should have begun
     share = (now.wall_ms - place.began_ms) / pass_ms
     upto = min(directory.BUCKETS, int(share * directory.BUCKETS) + 1)
     while place.bucket < upto and not stop():
@@ -116,5 +117,5 @@ def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool]
             raise lost
     swept.lanes += len(messages)
     swept.verified += sum(message.work.verify for message in messages)
-    swept.unread += [lane for lane in lanes if not settings.reads(lane)]
+    swept.unread += [lane for lane in lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)]
     yield from look(swept.gates, lanes, settings)

@@ -35,7 +35,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         ({"regions": ("eu-west-1", "eu-west-1")}, ["regions", "twice"]),
         *(({"regions": regions}, ["regions"]) for regions in (("eu-west-1", "us east"), "eu-west-1", None)),
         *(({"endpoint_url": url}, ["endpoint_url"]) for url in ("localhost:8000", 8000)),
-        *(({"clean": clean}, ["clean"]) for clean in ("false", None)),
+        *(({name: given}, [name]) for name in ("clean", "insert_only") for given in ("false", None)),
         *(({"allowed_lateness_ms": ms}, ["allowed_lateness_ms"]) for ms in (-1, 1.5, True)),
         *(({"keep_ms": ms}, ["keep_ms"]) for ms in (0, "600000")),
         *(({name: 0}, [name]) for name in ("read_time_max_ms", "fold_min", "fold_max")),
@@ -201,8 +201,9 @@ def test_an_argument_wins_over_the_environment_over_the_default() -> None:
     bare = Settings.from_env({"LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"})
     empty = dict.fromkeys(FULL, "") | {"LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"}
     assert bare == Settings.from_env(empty) == settings()
-    for text, clean in (("true", True), ("True", True), ("false", False), ("FALSE", False)):
-        assert Settings.from_env({**FULL, "LEDGER_CLEAN": text}).clean is clean
+    for text, said in (("true", True), ("True", True), ("false", False), ("FALSE", False)):
+        assert Settings.from_env({**FULL, "LEDGER_CLEAN": text}).clean is said
+        assert Settings.from_env({**FULL, "LEDGER_INSERT_ONLY": text}).insert_only is said
 
 
 @pytest.mark.parametrize("variable", ["LEDGER_TABLE", "AWS_REGION"])

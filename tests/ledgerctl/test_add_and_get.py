@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from ledger.errors import OutcomeUnknown, Throttled
-from ledger.memory import MemoryTable
 from ledger.requests import GetMany, Put, Request
 from ledgerctl.app import app
 from ledgerctl.show import age, sparkline
-from tests.ledgerctl.support import ENVIRON, A, B, Tables, aws, ctl, refusal
+from tests.ledgerctl.support import ENVIRON, A, B, Rung, Tables, aws, ctl, refusal
 
 KEYED = ("--key", "536365/1", "--at", "2010-12-01T08:26:00Z")
 
@@ -36,7 +35,7 @@ def test_a_change_without_a_key_is_given_one_that_replays_it(tables: Tables) -> 
     assert isinstance(made["change"], int)
 
 
-class Silent(MemoryTable):
+class Silent(Rung):
     """Writes, and does not answer while it is told to be silent."""
 
     silent = True
@@ -146,7 +145,7 @@ def test_a_counter_is_shown_as_it_is_called_whatever_rich_makes_of_brackets(tabl
     assert "[red]:smile:" in tables.ctl("list").out
 
 
-class Stumbling(MemoryTable):
+class Stumbling(Rung):
     """Throttles the second read."""
 
     reads = 0

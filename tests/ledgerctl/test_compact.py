@@ -13,7 +13,7 @@ from ledger.gate.items import gate_key
 from ledger.memory import MemoryTable
 from ledger.requests import DeleteMany, Get, Item, Key, Put, Request, keyed
 from ledger.values import Delta, Lane, Segment
-from tests.ledgerctl.support import A, B, Tables
+from tests.ledgerctl.support import A, B, Rung, Tables
 
 LANE = Lane(A, 0, "c")
 CHECKPOINT = items.checkpoint_key(LANE)
@@ -93,7 +93,7 @@ def test_compact_goes_on_after_a_damaged_lane_and_says_so(tables: Tables) -> Non
     assert "c: The item pk='fold#eu-west-1#0#c'" in said.err
 
 
-class Throttling(MemoryTable):
+class Throttling(Rung):
     """Throttles whoever asks for the checkpoint of `other`, once it is told to."""
 
     throttled = False
@@ -276,9 +276,10 @@ def test_compact_and_verify_tell_of_lanes_that_nobody_reads(tables: Tables) -> N
     assert said.code == 1
     assert f"{near}: there are changes in this lane" in said.err
     assert f"{far}: there are changes in this lane" in said.err
-    (named,) = tables.ctl("verify", "c", "--json").documents
-    assert (named["ok"], named["unread"]) == (False, [str(near)])  # the scan sees more
-    c, cold = tables.ctl("verify", "--json").documents
+    for command in (("verify", "c", "--json"), ("verify", "--json")):
+        checked = tables.ctl(*command).documents[0]
+        assert (checked["ok"], checked["unread"]) == (False, [str(near)])  # a scan sees more
+    c, cold = tables.ctl("verify", "--scan", "--json").documents
     assert (c["ok"], c["unread"]) == (False, [str(far), str(near)])
     assert (cold["ok"], cold["unread"]) == (True, [])
     said = tables.ctl("verify")

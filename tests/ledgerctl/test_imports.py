@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from ledger import tokens
 from ledger.errors import LedgerError, OutcomeUnknown
-from ledger.memory import MemoryTable
 from ledger.requests import PutMany, Request
 from ledger.values import Delta, Lane
 from ledgerctl.history import entry_of, with_strays
 from ledgerctl.imports import BATCH
-from tests.ledgerctl.support import NOW_MS, A, B, Tables
+from tests.ledgerctl.support import NOW_MS, A, B, Rung, Tables
 from tests.strategies import changes, counters, effort, keys
 
 ROOT = Path(__file__).parents[2]
@@ -115,7 +114,7 @@ def test_bad_rows_of_jsonl_keep_what_they_said(tables: Tables, tmp_path: Path) -
     assert all("not a whole number" in row["bad_reason"] for row in bad[5:])
 
 
-class Stopping(MemoryTable):
+class Stopping(Rung):
     """Takes half of its second batch, then answers an error for each other change, or is stopped."""
 
     def __init__(self, failure: BaseException) -> None:
@@ -172,9 +171,9 @@ ENDED = """
 import functools, signal, sys
 from ledgerctl import __main__, app
 from ledger.requests import PutMany
-from tests.ledgerctl.support import MemoryTable, Tables
+from tests.ledgerctl.support import Rung, Rung, Tables
 
-class Ending(MemoryTable):
+class Ending(Rung):
     batches = 0
 
     def answer(self, request, /):
@@ -266,7 +265,7 @@ def test_a_dry_run_writes_nothing_and_tells_of_bad_rows(tables: Tables, path: Pa
     path.write_text(HEADER + "1,5,A,6,2010-12-01T09:32:00Z\n2,5,A,six,2010-12-01T09:32:00Z\n")
     said = tables.ctl("import", str(path), *SHOP, "--dry-run")
     assert (said.code, said.out) == (1, "changes: 1, bad rows: 1; nothing was written to the table\n")
-    assert tables.ctl("list").out.startswith("no counter yet")
+    assert tables.ctl("list", "--scan").out.startswith("no counter yet")
 
 
 @pytest.mark.parametrize(
@@ -311,7 +310,8 @@ def test_what_was_exported_is_imported_as_the_same_deltas(kind: str, tmp_path_fa
             each.environ |= {"LEDGER_REGIONS": f"{A},{B}", "LEDGER_SHARDS": '{"": 3}'}
         for counter, change, key, later, region in rows:
             source.ledger.add(counter, change, idempotency_key=key, at=AT + later, region=region)
-        exported = source.ctl("export", "--out", str(path), "--format", kind)
+        empty = () if rows else ("--scan",)  # the directory of a table that nobody added to is empty
+        exported = source.ctl("export", "--out", str(path), "--format", kind, *empty)
         assert exported.code == 0
         assert f"{len(rows)} change" in exported.err
         recorded, replayed = (target.ctl("import", str(path), "--json").documents[0] for _ in range(2))

@@ -32,6 +32,8 @@ def before_call(context: Any, case: Any, **_: Any) -> None:
     path = case.operation.path
     if path.startswith("/counters/{counter}"):
         _name_the_counter_again(case, limited="/holds" in path or "/standing" in path)
+    if path == "/counters":
+        _read_or_list(case)
     if path == "/standing":
         case.query["counter"] = (LIMITED + case.query["counter"])[:256]
     if path == "/counters/{counter}/deltas":
@@ -52,6 +54,17 @@ def _name_the_counter_again(case: Any, limited: bool) -> None:
         in_path = case.path_parameters["counter"] = (LIMITED + in_path)[:256]
     named = case.query if case.method == "GET" else case.body
     named["counter"] = in_path
+
+
+def _read_or_list(case: Any) -> None:
+    """A counter or a prefix, and what goes with it; a cursor is of an earlier page, so there is none at first."""
+    others = (
+        ("prefix", "after", "limit") if case.query.get("counter") else ("counter", "max_age", "consistent", "after")
+    )
+    for name in others:
+        case.query.pop(name, None)
+    if "counter" not in case.query:
+        case.query.setdefault("prefix", "")
 
 
 def _give_the_time_once(case: Any) -> None:

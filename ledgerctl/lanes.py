@@ -1,0 +1,103 @@
+"""Which lanes there are, for every command that takes all counters: by the directory, or by a scan if it is asked for.
+
+Rule 1: The directory of every Region of the settings is read, from this Region's replica; what it cost is said.
+Rule 2: `--scan` looks at the whole table, so it sees lanes that no directory has, and names them.
+Rule 3: An empty directory is not taken for an empty table: it is told, with what to do.
+Rule 4: What names no lane is passed by and told.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from compactor.lanes import Holding, every_lane
+from ledger import directory
+from ledger.requests import Key, KeyPage, Program, Request
+from ledger.settings import Settings
+from ledger.through import through
+from ledger.values import Lane
+from ledgerctl import show
+from ledgerctl.call import Call
+from ledgerctl.failures import DATA, Wrong
+
+Scan = Annotated[bool, typer.Option("--scan", help="Look at the whole table instead of the directory of lanes.")]
+ADOPT = "`ledgerctl adopt` in each Region writes them."
+NAMED_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """lanes: in order. holdings: what each of them holds, where a scan saw it. unlisted: lanes in no directory."""
+
+    lanes: list[Lane]
+    holdings: dict[Lane, Holding] | None = None
+    unlisted: frozenset[Lane] = frozenset()
+
+    @property
+    def counters(self) -> list[str]:
+        return sorted({lane.counter for lane in self.lanes})
+
+    def unread(self, settings: Settings) -> list[Lane]:
+        """Lanes that hold something, and that no reader of these settings looks at. The directory does not say whether
+        the changes of a limited counter's lane are deltas, which nobody reads, so these are seen by a scan alone."""
+        if self.holdings is not None:
+            held = self.holdings.items()
+            return [lane for lane, held in held if (held.deltas or held.folded) and not settings.reads(lane)]
+        return [lane for lane in self.lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)]
+
+
+def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = False) -> Found:
+    """The lanes of the counters that begin with `prefix`; at_home: each Region's directory is read there, with what is
+    not replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
+    return _scanned(call, prefix) if scan else _listed(call, prefix, at_home=at_home)
+
+
+def named(lanes: Iterable[object]) -> str:
+    every = [str(lane) for lane in lanes]
+    return ", ".join(every[:NAMED_MAX]) + (f" and {len(every) - NAMED_MAX:,} more" if len(every) > NAMED_MAX else "")
+
+
+def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
+    lanes: list[Lane] = []
+    damaged: list[Key] = []
+    empty: list[str] = []
+    with show.bar(call.err, "listing", len(call.settings.regions) * directory.BUCKETS, count=False) as bar:
+        for region in call.settings.regions:
+            listing = call.run(directory.listing(region, bar.advance), region if at_home else None)
+            lanes += listing.lanes
+            damaged += listing.damaged
+            empty += [] if listing.lanes else [region]
+    call.note(f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.consumed.take())}")
+    if damaged:
+        keys = named(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
+        call.note(f"items of the directory that name no lane, passed by: {keys}", "red")
+    if not lanes:
+        raise Wrong(
+            "EmptyDirectory",
+            f"The directory of {' '.join(empty)} names no lane: nobody has added yet, or the table is older than it.",
+            f"{ADOPT.removesuffix('writes them.')}fills it by one scan; --scan looks at the whole table instead.",
+            DATA,
+        )
+    if empty:
+        call.note(f"the directory of {' '.join(empty)} names no lane: see `ledgerctl adopt --help`", "yellow")
+    return Found(sorted(lane for lane in lanes if lane.counter.startswith(prefix)))
+
+
+def _scanned(call: Call, prefix: str) -> Found:
+    listed: set[Lane] = set()
+
+    def noted(request: Request) -> Program[Any]:
+        page: KeyPage = yield request
+        listed.update(lane for key in page.keys if (lane := directory.lane_of(key)) is not None)
+        return page
+
+    with show.bar(call.err, "scanning", None, count=False) as bar:
+        scan = every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance, fold_min=call.settings.fold_min)
+        holdings = call.run(through(scan, noted))
+    call.note(f"scanned the table for names: {show.cost(call.consumed.take())}")
+    unlisted = frozenset(holdings) - listed
+    if unlisted:
+        call.note(f"lanes that no directory has: {named(sorted(unlisted))}. {ADOPT}", "yellow")
+    return Found(list(holdings), holdings, unlisted)

@@ -1,0 +1,102 @@
+"""The program `counters_page`: the names of counters, a page after the other, from the directory of lanes.
+
+Rule 1: A name is on a page once, however many lanes its counter has: those of a Region stand in one bucket, by shard
+and then by name, so the shards and Regions of a bucket are merged by name, as far as all of them were read.
+Rule 2: The order is by bucket, then by name, so what is written meanwhile moves no place, and a place never expires.
+Rule 3: A page reads BUCKETS_MAX buckets at most, and may be short or empty: there is more as long as `next` says so.
+Rule 4: An item that names no lane is passed by, and told.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ledger.directory import BUCKETS, bucket_pk, lane_of
+from ledger.errors import DamagedItem, LedgerError
+from ledger.requests import Key, Page, Program, Query, Together, key_of
+from ledger.settings import SHARDS_MAX
+from reader.balance import CountersPage, Place
+
+BUCKETS_MAX = 64
+AT_ONCE_MAX = 8
+"""Buckets that are asked for together; one at first, so that a full one costs nobody the others."""
+
+_HIGH = "\x7f"
+"""Above every character of a name."""
+
+
+class Stream(NamedTuple):
+    """Names of one shard in one Region and bucket, in order. upto: no name up to it is missing; None: none at all."""
+
+    names: list[str]
+    upto: str | None
+
+
+def counters_page(regions: Sequence[str], prefix: str, after: Place | None, most: int) -> Program[CountersPage]:
+    """The next `most` names that begin with `prefix`. Raises DamagedItem and the TableErrors."""
+    first, above = (after.bucket, after.counter) if after else (0, "")
+    last = min(first + BUCKETS_MAX, BUCKETS)
+    names: list[str] = []
+    damaged: dict[Key, None] = {}
+    bucket, at_once = first, 1
+    while bucket < last:
+        some = range(bucket, min(bucket + at_once, last))
+        lows = {each: max(above if each == first else "", _just_below(prefix)) for each in some}
+        pages = yield from _together(
+            [_query(region, each, "0", lows[each], most) for each in some for region in regions]
+        )
+        for n, each in enumerate(some):
+            if len(names) == most:
+                return CountersPage(tuple(names), Place(each), tuple(damaged))
+            streams: list[Stream] = []
+            for region, page in zip(regions, pages[n * len(regions) :], strict=False):
+                streams += yield from _streams(bucket_pk(region, each), page, lows[each], prefix, most, damaged)
+            upto = min((stream.upto for stream in streams if stream.upto is not None), default=None)
+            names += sorted({name for stream in streams for name in stream.names if upto is None or name <= upto})
+            if len(names) > most:
+                return CountersPage(tuple(names[:most]), Place(each, names[most - 1]), tuple(damaged))
+            if upto is not None:
+                return CountersPage(tuple(names), Place(each, upto), tuple(damaged))
+        bucket, at_once = some.stop, min(2 * at_once, AT_ONCE_MAX)
+    return CountersPage(tuple(names), Place(bucket) if bucket < BUCKETS else None, tuple(damaged))
+
+
+def _streams(pk: str, page: Page, low: str, prefix: str, most: int, damaged: dict[Key, None]) -> Program[list[Stream]]:
+    """The streams of a bucket, of every shard that is there; `page` is the first of shard 0, and of what follows."""
+    found: list[Stream] = []
+    shard = "0"
+    for _ in range(SHARDS_MAX):
+        keys = [key_of(item) for item in page.items]
+        damaged |= dict.fromkeys(key for key in keys if lane_of(key) is None)
+        own = [key for key in keys if key.sk.startswith(f"{shard}#")]
+        beyond = [key for key in keys if not key.sk.startswith(f"{shard}#")]
+        lanes = [lane for key in own if (lane := lane_of(key)) is not None and lane.counter.startswith(prefix)]
+        last = own[-1].sk.partition("#")[2] if own else ""
+        is_whole = bool(beyond) or page.last is None or last > prefix + _HIGH
+        found.append(Stream([lane.counter for lane in lanes], None if is_whole else last))
+        if not beyond:
+            if page.last is None:
+                return found
+            hop: Page = yield Query(pk, f"{shard}$", None, 1, False)
+            beyond = [key_of(item) for item in hop.items]
+            if not beyond:
+                return found
+        shard = beyond[0].sk.partition("#")[0]
+        page = yield Query(pk, f"{shard}#{low}", None, most, False)
+    raise DamagedItem(*beyond[0], f"the bucket names more than {SHARDS_MAX:,} shards")
+
+
+def _query(region: str, bucket: int, shard: str, low: str, most: int) -> Query:
+    return Query(bucket_pk(region, bucket), f"{shard}#{low}", None, most, False)
+
+
+def _together(queries: Sequence[Query]) -> Program[list[Page]]:
+    answers: tuple[Page | LedgerError, ...] = yield Together(tuple(queries))
+    for answer in answers:
+        if isinstance(answer, LedgerError):
+            raise answer
+    return [answer for answer in answers if isinstance(answer, Page)]
+
+
+def _just_below(prefix: str) -> str:
+    """What is below every name that begins so, and above every other that is below them."""
+    return prefix[:-1] + chr(ord(prefix[-1]) - 1) + _HIGH if prefix else ""

@@ -1,0 +1,147 @@
+"""`insert_only` on real engines: what a role that may insert and nothing else adds, and what it is told."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+from botocore.exceptions import ClientError
+
+from compactor import Compactor
+from ledger import Change, Ledger, Receipt, Settings, items
+from ledger.errors import NotAllowed, TokenConflict
+from ledger.memory import MemoryTable
+from ledger.requests import AlreadyThere, Get, Page, Put, Query, Request, key_of
+from ledger.table import DynamoTable
+from ledger.values import Lane
+from reader import Reader
+
+HOME = "eu-west-1"
+COUNTER = "stock:85123A"
+KEYED: dict[str, Any] = {"idempotency_key": "536365/1", "at": datetime(2010, 12, 1, 8, 26, tzinfo=UTC)}
+WRITES = {"put_item", "update_item", "delete_item", "batch_write_item", "transact_write_items"}
+READS = {"get_item", "batch_get_item", "query", "scan"}
+
+
+class Narrow:
+    """A client of a role that is denied some operations; keeps what it was asked."""
+
+    def __init__(self, client: Any, denied: set[str]) -> None:
+        self._client, self._denied = client, denied
+        self.asked: list[str] = []
+
+    def __getattr__(self, operation: str) -> Any:
+        def call(**arguments: Any) -> Any:
+            self.asked.append(operation)
+            if operation in self._denied:
+                raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
+            return getattr(self._client, operation)(**arguments)
+
+        return call
+
+
+@pytest.fixture(params=["engine", "dynamodb_local"])
+def client(request: pytest.FixtureRequest, table_names: Iterator[str]) -> Any:
+    engine, name = request.getfixturevalue(request.param), next(table_names)
+    engine.create_table(name, HOME)
+    made = engine.client(HOME)
+    made.table_name = name
+    return made
+
+
+def settings(client: Any) -> Settings:
+    return Settings(table=client.table_name, region=HOME, insert_only=True, fold_min=1, allowed_lateness_ms=0)
+
+
+def role(client: Any, denied: set[str]) -> tuple[Ledger, Narrow]:
+    narrow = Narrow(client, denied)
+    return Ledger(settings(client), client=cast(Any, narrow)), narrow
+
+
+def value(client: Any) -> int:
+    return Reader(settings(client), client=client).read(COUNTER).value
+
+
+def outcomes(results: list[Any]) -> list[str]:
+    return [each.outcome if isinstance(each, Receipt) else type(each).__name__ for each in results]
+
+
+def test_a_role_that_may_insert_and_look_has_every_outcome_as_ever(client: Any) -> None:
+    ledger, narrow = role(client, WRITES)
+    assert ledger.add(COUNTER, -6, **KEYED).outcome == "recorded"
+    assert ledger.add(COUNTER, -6, **KEYED).outcome == "replayed"
+    with pytest.raises(TokenConflict, match="already stands for a change of -6"):
+        ledger.add(COUNTER, -7, **KEYED)
+    changes = [Change(COUNTER, n, f"order/{n}", KEYED["at"]) for n in range(1, 4)]
+    assert outcomes(ledger.add_many(changes)) == ["recorded"] * 3
+    again = [*changes, Change(COUNTER, 9, "order/1", KEYED["at"])]
+    assert outcomes(ledger.add_many(again)) == ["replayed"] * 3 + ["TokenConflict"]
+    assert outcomes(ledger.add_many(changes, pack=True)) == ["accepted"] * 3
+    assert outcomes(ledger.add_many(changes, pack=True)) == ["accepted"] * 3
+    assert value(client) == -6 + 1 + 2 + 3
+    assert not WRITES & {*narrow.asked}
+
+
+def test_a_role_that_may_insert_alone_puts_again_what_is_there_so_that_accepted_is_true(client: Any) -> None:
+    ledger, narrow = role(client, WRITES | READS)
+    assert ledger.add(COUNTER, -6, **KEYED).outcome == "recorded"
+    assert ledger.add(COUNTER, -6, **KEYED).outcome == "accepted"
+    assert ledger.add(COUNTER, -6, **KEYED).outcome == "accepted"
+    changes = [Change(COUNTER, n, f"order/{n}", KEYED["at"]) for n in range(1, 4)]
+    assert outcomes(ledger.add_many(changes)) == ["recorded"] * 3
+    assert outcomes(ledger.add_many(changes)) == ["accepted"] * 3
+    assert value(client) == -6 + 1 + 2 + 3
+    assert {*narrow.asked} <= {"execute_statement", "batch_execute_statement", "get_item"}
+    compactor = Compactor(settings(client), clients={HOME: client})
+    assert compactor.compact(COUNTER).folded == 4
+    assert value(client) == -6 + 1 + 2 + 3
+    assert compactor.verify(COUNTER).ok
+
+
+def test_of_a_key_for_two_changes_the_earlier_counts_and_verify_tells_of_the_other(client: Any) -> None:
+    ledger, _ = role(client, WRITES | READS)
+    ledger.add(COUNTER, -6, **KEYED)
+    assert ledger.add(COUNTER, -7, **KEYED).outcome == "accepted"
+    assert value(client) == -6
+    (difference,) = Compactor(settings(client), clients={HOME: client}).verify(COUNTER).differences
+    assert "with two changes; the first one counts" in difference
+
+
+def test_no_statement_replaces_what_stands_there(client: Any) -> None:
+    table = DynamoTable.of(settings(client), {HOME: client})
+    ledger, _ = role(client, set())
+    delta = ledger.add(COUNTER, -6, **KEYED).delta
+    there = items.delta_item(delta)
+    forged = {**there, "change": {"N": "1000000"}}
+    statement = {"Statement": f"INSERT INTO \"{client.table_name}\" VALUE {{'pk': ?, 'sk': ?, 'change': ?}}"}
+    with pytest.raises(ClientError, match="Duplicate"):
+        client.execute_statement(**statement, Parameters=list(forged.values()))
+    assert table.answer(Get(key_of(there))) == there
+
+
+def test_a_role_that_may_not_insert_is_told_and_nothing_is_put(client: Any) -> None:
+    ledger, _ = role(client, {"execute_statement", "batch_execute_statement"})
+    with pytest.raises(NotAllowed):
+        ledger.add(COUNTER, -6, **KEYED)
+    many = [Change(COUNTER, n, f"order/{n}", KEYED["at"]) for n in range(1, 3)]
+    for pack in (False, True):
+        assert outcomes(ledger.add_many(many, pack=pack)) == ["NotAllowed"] * 2
+    page: Page = DynamoTable.of(settings(client), {HOME: client}).answer(Query(items.delta_pk(Lane(HOME, 0, COUNTER))))
+    assert page.items == ()
+
+
+class Unseen(MemoryTable):
+    """A table whose role may insert and not look: any table that says so is understood."""
+
+    def answer(self, request: Request, /) -> Any:
+        answer = super().answer(request)
+        is_delta = isinstance(request, Put) and "change" in request.item
+        return AlreadyThere(None) if is_delta and answer is not None else answer
+
+
+def test_any_table_may_say_that_it_does_not_show_what_is_there() -> None:
+    table = Unseen()
+    asked = Settings(table="counters", region=HOME)
+    ledger = Ledger(asked, table=table)
+    assert [ledger.add(COUNTER, -6, **KEYED).outcome for _ in range(2)] == ["recorded", "accepted"]
+    assert Reader(asked, table=table).read(COUNTER).value == -6

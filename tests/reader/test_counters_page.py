@@ -1,0 +1,131 @@
+"""The list of counters, page by page: each name once, whatever its lanes, the pages and what is written meanwhile."""
+
+import random
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from ledger import directory
+from ledger.errors import DamagedItem, InvalidInput, LedgerError, Throttled
+from ledger.requests import At, Key, Put, Query, Together, keyed
+from ledger.values import Lane
+from reader import CountersPage, Place, Reader
+from tests.support import A, B, Region, reader
+
+
+def filled(lanes: list[Lane], page_size: int = 1_000) -> Region:
+    table = Region(page_size=page_size)
+    table.store(map(directory.item_of, lanes))
+    return table
+
+
+def pages(lanes: list[Lane], prefix: str = "", limit: int = 100, page_size: int = 1_000) -> list[CountersPage]:
+    table = filled(lanes, page_size)
+    return [*all_pages(reader(table), prefix, limit)]
+
+
+def all_pages(of: Reader, prefix: str, limit: int) -> list[CountersPage]:
+    found = [of.counters(prefix, limit=limit)]
+    while (after := found[-1].next) is not None:
+        found.append(of.counters(prefix, after=after, limit=limit))
+    return found
+
+
+def by_bucket(names: set[str]) -> list[str]:
+    return sorted(names, key=lambda name: (directory.bucket_of(name), name))
+
+
+def lanes_of(seed: int) -> list[Lane]:
+    """Few buckets are much used: names are drawn until they fall there."""
+    drawn = random.Random(seed)
+    names = [f"{drawn.choice(('stock:', 'stock;', 'seats#', ''))}{n}" for n in range(3_000)]
+    names = [name for name in names if directory.bucket_of(name) in (0, 1, 7, 255)]
+    lanes = []
+    for name in names:
+        shards = drawn.choice((1, 1, 1, 2, 12))
+        every = [Lane(region, shard, name) for region in (A, B) for shard in range(shards)]
+        lanes += drawn.sample(every, drawn.randint(1, len(every)))
+    return lanes
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_name_is_there_once_in_order_whatever_the_pages(seed: int) -> None:
+    lanes, limit, page_size = lanes_of(seed), random.Random(seed).choice((1, 3, 17, 1_000)), 1 + 7 * seed
+    for prefix in ("", "stock:", "seats#", "stock:1", "none"):
+        found = pages(lanes, prefix, limit, page_size)
+        assert [name for page in found for name in page.counters] == by_bucket(
+            {lane.counter for lane in lanes if lane.counter.startswith(prefix)}
+        )
+        assert all(len(page.counters) <= limit and not page.damaged for page in found)
+        places = [page.next for page in found if page.next]
+        assert all(earlier < later for earlier, later in pairwise(places))
+
+
+def test_a_page_looks_at_a_quarter_of_the_directory_and_at_each_bucket_once() -> None:
+    table = filled([Lane(A, 0, "a")])
+    found: list[str] = []
+    after: Place | None = None
+    for _ in range(4):
+        table.asked.clear()
+        page = reader(table).counters(after=after)
+        queries = [each for asked in table.asked if isinstance(asked, Together) for each in asked.requests]
+        assert len(queries) == 128  # 64 buckets in two Regions
+        assert all(isinstance(each, Query) and not each.consistent for each in queries)
+        found += page.counters
+        after = page.next
+    assert (found, after) == (["a"], None)
+
+
+def test_a_bucket_that_fills_the_page_costs_no_other() -> None:
+    names = [f"n{n}" for n in range(4_000)]
+    first = [name for name in names if directory.bucket_of(name) == 0]
+    table = filled([Lane(A, 0, name) for name in names])
+    page = reader(table).counters(limit=3)
+    assert page.counters == tuple(sorted(first)[:3])
+    assert sum(isinstance(asked, Query) for asked in table.asked) == 3  # two Regions; and whether there is a shard 1
+
+
+def test_what_names_no_lane_is_passed_by_and_told() -> None:
+    lanes = [Lane(A, shard, "stock:85123A") for shard in (0, 2)]
+    table = filled(lanes, page_size=1)
+    pk = directory.key_of(lanes[0]).pk
+    damaged = [Key(pk, sk) for sk in ("0#other", "00#x", "1#stock:85123B", "x", "2#")]
+    table.store(keyed(key) for key in damaged)
+    found = all_pages(reader(table), "", 100)
+    assert [name for page in found for name in page.counters] == ["stock:85123A"]
+    assert {key for page in found for key in page.damaged} == set(damaged)
+
+
+def test_more_shards_than_a_counter_can_have_are_damage_and_not_read_for_ever() -> None:
+    pk = directory.bucket_pk(A, 0)
+    table = filled([])
+    table.store(keyed(Key(pk, f"0{n}#x")) for n in range(1_001))
+    with pytest.raises(DamagedItem, match="more than 1,000 shards"):
+        reader(table).counters()
+
+
+class Fails(Region):
+    def answer(self, request: Any, /) -> Any:
+        if isinstance(request, Together) and not any(isinstance(each, Put | At) for each in request.requests):
+            return tuple(Throttled("slower") for _ in request.requests)
+        return super().answer(request)
+
+
+def test_a_bucket_that_cannot_be_read_is_an_error_and_no_gap() -> None:
+    with pytest.raises(LedgerError, match="slower"):
+        reader(Fails()).counters()
+    with pytest.raises(LedgerError, match="slower"):
+        Fails().run(directory.listing(A))
+
+
+@pytest.mark.parametrize("wrong", [{"prefix": " "}, {"prefix": "ä"}, {"limit": 0}, {"limit": 1_001}, {"after": "x"}])
+def test_what_is_no_page_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        reader(Region()).counters(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [(-1, ""), (256, ""), (True, ""), (0, None)])
+def test_what_is_no_place_is_refused(wrong: tuple[Any, Any]) -> None:
+    with pytest.raises(InvalidInput, match="A place is a bucket"):
+        Place(*wrong)
