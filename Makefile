@@ -9,8 +9,8 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench compare simulate explore \
-  mistakes mutants oldest coverage model contract torture package deploy remove e2e
+.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench scale compare simulate \
+  explore mistakes mutants oldest coverage model contract torture package deploy remove e2e drill
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 
 bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this design and of the naive ones
 	@$(BIN)/python -m lab.bench $(ARGS)
+
+scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
+	@$(BIN)/python -m lab.scale $(ARGS)
 
 compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
@@ -111,6 +114,9 @@ remove: $(VENV)/.made node_modules/.made ## remove the service from AWS and keep
 
 e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, in two Regions, use it from outside and compare
 	@$(BIN)/python -m lab.e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+
+drill: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, break it in each way, see its alarms cross, mend it
+	@$(BIN)/python -m lab.drill $(ARGS)
 
 node_modules/.made: package-lock.json
 	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, deploy and remove" >&2; exit 1; }

@@ -8,6 +8,7 @@ reaches above the watermark has an entry that is not listed.
 Rule 3: A note younger than `keep_ms` is never renewed, unless it is from the future.
 Rule 4: A Region that cannot be asked, or lags, postpones the clean. Deletes are paced, because adds need the same
 partition key.
+Rule 5: All that it reads it looks up, so what is listed nowhere, a stray that everything else forgot, is handed on.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -31,14 +32,20 @@ AHEAD_MAX_MS = 300_000
 """A note from further ahead was written by a clock that was wrong: waiting for its time could take for ever."""
 
 
-def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int, units_per_s: int) -> Program[None]:
+STRAYS_MAX = 100_000
+"""Of those that one visit hands on; the next sees the others again."""
+
+
+def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int, units_per_s: int) -> Program[list[bytes]]:
     """One visit. `regions`: every Region of the table. Raises DamagedItem, OutcomeUnknown and the other TableErrors.
 
+    The entries that it saw listed nowhere, for settle: each is 24 bytes, and reads were eventually consistent.
     `units_per_s`: write units that its deletes take at most; a delete of a KB takes one.
     """
+    strays: list[bytes] = []
     item: Item | None = yield Get(items.checkpoint_key(lane))
     if item is None:
-        return
+        return strays
     checkpoint = items.checkpoint_of(lane, item)
     noted: Item | None = yield Get(items.note_key(lane))
     note = items.note_of(lane, noted) if noted is not None else None
@@ -47,12 +54,13 @@ def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int, uni
         if now.wall_ms < note.noted_ms - AHEAD_MAX_MS:
             note = None
         elif now.wall_ms - note.noted_ms < keep_ms:
-            return
-        elif not (yield from _delete_listed(lane, tally, checkpoint.watermark, note.version, now, units_per_s)):
+            return strays
+        elif not (yield from _delete_listed(lane, tally, checkpoint.watermark, note.version, now, units_per_s, strays)):
             tally.uncleaned = True
-            return
+            return strays
     if note is None or note.version < checkpoint.version:
         yield from _note(lane, tally, checkpoint, regions)
+    return strays
 
 
 def _note(lane: Lane, tally: Tally, checkpoint: Checkpoint, regions: Sequence[str]) -> Program[None]:
@@ -73,9 +81,10 @@ def _note(lane: Lane, tally: Tally, checkpoint: Checkpoint, regions: Sequence[st
 
 
 def _delete_listed(
-    lane: Lane, tally: Tally, watermark: str, version: int, began: Instant, units_per_s: int
+    lane: Lane, tally: Tally, watermark: str, version: int, began: Instant, units_per_s: int, strays: list[bytes]
 ) -> Program[bool]:
-    """Delete what segments up to `version` list with the same change; keep and tell what they list with another.
+    """Delete what segments up to `version` list with the same change; keep and tell what they list with another; add to
+    `strays` what no segment lists.
 
     Whether it came to its end.
     """
@@ -83,6 +92,7 @@ def _delete_listed(
     below = Below(lane, watermark, consistent=False, whole=True, versions_upto=version)
     while below.more:
         found = yield from below.read()
+        strays += found.unlisted[: STRAYS_MAX - len(strays)]
         listed = found.as_listed
         tally.conflicts += _conflicts([held for _, held in below.page], listed)
         same = [(item, held) for item, held in below.page if listed.issuperset(held.apart)]

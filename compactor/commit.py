@@ -11,7 +11,7 @@ without one has lost it.
 
 from collections.abc import Sequence
 
-from ledger import items
+from ledger import directory, items
 from ledger.conditions import Absent, All, Condition, Not
 from ledger.entries import Entries
 from ledger.errors import GaveUp, LaneDamaged, NotAllowed
@@ -96,11 +96,13 @@ def _had_a_checkpoint(lane: Lane, segments: Sequence[Item]) -> Program[bool]:
 def commit(
     lane: Lane, before: Checkpoint | None, entries: Entries, *, hi: str, watermark: str, now_ms: int
 ) -> Program[Checkpoint]:
-    """Add `entries` to the checkpoint and file them in a segment under `hi`.
+    """Add `entries` to the checkpoint and file them in a segment under `hi`; before a lane's first, list the lane.
 
     Raises GaveUp when the checkpoint is no longer at the version of `before`, LaneDamaged, and OutcomeUnknown.
     """
     version = before.version + 1 if before else 1
+    if before is None:
+        yield Put(directory.item_of(lane))
     try:
         segment = Segment(lane, hi, version, entries)
         after = Checkpoint(

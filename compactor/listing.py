@@ -29,16 +29,23 @@ class Listing:
     """What segments say of some entries. hi: of the one cover they all have, where they have one.
 
     same: those that are listed as they are. other: what is listed instead, by the token, where the change is another.
+    newer: those whose token only a segment of a later version has, where such segments were to be passed over.
     """
 
     entries: Sequence[bytes]
     same: set[bytes] = field(default_factory=set)
     other: Mapping[bytes, bytes] = field(default_factory=dict)
+    newer: set[bytes] = field(default_factory=set)
     hi: str | None = None
 
     @property
     def unlisted(self) -> list[bytes]:
         """Those whose token no segment has, in their order."""
+        return [entry for entry in self.not_yet if entry not in self.newer]
+
+    @property
+    def not_yet(self) -> list[bytes]:
+        """Those whose token no segment up to the version has, in their order."""
         if len(self.same) == len(self.entries):
             return []
         return [e for e in self.entries if e not in self.same and e[:TOKEN_BYTES] not in self.other]
@@ -60,7 +67,7 @@ def cover(
     """What the cover of the first entry says of it and of the entries after it that lie under the same hi.
 
     `entries`, 24 bytes each, are in the order of their tokens, and not empty. Without a cover it says nothing of any.
-    versions_upto: segments of a later version are passed over.
+    versions_upto: what only segments of a later version list is newer.
     """
     after = items.segments_before(tokens.from_bytes(entries[0][:TOKEN_BYTES]))
     pages = Pages(Query(items.fold_pk(lane), after, items.SEGMENTS_UPTO, 1, consistent))
@@ -69,17 +76,20 @@ def cover(
         return Listing(entries)
     hi = items.segment_of(lane, page.items[0]).hi
     under = entries[: bisect_right(entries, tokens.to_bytes(hi) + HIGHEST_CHANGE)]
-    left, same, other = set(under), set[bytes](), dict[bytes, bytes]()
+    left, same, newer, other = set(under), set[bytes](), set[bytes](), dict[bytes, bytes]()
     while True:
         for item in page.items:
             segment = items.segment_of(lane, item)
+            here = left.intersection(segment.entries.apart)
+            left -= here
+            otherwise = _otherwise(left, segment.entries)
             if segment.version <= versions_upto:
-                here = left.intersection(segment.entries.apart)
                 same |= here
-                left -= here
-                other |= _otherwise(left, segment.entries)
+                other |= otherwise
+            else:
+                newer |= here | {entry for entry in left if otherwise and entry[:TOKEN_BYTES] in otherwise}
         if not pages.more:
-            return Listing(under, same, other, hi)
+            return Listing(under, same, other, newer, hi)
         # After the one segment that told hi come the others under it, page by page.
         pages.next = pages.next._replace(upto=items.segments_of_hi(hi), limit=None)
         page = yield from pages.read()
@@ -97,8 +107,9 @@ class Below:
     """The entries of a lane at or below its watermark, page by page, with what segments say of them.
 
     `while below.more: found = yield from below.read()`, as with Pages. A token that stands in several items of a page
-    comes once, as the first of them has it; one on two pages comes twice. whole: only items that lie below the
-    watermark as wholes are looked at. page: the last page's items, each with what it holds.
+    comes once, as the first of them has it; one on two pages comes twice. since: items with
+    a sort key at or below this token are passed over. whole: only items that lie below the watermark as wholes are
+    looked at. page: the last page's items, each with what it holds.
     """
 
     def __init__(
@@ -107,13 +118,14 @@ class Below:
         watermark: str,
         *,
         consistent: bool = True,
+        since: str | None = None,
         whole: bool = False,
         versions_upto: int = VERSION_MAX,
     ) -> None:
         self.page: list[tuple[Item, Entries]] = []
         self._lane, self._upto, self._versions_upto = lane, tokens.to_bytes(watermark), versions_upto
         end = items.tail_after(watermark) if whole else items.tail_upto(watermark)
-        self._pages = Pages(Query(items.delta_pk(lane), None, end, None, consistent))
+        self._pages = Pages(Query(items.delta_pk(lane), since, end, None, consistent))
 
     @property
     def more(self) -> bool:
@@ -128,7 +140,7 @@ class Below:
             held = held.between(LOWEST, self._upto)
             first.update(zip(held.tokens, held.apart, strict=True))
         entries = sorted(first.values())
-        same, other = set[bytes](), dict[bytes, bytes]()
+        same, newer, other = set[bytes](), set[bytes](), dict[bytes, bytes]()
         done, consistent = 0, self._pages.next.consistent
         while done < len(entries):
             found = yield from cover(
@@ -136,8 +148,9 @@ class Below:
             )
             same |= found.same
             other |= found.other
+            newer |= found.newer
             done += len(found.entries)
-        return Listing(entries, same, other)
+        return Listing(entries, same, other, newer)
 
 
 def strays(lane: Lane) -> Program[list[Delta]]:

@@ -20,6 +20,8 @@ class Tally:
     conflicts: list[str] = field(default_factory=list)
     postponed_by: list[str] = field(default_factory=list)
     """What the clean waits for: Regions that lag or do not answer, or the failure that ended it."""
+    unfolded: bool = False
+    """The visit reached its bound of commits of fold; there may be more."""
     unsettled: bool = False
     """The visit reached its bound of commits while there were strays."""
     uncleaned: bool = False

@@ -21,20 +21,43 @@ COMMITS_MAX = 1_000_000
 """Stops a loop that would never end: every range with strays takes a commit of its own."""
 
 
-def settle(lane: Lane, tally: Tally, watermark: str, *, fold_max: int, commits_max: int = COMMITS_MAX) -> Program[None]:
+def settle(
+    lane: Lane,
+    tally: Tally,
+    watermark: str,
+    *,
+    fold_max: int,
+    commits_max: int = COMMITS_MAX,
+    since: str | None = None,
+) -> Program[None]:
     """Settle every stray at or below `watermark`; what `commits_max` leaves is told in `tally.unsettled`.
 
-    Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; what was committed stays.
+    since: a token; items below it are passed over. Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the
+    other TableErrors; what was committed stays.
     """
-    first = tally.commits
-    below = Below(lane, watermark, consistent=False)
-    while below.more:
+    last = tally.commits + commits_max
+    below = Below(lane, watermark, consistent=False, since=since)
+    while below.more and not tally.unsettled:
         strays = (yield from below.read()).unlisted
-        while strays:
-            if tally.commits - first >= commits_max:
-                tally.unsettled = True
-                return
-            strays = yield from _settle_range(lane, tally, strays, fold_max)
+        yield from settle_these(lane, tally, strays, fold_max=fold_max, commits_max=last - tally.commits)
+
+
+def settle_these(
+    lane: Lane, tally: Tally, candidates: Sequence[bytes], *, fold_max: int, commits_max: int = COMMITS_MAX
+) -> Program[None]:
+    """Settle those of the candidates that are strays: entries at or below the watermark. Of a token that comes twice,
+    from two items, the first is settled.
+
+    Raises what `settle` raises.
+    """
+    last = tally.commits + commits_max
+    first = {entry[:TOKEN_BYTES]: entry for entry in reversed(candidates)}
+    candidates = [first[token] for token in sorted(first)]
+    while candidates:
+        if tally.commits >= last:
+            tally.unsettled = True
+            return
+        candidates = yield from _settle_range(lane, tally, candidates, fold_max)
 
 
 def _settle_range(lane: Lane, tally: Tally, candidates: Sequence[bytes], fold_max: int) -> Program[list[bytes]]:

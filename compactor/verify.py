@@ -112,7 +112,7 @@ def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[s
     below = Below(lane, checkpoint.watermark, versions_upto=checkpoint.version)
     while below.more:
         found = yield from below.read()
-        for entry in found.unlisted:
+        for entry in found.not_yet:  # what was settled since, too
             strays.setdefault(tokens.from_bytes(entry[:TOKEN_BYTES]), changed_by(entry))
         listed = {entry[:TOKEN_BYTES]: entry for entry in found.as_listed}
         for entry in {entry for _, held in below.page for entry in held.apart} - found.as_listed:

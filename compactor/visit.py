@@ -4,26 +4,37 @@ Rule 1: The clean comes first, when the commit of the visit before has reached t
 it would wait for them, at every visit of a lane that is busy. What fails in it postpones it and nothing else, because
 it only saves storage.
 Rule 2: Damage is raised all the same, after the lane was folded and settled.
+Rule 3: A whole visit looks for strays among all that is at or below the watermark. Any other settles those that the
+clean met: it is for who is told of strays by name.
 """
 
 from compactor.clean import clean
 from compactor.fold import fold
 from compactor.report import Tally
-from compactor.settle import settle
+from compactor.settle import settle, settle_these
 from ledger.errors import DamagedItem, LedgerError
 from ledger.requests import Program
 from ledger.settings import Settings
 from ledger.values import Lane
 
 
-def visit(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int | None = None) -> Program[None]:
+def visit(
+    lane: Lane,
+    tally: Tally,
+    settings: Settings,
+    *,
+    commits_max: int | None = None,
+    whole: bool = True,
+    since: str | None = None,
+) -> Program[None]:
     """Clean, fold and settle one lane. Raises what fold and settle raise, and DamagedItem; the tally has what was done.
 
+    since: a token; a whole visit seeks no strays in items below it.
     `commits_max` bounds the commits of fold and those of settle, each on its own, so that neither starves the other.
     """
     lane = settings.known(lane)
     bound = {} if commits_max is None else {"commits_max": commits_max}
-    damage = (yield from _clean(lane, tally, settings)) if settings.clean else None
+    met, damage = (yield from _clean(lane, tally, settings)) if settings.clean else ([], None)
     checkpoint = yield from fold(
         lane,
         tally,
@@ -32,20 +43,22 @@ def visit(lane: Lane, tally: Tally, settings: Settings, *, commits_max: int | No
         fold_max=settings.fold_max,
         **bound,
     )
-    if checkpoint is not None:  # else nothing was ever folded, and there are no strays
-        yield from settle(lane, tally, checkpoint.watermark, fold_max=settings.fold_max, **bound)
+    if checkpoint is not None and whole:  # without a checkpoint nothing was ever folded, and there are no strays
+        yield from settle(lane, tally, checkpoint.watermark, fold_max=settings.fold_max, since=since, **bound)
+    else:
+        yield from settle_these(lane, tally, met, fold_max=settings.fold_max, **bound)
     if damage is not None:
         raise damage
 
 
-def _clean(lane: Lane, tally: Tally, settings: Settings) -> Program[DamagedItem | None]:
-    """Clean, or tell why not; the damage that it met, if it met any."""
+def _clean(lane: Lane, tally: Tally, settings: Settings) -> Program[tuple[list[bytes], DamagedItem | None]]:
+    """Clean, or tell why not: what it met that is listed nowhere, and the damage, if it met any."""
     try:
-        yield from clean(
+        met = yield from clean(
             lane, tally, settings.regions, keep_ms=settings.keep_ms, units_per_s=settings.clean_units_per_s
         )
     except LedgerError as failure:
         tally.uncleaned = True
         tally.postponed_by.append(str(failure))
-        return failure if isinstance(failure, DamagedItem) else None
-    return None
+        return [], failure if isinstance(failure, DamagedItem) else None
+    return met, None

@@ -5,32 +5,31 @@ deployed; then it makes the table, because a service stack needs its replica's s
 Rule 2: What the table's shape does not allow is refused before anything is changed. The shape is written last: from
 then on a process whose settings lack a new Region is refused.
 Rule 3: Every step may be repeated: a deployment that was cut off is put right by the same command.
-Rule 4: Remove keeps the table, and does not throw away changes or outcomes that still wait in a queue.
+Rule 4: Regions come one after the other, and each next one when the canary of the one before was read and folded. A
+Region that is new to the shape starts with the shape, so its canary is asked after that.
+Rule 5: Remove keeps the table, and does not throw away changes or outcomes that still wait in a queue.
 """
 
 import ipaddress
 import os
-import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
-import boto3
 import typer
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import framework, table_shape
 from infra.build import ROOT, BuildFailed, build, sizes
-from infra.table_stack import REGIONS_MAX, DeploymentRefused, TableStack
+from infra.canary import CanaryCheck, CheckFailed
+from infra.deployment import Deployment, client, deployment
+from infra.table_stack import DeploymentRefused
+from infra.table_template import template_of
 from ledger.settings import Settings
 
-NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
-PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: "keepMs=600000 findSchedule=rate(5 minutes)"
-CONFIG = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "total_max_attempts": 5})
 QUEUES = ("ChangesQueueUrl", "ChangesDeadLetterQueueUrl", "OutcomesQueueUrl")
 OUTPUTS = ("HttpApiUrl", *QUEUES)
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
@@ -38,34 +37,13 @@ COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
 Stage = Annotated[str, typer.Option(help="The stage, such as dev or prod.")]
-Regions = Annotated[str, typer.Option(help="One to three Regions; the table's stack is in the first.")]
+Regions = Annotated[str, typer.Option(help="One Region or more; the table's stack is in the first.")]
 Name = Annotated[str, typer.Option(help="Opens the name of every resource.")]
 Params = Annotated[str, typer.Option(envvar="PARAMS", help="name=value …: parameters of serverless.yml, over its own.")]
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """What one command works on."""
-
-    name: str
-    stage: str
-    regions: tuple[str, ...]
-    params: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def table(self) -> str:
-        return f"{self.name}-{self.stage}"
-
-    @property
-    def table_stack(self) -> TableStack:
-        return TableStack(f"{self.table}-table", self.table, client, say)
-
-    def params_of(self, region: str, artifact: str, stream_arn: str | None = None) -> dict[str, str]:
-        """What the framework is told for one Region."""
-        others = [other for other in self.regions if other != region]
-        given = {"name": self.name, "artifact": artifact, "regions": ",".join(self.regions)}
-        given |= {f"otherRegion{number}": other for number, other in enumerate(others, 1)}
-        return {**given, **({"streamArn": stream_arn} if stream_arn else {}), **self.params}
+class DeploymentStopped(Exception):
+    """Some Regions were deployed and others were not; the message says which, and what to do."""
 
 
 @app.command()
@@ -77,8 +55,10 @@ def package(
     framework.check_tools()
     artifact = build("lambda")
     say(sizes(artifact))
-    framework.lint(ROOT / "infra" / "table.yml", target.regions[0])
     templates, _ = _render(target, artifact)
+    table = framework.PACKAGED / f"{target.table}-table.json"
+    table.write_text(template_of(len(target.regions), target.said(target.regions[0]).capacity))
+    framework.lint(table, target.regions[0])
     for region, template in templates.items():
         framework.lint(template, region)
     environment = {**os.environ, "LEDGER_PACKAGED": os.pathsep.join(map(str, templates.values()))}
@@ -95,8 +75,10 @@ def deploy(
     name: Name = "ledger",
     params: Params = "",
     deletion_protection: Annotated[bool, typer.Option(help="Of the table.")] = True,
+    check: Annotated[bool, typer.Option(help="Wait for each Region's canary before the next Region.")] = True,
+    switch_table: Annotated[bool, typer.Option(help="Also if the service has another table now.")] = False,
 ) -> None:
-    """Deploy the table, wait for its replicas, then the service in every Region."""
+    """Deploy the table, wait for its replicas, then the service in one Region after the other."""
     target = deployment(name, stage, regions, params)
     framework.check_tools()
     say(f"account {_account(target.regions)}, stage {stage}, {' '.join(target.regions)}")
@@ -104,15 +86,23 @@ def deploy(
     say(sizes(artifact))
     _, settings = _render(target, artifact)
     tables = {region: table_shape.table_of(target.table, region, client) for region in target.regions}
-    table_shape.refuse_another(settings, tables[target.regions[0]])
-    table = target.table_stack
+    shape = table_shape.refuse_another(settings, tables[target.regions[0]])
+    if not switch_table:
+        target.refuse_another_table()
+    table = target.table_stack(say)
     table.deploy(target.regions, deletion_protection=deletion_protection)
-    for region in target.regions:
-        stream_arn = table.stream_arn(region)
-        framework.run("deploy", stage, region, target.params_of(region, str(artifact.relative_to(ROOT)), stream_arn))
+    ask = CanaryCheck(f"{target.service}-canary", target.said(target.regions[0]).ring_delay_s, client)
+    new = {region for region in target.regions if shape is not None and region not in shape.regions}
+    for number, region in enumerate(target.regions, 1):
+        given = target.params_of(str(artifact.relative_to(ROOT)), table.stream_arn(region))
+        framework.run("deploy", stage, region, given)
+        if check and region not in new:
+            _check(ask, region, (*target.regions[number:], "the table's shape"))
     table_shape.write_in(settings, tables, say)
+    for region in sorted(new) if check else ():
+        _check(ask, region, ())
     for region in target.regions:
-        outputs = _outputs(target, region) or {}
+        outputs = target.outputs(region) or {}
         say(f"{region}: " + " ".join(outputs[key] for key in OUTPUTS if key in outputs))
 
 
@@ -128,7 +118,7 @@ def remove(
     target = deployment(name, stage, regions, params)
     framework.check_tools()
     _account(target.regions)
-    deployed = {region: _outputs(target, region) for region in target.regions}
+    deployed = {region: target.outputs(region) for region in target.regions}
     for region, outputs in deployed.items():
         if outputs is not None and not drop_changes:
             _refuse_waiting(region, outputs)
@@ -136,7 +126,7 @@ def remove(
         if outputs is None:
             say(f"no service in {region}")
         else:
-            framework.run("remove", stage, region, target.params_of(region, "unused.zip"))
+            framework.run("remove", stage, region, target.params_of("unused.zip"))
     say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
 
 
@@ -144,44 +134,35 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def client(service: Any, region: str) -> Any:
-    """A boto3 client; AWS_ENDPOINT_URL sends it to another endpoint."""
-    return boto3.session.Session().client(service, region_name=region, config=CONFIG)
-
-
 def main() -> None:
     """Run a command; what it refuses ends it with one line and exit code 1."""
     try:
         app()
-    except (DeploymentRefused, BuildFailed) as error:
+    except (DeploymentRefused, DeploymentStopped, BuildFailed) as error:
         sys.exit(f"error: {error}")
     except (BotoCoreError, ClientError) as error:
         sys.exit(f"error: AWS answered: {error}")
 
 
-def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
-    """The options of a command, checked. Raises DeploymentRefused."""
-    for label, text in (("NAME", name), ("STAGE", stage)):
-        if not NAME.fullmatch(text):
-            raise DeploymentRefused(f"{label}={text}: 1 to 20 small letters, digits and hyphens, a letter first")
-    names = tuple(regions.split())
-    if not 1 <= len(names) <= REGIONS_MAX or len(set(names)) != len(names):
-        raise DeploymentRefused(f"REGIONS='{regions}': one to {REGIONS_MAX} different Regions, separated by spaces")
-    known = boto3.session.Session().get_available_regions("dynamodb")
-    for region in names:
-        if region not in known:
-            raise DeploymentRefused(f"REGIONS='{regions}': {region} is no Region of DynamoDB")
-    pairs = [pair.partition("=") for pair in PARAMS_GAP.split(params.strip()) if pair]
-    if any(not key or not equals for key, equals, _ in pairs):
-        raise DeploymentRefused(f"PARAMS='{params}': name=value, separated by spaces")
-    return Deployment(name, stage, names, {key: value for key, _, value in pairs})
+def _check(ask: CanaryCheck, region: str, left: Sequence[str]) -> None:
+    """`left`: what comes after. Raises DeploymentStopped."""
+    say(f"{region}: waiting for its canary, {ask.bound_s} s at most")
+    try:
+        say(f"{region}: what its canary added was read, and folded after {ask(region):.0f} s")
+    except CheckFailed as failure:
+        rest = f"left as it was: {', '.join(left)}" if left else "all else is deployed"
+        raise DeploymentStopped(
+            f"{failure}. {region} has what was deployed just now; {rest}. Look for that alarm in docs/operations.md, "
+            "mend it and deploy again, or go back to the commit before (docs/deploying.md, Rolling back). --no-check "
+            "deploys without asking"
+        ) from failure
 
 
 def _render(target: Deployment, artifact: Path) -> tuple[dict[str, Path], Settings]:
     """Each Region's template, and the settings of the first's functions; calls no AWS. Raises DeploymentRefused."""
     templates, settings = {}, []
     for region in target.regions:
-        params = target.params_of(region, str(artifact.relative_to(ROOT)))
+        params = target.params_of(str(artifact.relative_to(ROOT)))
         templates[region] = framework.package(target.stage, region, params)
         settings.append(table_shape.settings_of(templates[region], region))
     return templates, settings[0]
@@ -208,17 +189,6 @@ def runs_here(endpoint_url: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _outputs(deployment: Deployment, region: str) -> dict[str, str] | None:
-    """The outputs of a Region's service stack; None if it is not there."""
-    try:
-        stacks = client("cloudformation", region).describe_stacks(StackName=deployment.table)["Stacks"]
-    except ClientError as error:
-        if "does not exist" in str(error):
-            return None
-        raise
-    return {output["OutputKey"]: output["OutputValue"] for output in stacks[0].get("Outputs", [])}
 
 
 def _refuse_waiting(region: str, outputs: dict[str, str]) -> None:

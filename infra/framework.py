@@ -15,6 +15,7 @@ from infra.build import ROOT
 from infra.table_stack import DeploymentRefused
 
 PROGRAM = ROOT / "node_modules" / ".bin" / "serverless"
+PACKAGED = ROOT / "build" / "package"
 LINT_IGNORED = "W3005"  # the framework says that a function needs its role twice, by reference and by DependsOn
 
 
@@ -28,7 +29,7 @@ def check_tools() -> None:
 
 def package(stage: str, region: str, params: Mapping[str, str]) -> Path:
     """Packages one Region without any call to AWS; the template's path."""
-    directory = ROOT / "build" / "package" / f"{stage}-{region}"
+    directory = PACKAGED / f"{stage}-{region}"
     run("package", stage, region, params, "--package", str(directory.relative_to(ROOT)))
     return directory / "cloudformation-template-update-stack.json"
 

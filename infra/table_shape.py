@@ -18,6 +18,10 @@ from ledger.requests import Get, Item, Table, run
 from ledger.settings import REGION_FROM, Settings
 from ledger.shape import refusals, write
 from ledger.table import DynamoTable
+from ledger.values import Shape
+
+CANARY = "ledger:canary"
+"""The counter of the canaries (service/canary)."""
 
 HERE = "A deployment takes them from REGIONS, PARAMS and serverless.yml"
 
@@ -37,6 +41,9 @@ def settings_of(template: Path, region: str) -> Settings:
             raise DeploymentRefused(f"{why} Correct PARAMS or serverless.yml; nothing was deployed") from None
     if settings is None:
         raise DeploymentRefused(f"the template of {region} has no function; nothing was deployed")
+    if settings.limit_of(CANARY) is not None:
+        why = f"{CANARY}, the counter of the canaries, rises for ever, and a prefix of limits fits it"
+        raise DeploymentRefused(f"limits={dict(settings.limits)}: {why}. Choose others; nothing was deployed")
     return settings
 
 
@@ -44,17 +51,20 @@ def table_of(name: str, region: str, client: Callable[[str, str], Any]) -> Table
     return DynamoTable(name, region, lambda region: client("dynamodb", region))
 
 
-def refuse_another(settings: Settings, table: Table) -> None:
-    """Raises DeploymentRefused where the shape has other shards or limits, or a Region that the settings lack."""
+def refuse_another(settings: Settings, table: Table) -> Shape | None:
+    """The shape, if there is one. Raises DeploymentRefused where it has other shards or limits, or a Region that the
+    settings lack."""
     try:
         item: Item | None = table.answer(Get(items.SHAPE_KEY))
-        wrong = refusals(settings, items.shape_of(item)) if item is not None else []
+        shape = items.shape_of(item) if item is not None else None
+        wrong = refusals(settings, shape) if shape is not None else []
     except TableMissing:
-        return
+        return None
     except LedgerError as error:
         raise DeploymentRefused(f"the table's shape cannot be read: {error}") from error
     if wrong:
         raise DeploymentRefused(f"{' '.join(wrong)} {HERE}; nothing was changed (docs/data-model.md, Shape)")
+    return shape
 
 
 def write_in(settings: Settings, tables: Mapping[str, Table], say: Callable[[str], None]) -> None:

@@ -10,17 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError, WaiterError
+
+from infra.table_template import ON_DEMAND, Capacity, named, regions_of, template_of
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.client import CloudFormationClient
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
-TEMPLATE = Path(__file__).parent / "table.yml"
-REGIONS_MAX = 3  # as many as table.yml has parameters for
 STACK_POLL: Any = {"Delay": 5, "MaxAttempts": 360}  # a replica of a large table takes its time: half an hour
 ACTIVE_WAIT_S = 1_800
 ACTIVE_POLL_S = 2
@@ -38,6 +37,7 @@ class TableStack:
     table: str
     client: Callable[[str, str], Any]
     say: Callable[[str], None]
+    capacity: Capacity = ON_DEMAND
 
     def deploy(self, regions: Sequence[str], *, deletion_protection: bool = True) -> None:
         """Makes or changes the stack in the first Region and waits until every replica is active."""
@@ -84,10 +84,10 @@ class TableStack:
     def _put(self, home: str, regions: Sequence[str], deletion_protection: bool, create: bool) -> None:
         cloudformation = self._cloudformation(home)
         values = {"TableName": self.table, "DeletionProtection": str(deletion_protection).lower()}
-        values |= {f"Region{number}": region for number, region in enumerate(regions, 1)}
+        values |= named(regions)
         request: Any = {
             "StackName": self.name,
-            "TemplateBody": TEMPLATE.read_text(),
+            "TemplateBody": template_of(len(regions), self.capacity),
             "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()],
         }
         try:
@@ -157,9 +157,7 @@ class TableStack:
 
 
 def _regions_of(stack: dict[str, Any]) -> list[str]:
-    values = {each["ParameterKey"]: each["ParameterValue"] for each in stack.get("Parameters", [])}
-    regions = (values.get(f"Region{number}", "") for number in range(1, REGIONS_MAX + 1))
-    return [region for region in regions if region]
+    return regions_of({each["ParameterKey"]: each["ParameterValue"] for each in stack.get("Parameters", [])})
 
 
 def _refuse_other_regions(have: Sequence[str], wanted: Sequence[str], stack: str) -> None:

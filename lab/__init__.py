@@ -9,8 +9,10 @@ spec       the protocol in TLA+, and the mistakes that the model finds
 mutants    lines of the protocol changed one by one
 torture    the shipped classes on a real engine while processes, connections and Regions fail
 e2e        the deployed service, used from outside
+drill      the deployed service, broken and mended under the eyes of its alarms
 demo       two Regions on this computer
 live       the live page
 bench      what a change costs here, beside the obvious ways
+scale      a million lanes through the shipped service, on a simulated stream and queue
 compare    every published way of counting beside this one; writes docs/comparison.md
 """

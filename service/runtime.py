@@ -1,4 +1,4 @@
-"""What answers the requests of the service's programs: the table, its marks and the work queue.
+"""What answers the requests of the service's programs: the table and the work queue.
 
 Rule 1: The functions' logic is written as programs that yield requests, like the protocol's, so that the tests stop and
 crash the shipped code between any two of them.
@@ -7,27 +7,25 @@ Rule 2: `until` is how one is stopped before its time is up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any
 
 import boto3
 
-from ledger.client import CONFIG, make_client
+from ledger.client import CONFIG
 from ledger.clocks import Clock, instants, wall_clock
-from ledger.errors import LedgerError
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
 from ledger.through import through
-from service.marks import Again, Claim, Hold, Rest, Touch
-from service.marks_table import Marks
-from service.work import Send, WorkQueue
+from service.work import Bury, Send, WorkQueue
 
 WORKERS = 8
 """Programs that a function runs at once, where they are independent."""
 
-Part = TypeVar("Part")
+Steps = Generator[Any, Any, None]
+"""A program of the service."""
 
 
 class OutOfTime(Exception):
@@ -37,46 +35,35 @@ class OutOfTime(Exception):
 class Runtime:
     """Hands each request to what knows it, and runs programs. `workers=1`: one after the other, in this thread."""
 
-    def __init__(
-        self, table: Table, marks: Any, queue: Any = None, *, clock: Clock = wall_clock, workers: int = WORKERS
-    ) -> None:
-        self._table, self._marks, self._queue = table, marks, queue
+    def __init__(self, table: Table, queue: Any = None, *, clock: Clock = wall_clock, workers: int = WORKERS) -> None:
+        self._table, self._queue = table, queue
         self._workers = workers
         self.now: Callable[[], Instant] = instants(clock)
 
     @classmethod
-    def of(cls, settings: Settings, queue_url: str | None = None) -> Runtime:
-        """DynamoDB and SQS in the Region of `settings`."""
-        marks = Marks(settings.table, make_client(settings.region, settings.endpoint_url))
-        queue = None
-        if queue_url is not None:
-            sqs = boto3.client("sqs", settings.region, config=CONFIG)
-            queue = WorkQueue(queue_url, sqs)
-        return cls(DynamoTable.of(settings), marks, queue)
+    def of(cls, settings: Settings, environ: Mapping[str, str]) -> Runtime:
+        """DynamoDB and SQS in the Region of `settings`: LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL."""
+        sqs = boto3.client("sqs", settings.region, config=CONFIG)
+        queue = WorkQueue(environ["LEDGER_WORK_QUEUE_URL"], sqs, environ.get("LEDGER_WORK_DLQ_URL"))
+        return cls(DynamoTable.of(settings), queue)
 
     def answer(self, request: Any, /) -> Any:
-        match request:
-            case Touch() | Claim() | Rest() | Again() | Hold():
-                return self._marks.answer(request)
-            case Send():
-                return self._queue.answer(request)
-            case _:
-                return self._table.answer(request)
+        return (self._queue if isinstance(request, Send | Bury) else self._table).answer(request)
 
     def run(self, program: Generator[Any, Any, Result]) -> Result:
         return run(program, self, self.now)
 
-    def run_each(self, programs: Iterable[Generator[Any, Any, Result]]) -> list[Result | LedgerError]:
-        """The results of independent programs, in order; a LedgerError in the place of one that raised it."""
+    def run_each(self, programs: Iterable[Generator[Any, Any, Result]]) -> list[Result | Exception]:
+        """The results of independent programs, in order; an exception (also a defect) in the place of one."""
         if self._workers == 1:
             return [self._or_error(program) for program in programs]
         with ThreadPoolExecutor(self._workers, thread_name_prefix="service") as pool:
             return list(pool.map(self._or_error, programs))
 
-    def _or_error(self, program: Generator[Any, Any, Result]) -> Result | LedgerError:
+    def _or_error(self, program: Generator[Any, Any, Result]) -> Result | Exception:
         try:
             return self.run(program)
-        except LedgerError as error:
+        except Exception as error:
             return error
 
 
@@ -89,7 +76,3 @@ def until(program: Generator[Any, Any, Result], stop: Callable[[], bool]) -> Gen
         return (yield request)
 
     return through(program, step)
-
-
-def chunks(parts: Sequence[Part], size: int) -> list[Sequence[Part]]:
-    return [parts[i : i + size] for i in range(0, len(parts), size)]

@@ -175,6 +175,7 @@ TWICE = {
     "checker": "torture's adds to that of the histories",
     "cost": "the command's, and what the comparison measures",
     "failures": "boto3's to ours, ours to a person's",
+    "gates": "those of a limited counter, and what a sweep sees of them",
     "handler": "one a function",
     "items": "the codec of deltas, segments and checkpoints, and that of gates",
     "history": "the read, its command, a simulated one",
@@ -184,10 +185,10 @@ TWICE = {
     "limit": "the value and its commands",
     "main": "one a function",
     "outcome": "what becomes of a token, how a demo ends",
+    "parameters": "a request's, and a deployment's",
     "rebuild": "that of a lane, that of gates, and the command",
     "shape": "the table's, and what is looked at in it",
     "standing": "copies of gates, what a reader makes of them, and its command",
-    "visit": "the program and the function's",
 }
 """Names of files that stand more than once, with the reason."""
 

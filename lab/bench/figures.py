@@ -119,7 +119,7 @@ def _read(bench: Bench, counter: str, changes: int) -> ReadCost:
     return ReadCost(changes, spent.requests, spent.read_units)
 
 
-FUNCTIONS = ("add_from_queue", "api", "mark", "plan", "compact", "find")
+FUNCTIONS = ("add_from_queue", "api", "ring", "compact", "sweep", "canary")
 ENVIRONMENT = {
     **dict.fromkeys(("LEDGER_TABLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "counters"),
     "AWS_REGION": "eu-west-1",

@@ -9,6 +9,7 @@ import os
 import random
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,10 +88,10 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         say("recorded; selling seats up to a ceiling in both Regions")
         seats = Seats(services, queues, say)
         seats.sell()
-        say("sold; the schedule folds")
+        say("sold; the rings fold")
         wrong += user.wait_until_folded(sorted(truth), int(PARAMS["foldMin"]))
-        say("folded; the schedule cleans")
-        wrong += user.wait_until_cleaned(clients("dynamodb"), TABLE)
+        say("folded; the sweep cleans")
+        wrong += user.wait_until_cleaned(clients("dynamodb"), TABLE, partial(_sweep, clients("lambda")))
         say("cleaned; reading every counter in both Regions")
         wrong += user.wrong_balances(truth | {traffic.POISONED: (0, 0)})
         busiest = sorted(truth, key=lambda counter: -truth[counter][1])[:HISTORIES]
@@ -103,6 +104,11 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, dead letters, logs")
         deployed.run("remove", engine.endpoint_url, table_endpoint)
     return wrong
+
+
+def _sweep(functions: dict[str, Any]) -> None:
+    for function in functions.values():
+        function.invoke(FunctionName=f"{TABLE}-sweep", InvocationType="Event", Payload=b"{}")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,16 @@ PARAMS = {
     "outcomes": "true",
     "changesBatch": "10",  # the engine takes no more
     "changesVisibilitySeconds": "6",
-    "markBatch": "100",
+    "ringBatch": "100",
+    "ringEverySeconds": "5",
+    "workBatch": "10",
     "keepMs": "25000",
     "readTimeMaxMs": "20000",
     "allowedLatenessMs": "5000",
     "foldMin": "2",
-    "findSchedule": "rate(1 minute)",
+    "sweepSchedule": "rate(1 minute)",
+    "sweepHours": "0.003",  # 11 s: every run is a whole pass
+    "canarySchedule": "rate(1 minute)",
     "verifyOneIn": "5",
 }
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
@@ -48,7 +53,9 @@ class Service:
 
     region: str
     api: str
-    queues: dict[str, str]  # changes, changes-dlq, outcomes, work, work-dlq and failed, by these names
+    queues: dict[
+        str, str
+    ]  # changes, changes-dlq, work, work-dlq, failed and, if there is one, outcomes, by these names
 
 
 def environment(endpoint_url: str) -> dict[str, str]:
@@ -57,11 +64,17 @@ def environment(endpoint_url: str) -> dict[str, str]:
     return {**CREDENTIALS, **unset, "AWS_ENDPOINT_URL": endpoint_url, "NO_PROXY": "127.0.0.1,localhost"}
 
 
-def run(command: str, endpoint_url: str, table_endpoint_url: str) -> None:
+def run(
+    command: str,
+    endpoint_url: str,
+    table_endpoint_url: str,
+    regions: Sequence[str] = REGIONS,
+    params: Mapping[str, str] = PARAMS,
+) -> None:
     """`make deploy` or `make remove`. Raises NotDeployed."""
-    params = {**PARAMS, "endpointUrl": table_endpoint_url}
-    given = ["--stage", STAGE, "--regions", " ".join(REGIONS), "--name", NAME]
-    given += ["--params", " ".join(f"{name}={value}" for name, value in params.items())]
+    said = {**params, "endpointUrl": table_endpoint_url}
+    given = ["--stage", STAGE, "--regions", " ".join(regions), "--name", NAME]
+    given += ["--params", " ".join(f"{name}={value}" for name, value in said.items())]
     done = subprocess.run(
         [sys.executable, "-m", "infra.deploy", command, *given],
         cwd=ROOT,
@@ -79,7 +92,8 @@ def service(region: str, endpoint_url: str) -> Service:
     sqs = client("sqs", region, endpoint_url)
     names = ("changes", "changes-dlq", "work", "work-dlq", "failed")
     queues = {name: sqs.get_queue_url(QueueName=f"{NAME}-{STAGE}-{name}")["QueueUrl"] for name in names}
-    queues["outcomes"] = outputs["OutcomesQueueUrl"]
+    if "OutcomesQueueUrl" in outputs:
+        queues["outcomes"] = outputs["OutcomesQueueUrl"]
     api_id = outputs["HttpApiUrl"].split("//")[1].split(".")[0]
     # The engine serves an API under its own address.
     return Service(region, f"{endpoint_url}/_aws/execute-api/{api_id}/$default", queues)

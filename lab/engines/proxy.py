@@ -20,7 +20,7 @@ from typing import Any, Self
 from lab.engines import partiql
 from lab.engines.children import CONTEXT, Children
 from lab.engines.ministack import HOST, Engine
-from lab.engines.proxy_faults import Fault, Mix, decide, refusal
+from lab.engines.proxy_faults import REFUSALS, Fault, Mix, decide, refusal
 
 OUTSIDE = "outside"  # where writers and readers stand: no partition lies between them and a Region
 HEAD_END = b"\r\n\r\n"
@@ -64,7 +64,8 @@ class Message:
 def main(engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_item: bool) -> None:
     """`item_by_item`: see partiql. Tells its port, then serves until it is killed.
 
-    Told: ("partition", bool), ("storm", how many times as many faults); anything else is answered by the counts so far.
+    Told: ("partition", bool), ("storm", how many times as many faults), ("refuse", one of REFUSALS or "" for none, a
+    place or "" for everybody); anything else is answered by the counts so far.
     """
     asyncio.run(_Proxy(engine_port, random.Random(f"{seed} proxy"), mixed, control, item_by_item).run())
 
@@ -85,6 +86,7 @@ class _Proxy:
     _item_by_item: bool
     _times: float = 1.0
     _partitioned: bool = False
+    _refused: tuple[str, str] = ("", "")
     _counts: Counter[str] = field(default_factory=Counter)
     _idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list)
     _late: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -104,6 +106,8 @@ class _Proxy:
                 self._partitioned = on
             case ("storm", float(times)):
                 self._times = times
+            case ("refuse", str(answer), str(place)):
+                self._refused = answer, place
             case _:
                 self._control.send(dict(self._counts) | {UNDER_WAY: self._under_way})
 
@@ -144,6 +148,9 @@ class _Proxy:
         region = _REGION.search(request.headers.get("authorization", ""))
         if self._partitioned and place != OUTSIDE and region and region[1] != place:
             return PARTITION
+        answer, refused = self._refused
+        if answer and refused in ("", place):
+            return REFUSALS[answer]
         return decide(self._rng, self._mix, self._times) or PLAIN
 
     async def _deliver(self, request: Message, fault: Fault) -> Message | None:

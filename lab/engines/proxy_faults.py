@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Answer = Literal["engine", "error", "throttled", "conflict", "reset", "silence"]
+Answer = Literal["engine", "error", "throttled", "conflict", "denied", "reset", "silence"]
 MS_OF_GIVING_UP = 5_500  # a little more than the read time-out of the library's clients
 
 
@@ -51,6 +51,9 @@ FAULTS: Mix = {
     Fault("repeated late", again_ms=(300, 12_000)): 0.006,
 }
 """A middling mix."""
+
+REFUSALS = {each: Fault(f"{each}, as told", times=0, answer=each) for each in ("throttled", "denied")}
+"""What the proxy answers to whom it is told to refuse."""
 
 MULTIPLIERS = (0.0, 0.5, 1.0, 1.0, 3.0)
 TRANSACTION = "TransactWriteItems"
@@ -90,6 +93,8 @@ def refusal(rng: random.Random, answer: Answer, operation: str) -> tuple[int, by
         case "throttled" | "conflict":
             kinds = ("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded")
             return 400, _body(rng.choice(kinds), "Too many requests, says the fault proxy")
+        case "denied":
+            return 400, _body("AccessDeniedException", "Not authorized, says the fault proxy")
     return 500, _body("InternalServerError", "An error, says the fault proxy")
 
 

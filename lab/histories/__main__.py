@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from lab.histories import limited_restores
+from lab.histories import limited_restores, served
 from lab.histories.history import play
 from lab.histories.shrink import shrink, told
 from simulator.choices import Drawn
@@ -19,7 +19,10 @@ CHUNK = 50
 LIMITED = 5
 """One of so many seeds has a history of a limited counter, too."""
 
-OF_LIMITED = "its limited counter: "
+SERVED = 10
+"""One of so many seeds has a history of the deployed service, too."""
+
+OF_LIMITED, OF_SERVICE = "its limited counter: ", "its service: "
 
 
 def main(
@@ -45,7 +48,7 @@ def main(
                 pool.terminate()
                 played = wrong[0] - first + 1
                 console.print(f"seed {wrong[0]} goes wrong, after {played:,} histories: {wrong[1]}")
-                if not wrong[1].startswith(OF_LIMITED):
+                if not wrong[1].startswith((OF_LIMITED, OF_SERVICE)):
                     console.print(f"python -m lab.histories --seed {wrong[0]} shows it")
                 raise typer.Exit(1)
             total += counts
@@ -55,6 +58,8 @@ def main(
         f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}: {total['steps']:,} steps, "
         f"{total['deltas']:,} deltas, {total['packs']:,} packs, {total['reads']:,} reads; "
         f"{total['limited']:,} of limited counters: {total['limited steps']:,} steps, {total['decided']:,} decided; "
+        f"{total['served']:,} of the service: {total['rings']:,} messages, {total['visits']:,} visits, "
+        f"{total['late']:,} late; "
         f"0 violations, in {time.monotonic() - began:.0f} s"
     )
 
@@ -72,6 +77,11 @@ def _play_some(seeds: Iterable[int]) -> tuple[tuple[int, str] | None, Counter[st
             if of_limits.violations:
                 return (seed, f"{OF_LIMITED}{of_limits.violations[0]}"), counts
             counts += Counter(limited=1, decided=of_limits.decided) + Counter({"limited steps": of_limits.steps})
+        if seed % SERVED == 0:
+            service = served.play(Drawn(seed))
+            if service.violations:
+                return (seed, f"{OF_SERVICE}{service.violations[0]}"), counts
+            counts += Counter(served=1, rings=service.rings, visits=service.visits, late=service.late)
     return None, counts
 
 

@@ -22,6 +22,7 @@ from lab.histories.boards import Boards
 from lab.histories.limited_casts import LIMITED_CASTS
 from lab.histories.limited_stage import LimitedStage
 from lab.histories.packed_casts import PACKED_CASTS
+from lab.histories.served_casts import SERVED_CASTS, ServedStage
 from lab.histories.small_casts import NAIVE_CASTS, SMALL_CASTS
 from lab.histories.stage import Stage
 from ledger.requests import Key
@@ -73,6 +74,7 @@ def explore(cast: Callable[[OfIts], None], stage_of: type[OfIts]) -> Explored:
 EXPLORED = {cast.__name__: partial(explore, cast, Stage) for cast in (*SMALL_CASTS, *PACKED_CASTS)} | {
     cast.__name__: partial(explore, cast, LimitedStage) for cast in LIMITED_CASTS
 }
+EXPLORED |= {cast.__name__: partial(explore, cast, ServedStage) for cast in SERVED_CASTS}
 """Goes through a cast of that name."""
 
 

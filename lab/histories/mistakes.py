@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lab.histories.limited_mistakes import LIMITED
 from lab.histories.planting import HISTORIES_MAX, Mistake, catch
+from lab.histories.served_mistakes import SERVED
 
 DELETED = (
     "        from ledger import items as i, requests as r, tokens as t\n"
@@ -100,8 +101,9 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
         "cutoff after the Query",
         "compactor/fold.py",
         "        if tail is None or watermark != left:\n"
-        "            tail = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True)\n"
+        "            tail, asked = Tail(lane, watermark, tokens.last_of(cutoff_ms), consistent=True), now\n"
         "        found = yield from tail.take(fold_max)\n",
+        "        asked = now\n"
         "        every = yield from Tail(lane, watermark, None, consistent=True).take()\n"
         "        from ledger.requests import Pause\n"
         "        yield Pause(allowed_lateness_ms * 6 // 5)\n"  # slow just there, which is rare by itself
@@ -167,7 +169,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "clean at the first visit",
         "compactor/clean.py",
-        "        elif now.wall_ms - note.noted_ms < keep_ms:\n            return\n",
+        "        elif now.wall_ms - note.noted_ms < keep_ms:\n            return strays\n",
         "",
         cast="a_read_that_visits_overtake_within_its_time",
     ),
@@ -388,4 +390,6 @@ def main(mistakes: Sequence[Mistake]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m lab.histories.mistakes", description=main.__doc__)
     parser.add_argument("--limited", action="store_true", help="those of limited counters")
-    main(LIMITED if parser.parse_args().limited else MISTAKES)
+    parser.add_argument("--served", action="store_true", help="those of the service")
+    given = parser.parse_args()
+    main(LIMITED if given.limited else SERVED if given.served else MISTAKES)

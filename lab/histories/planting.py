@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("ledger", "reader", "compactor", "simulator", "lab")
+COPIED = ("ledger", "reader", "compactor", "service", "simulator", "lab")
 HISTORIES_MAX = 2_000
 
 
@@ -33,6 +33,8 @@ class Mistake:
     """The seed from which on histories are played, where those from 0 on would take long."""
     limited: bool = False
     """Whether it is of limited counters, which have histories of their own."""
+    served: bool = False
+    """Whether it is of the service, which has, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
         _plant(mistake.name, Path(folder, mistake.file), mistake.right, mistake.wrong)
         if mistake.file_too:
             _plant(mistake.name, Path(folder, mistake.file_too), mistake.right_too, mistake.wrong_too)
-        which = ["--first", str(mistake.first), *(["--limited"] if mistake.limited else [])]
+        kinds = [f"--{kind}" for kind in ("limited", "served") if getattr(mistake, kind)]
+        which = ["--first", str(mistake.first), *kinds]
         played = subprocess.run(
             [sys.executable, "-m", "lab.histories.search", mistake.cast or str(histories), *which],
             cwd=folder,

@@ -1,17 +1,20 @@
-"""`python -m lab.histories.search N`: the first of N seeds that goes wrong, and how. With a small cast's name in the
-place of N, how that goes wrong; `--limited`: of limited counters. Exit code 1 when something does.
+"""`python -m lab.histories.search N`: the first of N seeds that goes wrong, and how; exit code 1 when one does.
+
+With a small cast's name in the place of N, how that goes wrong. `--limited`, `--served`: histories of limited counters,
+of the service.
 """
 
 import argparse
 import sys
+from collections.abc import Callable
+from typing import Any
 
-from lab.histories import limited_restores
+from lab.histories import history, limited_restores, served
 from lab.histories.explore import EXPLORED
-from lab.histories.history import play
 from simulator.choices import Drawn
 
 
-def main(what: str, *, first: int = 0, of_limits: bool = False) -> int:
+def main(what: str, play: Callable[[Drawn], Any], *, first: int = 0) -> int:
     """A mistake may also show as an error that no history can cause."""
     if not what.isdecimal():
         explored = EXPLORED[what]()
@@ -20,7 +23,7 @@ def main(what: str, *, first: int = 0, of_limits: bool = False) -> int:
         return int(explored.wrong > 0)
     for seed in range(first, first + int(what)):
         try:
-            violations = (limited_restores.play if of_limits else play)(Drawn(seed)).violations
+            violations = play(Drawn(seed)).violations
         except (ValueError, LookupError) as error:
             violations = [f"{type(error).__name__}: {error}"]
         if violations:
@@ -34,5 +37,7 @@ if __name__ == "__main__":
     parser.add_argument("what", metavar="N")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--limited", action="store_true")
+    parser.add_argument("--served", action="store_true")
     given = parser.parse_args()
-    sys.exit(main(given.what, first=given.first, of_limits=given.limited))
+    of = limited_restores.play if given.limited else served.play if given.served else history.play
+    sys.exit(main(given.what, of, first=given.first))

@@ -24,6 +24,7 @@ from ledger.requests import (
     Query,
     Request,
     Together,
+    Transact,
     Update,
     Written,
 )
@@ -40,7 +41,10 @@ OPERATIONS = {
 
 
 class MeteredTable:
-    """Answers what a limited counter asks for. cost: of all since `is_charged`; answers: what each request was told."""
+    """Answers what a limited counter and a compactor ask for.
+
+    cost: of all since `is_charged`; answers: what each request was told.
+    """
 
     def __init__(self) -> None:
         self.table = MemoryTable()
@@ -71,6 +75,9 @@ def _charged(request: Request, answer: Any) -> list[tuple[str, Any, Any]]:
             found = [item for item in answer if item is not None]
             asked = {"RequestItems": wire.batch_get(keys, consistent, TABLE)}
             return [("BatchGetItem", asked, {"Responses": {TABLE: found}})]
+        case Transact():
+            _, arguments = wire.operation(request, TABLE)
+            return [("TransactWriteItems", arguments, _refused(answer) if answer is not None else {})]
         case PutMany(items):
             return _batches(items, answer, wire.insert)
         case DeleteMany(items):
@@ -91,6 +98,11 @@ def _response(request: Request, answer: Any) -> dict[str, Any]:
             if answer is None or isinstance(answer, Written):
                 return {"Attributes": answer.item} if answer is not None else {}
             return {"Error": {"Code": "ConditionalCheckFailedException"}} | ({"Item": answer} if answer else {})
+
+
+def _refused(answer: tuple[Item | None, ...]) -> dict[str, Any]:
+    reasons = [{"Code": "ConditionalCheckFailed", "Item": there} if there else {} for there in answer]
+    return {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
 
 
 def _batches(items: tuple[Item, ...], answer: Any, statement: wire.Statement) -> list[tuple[str, Any, Any]]:

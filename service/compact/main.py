@@ -17,7 +17,7 @@ STOP_MS = 10_000
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
 units = units_of(settings)
-worker = Worker(settings, Runtime.of(settings), watch.logger, watch.metrics)
+worker = Worker(settings, Runtime.of(settings, os.environ), watch.logger, watch.metrics)
 
 
 def told(event: dict[str, Any], context: LambdaContext) -> Any:

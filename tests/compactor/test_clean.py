@@ -8,8 +8,9 @@ import pytest
 from compactor.clean import AHEAD_MAX_MS, clean
 from compactor.report import Tally
 from compactor.settle import settle
-from ledger import items
+from ledger import items, tokens
 from ledger.add import add
+from ledger.entries import TOKEN_BYTES
 from ledger.errors import DamagedItem
 from ledger.requests import At, DeleteMany, Get, Instant, Now, Pause, Put, Query, Request
 from ledger.values import CleanNote, Delta
@@ -226,6 +227,51 @@ def test_what_is_not_listed_is_kept(number: int) -> None:
     home.put(delta(number))
     assert visit(home).conflicts == []
     assert deltas(home) == [token(number)]
+
+
+def met(home: Region) -> list[str]:
+    """What a visit hands on."""
+    found = home.run(clean(LANE, Tally(), (A, B), keep_ms=KEEP_MS, units_per_s=500))
+    return [tokens.from_bytes(entry[:TOKEN_BYTES]) for entry in found]
+
+
+@pytest.mark.parametrize("page_size", [1, 1_000])
+def test_what_no_segment_lists_is_handed_on_and_not_what_a_newer_one_does(page_size: int) -> None:
+    home, away = noted(page_size)
+    home.put(delta(0), delta(3))
+    compactor(home, away, clean=False).compact(LANE.counter)  # version 2 lists 3, version 3 lists 0
+    other = Delta(LANE, token(0), 99)
+    home.drop(items.delta_key(delta(0)))
+    home.put(other, delta(1, at_ms=1_500), delta(4))
+    assert met(home) == [delta(1, at_ms=1_500).token]
+    assert deltas(home) == [token(0), delta(1, at_ms=1_500).token, token(3), token(4)]
+
+
+def test_nothing_is_handed_on_where_nothing_is_looked_up() -> None:
+    home, _ = folded()
+    home.put(delta(0))
+    assert met(home) == []
+    home.now_ms += KEEP_MS - 1
+    assert met(home) == []
+    home.now_ms += 1
+    assert met(home) == [token(0)]
+
+
+def test_a_clean_that_time_ends_hands_on_what_it_met() -> None:
+    home = many(200)
+    home.put(delta(0, at_ms=1))
+    metered = Metered()
+    metered.store(home.items.values())
+    metered.now_ms, metered.peers = home.now_ms, {B: home}
+    found = metered.run(clean(LANE, tally := Tally(), (A, B), keep_ms=KEEP_MS, units_per_s=2))
+    assert (tally.uncleaned, len(found)) == (True, 1)
+
+
+def test_so_many_are_handed_on_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    home, _ = noted(page_size=2)
+    home.put(*(delta(n, at_ms=n) for n in range(5)))
+    monkeypatch.setattr("compactor.clean.STRAYS_MAX", 3)
+    assert len(met(home)) == 3
 
 
 @pytest.mark.parametrize("page_size", [1, 2, 3])

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from compactor.fold import fold
+from compactor.fold import QUERY_MS, fold
 from compactor.report import Tally
-from ledger import items, tokens
+from ledger import directory, items, tokens
 from ledger.conditions import Absent
-from ledger.requests import Get, Now, Program, Put, Query, Transact
+from ledger.requests import Get, Now, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, Segment
 from tests.support import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value
 
@@ -31,6 +31,8 @@ def test_it_begins_then_fixes_the_cutoff_then_queries_then_commits_and_begins_ag
         Query(items.fold_pk(LANE), "segment#", "segment$", 2, True),
         Now(),
         Query(items.delta_pk(LANE), None, items.tail_upto(CUTOFF), None, True),
+        Now(),
+        Put(directory.item_of(LANE)),
         Transact(
             (
                 Put(items.checkpoint_item(checkpoint), Absent()),
@@ -122,6 +124,70 @@ def test_a_cutoff_at_either_end_of_what_a_token_holds_folds_the_delta_of_that_mo
     table.now_ms = cutoff_ms + LATENESS_MS
     table.run(folding(tally))
     assert tally.folded == 1
+
+
+class Sleepy(Region):
+    """The first so many Queries of the tail take their time, by either clock or both."""
+
+    def __init__(self, wall_ms: int, steady_ms: int, times: int) -> None:
+        super().__init__()
+        self.takes_ms, self.times = (wall_ms, steady_ms), times
+
+    def answer(self, request: Request, /) -> Any:
+        answer = super().answer(request)
+        if isinstance(request, Query) and request.pk == items.delta_pk(LANE) and self.times:
+            self.times -= 1
+            self.now_ms, self.steady_ms = self.now_ms + self.takes_ms[0], self.steady_ms + self.takes_ms[1]
+            self.put(delta(1))  # what comes meanwhile is seen when all is read anew
+        return answer
+
+
+def queries(table: Region) -> int:
+    return sum(isinstance(each, Query) and each.pk == items.delta_pk(LANE) for each in table.asked)
+
+
+@pytest.mark.parametrize(
+    ("wall_ms", "steady_ms", "anew"),
+    [
+        (QUERY_MS, QUERY_MS, 0),
+        (QUERY_MS + 1, 0, 2),
+        (0, QUERY_MS + 1, 2),
+        (-1, 0, 2),
+        (QUERY_MS + 1, QUERY_MS + 1, 2),
+    ],
+)
+def test_no_commit_rests_on_a_query_that_is_older_than_two_minutes_by_either_clock(
+    wall_ms: int, steady_ms: int, anew: int
+) -> None:
+    table, tally = Sleepy(wall_ms, steady_ms, 2), Tally()
+    table.put(delta(2), delta(3))
+    table.run(folding(tally))
+    assert queries(table) == 1 + anew
+    assert (tally.folded, tally.commits) == ((3, 1) if anew else (2, 1))
+    assert QUERY_MS == 120_000
+
+
+def test_the_age_of_the_query_counts_for_each_commit_of_a_visit() -> None:
+    class Slow(Region):
+        def answer(self, request: Request, /) -> Any:
+            if isinstance(request, Transact):
+                self.now_ms += QUERY_MS // 2
+            return super().answer(request)
+
+    table, tally = Slow(), Tally()
+    table.put(*map(delta, range(1, 7)))
+    table.run(folding(tally, fold_max=1))
+    assert (tally.folded, queries(table)) == (6, 2)
+    assert value(table) == set(range(1, 7))
+
+
+def test_a_tail_that_always_takes_too_long_ends_the_visit_without_a_commit() -> None:
+    table, tally = Sleepy(QUERY_MS + 1, 0, 99), Tally()
+    table.put(delta(2))
+    assert table.run(folding(tally, commits_max=3)) is None
+    assert (tally.commits, tally.unfolded) == (0, True)
+    table.times = 0
+    assert value(table) == {1, 2}
 
 
 def test_a_clock_far_ahead_takes_no_watermark_above_the_last_delta() -> None:

@@ -95,6 +95,18 @@ def test_strays_beyond_a_page_are_settled_too(page_size: int) -> None:
     assert value(table) == set(range(7))
 
 
+@pytest.mark.parametrize("page_size", [1, 1_000])
+@pytest.mark.parametrize(
+    ("since", "left"), [(None, set()), (0, {0}), (3, {0, 1, 3}), (4, {0, 1, 3, 4}), (9, {0, 1, 3, 4})]
+)
+def test_items_at_or_below_a_token_may_be_passed_over(page_size: int, since: int | None, left: set[int]) -> None:
+    table = folded(2, 5, page_size=page_size)
+    table.put(*map(delta, (0, 1, 3, 4)))
+    token_since = None if since is None else token(since)
+    table.run(settle(LANE, Tally(), token(5), fold_max=8, since=token_since))
+    assert value(table) == {*range(6)} - left
+
+
 def test_a_candidate_that_a_lagging_read_took_for_a_stray_is_dropped_by_the_confirmation() -> None:
     table = folded(2)
     table.put(delta(1))

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from compactor.report import Report, Tally
+from compactor.verify import verify
 from compactor.visit import visit
 from ledger import items, tokens
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, OutcomeUnknown, Throttled, Unavailable
-from ledger.requests import DeleteMany, Put, Request, Transact
+from ledger.packing import pack_of
+from ledger.requests import DeleteMany, Put, Query, Request, Transact
 from ledger.values import Delta
 from reader import Reader
 from tests.support import KEEP_MS, LANE, LATENESS_MS, B, Region, compactor, delta, settings, token, two_regions, value
@@ -56,6 +58,52 @@ def test_a_lane_that_is_busy_in_two_regions_is_cleaned_and_its_visits_stay_small
         assert deltas <= 40 * (2 * KEEP_MS // 60_000 + 3), f"minute {minute}: {deltas} deltas"
     assert sum(cleaned) >= 40 * (120 - 2 * KEEP_MS // 60_000 - 3)
     assert Reader(settings(), table=home).read(LANE.counter).value == 120 * 40
+
+
+def test_a_visit_that_is_not_whole_settles_what_its_clean_met_and_seeks_nothing() -> None:
+    home, away = noted()
+    home.put(delta(0))
+    home.run(visit(LANE, tally := Tally(), settings(), whole=False))
+    assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 1)
+    assert value(home) == {0, 1, 2}
+    home.copy_to(away)
+    home.run(visit(LANE, Tally(), settings(), whole=False))  # the note is younger than `keep`: no clean
+    home.put(*(delta(n, at_ms=n) for n in (3, 4)))
+    home.asked.clear()
+    home.run(visit(LANE, tally := Tally(), settings(), whole=False))
+    assert (tally, value(home)) == (Tally(), {0, 1, 2})
+    assert not [each for each in home.asked if isinstance(each, Query) and each.upto == items.tail_upto(token(2))]
+    home.run(visit(LANE, tally := Tally(), settings()))
+    assert (tally.settled, value(home)) == (2, {0, 1, 2, 3, 4})
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_what_the_clean_met_on_several_pages_is_settled_once_and_in_its_place(page_size: int) -> None:
+    home, away = two_regions(page_size=page_size)
+    home.put(delta(3), delta(9))
+    compactor(home, away, fold_max=1).compact(LANE.counter)  # two ranges
+    home.copy_to(away)
+    compactor(home, away).compact(LANE.counter)
+    home.now_ms += KEEP_MS
+    home.put(delta(5))
+    home.store(items.pack_item(pack_of(list(map(delta, some)))) for some in ((2, 6), (5, 7), (1, 8)))
+    home.run(visit(LANE, tally := Tally(), settings(), whole=False))
+    assert (tally.settled, value(home)) == (6, {1, 2, 3, 5, 6, 7, 8, 9})
+    assert home.run(verify(LANE)).differences == ()
+
+
+def test_the_bound_of_commits_holds_for_what_the_clean_met() -> None:
+    home, _ = noted()
+    home.put(*(delta(n + 3, at_ms=n) for n in range(4)))
+    home.run(visit(LANE, tally := Tally(), settings(fold_max=1), whole=False, commits_max=2))
+    assert (tally.folded, tally.settled, tally.unsettled) == (1, 2, True)
+
+
+def test_a_whole_visit_may_look_back_so_far_and_no_further() -> None:
+    home, _ = noted()
+    home.put(delta(3, at_ms=400), delta(4, at_ms=401), delta(5, at_ms=402))
+    home.run(visit(LANE, tally := Tally(), settings(clean=False), since=token(4, at_ms=401)))
+    assert (tally.settled, value(home)) == (1, {1, 2, 5})
 
 
 FAILURES = [Throttled("slow"), Unavailable("away"), OutcomeUnknown("lost"), NotAllowed("no")]

@@ -44,10 +44,6 @@ def load(path: Path) -> Any:
     return yaml.load(path.read_text(), _Loader)  # a SafeLoader
 
 
-def table() -> Any:
-    return load(ROOT / "infra" / "table.yml")
-
-
 def framework() -> Any:
     """serverless.yml as it stands, includes unresolved."""
     return load(ROOT / "serverless.yml")
@@ -66,15 +62,18 @@ def source() -> dict[str, Any]:
                 merged[section].update(content)
     provider = config["provider"]
     for key, function in config["functions"].items():
-        merged["Resources"][f"{key[0].upper()}{key[1:]}LambdaFunction"] = {
+        name = f"{key[0].upper()}{key[1:]}LambdaFunction"
+        merged["Resources"][name] = {
             "Type": "AWS::Lambda::Function",
-            "Properties": {
+            "Properties": merged["Resources"].get(name, {"Properties": {}})["Properties"]
+            | {
                 "Handler": function["handler"],
                 "Runtime": function.get("runtime", provider["runtime"]),
                 "Architectures": [function.get("architecture", provider["architecture"])],
                 "Timeout": function.get("timeout", provider["timeout"]),
                 "TracingConfig": {"Mode": "Active" if provider["tracing"]["lambda"] else "PassThrough"},
                 "Role": {"Fn::GetAtt": [function["role"], "Arn"]},
+                "Environment": {"Variables": function.get("environment", {})},
             },
         }
     return merged

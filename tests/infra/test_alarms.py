@@ -16,7 +16,7 @@ OF_LIMITS = {"LimitReached", "OutOfReach", "HoldsOverdue", "GateBytes"}
 OF_AWS = {
     "AWS/SQS": {"ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"},
     "AWS/Lambda": {"Errors", "IteratorAge", "Invocations", "Throttles"},
-    "AWS/DynamoDB": {"ReadThrottleEvents", "WriteThrottleEvents", "ReplicationLatency"},
+    "AWS/DynamoDB": {"ReadThrottleEvents", "WriteThrottleEvents"},
     "AWS/ApiGateway": {"5xx"},
 }
 
@@ -26,6 +26,14 @@ def alarms(service: dict[str, Any]) -> dict[str, Any]:
     """Alarms by what follows the service and stage in their names."""
     found = of_type(service, "AWS::CloudWatch::Alarm").values()
     return {alarm["AlarmName"]["Fn::Sub"].removeprefix("${Name}-${Stage}-"): alarm for alarm in found}
+
+
+def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """Namespace, name, dimensions and period of each metric that an alarm watches; a query of its own has none."""
+    if "Metrics" not in alarm:
+        return [alarm]
+    stats = [each["MetricStat"] for each in alarm["Metrics"] if "MetricStat" in each]
+    return [{**stat["Metric"], "Period": stat["Period"]} for stat in stats]
 
 
 def test_every_alarm_has_a_heading_with_its_meaning_first_look_and_remedy(alarms: dict[str, Any]) -> None:
@@ -44,66 +52,132 @@ def test_every_alarm_tells_the_topic_and_watches_a_metric_as_it_is_spelled(alarm
     for name, alarm in alarms.items():
         assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmsTopic"}], name
         assert alarm.get("ActionsEnabled", True) is True, name
-        if alarm["Namespace"] == "Ledger":
-            given = {each["Name"]: each["Value"] for each in alarm["Dimensions"]}
-            assert given == {"service": {"Ref": "Name"}, "stage": {"Ref": "Stage"}}, name
+        for metric in metrics_of(alarm):
+            if metric["Namespace"] == "Ledger":
+                given = {each["Name"]: each["Value"] for each in metric["Dimensions"]}
+                assert given == {"service": {"Ref": "Name"}, "stage": {"Ref": "Stage"}}, name
+            else:
+                assert metric["MetricName"] in OF_AWS[metric["Namespace"]], name
+
+
+def test_an_alarm_by_math_watches_what_it_names_and_is_left_out_where_there_is_none(service: dict[str, Any]) -> None:
+    by_math = {
+        name: resource
+        for name, resource in service["Resources"].items()
+        if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in resource["Properties"]
+    }
+    assert {name: each["Condition"] for name, each in by_math.items()} == {
+        "RingsUnansweredAlarm": "MathAlarms",
+        "LanesForgottenAlarm": "MathAlarms",
+        "ReplicationLatencyAlarm": "WatchesReplication",
+    }
+    for name, resource in by_math.items():
+        *watched, answer = resource["Properties"]["Metrics"]
+        assert not any(each["ReturnData"] for each in watched), name
+        text = answer["Expression"] if isinstance(answer["Expression"], str) else answer["Expression"]["Fn::Sub"]
+        if watched:
+            assert set(re.findall(r"\b[a-z]+\b", text)) == {each["Id"] for each in watched}, name
+            assert len({each["MetricStat"]["Period"] for each in watched}) == 1, name
         else:
-            assert alarm["MetricName"] in OF_AWS[alarm["Namespace"]], name
+            assert re.fullmatch(r"SELECT .* WHERE TableName = '\$\{TableName\}'", text), name
 
 
-def test_silence_is_an_alarm_for_the_schedule_alone(alarms: dict[str, Any]) -> None:
-    silent = [name for name, alarm in alarms.items() if alarm["TreatMissingData"] != "notBreaching"]
-    assert silent == ["plan-silent"]
+def test_what_a_canary_keeps_from_silence_alarms_when_it_is_silent(
+    service: dict[str, Any], alarms: dict[str, Any]
+) -> None:
+    """Else a disabled event source, or schedule, is no breach for ever."""
+    silent = {name for name, alarm in alarms.items() if alarm["TreatMissingData"] != "notBreaching"}
+    assert silent == {"ring-silent", "canary-silent", "sweep-silent", "rings-unanswered"}
+    called = {alarms[name]["Dimensions"][0]["Value"]["Ref"] for name in silent - {"rings-unanswered"}}
+    assert called == {"RingLambdaFunction", "CanaryLambdaFunction", "SweepLambdaFunction"}
+    for name in silent - {"rings-unanswered"}:
+        alarm = alarms[name]
+        assert (alarm["MetricName"], alarm["ComparisonOperator"]) == ("Invocations", "LessThanThreshold")
+        assert (alarm["Threshold"], alarm["TreatMissingData"]) == (1, "breaching")
+
+
+def test_an_event_source_that_is_disabled_shows(service: dict[str, Any], alarms: dict[str, Any]) -> None:
+    """By the age of what waits in a queue; a stream has no such metric, so by a function that nobody calls."""
+    ages = {
+        alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
+        for alarm in alarms.values()
+        if alarm.get("MetricName") == "ApproximateAgeOfOldestMessage"
+    }
+    for mapping in of_type(service, "AWS::Lambda::EventSourceMapping").values():
+        if "Ref" in mapping["EventSourceArn"]:
+            assert alarms["ring-silent"]["Dimensions"][0]["Value"] == mapping["FunctionName"]
+        else:
+            assert mapping["EventSourceArn"]["Fn::GetAtt"][0] in ages
+    canary = alarms["canary-late"]
+    assert (canary["MetricName"], canary["Threshold"]) == ("CanaryLagMs", {"Ref": "CanaryLagThresholdMs"})
 
 
 def test_every_last_stop_has_an_alarm_on_its_first_message(service: dict[str, Any], alarms: dict[str, Any]) -> None:
     watched = {
         alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
         for alarm in alarms.values()
-        if alarm["MetricName"] == "ApproximateNumberOfMessagesVisible" and alarm["Threshold"] == 0
+        if alarm.get("MetricName") == "ApproximateNumberOfMessagesVisible" and alarm["Threshold"] == 0
     }
     queues = of_type(service, "AWS::SQS::Queue").values()
     redrives = (queue["RedrivePolicy"] for queue in queues if "RedrivePolicy" in queue)
     assert watched == {each["deadLetterTargetArn"]["Fn::GetAtt"][0] for each in redrives} | {"FailedQueue"}
 
 
-def test_every_function_has_an_alarm_on_its_errors(service: dict[str, Any], alarms: dict[str, Any]) -> None:
-    errors = [alarm for alarm in alarms.values() if alarm["MetricName"] == "Errors"]
-    watched = {alarm["Dimensions"][0]["Value"]["Ref"] for alarm in errors}
-    assert watched == set(of_type(service, "AWS::Lambda::Function"))
+@pytest.mark.parametrize("metric", ["Errors", "Throttles"])
+def test_every_function_has_an_alarm_on_its_errors_and_throttles(
+    service: dict[str, Any], alarms: dict[str, Any], metric: str
+) -> None:
+    watching = [alarm for alarm in alarms.values() if alarm.get("MetricName") == metric]
+    watched = [alarm["Dimensions"][0]["Value"]["Ref"] for alarm in watching]
+    assert sorted(watched) == sorted(of_type(service, "AWS::Lambda::Function"))
+    for alarm in watching:
+        assert (alarm["Threshold"], alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]) == (0, 3, 2)
+        seldom = alarm["Dimensions"][0]["Value"]["Ref"] == "SweepLambdaFunction"  # a run in a quarter of an hour
+        assert alarm["Period"] == (900 if seldom else 300)
 
 
 def test_what_must_never_happen_wakes_a_person_the_first_time(alarms: dict[str, Any]) -> None:
-    for name in ("lanes-damaged", "lanes-unread", "verify-difference", "deltas-conflicting"):
+    never = ("lanes-damaged", "lanes-unread", "verify-difference", "deltas-conflicting", "work-invalid", "canary-wrong")
+    for name in never:
         alarm = alarms[name]
         assert (alarm["Threshold"], alarm["EvaluationPeriods"], alarm["Statistic"]) == (0, 1, "Sum")
 
 
+def test_a_lane_that_backs_off_for_a_quarter_of_an_hour_is_still_seen_to_fail(alarms: dict[str, Any]) -> None:
+    """It is told once in 900 s and a little, so one period in many has nothing of it."""
+    for name in ("lanes-failing", "lanes-gave-up"):
+        alarm = alarms[name]
+        assert alarm["Period"] >= 900
+        assert alarm["DatapointsToAlarm"] == alarm["EvaluationPeriods"] - 1
+
+
 def test_every_metric_of_ours_is_one_that_the_service_puts_out(service: dict[str, Any], alarms: dict[str, Any]) -> None:
     known = set(re.findall(r'"([A-Z][A-Za-z]+)"', OBSERVE.read_text()))
-    used = {alarm["MetricName"] for alarm in alarms.values() if alarm["Namespace"] == "Ledger"}
+    watched = [metric for alarm in alarms.values() for metric in metrics_of(alarm)]
+    used = {metric["MetricName"] for metric in watched if metric.get("Namespace") == "Ledger"}
     (dashboard,) = of_type(service, "AWS::CloudWatch::Dashboard").values()
     for widget in json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]:
         namespace = ""
         for metric in widget["properties"]["metrics"]:
+            if isinstance(metric[0], dict):
+                continue  # a search
             namespace = metric[0] if metric[0] != "." else namespace
             used |= {metric[1]} if namespace == "Ledger" else set()
     assert used <= known, f"not in service/observe.py: {sorted(used - known)}"
 
 
 def test_the_page_on_costs_has_the_price_of_what_two_regions_have(service: dict[str, Any]) -> None:
-    kinds = [each for each in service["Resources"].values() if each["Type"] == "AWS::CloudWatch::Alarm"]
-    there = [each for each in kinds if each.get("Condition") != "HasOtherRegion2"]
+    kinds = of_type(service, "AWS::CloudWatch::Alarm").values()
+    watched = sum(max(1, len(metrics_of(each))) for each in kinds)
     known = set(re.findall(r'^[A-Z_]+ = "([A-Z][A-Za-z]+)"', OBSERVE.read_text(), re.MULTILINE)) - {"Ledger"}
     metrics, limited = len(known - OF_LIMITS), len(known & OF_LIMITS)
     text = " ".join(COSTS.read_text().split())
-    assert f"{len(there)} alarms, a dashboard and {metrics} metrics of our own;" in text
+    assert f"{len(kinds)} alarms on {watched} metrics, a dashboard and {metrics} metrics of our own;" in text
     assert f"{limited} metrics more" in text
-    assert len(kinds) - len(there) == 1, "what a third Region brings to each"
     priced = re.search(r"metrics ([\d.]+), alarms ([\d.]+), a dashboard ([\d.]+)", text)
     assert priced is not None
     a_metric, an_alarm, a_dashboard = map(float, priced.groups())
-    dollars = 2 * (len(there) * an_alarm + metrics * a_metric + a_dashboard)
+    dollars = 2 * (watched * an_alarm + metrics * a_metric + a_dashboard)
     assert f"| alarms, metrics, dashboards | {dollars:.2f} | {dollars:.2f} | {dollars:.0f} |" in text
 
 

@@ -8,6 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra import deploy
+from infra.deployment import deployment
 from infra.table_stack import DeploymentRefused, TableStack
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
@@ -132,24 +133,22 @@ def test_a_table_that_no_stack_of_ours_made_is_refused() -> None:
     [
         ("Ledger", "dev", HOME, "", "NAME=Ledger"),
         ("ledger", "dev_1", HOME, "", "STAGE=dev_1"),
-        ("ledger", "dev", "", "", "one to 3"),
+        ("ledger", "dev", "", "", "one or more"),
         ("ledger", "dev", f"{HOME} {HOME}", "", "different"),
-        ("ledger", "dev", f"{HOME} {OTHER} {THIRD} eu-north-1", "", "one to 3"),
         ("ledger", "dev", "eu-west-9", "", "eu-west-9 is no Region"),
         ("ledger", "dev", HOME, "keepMs", "name=value"),
+        ("ledger", "dev", HOME, "keepMs=90000 foldMin=8 keepMs=80000", "each name once"),
     ],
 )
 def test_wrong_options_are_named(name: str, stage: str, regions: str, params: str, says: str) -> None:
     with pytest.raises(DeploymentRefused, match=says):
-        deploy.deployment(name, stage, regions, params)
+        deployment(name, stage, regions, params)
 
 
-def test_each_region_is_told_of_the_others_and_of_its_own_stream() -> None:
-    given = deploy.deployment("ledger", "dev", f"{HOME} {OTHER} {THIRD}", "keepMs=90000 findSchedule=rate(5 minutes)")
-    params = given.params_of(OTHER, "a.zip", "stream")
-    told = {"name": "ledger", "artifact": "a.zip", "regions": f"{HOME},{OTHER},{THIRD}", "otherRegion1": HOME}
-    typed = {"keepMs": "90000", "findSchedule": "rate(5 minutes)"}
-    assert params == {**told, "otherRegion2": THIRD, "streamArn": "stream", **typed}
+def test_each_region_is_told_of_all_and_of_its_own_stream() -> None:
+    given = deployment("ledger", "dev", f"{HOME} {OTHER} {THIRD}", "keepMs=90000 sweepSchedule=rate(5 minutes)")
+    told = {"name": "ledger", "artifact": "a.zip", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream"}
+    assert given.params_of("a.zip", "stream") == {**told, "keepMs": "90000", "sweepSchedule": "rate(5 minutes)"}
 
 
 def test_an_engine_on_this_machine_gets_a_zip_for_this_machine() -> None:

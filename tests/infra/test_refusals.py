@@ -2,14 +2,19 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from infra import deploy, framework, table_shape
+from infra import deploy, framework, parameters, refusals, table_shape
 from infra.build import ROOT
+from infra.canary import CanaryCheck, CheckFailed
+from infra.deploy import DeploymentStopped
+from infra.deployment import Deployment
 from infra.table_stack import DeploymentRefused, TableStack
 from ledger import items
 from ledger.errors import Unavailable
@@ -17,6 +22,7 @@ from ledger.limit import Limit
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, Request
 from ledger.values import Shape
+from service.canary.handler import COUNTER
 from tests.infra import template
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
@@ -27,16 +33,20 @@ class World:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
         self.steps: list[str] = []
+        self.stacks: dict[str, Any] = {}
+        self.sick: str | None = None
         self.table: Any = MemoryTable()
         self.path = path
         monkeypatch.setattr(framework, "check_tools", lambda: None)
         monkeypatch.setattr(framework, "package", self.package)
         monkeypatch.setattr(framework, "lint", lambda template, region: None)
         monkeypatch.setattr(framework, "run", lambda _, __, region, ___: self.steps.append(f"service in {region}"))
+        monkeypatch.setattr(subprocess, "run", self.run)
         monkeypatch.setattr(deploy, "build", lambda where: ROOT / "build" / "lambda.zip")
         monkeypatch.setattr(deploy, "sizes", lambda artifact: "")
         monkeypatch.setattr(deploy, "_account", lambda regions: "111122223333")
-        monkeypatch.setattr(deploy, "_outputs", lambda target, region: {})
+        monkeypatch.setattr(Deployment, "stack", lambda target, region: self.stacks.get(region))
+        monkeypatch.setattr(CanaryCheck, "__call__", self.ask)
         monkeypatch.setattr(deploy, "say", lambda text: None)
         monkeypatch.setattr(TableStack, "deploy", lambda stack, regions, **_: self.steps.append("table"))
         monkeypatch.setattr(TableStack, "stream_arn", lambda stack, region: "stream")
@@ -56,14 +66,26 @@ class World:
         packaged.write_text(json.dumps({"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}, "ApiFunction": function}}))
         return packaged
 
+    def run(self, command: Sequence[str], **_: Any) -> Any:
+        """What package ends with is these tests: they are not started from here."""
+        self.steps.append(" ".join(command[1:]))
+        return SimpleNamespace(returncode=0)
+
+    def ask(self, region: str) -> float:
+        """A canary, which the check of the deployment asks as a method of its own."""
+        self.steps.append(f"canary of {region}")
+        if region == self.sick:
+            raise CheckFailed(f"the canary of {region} is not folded (canary-late)")
+        return 80.0
+
     def answer(self, request: Request, /) -> Any:
         if isinstance(request, Put):
             self.steps.append("shape")
         return self.table.answer(request)
 
-    def deploy(self, regions: str, params: str = "") -> None:
+    def deploy(self, regions: str, params: str = "", **options: bool) -> None:
         self.steps.clear()
-        deploy.deploy(stage="dev", regions=regions, name="ledger", params=params)
+        deploy.deploy(stage="dev", regions=regions, name="ledger", params=params, **options)
 
     @property
     def shape(self) -> Shape:
@@ -75,9 +97,13 @@ def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> World:
     return World(monkeypatch, tmp_path)
 
 
+def canaried(region: str) -> list[str]:
+    return [f"service in {region}", f"canary of {region}"]
+
+
 def test_the_shape_is_written_last_and_once(world: World) -> None:
     world.deploy(f"{HOME} {OTHER}", 'shards={"stock:":4}')
-    assert world.steps == ["table", f"service in {HOME}", f"service in {OTHER}", "shape"]
+    assert world.steps == ["table", *canaried(HOME), *canaried(OTHER), "shape"]
     assert world.shape == Shape((HOME, OTHER), {"stock:": 4})
     world.deploy(f"{HOME} {OTHER}", 'shards={"stock:":4}')
     assert "shape" not in world.steps
@@ -130,7 +156,7 @@ def test_another_limit_is_refused_at_first(world: World, params: str, says: str)
 def test_a_region_more_is_in_the_shape_when_its_functions_are_there(world: World) -> None:
     world.deploy(HOME)
     world.deploy(f"{HOME} {OTHER}")
-    assert world.steps[-2:] == [f"service in {OTHER}", "shape"]
+    assert world.steps == ["table", *canaried(HOME), f"service in {OTHER}", "shape", f"canary of {OTHER}"]
     assert world.shape == Shape((HOME, OTHER), {}, 2)
 
 
@@ -150,10 +176,11 @@ def test_a_table_that_does_not_answer_is_not_changed(world: World) -> None:
     ("params", "says"),
     [
         ("foldMin=9000", "fold_min=9000 is above fold_max=8000"),
-        ("keepMs=1000", "keep_ms=1000 must be above read_time_max_ms=60000"),
+        ("keepMs=50000", "keep_ms=50000 must be above read_time_max_ms=60000"),
         ("shards=four", "LEDGER_SHARDS='four' cannot be read as shards"),
         ('limits={"stock:":{"floor":5}}', "LEDGER_LIMITS: floor=5 is not an int from"),
         ("clean=perhaps", "LEDGER_CLEAN='perhaps' cannot be read as clean"),
+        ('limits={"":{"ceiling":9,"region":"eu-west-1"}}', "ledger:canary, the counter of the canaries"),
     ],
 )
 def test_settings_with_which_no_function_would_start_are_refused(
@@ -162,3 +189,147 @@ def test_settings_with_which_no_function_would_start_are_refused(
     with pytest.raises(DeploymentRefused, match=says):
         command("dev", f"{HOME} {OTHER}", "ledger", params)
     assert world.steps == []
+
+
+CONTRADICTIONS = [
+    ("ringEverySeconds=600 allowedLatenessMs=300000", "a ring is delayed by both and 5 s, 905 s"),
+    ("ringEverySeconds=901", "ringEverySeconds=901 is not a number from 1 to 900"),
+    ("keepMs=70000 allowedLatenessMs=80000", "keepMs=70000 is below allowedLatenessMs=80000"),
+    ("workAgeThresholdSeconds=75", "every message is 75 s old"),
+    ("canaryLagThresholdMs=135000", "a fold may be 135 s after its change"),
+    ("workWindowSeconds=0", "workBatch=50 and workWindowSeconds=0"),
+    ("changesWindowSeconds=0", "changesBatch=100 and changesWindowSeconds=0"),
+    ("workBatch=1", "nothing to gather"),
+    ("changesWindowSeconds=6", "more than half of it"),
+    ("canarySchedule=rate(6_minutes)", "canarySchedule=rate"),
+    ("canarySchedule=rate(6 minutes)", "ring-silent and canary-silent"),
+    ("sweepSchedule=cron(0 4 * * ? *)", "sweep-silent"),
+    ("reservedAddFromQueue=49", "reservedAddFromQueue=49 is below changesConcurrency=50"),
+    ("reservedCompact=5", "reservedCompact=5 is below workConcurrency=10"),
+    ("changesConcurrency=1", "changesConcurrency=1 is not a number from 2 to 1000"),
+    ("sweepHours=none", "sweepHours=none is not a number"),
+    ("verifyOneIn=-1", "verifyOneIn=-1 is not a number"),
+    ("outcomes=yes", "outcomes=yes is not true or false"),
+    ("jwtIssuer=https://id.example", "jwtIssuer=https://id.example and jwtAudience=: both or none"),
+    ("jwtReadScope=read jwtWriteScope=add", "jwtIssuer names nobody"),
+    ("jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read", "jwtWriteScope=: both or none"),
+    ("producerAccounts=1234", "account ids of 12 digits"),
+    ("producerAccounts=111122223333, 444455556666", "account ids of 12 digits"),
+    ("producerAccounts=*", "nobody else would be let in"),
+    ("tableBilling=provisioned", "tableBilling=provisioned is not PAY_PER_REQUEST or PROVISIONED"),
+    ("tableWriteMin=10", "tableWriteMin=10 is not of a table with tableBilling=PAY_PER_REQUEST"),
+    ("tableReadMax=10", "ReadMax=10 is not of a table with tableBilling=PAY_PER_REQUEST"),
+    ("tableBilling=PROVISIONED", "tableWriteMin=0 and tableWriteMax=0: PROVISIONED needs both"),
+    (
+        "tableBilling=PROVISIONED tableWriteMin=9 tableWriteMax=8 tableReadMin=1 tableReadMax=1",
+        "tableWriteMin=9 and tableWriteMax=8",
+    ),
+    (
+        "tableBilling=PROVISIONED tableWriteMin=1 tableWriteMax=8 tableReadMin=1 tableReadMax=1 tableWriteLimit=50",
+        "WriteLimit=50 is not of a table with tableBilling=PROVISIONED",
+    ),
+    ("tableTargetPercent=95", "tableTargetPercent=95 is not a number from 20 to 90"),
+    ("tableWarmWrites=3999", "takes 4000 a second from its first day"),
+    ("markBatch=100", "markBatch is gone: say ringBatch"),
+    ("findSchedule=rate(5 minutes)", "findSchedule is gone: say sweepSchedule"),
+    ("foldmin=8", "foldmin is no parameter of serverless.yml"),
+    ("reservedApi=", "reservedApi has no value"),
+    ("regions=eu-west-1", "regions is given by the deployment: say REGIONS="),
+    ("streamArn=arn:aws:x", "streamArn is given by the deployment."),
+]
+
+
+@pytest.mark.parametrize("command", [deploy.package, deploy.deploy])
+@pytest.mark.parametrize(("params", "says"), CONTRADICTIONS)
+def test_parameters_that_contradict_each_other_are_refused_by_name_before_anything_is_changed(
+    command: Callable[..., None], params: str, says: str, world: World
+) -> None:
+    with pytest.raises(DeploymentRefused, match=says.replace("(", "\\(").replace("*", "\\*")) as refused:
+        command("dev", f"{HOME} {OTHER}", "ledger", params)
+    assert "Nothing was changed" in str(refused.value)
+    assert world.steps == []
+
+
+AGREED = [
+    "",
+    "ringEverySeconds=600 allowedLatenessMs=290000 workAgeThresholdSeconds=1200 canaryLagThresholdMs=1200000",
+    "workBatch=10 workWindowSeconds=0 changesBatch=10 changesWindowSeconds=0",
+    "reservedAddFromQueue=50 reservedCompact=20 reservedApi=0 reservedCanary=0",
+    "jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read jwtWriteScope=add",
+    "producerAccounts=111122223333,444455556666",
+    "tableBilling=PROVISIONED tableWriteMin=1 tableWriteMax=8 tableReadMin=1 tableReadMax=1 tableWarmWrites=100",
+    "tableWriteLimit=1000 tableReadLimit=1000 tableWarmReads=12000",
+]
+
+
+@pytest.mark.parametrize("params", AGREED)
+def test_parameters_that_agree_are_deployed(world: World, params: str) -> None:
+    world.deploy(HOME, params)
+    assert world.steps == ["table", *canaried(HOME), "shape"]
+
+
+def test_what_a_region_has_different_is_judged_too(
+    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    regional = tmp_path / "regions.yml"
+    regional.write_text("none: {}\ndev:\n  us-east-1:\n    workConcurrency: 200\n")
+    monkeypatch.setattr(parameters, "REGIONAL", regional)
+    world.deploy(HOME, "reservedCompact=100")
+    with pytest.raises(DeploymentRefused, match="reservedCompact=100 is below workConcurrency=200"):
+        world.deploy(f"{HOME} {OTHER}", "reservedCompact=100")
+
+
+def test_every_parameter_that_is_a_number_is_checked_and_every_name_is_there() -> None:
+    """What is a number in serverless.yml, or empty for none, is a number with bounds, or a setting of the library."""
+    default = template.framework()["params"]["default"]
+    of_settings = {"readTimeMaxMs", "foldMin", "foldMax", "cleanUnitsPerS"}
+    numbers = {name for name, value in default.items() if isinstance(value, int)}
+    assert numbers - set(refusals.NUMBERS) - of_settings == {"logRetentionDays"}
+    assert set(refusals.NUMBERS) <= set(default)
+    assert set(refusals.SWITCHES) <= set(default)
+    assert not set(parameters.GONE) & set(default)
+    assert set(parameters.DEPLOYS) <= set(default)
+
+
+def test_a_canary_that_is_not_folded_stops_the_deployment_before_the_next_region(world: World) -> None:
+    world.sick = HOME
+    with pytest.raises(DeploymentStopped) as stopped:
+        world.deploy(f"{HOME} {OTHER}")
+    assert world.steps == ["table", *canaried(HOME)]
+    for said in ("canary-late", f"{HOME} has what was deployed just now", f"left as it was: {OTHER}", "--no-check"):
+        assert said in str(stopped.value)
+    world.sick = None
+    world.deploy(f"{HOME} {OTHER}")
+    assert world.steps == ["table", *canaried(HOME), *canaried(OTHER), "shape"]
+
+
+def test_a_canary_of_a_new_region_is_asked_when_the_shape_has_it_and_its_failure_says_that_all_is_deployed(
+    world: World,
+) -> None:
+    world.deploy(HOME)
+    world.sick = OTHER
+    with pytest.raises(DeploymentStopped, match="all else is deployed"):
+        world.deploy(f"{HOME} {OTHER}")
+    assert world.shape.regions == (HOME, OTHER)
+
+
+def test_nobody_is_asked_where_the_check_is_left_out(world: World) -> None:
+    world.deploy(HOME)
+    world.sick = OTHER
+    world.deploy(f"{HOME} {OTHER}", check=False)
+    assert world.steps == ["table", f"service in {HOME}", f"service in {OTHER}", "shape"]
+
+
+def test_a_forgotten_table_name_does_not_send_the_service_to_another_table(world: World) -> None:
+    there = {"Parameters": [{"ParameterKey": "TableName", "ParameterValue": "restored"}]}
+    world.stacks[HOME] = there
+    with pytest.raises(DeploymentRefused, match="has the table restored, and this deployment ledger-dev"):
+        world.deploy(HOME)
+    assert world.steps == []
+    world.deploy(HOME, "tableName=restored")
+    world.deploy(HOME, switch_table=True)
+    assert world.steps[0] == "table"
+
+
+def test_the_canaries_counter_is_the_functions() -> None:
+    assert table_shape.CANARY == COUNTER

@@ -9,11 +9,13 @@ from service.api import cors
 from tests.infra import template
 from tests.infra.template import listed, of_type, statements
 
-FUNCTIONS = {"AddFromQueue", "Api", "Mark", "Plan", "Compact", "Find"}
+FUNCTIONS = {"AddFromQueue", "Api", "Ring", "Compact", "Sweep", "Canary"}
 LAST_STOPS = {"ChangesDeadLetterQueue", "WorkDeadLetterQueue", "FailedQueue"}
 OUTCOMES = "OutcomesQueue"  # which the user's own code reads
 ANY_RESOURCE = {("xray:PutTraceSegments", "xray:PutTelemetryRecords"), ("sqs:*",)}  # the latter denies plain HTTP
 FOURTEEN_DAYS_S = 1_209_600
+HIDDEN_S = {"ChangesQueue": 900, "WorkQueue": 720}
+"""The longest that a message is hidden from one receive to the next."""
 
 
 def _target(value: Any) -> str:
@@ -32,7 +34,7 @@ def _number(service: dict[str, Any], value: Any) -> int:
 
 def test_no_statement_allows_more_than_it_names(service: dict[str, Any]) -> None:
     """No actions by a pattern; every resource only where IAM knows none; items by partition keys, and by some key."""
-    keyless = {f"dynamodb:{action}" for action in ("Scan", "DescribeStream", "GetRecords", "GetShardIterator")}
+    keyless = {f"dynamodb:{action}" for action in ("DescribeStream", "GetRecords", "GetShardIterator")}
     for name, statement in statements(service):
         assert not statement.keys() & {"NotAction", "NotResource"}, name
         actions = listed(statement["Action"])
@@ -69,16 +71,37 @@ def test_every_log_is_deleted_one_day(service: dict[str, Any]) -> None:
             assert f"/aws/lambda/{function['FunctionName']}" in named, region
 
 
-def test_every_queue_has_a_dead_letter_queue_that_keeps_longer(service: dict[str, Any]) -> None:
+def test_a_message_is_among_the_dead_letters_before_its_queue_gives_it_up(service: dict[str, Any]) -> None:
     queues = of_type(service, "AWS::SQS::Queue")
+    assert set(queues) == LAST_STOPS | {OUTCOMES} | set(HIDDEN_S)
     for name, queue in queues.items():
-        if name in LAST_STOPS | {OUTCOMES}:
-            assert queue["MessageRetentionPeriod"] == FOURTEEN_DAYS_S, name
-        else:
+        if name in HIDDEN_S:
             letters = _target(queue["RedrivePolicy"]["deadLetterTargetArn"])
             assert letters in LAST_STOPS, name
-            assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
-            assert queue["MessageRetentionPeriod"] < queues[letters]["MessageRetentionPeriod"], name
+            hidden_s = max(HIDDEN_S[name], _number(service, queue["VisibilityTimeout"]))
+            worst_s = queue["RedrivePolicy"]["maxReceiveCount"] * hidden_s
+            assert 1.5 * worst_s < queue["MessageRetentionPeriod"] <= FOURTEEN_DAYS_S, name
+            assert FOURTEEN_DAYS_S - worst_s > 7 * 86_400, f"{name}: a week is left to look at a dead letter"
+        else:
+            assert queue["MessageRetentionPeriod"] == FOURTEEN_DAYS_S, name
+
+
+def test_other_accounts_may_send_changes_and_nothing_else_and_only_those_that_are_named(
+    service: dict[str, Any],
+) -> None:
+    assert template.framework()["params"]["default"]["producerAccounts"] == ""
+    producers = {"Fn::Join": ["", {"Ref": "ProducerAccounts"}]}
+    assert service["Conditions"]["HasProducers"] == {"Fn::Not": [{"Fn::Equals": [producers, ""]}]}
+    policy = of_type(service, "AWS::SQS::QueuePolicy")["ChangesQueuePolicy"]
+    _, given = policy["PolicyDocument"]["Statement"]
+    condition, allowed, otherwise = given["Fn::If"]
+    assert (condition, otherwise) == ("HasProducers", {"Ref": "AWS::NoValue"})
+    assert (allowed["Effect"], allowed["Action"]) == ("Allow", ["sqs:SendMessage"])
+    assert allowed["Principal"] == {"AWS": {"Ref": "ProducerAccounts"}}
+    assert policy["Queues"] == [{"Ref": "ChangesQueue"}]
+    assert allowed["Resource"] == {"Fn::GetAtt": ["ChangesQueue", "Arn"]}
+    others = [each for name, each in statements(service) if name == "QueuesOverTls"]
+    assert [each["Effect"] for each in others] == ["Deny"]
 
 
 def test_a_queue_of_outcomes_is_there_when_it_is_asked_for_and_add_from_queue_alone_sends_to_it(
@@ -102,8 +125,13 @@ def test_a_queue_of_outcomes_is_there_when_it_is_asked_for_and_add_from_queue_al
 def test_every_queue_is_encrypted_and_reached_by_tls_alone(service: dict[str, Any]) -> None:
     queues = of_type(service, "AWS::SQS::Queue")
     assert all(queue["SqsManagedSseEnabled"] is True for queue in queues.values())
-    (policy,) = of_type(service, "AWS::SQS::QueuePolicy").values()
-    assert {_target(each["Fn::If"][1] if "Fn::If" in each else each) for each in policy["Queues"]} == set(queues)
+    policies = of_type(service, "AWS::SQS::QueuePolicy").values()
+    named = [each["Fn::If"][1] if "Fn::If" in each else each for policy in policies for each in policy["Queues"]]
+    assert sorted(map(_target, named)) == sorted(queues), "a queue has one policy: the last one written wins"
+    for policy in policies:
+        plain = policy["PolicyDocument"]["Statement"][0]
+        assert (plain["Effect"], plain["Principal"], plain["Action"]) == ("Deny", "*", "sqs:*")
+        assert plain["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
 def test_queues_give_failures_back_one_by_one_and_bound_their_concurrency(service: dict[str, Any]) -> None:
@@ -111,7 +139,9 @@ def test_queues_give_failures_back_one_by_one_and_bound_their_concurrency(servic
     for name in ("ChangesToFunction", "WorkToFunction"):
         assert mappings[name]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         assert _number(service, mappings[name]["ScalingConfig"]["MaximumConcurrency"]) >= 2
-    assert _number(service, mappings["ChangesToFunction"]["BatchSize"]) > 10  # which needs the window
+    for name in ("ChangesToFunction", "WorkToFunction"):
+        assert _number(service, mappings[name]["BatchSize"]) > 10, name
+        assert _number(service, mappings[name]["MaximumBatchingWindowInSeconds"]) >= 1, f"{name}: SQS asks for one"
     window_s = _number(service, mappings["ChangesToFunction"]["MaximumBatchingWindowInSeconds"])
     assert 1 <= window_s <= int(template.framework()["params"]["default"]["allowedLatenessMs"]) / 5_000
     assert service["Parameters"]["ChangesPack"]["AllowedValues"] == ["true", "false"]  # which main.py knows
@@ -122,33 +152,75 @@ def test_queues_give_failures_back_one_by_one_and_bound_their_concurrency(servic
             assert _number(service, hidden) >= 6 * functions[_target(mapping["FunctionName"])]["Timeout"]
 
 
-def test_the_stream_hands_over_new_deltas_of_its_own_region_alone(service: dict[str, Any]) -> None:
+def test_the_stream_hands_over_new_deltas_and_gates_of_its_own_region_alone(service: dict[str, Any]) -> None:
     stream = of_type(service, "AWS::Lambda::EventSourceMapping")["StreamToFunction"]
     pattern = json.loads(stream["FilterCriteria"]["Filters"][0]["Pattern"]["Fn::Sub"])
     assert pattern["eventName"] == ["INSERT"]
-    assert pattern["dynamodb"]["Keys"]["pk"]["S"] == [{"prefix": "delta#${AWS::Region}#"}]
-    assert stream["BisectBatchOnFunctionError"] is True
-    assert 0 < stream["MaximumRecordAgeInSeconds"] <= 3_600
+    assert pattern["dynamodb"]["Keys"]["pk"]["S"] == [
+        {"prefix": "delta#${AWS::Region}#"},
+        {"prefix": "gate#${AWS::Region}#"},
+    ]
     assert _target(stream["DestinationConfig"]["OnFailure"]["Destination"]) == "FailedQueue"
     assert stream["StartingPosition"] == "TRIM_HORIZON"
 
 
-def test_every_scheduled_function_may_be_called_and_leaves_its_failures(service: dict[str, Any]) -> None:
+def test_no_record_of_the_stream_is_given_up_before_the_stream_drops_it(service: dict[str, Any]) -> None:
+    """A stray that nobody hears of is in no value until the sweep comes by."""
+    stream = of_type(service, "AWS::Lambda::EventSourceMapping")["StreamToFunction"]
+    assert (stream["MaximumRecordAgeInSeconds"], stream["MaximumRetryAttempts"]) == (-1, -1)
+    assert stream["BisectBatchOnFunctionError"] is True
+    assert stream["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert stream["ParallelizationFactor"] == 1
+
+
+HANDLERS = {
+    "addFromQueue": ("add_from_queue", {"PACK", "CHANGES_QUEUE_URL", "CHANGES_DLQ_URL", "OUTCOMES_URL"}),
+    "api": ("api", set()),
+    "ring": ("ring", {"WORK_QUEUE_URL", "RING_EVERY_S"}),
+    "compact": ("compact", {"WORK_QUEUE_URL", "WORK_DLQ_URL"}),
+    "sweep": ("sweep", {"WORK_QUEUE_URL", "VERIFY_ONE_IN", "SWEEP_HOURS"}),
+    "canary": ("canary", set()),
+}
+
+
+def test_every_function_is_told_what_it_asks_its_environment_for() -> None:
+    functions = template.framework()["functions"]
+    assert set(functions) == set(HANDLERS)
+    for name, (folder, asked) in HANDLERS.items():
+        assert functions[name]["handler"] == f"service.{folder}.main.handler"
+        told = functions[name].get("environment", {})
+        assert {variable.removeprefix("LEDGER_") for variable in told} == asked, name
+        assert functions[name]["name"].endswith(f"-{folder.replace('_', '-')}"), name
+    assert functions["compact"]["environment"]["LEDGER_WORK_DLQ_URL"] == {"Ref": "WorkDeadLetterQueue"}
+
+
+def test_concurrency_is_kept_where_it_is_asked_for_and_canaries_come_one_at_a_time(service: dict[str, Any]) -> None:
+    params = template.framework()["params"]["default"]
+    kept = {name: params[f"reserved{name}"] for name in ("AddFromQueue", "Api", "Ring", "Compact", "Canary")}
+    assert kept == {"AddFromQueue": "", "Api": "", "Ring": "", "Compact": "", "Canary": 1}
+    functions = of_type(service, "AWS::Lambda::Function")
+    for name in kept:
+        said = {"Fn::If": [f"Keeps{name}", {"Ref": f"Reserved{name}"}, {"Ref": "AWS::NoValue"}]}
+        assert functions[f"{name}LambdaFunction"]["ReservedConcurrentExecutions"] == said
+        none = [{"Fn::Equals": [{"Ref": f"Reserved{name}"}, no]} for no in ("", "0")]
+        assert service["Conditions"][f"Keeps{name}"] == {"Fn::Not": [{"Fn::Or": none}]}
+
+
+def test_every_scheduled_function_may_be_called_and_a_sweep_leaves_its_failure(service: dict[str, Any]) -> None:
     allowed = {
         (_target(each["FunctionName"]), _target(each["SourceArn"]))
         for each in of_type(service, "AWS::Lambda::Permission").values()
         if "Fn::GetAtt" in each["SourceArn"]
     }
-    failures = {
-        _target(each["FunctionName"]): _target(each["DestinationConfig"]["OnFailure"]["Destination"])
-        for each in of_type(service, "AWS::Lambda::EventInvokeConfig").values()
-    }
+    ends = {_target(each["FunctionName"]): each for each in of_type(service, "AWS::Lambda::EventInvokeConfig").values()}
     rules = of_type(service, "AWS::Events::Rule")
-    assert set(rules) == {"PlanSchedule", "FindSchedule"}
+    assert set(rules) == {"SweepSchedule", "CanarySchedule"}
     for name, rule in rules.items():
         function = _target(rule["Targets"][0]["Arn"])
         assert (function, name) in allowed
-        assert failures[function] == "FailedQueue"
+        assert ends[function]["MaximumRetryAttempts"] == 0, "the next run does as much"
+    left = ends["SweepLambdaFunction"]["DestinationConfig"]["OnFailure"]["Destination"]
+    assert _target(left) == "FailedQueue"
 
 
 def test_no_route_is_open_and_what_is_not_plainly_a_read_needs_the_scope_that_adds(service: dict[str, Any]) -> None:

@@ -1,85 +1,43 @@
-"""The service without AWS: marks in memory, a queue, what was told; and the events that Lambda hands over."""
+"""The service without AWS: a queue, what was told; and the events that Lambda hands over."""
 
 import json
-from collections.abc import Iterable, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aws_lambda_powertools.metrics import MetricUnit
 
 from ledger import items
-from ledger.memory import MemoryTable
-from ledger.requests import DeleteMany, Get, Item, Put, keyed
+from ledger.errors import LedgerError, Unavailable
+from ledger.requests import Item
 from ledger.values import Delta, Lane
-from service.marks import Again, Claim, Hold, Mark, Rest, Touch, key_of, mark_of
 from service.runtime import Runtime
-from service.work import Send, Work
+from service.work import Bury, Message, Send, Work
 from tests.support import Region
 
 
-class MemoryMarks:
-    """Marks in a MemoryTable, one request each, as test_marks.py demands of every table."""
-
-    def __init__(self, table: MemoryTable) -> None:
-        self._table = table
-
-    def answer(self, request: Any, /) -> Any:
-        match request:
-            case Touch(lane, now_ms, due_ms, late):
-                asked = {} if "due_ms" in self._item(lane) else {"due_ms": due_ms}
-                self._set(lane, touched_ms=now_ms, **asked, **({"late_ms": now_ms} if late else {}))
-            case Claim(seen, held_ms):
-                if not self._is(seen.lane, due_ms=seen.due_ms, next_ms=seen.next_ms, held_ms=seen.held_ms):
-                    return False
-                self._set(seen.lane, held_ms=held_ms)
-                return True
-            case Rest(lane, touched_ms, next_ms):
-                if not self._is(lane, touched_ms=touched_ms):
-                    return False
-                if next_ms is None:
-                    MemoryTable.answer(self._table, DeleteMany((keyed(key_of(lane)),)))
-                else:
-                    self._set(lane, next_ms=next_ms, due_ms=None, held_ms=None, late_ms=None)
-                return True
-            case Again(lane, due_ms, next_ms):
-                self._set(lane, due_ms=due_ms, next_ms=next_ms, held_ms=None)
-            case Hold(lane, held_ms):
-                self._set(lane, held_ms=held_ms, **({} if "due_ms" in self._item(lane) else {"due_ms": held_ms}))
-            case _:
-                raise TypeError(request)
-        return None
-
-    def _is(self, lane: Lane, **seen: int | None) -> bool:
-        item = self._item(lane)
-        return all(item.get(name) == (None if value is None else {"N": str(value)}) for name, value in seen.items())
-
-    def _item(self, lane: Lane) -> Item:
-        return MemoryTable.answer(self._table, Get(key_of(lane))) or {}
-
-    def mark(self, lane: Lane) -> Mark | None:
-        item = self._item(lane)
-        return mark_of(item) if item else None
-
-    def _set(self, lane: Lane, **changed: int | None) -> None:
-        key = key_of(lane)
-        item = dict(self._item(lane))
-        item |= {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
-        for name, value in changed.items():
-            item.pop(name, None)
-            if value is not None:
-                item[name] = {"N": str(value)}
-        MemoryTable.answer(self._table, Put(item))
-
-
 class Queue:
-    """What was sent; `refuses` says for how many messages it does not answer."""
+    """What was put there: messages in `sent`, each with its delay, and in `buried`. What it does not confirm, it has
+    not: messages about the lanes in `refused`, and all while it is `down`."""
 
     def __init__(self) -> None:
-        self.sent: list[Work] = []
+        self.sent: list[tuple[Work, int]] = []
+        self.buried: list[str] = []
         self.refused: set[Lane] = set()
+        self.down = False
 
-    def answer(self, request: Send) -> tuple[Work, ...]:
-        self.sent += [work for work in request.messages if work.lane not in self.refused]
-        return tuple(work for work in request.messages if work.lane in self.refused)
+    def answer(self, request: Send | Bury) -> Any:
+        if isinstance(request, Bury):
+            if self.down:
+                raise Unavailable("the DLQ does not answer")
+            return self.buried.append(request.body)
+        return tuple(map(self._put, request.messages))
+
+    def _put(self, message: Message) -> LedgerError | None:
+        if self.down or message.work.lane in self.refused:
+            return Unavailable("the queue does not answer")
+        self.sent.append((message.work, message.delay_s))
+        return None
 
 
 class Told:
@@ -108,21 +66,31 @@ class Told:
 
 
 class Service:
-    """One Region's table, marks and queue, and the world that hands requests to them."""
+    """One Region's table and queue, and the world that hands requests to them. `before` sees each request first."""
 
     def __init__(self, table: Region) -> None:
         self.table = table
-        self.marks = MemoryMarks(table)
         self.queue = Queue()
         self.told = Told()
-        self.runtime = Runtime(table, self.marks, self.queue, clock=lambda: table.now_ms, workers=1)
+        self.before: Callable[[Any], None] = lambda _: None
+        self.runtime = Runtime(self._See(self, table), self._See(self, self.queue), workers=1)
+        self.runtime.now = table.now
+
+    class _See:
+        def __init__(self, service: "Service", known: Any) -> None:
+            self._service, self._known = service, known
+
+        def answer(self, request: Any, /) -> Any:
+            self._service.before(request)
+            return self._known.answer(request)
 
 
 def stored(item: Item, event: str = "INSERT", sequence: int = 1, made_ms: int | None = None) -> dict[str, Any]:
-    """A stream record about an item."""
+    """A stream record about an item. As Lambda gives it: bytes in base64, times in seconds, rounded down."""
     change: dict[str, Any] = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": str(sequence)}
-    change |= {"NewImage": item} if event != "REMOVE" else {"OldImage": item}
-    change |= {"ApproximateCreationDateTime": made_ms / 1_000} if made_ms is not None else {}
+    image = {name: {"B": b64encode(held["B"]).decode()} if "B" in held else held for name, held in item.items()}
+    change |= {"NewImage": image} if event != "REMOVE" else {"OldImage": image}
+    change |= {"ApproximateCreationDateTime": float(made_ms // 1_000)} if made_ms is not None else {}
     return {"eventID": "1", "eventName": event, "eventSource": "aws:dynamodb", "dynamodb": change}
 
 

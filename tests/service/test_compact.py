@@ -1,26 +1,37 @@
-"""The worker: what a visit does to its lane's mark, what fails a message, what is told."""
+"""The function `compact`: what becomes of a batch of the work queue, lane by lane, and what is told of it."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from compactor.outlook import Outlook
-from compactor.report import Tally
+from compactor.named import Named
 from ledger import items
-from ledger.errors import OutcomeUnknown, SettingsMismatch, Throttled, Unavailable
-from ledger.requests import DeleteMany, Get, Put, Query, Request, Transact
-from ledger.values import Checkpoint, Delta, Lane, Shape
+from ledger.errors import (
+    GaveUp,
+    LedgerError,
+    NotAllowed,
+    OutcomeUnknown,
+    Throttled,
+    TransactionConflict,
+    Unavailable,
+)
+from ledger.limit import Limit
+from ledger.requests import DeleteMany, Get, GetMany, Now, Put, Query, Request, Transact
+from ledger.values import Checkpoint, Delta, Lane, Segment, Shape
 from service import observe
-from service.compact import visit
 from service.compact.handler import Worker
-from service.compact.visit import CLEAN_AFTER_MS, COMMITS_OF_VISIT, DAMAGED_MS, NOTE_AFTER_MS, next_visit
-from service.marks import LEASE_MS, QUIET_MS, Claim, Mark, Touch, key_of
+from service.compact.serve import COMMITS_OF_VISIT, FORGOTTEN_MS, FORGOTTEN_TAILS, SWEEP_BACK_MS
+from service.work import Send, Work
 from tests.service.support import Service, never, sqs, work
 from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token, two_regions, value
 
 NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
-FIRST = {"batchItemFailures": [{"itemIdentifier": "m1"}]}
+OTHER = Lane(A, 0, "other")
+
+
+def failed(*names: str) -> dict[str, list[Any]]:
+    return {"batchItemFailures": [{"itemIdentifier": name} for name in names]}
 
 
 class Shop(Service):
@@ -33,344 +44,634 @@ class Shop(Service):
         super().__init__(home)
         self.worker = Worker(settings(**changed), self.runtime, self.told, self.told)  # type: ignore[arg-type]
 
-    def plan(self, lane: Lane = LANE) -> str:
-        """Touch and claim the lane, as if its last delta came a while ago; the message."""
-        self.runtime.answer(Touch(lane, self.table.now_ms - QUIET_MS - 1, self.table.now_ms - 7_000))
-        self.runtime.answer(Claim(self.mark(lane), self.table.now_ms + LEASE_MS))
-        return work(lane, planned=True)
+    def visit(self, *bodies: str | Work, stop: Callable[[], bool] = never) -> Any:
+        return self.worker(sqs(*(each if isinstance(each, str) else each.to_json() for each in bodies)), stop)
 
-    def visit(self, *bodies: str, stop: Callable[[], bool] = never) -> Any:
-        return self.worker(sqs(*bodies), stop)
+    def taken(self) -> list[tuple[Work, int]]:
+        """What was sent since, with its delays."""
+        sent, self.queue.sent = self.queue.sent, []
+        return sent
 
-    def mark(self, lane: Lane = LANE) -> Mark:
-        mark = self.marks.mark(lane)
-        assert mark is not None
-        return mark
+    def drain(self) -> None:
+        """Serve what was sent, in its time, and what that sends, until nothing is."""
+        for _ in range(20):
+            sent = self.taken()
+            if not sent:
+                return
+            self.table.now_ms += 1_000 * max(delay_s for _, delay_s in sent)
+            assert self.visit(*(each for each, _ in sent)) == NOTHING
+        raise AssertionError(f"messages without end: {self.queue.sent}")
+
+    def folded(self, *numbers: int) -> "Shop":
+        """With these deltas folded, and nothing told of it."""
+        self.table.put(*map(delta, numbers))
+        self.visit(Work(LANE))
+        assert self.taken() == []
+        self.table.asked.clear()
+        self.told.metrics.clear()
+        self.told.lines.clear()
+        return self
+
+    def reads(self) -> list[Request]:
+        return [request for request in self.table.asked if not isinstance(request, Now)]
+
+    def commits(self) -> int:
+        return sum(isinstance(request, Transact) for request in self.table.asked)
 
 
-def test_a_lane_is_folded_then_noted_then_cleaned_and_then_its_mark_is_gone() -> None:
-    shop = Shop()
+def late(*numbers: int) -> Named:
+    return Named.of(map(token, numbers))
+
+
+# -- look first --------------------------------------------------------------------------------------------------------
+
+
+def test_a_look_costs_one_get_and_one_query_both_eventually_consistent() -> None:
+    shop = Shop(fold_min=3)
+    shop.visit(Work(OTHER))  # asks for the table's shape, once
     shop.table.put(delta(1), delta(2))
-    folded_ms = shop.table.now_ms
-    assert shop.visit(shop.plan()) == NOTHING
-    assert shop.mark() == Mark(LANE, next_ms=folded_ms + NOTE_AFTER_MS, touched_ms=folded_ms - QUIET_MS - 1)
+    shop.table.asked.clear()
+    assert shop.visit(Work(LANE)) == NOTHING
+    assert shop.reads() == [Get(items.checkpoint_key(LANE), False), Query(items.delta_pk(LANE), None, None, 3, False)]
+    assert (shop.taken(), shop.told.metrics[observe.LANES_VISITED]) == ([], 0)
+    assert shop.told.metrics[observe.LANES_LOOKED] == 2
+    assert not shop.told.shown("info", "warning", "error").strip("[]")
+
+
+def test_what_can_be_folded_is_folded_and_the_next_visits_note_and_clean_it() -> None:
+    shop = Shop().folded(1, 2)
     shop.table.copy_to(shop.away)
-    for _ in range(2):
-        assert shop.table.items.keys() >= {items.delta_key(delta(1)), items.delta_key(delta(2))}
-        shop.table.now_ms = shop.mark().wake_ms
-        shop.runtime.answer(Claim(shop.mark(), shop.table.now_ms + LEASE_MS))
-        shop.visit(work(LANE, planned=True))
-    assert shop.marks.mark(LANE) is None
-    assert items.delta_key(delta(1)) not in shop.table.items
-    assert value(shop.table) == {1, 2}
+    for n, wait_ms in ((3, 0), (4, KEEP_MS)):
+        shop.table.now_ms += wait_ms
+        shop.table.put(delta(n))
+        shop.visit(Work(LANE))
+        shop.table.copy_to(shop.away)
     told = shop.told.metrics
-    assert (told[observe.DELTAS_FOLDED], told[observe.DELTAS_CLEANED], told[observe.LANES_VISITED]) == (2, 2, 3)
-    assert (told[observe.TAIL_DELTAS], told[observe.CLEANS_POSTPONED]) == (2, 0)
+    assert (told[observe.DELTAS_FOLDED], told[observe.DELTAS_CLEANED], told[observe.LANES_VISITED]) == (2, 2, 2)
+    assert value(shop.table) == {1, 2, 3, 4}
+    assert shop.taken() == []
 
 
-def test_a_clean_that_a_region_postpones_is_told_and_tried_again_much_later() -> None:
+@pytest.mark.parametrize(("ahead_ms", "delay_s"), [(1, 1), (999, 1), (1_000, 2), (6_000, 7), (3_600_000, 900)])
+def test_a_tail_that_is_not_old_enough_gets_a_message_for_when_it_is(ahead_ms: int, delay_s: int) -> None:
+    shop = Shop(fold_min=2)
+    shop.table.put(delta(1), delta(2, at_ms=NOW_MS - LATENESS_MS + ahead_ms), delta(3, at_ms=2 * 10**9))
+    assert shop.visit(Work(LANE, tries=7)) == NOTHING
+    assert shop.taken() == [(Work(LANE), delay_s)]
+    assert shop.commits() == 0
+    if delay_s < 900:
+        shop.table.now_ms += delay_s * 1_000
+        shop.visit(Work(LANE))
+        assert shop.told.metrics[observe.DELTAS_FOLDED] == 2
+
+
+# -- what is named -----------------------------------------------------------------------------------------------------
+
+
+def test_a_late_item_below_the_watermark_is_settled_and_nothing_more_is_read() -> None:
+    shop = Shop().folded(2)
+    shop.table.put(delta(1), delta(9))
+    shop.visit(Work(LANE, late=late(1), fold=False))
+    assert [r for r in shop.reads() if isinstance(r, Query) and r.pk == items.delta_pk(LANE)] == []
+    assert (shop.told.metrics[observe.STRAYS_SETTLED], shop.told.metrics[observe.LANES_VISITED]) == (1, 0)
+    assert value(shop.table) == {1, 2, 9}
+    assert shop.taken() == []
+
+
+def test_a_late_item_above_the_watermark_is_named_again_once_after_300_seconds() -> None:
+    shop = Shop().folded(2)
+    shop.table.put(delta(1), delta(5), delta(6))
+    shop.visit(Work(LANE, late=late(1, 5, 6), fold=False))
+    ((again, delay_s),) = shop.taken()
+    assert (again, delay_s) == (Work(LANE, again=late(5, 6), fold=False), 300)
+    shop.visit(again)
+    assert shop.taken() == []  # still in the tail: every fold that is under way sees them
+
+
+def test_what_was_named_twice_is_settled_when_a_fold_passed_it_meanwhile() -> None:
+    shop = Shop().folded(2)
+    shop.table.put(delta(5))
+    shop.visit(Work(LANE, late=late(5), fold=False))
+    ((again, _),) = shop.taken()
+    shop.table.drop(items.delta_key(delta(5)))
+    shop.table.put(delta(6))
+    shop.visit(Work(LANE))  # a fold that does not see 5
+    shop.table.put(delta(5))
+    shop.visit(again)
+    assert value(shop.table) == {2, 5, 6}
+    assert shop.told.metrics[observe.STRAYS_SETTLED] == 1
+
+
+def test_more_strays_than_a_visit_settles_are_named_anew_at_once() -> None:
+    shop = Shop(fold_max=1)
+    shop.table.put(delta(27))
+    shop.visit(Work(LANE))
+    shop.table.put(*map(delta, range(1, 25)), delta(28))
+    both = Work(LANE, late=late(*range(1, 25), 28), again=late(3), fold=False)
+    shop.visit(both)
+    assert shop.taken() == [(both, 0)]
+    shop.visit(both)
+    assert shop.taken() == [(Work(LANE, again=late(28), fold=False), 300)]
+    assert value(shop.table) == {*range(1, 25), 27, 28}
+
+
+# -- failures ----------------------------------------------------------------------------------------------------------
+
+
+class Contended(Region):
+    """Transactions fail with this; None: another compactor always wins."""
+
+    raises: LedgerError | None = None
+    well = False
+
+    def answer(self, request: Any, /) -> Any:
+        if self.well or not isinstance(request, Transact):
+            return super().answer(request)
+        self.asked.append(request)
+        if self.raises:
+            raise self.raises
+        return ({}, None)
+
+
+ERRORS = [Throttled("a"), Unavailable("b"), OutcomeUnknown("c"), NotAllowed("d"), TransactionConflict("e"), None]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_no_failure_of_the_table_fails_a_message_it_is_sent_again_later_and_later(error: LedgerError | None) -> None:
+    table = Contended()
+    table.raises = error
+    shop = Shop(table)
+    shop.table.put(delta(1))
+    message, waits = Work(LANE, late=late(1), verify=True), []
+    for tries in range(1, 8):
+        assert shop.visit(message) == NOTHING
+        ((message, delay_s),) = shop.taken()
+        assert message == Work(LANE, late=late(1), verify=True, tries=tries)
+        waits.append(delay_s)
+    assert waits == [30, 60, 120, 240, 480, 900, 900]
+    outcome = observe.LANES_FAILED if error else observe.LANES_GAVE_UP
+    assert shop.told.metrics[outcome] == 7
+    assert shop.told.metrics[observe.LANES_FAILED] + shop.told.metrics[observe.LANES_GAVE_UP] == 7
+    level, _, told = shop.told.lines[-1]
+    assert (level, told["error"]) == ("error" if error else "warning", type(error or GaveUp("")).__name__)
+    assert told["tries"] == 6
+    table.well = True
+    shop.visit(message)
+    assert value(shop.table) == {1}
+
+
+def damaged_lane(shop: Shop, lane: Lane = LANE) -> None:
+    """Its last segment is missing, since long."""
+    shop.table.store([items.checkpoint_item(Checkpoint(lane, 1, 1, token(5), 1, token(5), 0))])
+    shop.table.put(delta(6, lane))
+
+
+def test_a_message_of_a_damaged_lane_waits_in_the_dlq_for_a_person() -> None:
+    shop = Shop()
+    damaged_lane(shop)
+    message = Work(LANE, late=late(6), verify=False, tries=3)
+    assert shop.visit(message) == NOTHING
+    assert (shop.queue.buried, shop.taken()) == ([message.to_json()], [])
+    assert (shop.told.metrics[observe.LANES_DAMAGED], shop.told.metrics[observe.LANES_FAILED]) == (1, 0)
+
+
+def test_a_damaged_item_is_told_by_its_key_and_without_its_amount() -> None:
+    shop = Shop()
+    shop.table.store([{"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": token(1)}, "change": {"N": "271828.5"}}])
+    assert shop.visit(Work(LANE)) == NOTHING
+    assert shop.queue.buried == [Work(LANE).to_json()]
+    assert token(1) in shop.told.shown("error")
+    assert "271828" not in shop.told.shown("info", "warning", "error")
+
+
+def test_what_was_above_the_watermark_is_named_again_though_the_fold_then_meets_damage() -> None:
+    shop = Shop().folded(2)
+    shop.table.put(delta(5))
+    shop.table.store([{"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": token(4)}, "change": {"N": "0.5"}}])
+    shop.visit(Work(LANE, late=late(5)))
+    assert shop.taken() == [(Work(LANE, again=late(5), fold=False), 300)]
+    assert len(shop.queue.buried) == 1
+
+
+def test_a_message_whose_rest_could_not_be_sent_stays_on_the_queue() -> None:
+    shop = Shop(Contended())
+    shop.queue.refused.add(LANE)
+    shop.table.put(delta(1))
+    assert shop.visit(Work(LANE), Work(OTHER), Work(LANE, verify=True)) == failed("m1", "m3")
+    assert shop.told.metrics[observe.LANES_FAILED] == 1
+    shop = Shop()
+    shop.queue.down = True
+    damaged_lane(shop)
+    assert shop.visit(Work(LANE)) == failed("m1")
+    assert (shop.told.metrics[observe.LANES_DAMAGED], shop.told.metrics[observe.LANES_FAILED]) == (1, 1)
+
+
+def test_a_failure_in_one_lane_stops_no_other() -> None:
+    shop = Shop()
+    lanes = [Lane(A, 0, f"lane{n}") for n in range(4)]
+    damaged_lane(shop, lanes[1])
+    for n in (0, 2, 3):
+        shop.table.put(delta(1, lanes[n]))
+
+    def before(request: Any) -> None:
+        if isinstance(request, Transact) and "lane2" in request.writes[0].key.pk:
+            raise Throttled("slow")
+
+    shop.before = before
+    assert shop.visit(*map(Work, lanes)) == NOTHING
+    assert [items.checkpoint_key(lane) in shop.table.items for lane in lanes] == [True, True, False, True]
+    assert shop.taken() == [(Work(lanes[2], tries=1), 30)]
+
+
+def test_a_defect_fails_the_message_of_its_lane_alone_and_is_told() -> None:
+    class Broken(Region):
+        def answer(self, request: Any, /) -> Any:
+            if isinstance(request, Query) and str(LANE) in request.pk:
+                raise ZeroDivisionError
+            return super().answer(request)
+
+    shop = Shop(Broken())
+    shop.table.put(delta(1, OTHER))
+    assert shop.visit(Work(LANE), Work(OTHER)) == failed("m1")
+    assert "ZeroDivisionError" in shop.told.shown("error")
+    assert items.checkpoint_key(OTHER) in shop.table.items
+
+
+@pytest.mark.parametrize("body", ["", "not JSON", "{}", work(Lane(B, 0, "x")), "[1]", work(LANE, late=["x"])])
+def test_a_message_that_nobody_can_read_is_put_on_the_dlq_as_it_is(body: str) -> None:
     shop = Shop()
     shop.table.put(delta(1))
-    shop.visit(work(LANE))
-    shop.visit(work(LANE))
-    assert shop.told.metrics[observe.CLEANS_POSTPONED] == 1
-    assert shop.mark().wake_ms == NOW_MS + KEEP_MS + CLEAN_AFTER_MS
+    assert shop.visit(body, Work(LANE)) == NOTHING
+    assert (shop.queue.buried, shop.told.metrics[observe.WORK_INVALID]) == ([body], 1)
+    assert value(shop.table) == {1}
+    shop.queue.down = True
+    assert shop.visit(Work(LANE), body, body) == failed("m2", "m3")
 
 
-def test_a_lane_that_is_folded_at_every_visit_is_cleaned_though_the_other_region_lags() -> None:
+def test_a_worker_with_other_settings_than_the_tables_visits_nothing_and_sends_everything_again() -> None:
     shop = Shop()
-    for minute in range(25):
-        shop.table.copy_to(shop.away)  # it has what the visit a minute ago committed
-        shop.table.now_ms += 60_000
-        shop.table.put(delta(minute, at_ms=shop.table.now_ms - LATENESS_MS))
-        shop.visit(work(LANE))
-    told = shop.told.metrics
-    assert (told[observe.DELTAS_FOLDED], told[observe.CLEANS_POSTPONED]) == (25, 0)
-    assert told[observe.DELTAS_CLEANED] == 11  # one by the first note, ten more by the second
+    shop.table.store([items.shape_item(Shape((A, B), {"stock:": 4}))])
+    shop.table.put(delta(1), delta(1, OTHER))
+    before = dict(shop.table.items)
+    assert shop.visit(Work(LANE, late=late(1)), Work(OTHER, sweep=True)) == NOTHING
+    assert shop.table.items == before
+    assert shop.taken() == [(Work(LANE, late=late(1), tries=1), 30), (Work(OTHER, sweep=True, tries=1), 30)]
+    assert "SettingsMismatch" in shop.told.shown("error")
+    assert shop.reads() == [Get(items.SHAPE_KEY)]
 
 
-def test_a_watermark_ahead_of_the_clock_is_told_at_each_visit() -> None:
-    shop = Shop()
-    shop.table.put(delta(1, at_ms=NOW_MS + 3_600_000))
-    shop.table.now_ms += 7_200_000
-    shop.visit(work(LANE))
-    shop.table.now_ms = NOW_MS
-    shop.visit(work(LANE))
-    assert shop.told.metrics[observe.WATERMARK_AHEAD_MS] == 3_600_000
-    assert shop.told.lines[-1][2]["watermark_ahead_ms"] == 3_600_000
+# -- interrupted anywhere ----------------------------------------------------------------------------------------------
 
 
-def test_a_throttled_clean_is_told_and_the_lane_is_folded_all_the_same() -> None:
+def everything_to_do(sweep: bool) -> tuple[Shop, Work]:
+    """A lane with something to clean, to fold and to settle by name, and for a sweep strays that nobody names; and the
+    message that asks for all."""
+    shop = Shop(regions=(A,)).folded(2, 4)
+    shop.table.put(delta(6))
+    shop.visit(Work(LANE))
+    shop.table.now_ms += KEEP_MS
+    shop.table.put(
+        *map(delta, (1, 3, 8, 9)), delta(10, at_ms=shop.table.now_ms), *(map(delta, (0, 5)) if sweep else ())
+    )
+    shop.table.asked.clear()
+    assert shop.taken() == []
+    return shop, Work(LANE, late=late(1, 2, 8, 10), again=late(3), sweep=sweep, verify=True)
+
+
+def everything(sweep: bool) -> set[int]:
+    return {1, 2, 3, 4, 6, 8, 9, 10} | ({0, 5} if sweep else set())
+
+
+def requests(sweep: bool) -> int:
+    shop, message = everything_to_do(sweep)
+    shop.visit(message)
+    asked = shop.reads()
+    assert {Transact, DeleteMany, GetMany, Put} <= set(map(type, asked))
+    assert value(shop.table) == everything(sweep)
+    return len(asked)
+
+
+@pytest.mark.parametrize("sweep", [False, True])
+def test_a_visit_stopped_before_any_request_is_sent_again_at_once_and_comes_to_its_end(sweep: bool) -> None:
+    number = requests(sweep)
+    for n in range(number):
+        shop, message = everything_to_do(sweep)
+        assert shop.visit(message, stop=lambda n=n, shop=shop: len(shop.reads()) >= n) == NOTHING  # type: ignore[misc]
+        assert shop.queue.sent == [(message, 0)], n
+        assert shop.told.lines[-1][2]["outcome"] == "stopped"
+        shop.drain()
+        assert value(shop.table) == everything(sweep)
+    assert number > 30
+
+
+@pytest.mark.parametrize("error", [Throttled("slow"), OutcomeUnknown("lost"), ZeroDivisionError()], ids=repr)
+@pytest.mark.parametrize("after", [False, True], ids=["before it is done", "when it is done"])
+@pytest.mark.parametrize("sweep", [False, True])
+def test_a_visit_that_fails_at_any_request_comes_to_its_end_later(error: Exception, after: bool, sweep: bool) -> None:
+    for n in range(requests(sweep)):
+        shop, message = everything_to_do(sweep)
+        answer, left = shop.table.answer, [n]
+
+        def failing(request: Any, /, answer: Any = answer, left: list[int] = left) -> Any:
+            left[0] -= 1
+            if left[0] != -1:
+                return answer(request)
+            if after:
+                answer(request)
+            raise error
+
+        shop.table.answer = failing  # type: ignore[method-assign]
+        if isinstance(error, LedgerError):
+            assert shop.visit(message) == NOTHING
+        else:
+            assert shop.visit(message) == failed("m1")
+            shop.visit(message)  # it is received again
+        shop.drain()
+        assert value(shop.table) == everything(sweep), n
+        assert shop.queue.buried == []
+
+
+# -- a batch -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_messages_of_a_lane_are_one_visit() -> None:
+    shop = Shop().folded(4)
+    shop.table.put(*map(delta, (1, 2, 3, 5, 9)))
+    shop.table.put(delta(1, OTHER))
+    some = (Work(LANE, late=late(1), fold=False), Work(OTHER), Work(LANE, again=late(3), fold=False), Work(LANE))
+    assert shop.visit(*some, Work(LANE, late=late(2, 9), verify=True)) == NOTHING
+    assert [each["lane"] for _, _, each in shop.told.lines] == [str(LANE), str(OTHER)]
+    assert value(shop.table) == {1, 2, 3, 4, 5, 9}
+    assert shop.told.metrics[observe.LANES_VISITED] == 2
+    assert shop.taken() == [(Work(LANE, again=late(9), fold=False), 300)]
+    shop = Shop(Contended())
+    shop.table.put(delta(1), delta(1, OTHER))
+    shop.visit(Work(LANE, late=late(1), tries=2), Work(LANE, sweep=True), Work(LANE, again=late(3), follows=9))
+    assert shop.taken() == [(Work(LANE, late=late(1), again=late(3), sweep=True, tries=3), 120)]
+
+
+# -- busy lanes --------------------------------------------------------------------------------------------------------
+
+
+def busy(shop: Shop, first: int, number: int = 10) -> None:
+    """So many more changes, a millisecond apart."""
+    shop.table.put(*(delta(n, at_ms=1_000 + n) for n in range(first, first + number)))
+
+
+def test_the_visits_of_a_busy_lane_follow_each_other() -> None:
+    shop = Shop().folded(1)
+    busy(shop, 2)
+    shop.visit(Work(LANE))
+    assert shop.taken() == [(Work(LANE, follows=2), 10)]
+    busy(shop, 12)
+    shop.visit(Work(LANE, follows=2))
+    assert shop.taken() == [(Work(LANE, follows=3), 10)]
+    shop.visit(Work(LANE, follows=3))  # nothing came: the next change rings
+    assert shop.taken() == []
+    shop.table.put(delta(22, at_ms=60_000))
+    shop.visit(Work(LANE, follows=3))  # less than 100 a second
+    assert shop.taken() == []
+    assert value(shop.table) == set(range(1, 23))
+
+
+def test_of_two_chains_of_visits_one_ends() -> None:
+    shop = Shop().folded(1)
+    busy(shop, 2)
+    shop.visit(Work(LANE))
+    busy(shop, 12)
+    shop.taken()
+    shop.table.asked.clear()
+    shop.visit(Work(LANE, follows=1))  # somebody committed version 2 since
+    assert shop.taken() == []
+    assert (shop.commits(), shop.told.metrics[observe.LANES_LOOKED]) == (0, 1)
+    shop.visit(Work(LANE, follows=1), Work(LANE))  # a ring folds in any case
+    assert shop.taken() == [(Work(LANE, follows=3), 10)]
+
+
+def test_a_huge_backlog_takes_turns_with_other_lanes() -> None:
+    shop = Shop(fold_max=1)
+    backlog = range(COMMITS_OF_VISIT + 3)
+    shop.table.put(*map(delta, backlog), delta(1, OTHER))
+    shop.visit(Work(LANE), Work(OTHER))
+    assert shop.told.metrics[observe.DELTAS_FOLDED] == COMMITS_OF_VISIT + 1
+    assert shop.taken() == [(Work(LANE), 0)]
+    shop.visit(Work(LANE))
+    assert value(shop.table) == set(backlog)
+    assert shop.taken() == []
+
+
+@pytest.mark.parametrize("error", [None, Throttled("slow"), OutcomeUnknown("lost")], ids=repr)
+def test_a_backlog_whose_visit_ended_between_two_commits_goes_on(error: LedgerError | None) -> None:
+    shop = Shop(fold_max=1)
+    shop.table.put(*map(delta, range(COMMITS_OF_VISIT + 5)))
+    shop.visit(Work(LANE))
+    ((rest, _),) = shop.taken()
+    commits = shop.commits()
+
+    def before(request: Any) -> None:
+        if error is not None and isinstance(request, Transact) and shop.commits() == commits + 2:
+            raise error
+
+    shop.before = before
+    shop.visit(rest, stop=lambda: error is None and shop.commits() == commits + 2)
+    shop.before = lambda request: None
+    shop.drain()
+    assert shop.told.metrics[observe.DELTAS_FOLDED] == COMMITS_OF_VISIT + 5
+
+
+def test_a_busy_lane_whose_clean_did_not_come_to_its_end_is_visited_at_once() -> None:
     class Hot(Region):
         def answer(self, request: Request, /) -> Any:
             if isinstance(request, DeleteMany):
                 return (Throttled("slow down"),) * len(request.items)
             return super().answer(request)
 
-    shop = Shop(Hot())
-    shop.table.put(delta(1))
-    for _ in range(3):
-        shop.visit(work(LANE))
-        shop.table.copy_to(shop.away)
+    shop = Shop(Hot()).folded(1)
+    shop.table.copy_to(shop.away)
+    shop.table.put(delta(2, at_ms=1_300))
+    shop.visit(Work(LANE))
     shop.table.now_ms += KEEP_MS
-    shop.table.put(delta(2))
-    shop.visit(work(LANE))
+    shop.table.put(delta(3, at_ms=9_000))
+    shop.visit(Work(LANE))
     told = shop.told.metrics
     assert (told[observe.DELTAS_FOLDED], told[observe.DELTAS_CLEANED], told[observe.CLEANS_POSTPONED]) == (2, 0, 1)
     assert shop.told.lines[-1][2]["postponed_by"] == ["slow down"]
+    assert shop.taken() == []  # not busy
+    shop.table.put(*(delta(n, at_ms=9_000 + n) for n in range(4, 14)))
+    shop.visit(Work(LANE))
+    assert shop.taken() == [(Work(LANE, follows=4), 0)]
 
 
-def test_a_visit_tells_how_long_the_lane_was_due_and_no_amount() -> None:
-    shop = Shop()
-    shop.table.put(delta(12), delta(13))
-    shop.visit(shop.plan())
-    assert shop.told.metrics[observe.FOLD_LAG_MS] == 7_000
-    assert not [n for n in (4**12, 4**13, 4**12 + 4**13) if str(n) in shop.told.shown("info", "warning", "error")]
+# -- the sweep's messages ----------------------------------------------------------------------------------------------
 
 
-def test_a_cold_lane_has_its_mark_removed_at_the_first_visit_unless_it_was_touched_lately() -> None:
-    shop = Shop(fold_min=2)
-    shop.table.put(delta(1))
-    shop.visit(shop.plan())
-    assert shop.marks.mark(LANE) is None
-    shop.runtime.answer(Touch(LANE, NOW_MS - QUIET_MS, NOW_MS))
-    shop.visit(work(LANE))
-    assert shop.mark() == Mark(LANE, due_ms=NOW_MS + QUIET_MS, touched_ms=NOW_MS - QUIET_MS)
+def test_a_sweep_settles_every_stray_and_tells_that_it_was_forgotten() -> None:
+    shop = Shop(fold_min=3).folded(2, 4, 6)
+    shop.table.put(delta(1), delta(9))
+    shop.visit(Work(LANE))
+    assert value(shop.table) == {2, 4, 6, 9}
+    shop.visit(Work(LANE, sweep=True))
+    assert value(shop.table) == {1, 2, 4, 6, 9}
+    assert (shop.told.metrics[observe.LANES_FORGOTTEN], shop.told.metrics[observe.STRAYS_SETTLED]) == (1, 1)
+    shop.visit(Work(LANE, sweep=True))
+    assert shop.told.metrics[observe.LANES_FORGOTTEN] == 1
 
 
-def test_a_mark_touched_during_the_visit_stays_and_is_due_soon() -> None:
-    class Busy(Region):
-        """A delta comes, and is marked, when the visit has looked at what is left."""
-
-        shop: Shop
-
-        def answer(self, request: Any, /) -> Any:
-            answer = super().answer(request)
-            if request == Query(items.delta_pk(LANE), None, None, 2):
-                self.put(delta(9, at_ms=self.now_ms))
-                self.shop.runtime.answer(Touch(LANE, self.now_ms, self.now_ms + LATENESS_MS))
-            return answer
-
-    table = Busy()
-    shop = table.shop = Shop(table, fold_min=2)
-    message = shop.plan()
-    shop.visit(message)
-    assert shop.mark() == Mark(LANE, due_ms=NOW_MS + QUIET_MS, touched_ms=NOW_MS)
-
-
-def test_a_lane_with_a_young_tail_is_visited_when_it_may_be_folded() -> None:
-    shop = Shop(fold_min=2)
-    shop.table.put(delta(1, at_ms=NOW_MS - 5_000), delta(2, at_ms=NOW_MS - 4_000), delta(3, at_ms=NOW_MS))
-    shop.visit(shop.plan())
-    assert shop.mark().wake_ms == NOW_MS - 4_000 + LATENESS_MS
-
-
-def test_a_huge_backlog_takes_turns_with_other_lanes() -> None:
-    shop = Shop(fold_max=1)
-    other = Lane(A, 0, "other")
-    shop.table.put(*map(delta, range(COMMITS_OF_VISIT + 3)), delta(1, other))
-    bodies = shop.plan(), shop.plan(other)
-    shop.visit(*bodies)
-    assert shop.told.metrics[observe.DELTAS_FOLDED] == COMMITS_OF_VISIT + 1
-    assert shop.mark().wake_ms == NOW_MS
-    assert shop.mark(other).wake_ms > NOW_MS
-    shop.visit(work(LANE))
-    assert value(shop.table) == set(range(COMMITS_OF_VISIT + 3))
-    assert shop.mark().wake_ms > NOW_MS
-
-
-def test_a_visit_stops_between_two_requests_when_time_is_short_and_keeps_what_it_committed() -> None:
-    shop = Shop(fold_max=1)
-    shop.table.put(*map(delta, range(6)))
-
-    def commits() -> int:
-        return sum(isinstance(request, Transact) for request in shop.table.asked)
-
-    assert shop.visit(shop.plan(), stop=lambda: commits() >= 2) == NOTHING
-    assert (commits(), shop.told.metrics[observe.DELTAS_FOLDED]) == (2, 2)
-    assert shop.mark().wake_ms <= NOW_MS
-    assert shop.mark().held_ms is None
-    assert value(shop.table) == set(range(6))
-
-
-def test_a_lane_that_time_does_not_reach_is_due_at_once_and_its_message_is_done_with() -> None:
-    shop = Shop()
-    shop.table.put(delta(1))
-    assert shop.visit(shop.plan(), stop=lambda: True) == NOTHING
-    assert shop.mark().is_due(NOW_MS)
-    assert shop.told.metrics[observe.DELTAS_FOLDED] == 0
-
-
-def test_a_second_message_for_the_same_claim_does_nothing_and_one_by_hand_needs_no_mark() -> None:
-    shop = Shop()
-    shop.table.put(delta(1))
-    message = shop.plan()
-    shop.visit(message)
-    shop.table.asked.clear()
-    assert shop.visit(message) == NOTHING
-    assert shop.table.asked == [Get(key_of(LANE))]
-    assert shop.told.metrics[observe.LANES_VISITED] == 1
-    by_hand = Shop()
-    by_hand.table.put(delta(1))
-    by_hand.visit(work(LANE))
-    assert value(by_hand.table) == {1}
-    assert by_hand.mark().wake_ms == NOW_MS + NOTE_AFTER_MS
-
-
-class Contended(Region):
-    """Another compactor always wins; or the transaction fails."""
-
-    raises: Exception | None = None
-    wins = True
-
-    def answer(self, request: Any, /) -> Any:
-        if isinstance(request, Transact):
-            self.asked.append(request)
-            if self.raises:
-                raise self.raises
-            return False if self.wins else super().answer(request)
-        return super().answer(request)
-
-
-def test_a_visit_that_gave_up_is_a_success_and_the_lane_is_due_again() -> None:
-    shop = Shop(Contended())
-    shop.table.put(delta(1))
-    assert shop.visit(shop.plan()) == NOTHING
-    assert shop.told.metrics[observe.LANES_GAVE_UP] == 1
-    assert shop.mark().is_due(NOW_MS)
-
-
-@pytest.mark.parametrize("error", [Throttled("a"), Unavailable("b"), OutcomeUnknown("c")])
-def test_a_failure_of_the_table_fails_the_message_and_leaves_the_mark_to_the_lease(error: Exception) -> None:
-    table = Contended()
-    table.raises = error
-    shop = Shop(table)
-    shop.table.put(delta(1))
-    message = shop.plan()
-    before = shop.mark()
-    assert shop.visit(message, work(Lane(A, 0, "other"))) == FIRST
-    assert shop.mark() == before
-    table.raises, table.wins = None, False
-    assert shop.visit(message) == NOTHING
-    assert value(shop.table) == {1}
-
-
-def test_a_damaged_lane_fails_its_message_every_time_and_is_left_alone_for_a_while() -> None:
-    shop = Shop()
-    checkpoint = Checkpoint(LANE, 1, 1, token(5), 1, token(5), 0)  # its segment is missing, since long
-    shop.table.store([items.checkpoint_item(checkpoint)])
-    message = shop.plan()
-    for receives in (1, 2, 3):
-        assert shop.visit(message) == FIRST
-        assert shop.told.metrics[observe.LANES_DAMAGED] == receives
-    shop.runtime.answer(Touch(LANE, NOW_MS, NOW_MS))
-    assert not shop.mark().is_due(NOW_MS + DAMAGED_MS - 1)
-    assert shop.mark().is_due(NOW_MS + DAMAGED_MS)
-
-
-def test_a_damaged_delta_is_told_by_its_key_and_without_its_amount() -> None:
-    shop = Shop()
-    shop.table.store([{"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": token(1)}, "change": {"N": "271828.5"}}])
-    assert shop.visit(shop.plan())["batchItemFailures"]
-    assert token(1) in shop.told.shown("error")
-    assert "271828" not in shop.told.shown("info", "warning", "error")
-
-
-@pytest.mark.parametrize("body", ["", "not JSON", "{}", work(Lane(B, 0, "x")), "[1]"])
-def test_a_message_that_nobody_can_read_fails_alone(body: str) -> None:
-    shop = Shop()
-    shop.table.put(delta(1))
-    assert shop.visit(body, work(LANE)) == FIRST
-    assert value(shop.table) == {1}
-    assert len(shop.visit(body, body)["batchItemFailures"]) == 2
-
-
-def test_a_defect_fails_the_message_and_is_told() -> None:
-    class Broken(Region):
-        def answer(self, request: Any, /) -> Any:
-            if isinstance(request, Query):
-                raise ZeroDivisionError
-            return super().answer(request)
-
-    shop = Shop(Broken())
-    assert shop.visit(work(LANE))["batchItemFailures"]
-    assert "ZeroDivisionError" in shop.told.shown("error")
-
-
-def test_deltas_listed_with_another_change_are_told_and_their_lane_is_not_visited_without_end() -> None:
-    shop = Shop()
-    shop.table.put(delta(1))
-    shop.visit(work(LANE))
+def test_a_sweep_cleans_a_quiet_lane_and_then_only_looks() -> None:
+    shop = Shop().folded(1)
     shop.table.copy_to(shop.away)
-    shop.visit(work(LANE))
-    shop.table.store([items.delta_item(Delta(LANE, token(1), 5))])
-    shop.table.now_ms += KEEP_MS + CLEAN_AFTER_MS
-    shop.visit(work(LANE))
-    assert shop.told.metrics[observe.DELTAS_CONFLICTING] == 1
-    assert shop.mark().wake_ms == shop.table.now_ms + KEEP_MS + CLEAN_AFTER_MS
+    for _ in range(3):
+        shop.visit(Work(LANE, sweep=True))
+        shop.table.now_ms += KEEP_MS
+    told = shop.told.metrics
+    assert (told[observe.DELTAS_CLEANED], told[observe.LANES_VISITED], told[observe.LANES_LOOKED]) == (1, 2, 1)
+    assert (told[observe.LANES_FORGOTTEN], shop.taken()) == (0, [])
 
 
-def test_verify_tells_the_differences_and_writes_nothing() -> None:
-    shop = Shop()
+@pytest.mark.parametrize(
+    ("deltas", "ago_ms", "forgotten"),
+    [
+        (FORGOTTEN_TAILS, FORGOTTEN_MS, 1),
+        (FORGOTTEN_TAILS - 1, FORGOTTEN_MS, 0),
+        (FORGOTTEN_TAILS, FORGOTTEN_MS - 1, 0),
+    ],
+)
+def test_a_long_and_old_tail_was_forgotten(deltas: int, ago_ms: int, forgotten: int) -> None:
+    for sweep in (False, True):
+        shop = Shop()
+        shop.table.put(*(delta(n, at_ms=NOW_MS - LATENESS_MS - ago_ms) for n in range(deltas)))
+        shop.visit(Work(LANE, sweep=sweep))
+        assert shop.told.metrics[observe.DELTAS_FOLDED] == deltas
+        assert shop.told.metrics[observe.LANES_FORGOTTEN] == (forgotten if sweep else 0)
+
+
+def test_a_sweep_visits_a_lane_that_was_never_folded_so_one_that_lost_its_checkpoint_is_found() -> None:
+    shop = Shop(fold_min=2)
     shop.table.put(delta(1))
-    shop.visit(work(LANE))
-    item = dict(shop.table.items[items.checkpoint_key(LANE)])
-    assert shop.visit(work(LANE, verify=True), stop=lambda: True) == NOTHING
-    assert observe.VERIFY_DIFFERENCES not in shop.told.metrics, "that is left to another pass"
-    assert shop.visit(work(LANE, verify=True)) == NOTHING
+    shop.visit(Work(LANE, sweep=True))
+    assert shop.told.metrics[observe.LANES_VISITED] == 1
+    shop.table.store([items.segment_item(Segment.of(LANE, token(2), 2, [delta(2)]))])
+    shop.visit(Work(LANE))
+    assert shop.told.metrics[observe.LANES_DAMAGED] == 0
+    shop.visit(Work(LANE, sweep=True))
+    assert shop.told.metrics[observe.LANES_DAMAGED] == 1
+
+
+@pytest.mark.parametrize(("clean", "settled"), [(True, 2), (False, 1)])
+def test_where_nothing_is_cleaned_a_sweep_looks_back_seven_days(clean: bool, settled: int) -> None:
+    shop = Shop(clean=clean)
+    now_ms = shop.table.now_ms = 10 * 86_400_000
+    assert SWEEP_BACK_MS == 7 * 86_400_000
+    shop.table.put(delta(2, at_ms=now_ms - LATENESS_MS))
+    shop.visit(Work(LANE))
+    shop.table.put(delta(0, at_ms=now_ms - SWEEP_BACK_MS), delta(1, at_ms=now_ms - SWEEP_BACK_MS + 1))
+    shop.visit(Work(LANE, sweep=True))
+    assert shop.told.metrics[observe.STRAYS_SETTLED] == settled
+    shop.table.now_ms = NOW_MS  # a clock of 1970 looks at everything
+    shop.visit(Work(LANE, sweep=True))
+    assert shop.told.metrics[observe.STRAYS_SETTLED] == 2
+
+
+def test_more_strays_than_a_sweep_settles_get_another_sweep() -> None:
+    shop = Shop(fold_max=1).folded(28)
+    shop.table.put(*map(delta, range(COMMITS_OF_VISIT + 1)))
+    shop.visit(Work(LANE, sweep=True, verify=True))
+    assert shop.taken() == [(Work(LANE, sweep=True), 0)]
+    shop.visit(Work(LANE, sweep=True))
+    assert shop.taken() == []
+    assert value(shop.table) == {*range(COMMITS_OF_VISIT + 1), 28}
+
+
+# -- verify ------------------------------------------------------------------------------------------------------------
+
+
+def test_verify_tells_the_differences_without_their_amounts_and_writes_nothing() -> None:
+    shop = Shop().folded(1)
+    message = Work(LANE, verify=True, fold=False)
+    assert shop.visit(message) == NOTHING
     assert shop.told.metrics[observe.VERIFY_DIFFERENCES] == 0
-    shop.table.store([item | {"total": {"N": "31415"}, "count": {"N": "31415"}}])
+    shop.table.alter(items.checkpoint_key(LANE), total={"N": "31415"}, count={"N": "31415"})
     before = dict(shop.table.items)
-    assert shop.visit(work(LANE, verify=True)) == NOTHING
+    assert shop.visit(message) == NOTHING
     assert shop.told.metrics[observe.VERIFY_DIFFERENCES] == 2
     assert "31415" not in shop.told.shown("info", "warning", "error")
     assert "31415" in shop.told.shown("debug")
     assert shop.table.items == before
-    assert not [request for request in shop.table.asked if isinstance(request, Put)]
+    assert not [request for request in shop.table.asked if isinstance(request, Put | Transact)]
 
 
-SOON, KEPT, DONE = NOW_MS + 1, KEEP_MS + CLEAN_AFTER_MS, Tally()
+def test_a_verify_that_meets_a_landing_commit_is_left_to_another_pass() -> None:
+    shop = Shop().folded(1)
+    shop.table.drop(items.segment_key(LANE, token(1), 1))
+    assert shop.visit(Work(LANE, verify=True, fold=False)) == NOTHING
+    assert observe.VERIFY_DIFFERENCES not in shop.told.metrics
+    assert (shop.taken(), shop.told.metrics[observe.LANES_GAVE_UP]) == ([], 1)
 
 
-@pytest.mark.parametrize(
-    ("found", "tally", "clean", "expected"),
-    [
-        (Outlook(), DONE, True, None),
-        (Outlook(tail=31), DONE, True, None),
-        (Outlook(), Tally(unsettled=True), True, NOW_MS),
-        (Outlook(32, SOON), DONE, True, SOON),
-        (Outlook(32, NOW_MS - 5), DONE, True, NOW_MS),
-        (Outlook(below=True), DONE, True, NOW_MS + NOTE_AFTER_MS),
-        (Outlook(below=True), DONE, False, None),
-        (Outlook(below=True, noted_ms=NOW_MS - 9), DONE, True, NOW_MS - 9 + KEPT),
-        (Outlook(below=True, noted_ms=NOW_MS - KEPT), DONE, True, NOW_MS + KEPT),
-        (Outlook(below=True, noted_ms=NOW_MS + 10**10), DONE, True, NOW_MS + KEPT),
-        (Outlook(32, SOON, True), DONE, True, SOON),
-        (Outlook(32, NOW_MS + 2 * KEPT, True, NOW_MS), DONE, True, NOW_MS + KEPT),
-        (Outlook(below=True, noted_ms=NOW_MS - 2 * KEPT), Tally(uncleaned=True), True, NOW_MS + visit.CLEAN_AGAIN_MS),
-    ],
-)
-def test_the_next_visit_is_when_there_is_something_to_do(
-    found: Outlook, tally: Tally, clean: bool, expected: int | None
-) -> None:
-    assert next_visit(found, tally, settings(clean=clean), NOW_MS) == expected
+# -- what is told ------------------------------------------------------------------------------------------------------
 
 
-def test_a_visit_to_a_lane_that_nobody_reads_is_told_each_time() -> None:
+def test_a_visit_tells_how_long_the_tail_was() -> None:
+    shop = Shop(fold_min=2)
+    shop.table.put(delta(12, at_ms=1_000), delta(13, at_ms=NOW_MS - LATENESS_MS))
+    shop.visit(Work(LANE))
+    assert shop.told.metrics[observe.TAIL_DELTAS] == 2
+
+
+def test_no_line_above_debug_holds_an_amount() -> None:
+    shop = Shop().folded(12)
+    shop.table.put(delta(13), delta(11), delta(14, Lane(A, 3, LANE.counter)))
+    shop.visit(Work(LANE, sweep=True, verify=True, late=late(11)), Work(Lane(A, 3, LANE.counter)))
+    shown = shop.told.shown("info", "warning", "error")
+    assert shop.told.metrics[observe.DELTAS_FOLDED] == 2
+    assert not [n for n in range(1, 2**4) if str(sum(4 ** (11 + k) for k in range(4) if n >> k & 1)) in shown]
+
+
+def test_deltas_listed_with_another_change_are_told() -> None:
+    shop = Shop().folded(1)
+    shop.table.copy_to(shop.away)
+    shop.visit(Work(LANE, sweep=True))
+    shop.table.store([items.delta_item(Delta(LANE, token(1), 5))])
+    shop.table.now_ms += KEEP_MS
+    shop.visit(Work(LANE, sweep=True))
+    assert shop.told.metrics[observe.DELTAS_CONFLICTING] == 1
+    assert shop.told.lines[-1][2]["conflicts"] == [token(1)]
+
+
+def test_a_watermark_ahead_of_the_clock_is_told_at_each_visit() -> None:
+    shop = Shop()
+    shop.table.put(delta(1, at_ms=NOW_MS + 3_600_000))
+    shop.table.now_ms += 7_200_000
+    shop.visit(Work(LANE))
+    shop.table.now_ms = NOW_MS
+    shop.table.put(delta(2))
+    shop.visit(Work(LANE, sweep=True))
+    assert shop.told.metrics[observe.WATERMARK_AHEAD_MS] == 3_600_000
+    assert shop.told.lines[-1][2]["watermark_ahead_ms"] == 3_600_000
+
+
+def test_a_lane_that_nobody_reads_is_told_with_each_batch() -> None:
     shop = Shop()
     unread = Lane(A, 3, LANE.counter)
     shop.table.put(delta(1), delta(2, unread))
-    shop.visit(work(LANE), work(unread), work(unread))
+    for _ in range(2):
+        shop.visit(Work(LANE), Work(unread), Work(unread))
     assert shop.told.metrics[observe.LANES_UNREAD] == 2
     assert [extra for level, _, extra in shop.told.lines if level == "error"] == [{"lane": str(unread)}] * 2
 
 
-def test_a_worker_with_other_settings_than_the_tables_visits_nothing() -> None:
-    shop = Shop()
-    shop.table.store([items.shape_item(Shape((A, B), {"stock:": 4}))])
-    shop.table.put(delta(1))
-    before = dict(shop.table.items)
-    with pytest.raises(SettingsMismatch):
-        shop.worker.work(work(LANE), never)
-    assert shop.table.items == before
-    assert "SettingsMismatch" in shop.told.shown("error")
+def test_a_lane_with_a_limit_is_told_only_if_it_holds_changes_that_nobody_reads() -> None:
+    shop = Shop(limits={"seats:": Limit(ceiling=9, region=A)})
+    gate, unread = Lane(A, 0, "seats:gig"), Lane(A, 0, "seats:sold")
+    shop.table.put(delta(1, unread))
+    shop.visit(Work(gate, sweep=True), Work(unread, sweep=True))
+    assert shop.told.metrics[observe.LANES_UNREAD] == 1
+    assert [extra for level, _, extra in shop.told.lines if level == "error"] == [{"lane": str(unread)}]
+
+
+def test_the_queue_is_asked_once_for_each_lane_that_leaves_something() -> None:
+    shop, asked = Shop(Contended()), []
+    shop.table.put(delta(1), delta(1, OTHER))
+    shop.before = lambda request: asked.append(request) if isinstance(request, Send) else None
+    shop.visit(Work(LANE), Work(OTHER), Work(Lane(A, 0, "quiet")))
+    assert [[message.work.lane for message in request.messages] for request in asked] == [[LANE], [OTHER]]

@@ -10,10 +10,8 @@ from lab.engines.ministack import Engine
 from ledger.requests import DeleteMany, Get, Key, Put, Query, Scan, Transact
 from ledger.table import DynamoTable
 from service.consumption import Units
-from service.marks import Touch
-from service.marks_table import Marks
 from tests.service.support import Told
-from tests.support import LANE, A
+from tests.support import A
 
 
 def item(sk: str, size: int = 0) -> Any:
@@ -27,11 +25,11 @@ def test_every_kind_of_request_is_counted_once(engine: Engine, table_names: Iter
     units, told = Units(), Told()
     units.attach(client)
     units.attach(client)
-    table, marks = DynamoTable(name, A, lambda _: client), Marks(name, client)
+    table = DynamoTable(name, A, lambda _: client)
 
     def consumed(*requests: Any) -> tuple[float, float]:
         for request in requests:
-            (marks if isinstance(request, Touch) else table).answer(request)
+            table.answer(request)
         told.metrics.clear()
         units.tell(told)
         return told.metrics["ReadUnits"], told.metrics["WriteUnits"]
@@ -40,7 +38,6 @@ def test_every_kind_of_request_is_counted_once(engine: Engine, table_names: Iter
     assert consumed(Get(Key("p", "a")), Query("p"), Query("p", consistent=False)) == (2.5, 0)
     assert consumed(Scan()) == (0.5, 0)  # BatchGetItem: this engine does not tell what it consumed
     assert consumed(Transact((Put(item("b")), Put(item("c"))))) == (0, 4)
-    assert consumed(Touch(LANE, 1, 1)) == (0, 1)
     assert consumed(DeleteMany((item("b"), item("c")))) == (0, 2)
     assert consumed() == (0, 0)
     with pytest.raises(ClientError):

@@ -18,7 +18,7 @@ from service.api.local import event_of
 from tests.service.http_client import Context
 from tests.service.support import sqs, stream, work
 
-FUNCTIONS = ("add_from_queue", "mark", "plan", "compact", "find", "api")
+FUNCTIONS = ("add_from_queue", "ring", "compact", "sweep", "api")
 REGION = "eu-west-1"
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 SALES = [Change("stock:85123A", -k, f"536365/{k}", AT) for k in range(40)]
@@ -35,6 +35,7 @@ def handlers(engine: Engine, table_names: Iterator[str], monkeypatch: pytest.Mon
         monkeypatch.setenv(name, value)
     url = boto3.client("sqs", endpoint_url=engine.endpoint_url).create_queue(QueueName=table)["QueueUrl"]
     monkeypatch.setenv("LEDGER_WORK_QUEUE_URL", url)
+    monkeypatch.setenv("LEDGER_WORK_DLQ_URL", url)
     monkeypatch.setenv("LEDGER_VERIFY_ONE_IN", "1")
     return {name: importlib.reload(importlib.import_module(f"service.{name}.main")).handler for name in FUNCTIONS}
 
@@ -46,10 +47,10 @@ def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[s
     lane = Lane(REGION, 0, "stock:85123A")
     assert call("add_from_queue", sqs(*map(dumps, SALES))) == {"batchItemFailures": []}
     came = stream([Delta(lane, f"0000000000{k:016d}", 1) for k in range(3)], made_ms=to_ms(AT))
-    assert call("mark", came) == {"batchItemFailures": []}
-    assert call("plan", {}) is None
+    assert call("ring", came) == {"batchItemFailures": []}
     assert call("compact", sqs(work(lane))) == {"batchItemFailures": []}
-    assert call("find", {}) is None
+    assert call("compact", sqs("no lane")) == {"batchItemFailures": []}
+    assert call("sweep", {}) is None
     assert call("compact", sqs(work(lane, verify=True))) == {"batchItemFailures": []}
     answer = call("api", event_of("GET", "/counters?counter=stock:85123A", {}, None))
     assert answer["statusCode"] == 200

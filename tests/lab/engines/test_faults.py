@@ -15,7 +15,7 @@ from lab.engines.proxy import OUTSIDE
 from lab.engines.proxy_faults import FAULTS, Mix
 from ledger import Change, Ledger, Settings
 from ledger.conditions import Absent
-from ledger.errors import OutcomeUnknown, TableError, Throttled, TransactionConflict
+from ledger.errors import NotAllowed, OutcomeUnknown, TableError, Throttled, TransactionConflict
 from ledger.requests import AlreadyThere, DeleteMany, Get, Key, Put, PutMany, Transact
 from ledger.table import DynamoTable
 from reader import Reader
@@ -102,6 +102,21 @@ def test_a_partition_cuts_a_region_off_from_the_other_but_nobody_outside(engine:
             table(endpoint, name, B, place=A).answer(Put(ITEM))
         tell(("partition", False))
         table(endpoint, name, B, place=A).answer(Put(ITEM))
+
+
+def test_a_place_that_is_told_to_be_refused_is_refused_and_no_other_until_the_end_is_told(
+    engine: Engine, name: str
+) -> None:
+    with behind(engine, {}) as (endpoint, tell):
+        tell(("refuse", "denied", "ring"))
+        table(endpoint, name, place="compact").answer(Put(ITEM))
+        with pytest.raises(NotAllowed):
+            table(endpoint, name, place="ring").answer(Get(Key("p", "s")))
+        tell(("refuse", "throttled", ""))
+        with pytest.raises(Throttled):
+            table(endpoint, name, place="compact").answer(Get(Key("p", "s")))
+        tell(("refuse", "", ""))
+        assert table(endpoint, name, place="ring").answer(Get(Key("p", "s"))) == ITEM
 
 
 def test_the_shipped_classes_speak_through_the_proxy_batches_too(engine: Engine, name: str) -> None:

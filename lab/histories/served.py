@@ -1,0 +1,271 @@
+"""Histories of the deployed service: writers, readers, and in each Region `ring`, `compact` and `sweep` as shipped.
+
+Rule 1: Everything follows from the choices, so a seed is the whole history.
+Rule 2: When everybody has come to an end, what messages told of is served: served_judge.py. Then comes the judgement of
+every other history.
+"""
+
+import base64
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lab.histories import cast, checker
+from lab.histories.history import PACES, PACKED_MAX, REGIONS, entrance, finish, judge_end, step, timed
+from lab.histories.packs import packer
+from lab.histories.served_judge import served
+from lab.histories.served_world import Mishaps, Post, ServedWorld
+from ledger.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.settings import Settings
+from ledger.through import through
+from service.compact.serve import Done, serve
+from service.ring.records import arrived
+from service.ring.ring import Memory, Rung, ring
+from service.sweep.sweep import Swept, sweep
+from service.work import Send, Work
+from simulator.choices import Choices
+from simulator.faults import Faults, mix
+from simulator.process import Log, Process, Script, Sleep
+
+STEPS_MAX = 40_000
+STEPS_MS = (10, 10, 10, 40, 160)
+EVERY_S = (1, 1, 6, 60)
+HOURS = 0.01
+"""Of a sweep's pass."""
+
+POLL_STEPS = 40
+CALM_MS = 40
+"""A step no longer than this, and no pause is as long as a second ask waits beyond a commit."""
+
+
+@dataclass(slots=True)
+class Played:
+    """A history that was played: what is wrong with it, and how much happened. purged: a queue lost what was in it."""
+
+    violations: list[str]
+    steps: int
+    visits: int
+    rings: int
+    late: int
+    purged: bool
+    faults: Faults
+
+
+@dataclass(slots=True)
+class Service:
+    """What the processes of the service share. producers: who puts deltas."""
+
+    world: ServedWorld
+    settings: Settings
+    every_s: int
+    producers: list[Process]
+    memories: dict[str, list[Memory]]
+    visits: int = 0
+    rings: int = 0
+    late: int = 0
+    damaged: list[str] | None = None
+
+    def is_over(self, region: str) -> bool:
+        """Whether nothing is left to do in a Region, and nothing can come."""
+        world = self.world
+        written = all(each.done for each in self.producers) and not world.late and not world.landings
+        arrived = not any(replica.inbox for replica in world.replicas.values())
+        posts = world.posts.values()
+        read = all(post.position == len(post.records) for post in posts)
+        return written and arrived and read and not world.posts[region].queue
+
+    def own(self, region: str) -> Settings:
+        return replace(self.settings, region=region)
+
+
+def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+    """Play one history of the service and judge it. Without `faults` the mix is drawn too."""
+    faults = replace(mix(choices) if faults is None else faults, remade=False)
+    regions = REGIONS[: 1 + choices.pick(3)]
+    step_ms = STEPS_MS[choices.pick(len(STEPS_MS))]
+    faults = replace(faults, skew_ms=faults.skew_ms * step_ms // 4, cut=faults.cut // 4)
+    late = (0, 0, 30, 3_600_000 // step_ms)[choices.pick(4)]
+    mishaps = Mishaps(lost=40 * choices.pick(3), doubled=60 * choices.pick(3), stream_late=late)
+    world = ServedWorld(regions, choices, mishaps, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
+    world.step_ms = step_ms
+    world.now_ms = 10_000_000
+    settings = replace(timed(step_ms), regions=regions, fold_min=1 + choices.pick(4), fold_max=4 + choices.pick(4))
+    settings = replace(settings, clean=choices.pick(4) != 3)
+    if choices.pick(3) == 2:
+        settings = replace(settings, shards={cast.COUNTER: 2})
+    record = cast.Record()
+    service = Service(world, settings, EVERY_S[choices.pick(len(EVERY_S))], [], {})
+    processes = _cast(choices, faults, service, record, log)
+    for _ in range(STEPS_MAX):
+        if all(each.done for each in service.producers) and not world.purged:
+            world.cut.clear()
+        if not step(world, processes, faults, log):
+            break
+    violations = list(checker.check_reads(record))
+    calm = step_ms < CALM_MS or not (faults.pause or faults.slow_visits or faults.late)
+    over = all(service.is_over(region) for region in regions)
+    if not violations and over:
+        violations = _swept(service) if world.purged or not calm else []
+        violations = violations or served(world, settings, world.purged or not calm)
+    violations = violations or judge_end(world, replace(settings, clean=True), record)
+    return Played(violations, world.step, service.visits, service.rings, service.late, world.purged, faults)
+
+
+def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Record, log: Log | None) -> list[Process]:
+    world, settings = service.world, service.settings
+    processes: list[Process] = []
+    enter = entrance(processes, world, faults, log)
+    packs = choices.pick(2) == 1
+    pace = (cast.LONG, cast.LATE, cast.LATE)[choices.pick(3)]
+    for _ in range(5 + choices.pick(20)):
+        if record.numbers > cast.NUMBERS_MAX - PACKED_MAX - 1:
+            break
+        home = settings.regions[choices.pick(len(settings.regions))]
+        sender = cast.Sender(home, record, settings, choices, lambda: world.now_ms, faults.skew_ms, 1)
+        if packs and choices.pick(2):
+            numbers = sender.numbers(2 + choices.pick(PACKED_MAX - 1))
+            enter(f"packer {numbers.start}", home, packer(numbers, sender, pace))
+        else:
+            (number,) = sender.numbers(1)
+            enter(f"writer {number}", home, cast.writer(number, sender, pace))
+    service.producers = list(processes)
+    for region in settings.regions:
+        own = service.own(region)
+        reads = cast.reader(region, 3 + choices.pick(6), record, own, choices, faults.slow_reads, cast.LONG)
+        enter(f"reader {region}", region, reads)
+        service.memories[region] = [Memory() for _ in range(1 + choices.pick(2))]
+        enter(f"ring {region}", region, _ring(service, region, choices))
+        for number in range(1 + choices.pick(2)):
+            enter(f"compact {region} {number}", region, _compact(service, region, record, choices))
+        if choices.pick(8) == 7:  # a compactor of one's own, beside the service
+            lanes, paces = own.lanes_of(cast.COUNTER, region), PACES[choices.pick(len(PACES))]
+            enter(f"compactor {region}", region, cast.compactor(lanes, 4, record, own, choices, False, paces))
+        if choices.pick(16) == 15:
+            enter(f"purge {region}", region, _purge(service, region, choices))
+    return processes
+
+
+def _ring(service: Service, region: str, choices: Choices) -> Callable[[], Script]:
+    """Reads the stream, a batch after the other, by one of its containers; after a crash by a new one."""
+    world, memories = service.world, service.memories[region]
+    began: list[bool] = []
+
+    def script() -> Script:
+        if began:
+            memories[choices.pick(len(memories))] = Memory()
+        began.append(True)
+        while not service.is_over(region):
+            batch = world.read_stream(region, 1 + choices.pick(6))
+            if not batch:
+                yield Sleep(POLL_STEPS)
+                continue
+            records = [_event(region, number, each) for number, each in enumerate(batch)]
+            lanes, _ = arrived(records, service.own(region))
+            done = Rung()
+            memory = memories[choices.pick(len(memories))]
+            yield from _sent(ring(lanes, done, memory, service.own(region), service.every_s))
+            service.rings += done.rung
+            service.late += done.late
+            world.posts[region].position += min((lanes[lane].place for lane in done.failed), default=len(batch))
+
+    return script
+
+
+def _sent(program: Generator[Any, Any, None]) -> Script:
+    """The program, with an answer of its queue also where none came: nothing was put."""
+
+    def step(request: Any) -> Generator[Any, Any, Any]:
+        try:
+            return (yield request)
+        except LedgerError as failure:
+            if not isinstance(request, Send):
+                raise
+            return (failure,) * len(request.messages)
+
+    return through(program, step)
+
+
+def _event(region: str, number: int, record: Any) -> dict[str, Any]:
+    """A record as Lambda hands it over."""
+    image = {
+        name: {"B": base64.b64encode(value["B"]).decode()} if "B" in value else value
+        for name, value in record.item.items()
+    }
+    change: dict[str, Any] = {"Keys": {"pk": {"S": record.key.pk}, "sk": {"S": record.key.sk}}, "NewImage": image}
+    change |= {"SequenceNumber": str(number), "ApproximateCreationDateTime": record.made_ms / 1_000}
+    return {"eventName": "INSERT", "dynamodb": change}
+
+
+def _compact(service: Service, region: str, record: cast.Record, choices: Choices) -> Callable[[], Script]:
+    """Serves the work queue: the messages of a lane together, and each is deleted when it was served."""
+    world, own = service.world, service.own(region)
+
+    def script() -> Script:
+        while not service.is_over(region):
+            batch = world.receive(region, 1 + choices.pick(3))
+            if not batch:
+                yield Sleep(_until(world, region))
+                continue
+            works: dict[Any, Work] = {}
+            for message in batch:
+                work = Work.from_json(message.body, region)
+                works[work.lane] = works[work.lane] | work if work.lane in works else work
+            lost = set()
+            for lane, work in works.items():
+                done, deadline = Done(), world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
+                try:
+                    stop = lambda: world.step > deadline  # noqa: E731, B023
+                    commits_max = 1 + choices.pick(3)
+                    program = serve(work, done, own, stop, commits_max=commits_max)
+                    yield from _sent(program)
+                except LedgerError:
+                    lost.add(lane)
+                service.visits += done.visited
+                if isinstance(done.error, DamagedItem | LaneDamaged):
+                    record.broken.append(f"a visit to {lane}: {done.error}")
+            world.delete(region, [each for each in batch if Work.from_json(each.body, region).lane not in lost])
+
+    return script
+
+
+def _until(world: ServedWorld, region: str) -> int:
+    """The steps until a message can be received, if that is known to be long."""
+    next_ms = world.next_ms(region)
+    return POLL_STEPS if next_ms is None else max(POLL_STEPS, (next_ms - world.now_ms) // world.step_ms)
+
+
+def _purge(service: Service, region: str, choices: Choices) -> Callable[[], Script]:
+    def script() -> Script:
+        yield Sleep(cast.LATE[choices.pick(len(cast.LATE))])
+        service.world.purge(region)
+
+    return script
+
+
+def _swept(service: Service) -> list[str]:
+    """Two passes of the sweep, and what they send is served, with no fault left."""
+    world = service.world
+    world.mishaps = Mishaps()
+    for _ in range(2):
+        for region in world.regions:
+            world.quiesce()
+            world.now_ms += 3_600_000 + service.settings.keep_ms
+            own = service.own(region)
+            for run in range(3):
+                finish(world, region, sweep(Swept(), own, lambda: False, lambda: False, hours=HOURS))
+                world.now_ms += int(HOURS * 3_600_000) // (1 + run)
+            for _ in range(1_000):
+                batch = world.receive(region, 10)
+                for message in batch:
+                    work = Work.from_json(message.body, region)
+                    finish(world, region, serve(work, Done(), own, lambda: False))
+                world.delete(region, batch)
+                if not world.posts[region].queue:
+                    break
+                world.now_ms = max(world.now_ms, world.next_ms(region) or 0)
+            else:
+                return [f"after the sweep the queue of {region} is never empty"]
+    return []
+
+
+__all__ = ["Played", "Post", "play"]

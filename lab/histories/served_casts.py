@@ -1,0 +1,64 @@
+"""The small casts of the service: a change that came late, and those who are told of it by name."""
+
+from compactor.named import Named, settle_named
+from compactor.report import Tally
+from lab.histories.boards import HOME
+from lab.histories.history import finish
+from lab.histories.stage import LANE, Stage, judged
+from ledger import items, tokens
+from ledger.add import add
+from ledger.requests import Program
+from ledger.values import Delta
+
+
+class ServedStage(Stage):
+    """left: what a first ask left above the watermark; None before there was one."""
+
+    left: Named | None = None
+
+    def named(self, late: Delta) -> None:
+        """A change comes late, and its message is served."""
+        asked = next(each for each in self.record.asked if each.delta == late)
+
+        def program() -> Program[None]:
+            yield from add(late)
+            asked.acknowledged = True
+            self.left = yield from settle_named(LANE, Tally(), Named((late.token,)), fold_max=5)
+
+        self.enter("a late change and its message", HOME, program)
+
+    def known(self) -> object:
+        return super().known(), self.left
+
+
+def a_late_change_is_named_while_a_fold_is_under_way(stage: ServedStage) -> None:
+    stage.delta(2, old_ms=2_000)
+    stage.folded()
+    stage.delta(1)
+    late = stage.delta(0, old_ms=1_050, put=False, stray=True)
+    stage.judge = asked_twice
+    stage.fold()
+    stage.named(late)
+
+
+def asked_twice(stage: Stage) -> list[str]:
+    """Whoever is still under way has crashed; what was above the watermark is asked for once more; and nobody else
+    settles anything."""
+    assert isinstance(stage, ServedStage)
+    world, left = stage.world, stage.left
+    if left is None:
+        return judged(stage)
+    world.quiesce()
+    if left:
+        finish(world, HOME, settle_named(LANE, Tally(), left, fold_max=5))
+    cells = world.replicas[HOME].cells
+    checkpoint = world.replicas[HOME].item(items.checkpoint_key(LANE))
+    watermark = items.checkpoint_of(LANE, checkpoint).watermark if checkpoint else ""
+    segments = [cell.item for sk, cell in cells.get(items.fold_pk(LANE), {}).items() if sk.startswith("segment#")]
+    listed = {token for item in segments if item for token, _ in items.segment_of(LANE, item)}
+    there = [items.delta_of(LANE, cell.item).token for cell in cells[items.delta_pk(LANE)].values() if cell.item]
+    strays = [token for token in there if token <= watermark and tokens.to_bytes(token) not in listed]
+    return [f"the stray {token} was named twice, and is in no sum" for token in strays] or judged(stage)
+
+
+SERVED_CASTS = (a_late_change_is_named_while_a_fold_is_under_way,)

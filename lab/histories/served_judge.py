@@ -1,0 +1,57 @@
+"""What the service promises, judged when its streams and queues are empty.
+
+Rule 1: It knows the rules and not the code: who rings is worked out here, too.
+Rule 2: A lane that has a record is in the directory.
+Rule 3: No entry at or below a watermark is listed nowhere.
+Rule 4: Of what had come by the time of the last item that rings, less than fold_min is in the tail. After a sweep,
+because messages were lost, less than fold_min is in the tail at all.
+"""
+
+import hashlib
+
+from lab.histories.served_world import ServedWorld
+from ledger import directory, items, tokens
+from ledger.requests import Key
+from ledger.settings import Settings
+from ledger.values import Lane
+
+
+def served(world: ServedWorld, settings: Settings, swept: bool) -> list[str]:
+    """What is not as it was promised."""
+    wrong: list[str] = []
+    for region in world.regions:
+        replica = world.replicas[region]
+        arrived: dict[Lane, list[Key]] = {}
+        for record in world.posts[region].records:
+            found = items.lane_of(record.key.pk)
+            if found is not None and found[0] == "delta" and found[1].region == region:
+                arrived.setdefault(found[1], []).append(record.key)
+        for lane, keys in arrived.items():
+            if replica.item(directory.key_of(lane)) is None:
+                wrong.append(f"{lane} is not in the directory")
+            checkpoint = replica.item(items.checkpoint_key(lane))
+            watermark = items.checkpoint_of(lane, checkpoint).watermark if checkpoint else ""
+            upto = tokens.to_bytes(watermark) if watermark else b""
+            held = {key: items.entries_of(lane, item).tokens for key in keys if (item := replica.item(key)) is not None}
+            below = {token for some in held.values() for token in some if token <= upto}
+            if left := below - _listed(world, lane):
+                wrong.append(f"{lane}: {len(left)} strays that nobody will settle")
+            rung = [n for n, key in enumerate(keys) if key in held and _rings(key, len(held[key]), settings.fold_min)]
+            come = keys if swept else keys[: max(rung, default=-1) + 1]
+            tail = {token for key in come for token in held.get(key, ()) if token > upto}
+            if len(tail) >= settings.fold_min:
+                wrong.append(f"{lane}: {len(tail)} changes in the tail that nobody will fold")
+    return wrong
+
+
+def _rings(key: Key, changes: int, fold_min: int) -> bool:
+    """An item with n changes: the first 8 bytes of SHA-256 of its keys are below n/fold_min of their range."""
+    drawn = hashlib.sha256(b"\0".join((key.pk.encode(), key.sk.encode()))).digest()[:8]
+    return int.from_bytes(drawn, "big") / 2**64 < changes / fold_min
+
+
+def _listed(world: ServedWorld, lane: Lane) -> set[bytes]:
+    """The tokens that the segments of a lane list."""
+    cells = world.replicas[lane.region].cells.get(items.fold_pk(lane), {})
+    segments = [cell.item for sk, cell in cells.items() if sk.startswith(items.SEGMENTS_FROM) and cell.item]
+    return {token for item in segments for token in items.segment_of(lane, item).entries.tokens}

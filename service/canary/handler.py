@@ -1,0 +1,95 @@
+"""The canary: changes to a counter of its own go the whole way of everybody's, and it tells how far they came.
+
+Rule 1: It adds `fold_min` changes of 1 in one pack. The items of so many always ring, so a pack that an earlier run put
+and that is still in the tail long after is a fold that did not happen: stream, ring, work queue or compactor.
+Rule 2: It reads strongly before and after its put, its own Region's part of the value alone, because the canaries of
+other Regions add meanwhile. Between the two that must rise by what it added. So a Region has one canary at a time.
+Rule 3: Its tokens are fresh and of the counter's first shard, whatever shards the counter has: one lane tells.
+Rule 4: What the table refuses is raised, so that the function's errors show it. That it ran is told all the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ledger import clocks, items, tokens
+from ledger.errors import InvalidSettings
+from ledger.packing import pack_of
+from ledger.requests import Get, Item, Program, Put, Result, Table, run
+from ledger.settings import Settings
+from ledger.tail import TailSum
+from ledger.values import Delta, Lane
+from reader import Reader
+from service import observe
+from service.observe import Watch
+
+COUNTER = "ledger:canary"
+
+
+class Canary:
+    """Raises InvalidSettings where the counter has a limit: it only ever rises."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        table: Table,
+        watch: Watch,
+        *,
+        clock: clocks.Clock = clocks.wall_clock,
+        entropy: clocks.Entropy = clocks.entropy,
+    ) -> None:
+        if settings.limit_of(COUNTER) is not None:
+            raise InvalidSettings(f"limits: {COUNTER} has one, and rises for ever. Choose prefixes that do not fit it.")
+        self._settings, self._table, self._watch = settings, table, watch
+        self._clock, self._entropy = clock, entropy
+        self._lane = settings.lanes_of(COUNTER, settings.region)[0]
+        self._reader = Reader(settings, table=table, clock=clock)
+
+    def __call__(self) -> dict[str, Any]:
+        """Add and read. The answer is for the deployment, which waits until `folded_ms` reaches `newest_ms`.
+
+        Raises SettingsMismatch, DamagedItem, OutcomeUnknown and the other TableErrors.
+        """
+        metrics = self._watch.metrics
+        observe.count(metrics, observe.CANARY_RUNS, 1)
+        now_ms = self._clock()
+        before = self._value()
+        folded_ms, oldest_ms = self._run(standing(self._lane))
+        lag_ms = max(0, now_ms - oldest_ms) if oldest_ms is not None else 0
+        observe.milliseconds(metrics, observe.CANARY_LAG_MS, lag_ms)
+        added = self._settings.fold_min
+        self._run(put(self._lane, [self._token(now_ms) for _ in range(added)]))
+        value = self._value()
+        read = value - before == added
+        observe.count(metrics, observe.CANARY_WRONG, int(not read))
+        told = {"region": self._lane.region, "added": added, "read": read}
+        times = {"newest_ms": now_ms, "folded_ms": folded_ms, "lag_ms": lag_ms}
+        if read:
+            self._watch.logger.info("canary", extra=told | times)
+        else:
+            self._watch.logger.error("canary read something else", extra=told | times | {"rose": value - before})
+        return told | times | {"value": value}
+
+    def _value(self) -> int:
+        return self._reader.read(COUNTER).by_region[self._lane.region]
+
+    def _token(self, now_ms: int) -> str:
+        number = int.from_bytes(self._entropy(tokens.RANDOM_BYTES), "big")
+        return tokens.make(now_ms, (number - number % self._lane.shards).to_bytes(tokens.RANDOM_BYTES, "big"))
+
+    def _run(self, program: Program[Result]) -> Result:
+        return run(program, self._table, clocks.instants(self._clock))
+
+
+def standing(lane: Lane) -> Program[tuple[int | None, int | None]]:
+    """The times in tokens of a lane's watermark and of the oldest change above it; None without one."""
+    item: Item | None = yield Get(items.checkpoint_key(lane))
+    watermark = items.checkpoint_of(lane, item).watermark if item is not None else None
+    tail = TailSum(lane, watermark, consistent=True)
+    while tail.more:
+        yield from tail.read()
+    return tokens.time_ms(watermark) if watermark is not None else None, tail.oldest_ms
+
+
+def put(lane: Lane, names: list[str]) -> Program[None]:
+    yield Put(items.pack_item(pack_of([Delta(lane, token, 1) for token in sorted(names)])))

@@ -1,1 +1,0 @@
-"""Marks lanes that have something to do, from the table's stream."""

@@ -1,1 +1,0 @@
-"""Sends lanes that are due to the work queue, every minute."""

@@ -1,0 +1,29 @@
+"""The Lambda function `ring`. Event source: the table's stream, ReportBatchItemFailures."""
+
+import os
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from ledger.settings import Settings
+from service.consumption import units_of
+from service.observe import Handler, Watch
+from service.ring.handler import Ringer
+from service.ring.ring import EVERY_S
+from service.runtime import Runtime
+
+watch = Watch.of(os.environ)
+settings = Settings.from_env()
+units = units_of(settings)
+every_s = int(os.environ.get("LEDGER_RING_EVERY_S", EVERY_S))
+ringer = Ringer(settings, Runtime.of(settings, os.environ), watch.logger, watch.metrics, every_s)
+
+
+def told(event: dict[str, Any], context: LambdaContext) -> Any:
+    try:
+        return ringer(event)
+    finally:
+        units.tell(watch.metrics)
+
+
+handler: Handler = watch.around(told)

@@ -1,0 +1,96 @@
+"""What a batch of the table's stream says of the lanes of a Region.
+
+Rule 1: Whatever a record holds, it fails nothing: what is no new delta, pack or gate of this Region is counted and
+passed by.
+Rule 2: An item came late when the record was made more than half the allowed lateness after the item's lowest token,
+the other half being for a time that AWS rounds down to the second and calls approximate, and for clocks. Without that
+time, or with content that nobody can read, it came late.
+Rule 3: An item that came by replication is as good as one put here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ledger import items, tokens
+from ledger.entries import ENTRY, time_ms
+from ledger.gate import items as gates
+from ledger.requests import Key
+from ledger.settings import Settings
+from ledger.values import Lane
+from service.ring.draw import rings
+from service.work import KEY_MAX
+
+TIME_S_MAX = 10**11
+"""No time of a stream record is this far from 1970, in seconds."""
+
+ROUNDED_MS = 1_000
+"""ApproximateCreationDateTime is rounded down to the second:
+https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_StreamRecord.html"""
+
+
+@dataclass(slots=True)
+class Arrived:
+    """What a batch says of one lane. sequence: of its first record, and where that stands in the batch. late: the sort
+    keys of what came late. rung: whether an item rings."""
+
+    place: int
+    sequence: str
+    late: list[str] = field(default_factory=list)
+    rung: bool = False
+
+
+def arrived(records: Iterable[Any], settings: Settings) -> tuple[dict[Lane, Arrived], int]:
+    """What came, by lane, in the order of the stream; and how many records were none of ours."""
+    lanes: dict[Lane, Arrived] = {}
+    ignored = 0
+    for place, record in enumerate(records):
+        change, lane = _lane_of(record, settings.region)
+        if lane is None:
+            ignored += 1
+            continue
+        seen = lanes.setdefault(lane, Arrived(place, str(change.get("SequenceNumber", ""))))
+        key = Key(change["Keys"]["pk"]["S"], change["Keys"]["sk"]["S"])
+        if key == gates.gate_key(lane):
+            continue
+        changes, lowest_ms = _held(key.sk, change.get("NewImage"))
+        if _is_late(change.get("ApproximateCreationDateTime"), lowest_ms, settings.allowed_lateness_ms):
+            seen.late.append(key.sk)
+        seen.rung |= rings(key, settings.fold_min if changes is None else changes, settings.fold_min)
+    return lanes, ignored
+
+
+def _lane_of(record: Any, region: str) -> tuple[Mapping[str, Any], Lane | None]:
+    """The lane of a new delta, pack or gate of this Region, and the record's change."""
+    match record:
+        case {"eventName": "INSERT", "dynamodb": {"Keys": {"pk": {"S": str(pk)}, "sk": {"S": str(sk)}}} as change}:
+            key = Key(pk, sk)
+        case _:
+            return {}, None
+    lane = gates.lane_of(key)
+    if lane is None and len(sk) <= KEY_MAX and items.highest_of(sk):
+        found = items.lane_of(pk)
+        lane = found[1] if found is not None and found[0] == "delta" else None
+    return change, lane if lane is not None and lane.region == region else None
+
+
+def _held(sk: str, image: Any) -> tuple[int | None, int | None]:
+    """(changes, the time of the lowest token) of a new delta or pack; None where nobody can tell."""
+    if not items.is_pack(sk):
+        return 1, tokens.time_ms(sk)
+    try:
+        data = base64.b64decode(image["entries"]["B"], validate=True)
+    except (TypeError, KeyError, ValueError, binascii.Error):
+        return None, None
+    return max(1, len(data) // ENTRY.size), time_ms(data) if len(data) >= ENTRY.size else None
+
+
+def _is_late(made: Any, lowest_ms: int | None, allowed_lateness_ms: int) -> bool:
+    known = isinstance(made, int | float) and not isinstance(made, bool) and 0 <= made < TIME_S_MAX
+    if not known or lowest_ms is None:
+        return True
+    return int(made * 1_000) + ROUNDED_MS - lowest_ms > allowed_lateness_ms / 2

@@ -1,0 +1,114 @@
+"""The program `ring`: what came in a batch of the stream becomes messages of the work queue.
+
+Rule 1: A lane is in the directory before its batch is answered; lanes that this process knows to be there are not asked
+for again.
+Rule 2: A ring is delayed until every item that it stands for is old enough to be folded.
+Rule 3: A ring is spared only while a message that this process put on the queue, and saw confirmed, is on its way for
+long enough: by both clocks, because a process that was frozen may find one of them stopped. Nothing else drops a ring.
+Rule 4: What came late is named, at once, and never spared.
+Rule 5: What failed is told by its lane; an event source that sends the records again loses nothing, and all of this may
+be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cachetools import LRUCache
+
+from compactor.named import Named
+from ledger import directory
+from ledger.errors import LedgerError
+from ledger.requests import GetMany, Instant, Item, Now, PutMany, in_time
+from ledger.settings import Settings
+from ledger.values import Lane
+from service.ring.records import Arrived
+from service.work import DELAY_S_MAX, Message, Send, Work
+
+EVERY_S = 60
+"""How often a lane rings, at most, in one process."""
+
+MARGIN_S = 5
+"""Beyond what a message waits for: the clocks of writers may be off by so much."""
+
+KNOWN_MAX = 200_000
+RUNG_MAX = 200_000
+"""Lanes that a process remembers: some 60 MB each. One that is forgotten costs a read or a message."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one process knows. listed: lanes that the directory has. rung: when a lane's last message was to be put."""
+
+    listed: MutableMapping[Lane, None] = field(default_factory=lambda: LRUCache(KNOWN_MAX))
+    rung: MutableMapping[Lane, Instant] = field(default_factory=lambda: LRUCache(RUNG_MAX))
+
+
+@dataclass(slots=True)
+class Rung:
+    """What became of a batch. failed: by lane, why."""
+
+    listed: int = 0
+    rung: int = 0
+    spared: int = 0
+    late: int = 0
+    failed: dict[Lane, LedgerError] = field(default_factory=dict)
+
+
+def delay_s(settings: Settings, every_s: int) -> int:
+    """How long a ring waits: until what is spared because of it is old enough."""
+    return min(DELAY_S_MAX, every_s + MARGIN_S + -(-settings.allowed_lateness_ms // 1_000))
+
+
+def ring(
+    lanes: Mapping[Lane, Arrived], done: Rung, memory: Memory, settings: Settings, every_s: int = EVERY_S
+) -> Generator[Any, Any, None]:
+    """Handle what a batch says of some lanes. Raises no LedgerError: they are in `done`."""
+    yield from _list([lane for lane in lanes if lane not in memory.listed], done, memory)
+    now: Instant = yield Now()
+    messages: list[Message] = []
+    for lane, seen in lanes.items():
+        if seen.late:
+            messages.append(Message(Work(lane, late=Named.of(seen.late), fold=False)))
+            done.late += len(seen.late)
+        if seen.rung:
+            sent = memory.rung.get(lane)
+            if sent is not None and in_time(sent, now, every_s * 1_000):
+                done.spared += 1
+                continue
+            messages.append(Message(Work(lane), delay_s(settings, every_s)))
+    if not messages:
+        return
+    answers: tuple[LedgerError | None, ...] = yield Send(tuple(messages))
+    for message, failure in zip(messages, answers, strict=True):
+        lane = message.work.lane
+        if failure is not None:
+            done.failed[lane] = failure
+            continue
+        done.rung += 1
+        if message.work.fold:
+            memory.rung[lane] = now
+
+
+def _list(lanes: Iterable[Lane], done: Rung, memory: Memory) -> Generator[Any, Any, None]:
+    """Put the lanes into the directory that are not there."""
+    wanted = list(lanes)
+    if not wanted:
+        return
+    try:
+        found: tuple[Item | None, ...] = yield GetMany(tuple(map(directory.key_of, wanted)), consistent=False)
+    except LedgerError as error:
+        done.failed |= dict.fromkeys(wanted, error)
+        return
+    new = [lane for lane, item in zip(wanted, found, strict=True) if item is None]
+    memory.listed.update((lane, None) for lane, item in zip(wanted, found, strict=True) if item is not None)
+    if new:
+        answers = yield PutMany(tuple(map(directory.item_of, new)))
+        for lane, answer in zip(new, answers, strict=True):
+            if isinstance(answer, LedgerError):
+                done.failed[lane] = answer
+            else:
+                memory.listed[lane] = None
+                done.listed += answer is None

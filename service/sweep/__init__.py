@@ -1,0 +1,1 @@
+"""Sends every lane of the directory to the work queue, once a day."""

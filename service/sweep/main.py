@@ -1,0 +1,42 @@
+"""The Lambda function `sweep`. Event source: a schedule, every 15 minutes."""
+
+import os
+import random
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from ledger.settings import Settings
+from service.consumption import units_of
+from service.observe import Handler, Watch
+from service.runtime import Runtime
+from service.sweep.handler import Sweeper
+from service.sweep.sweep import HOURS
+
+STOP_MS = 10_000
+"""No page is begun when less time than this is left."""
+
+VERIFY_ONE_IN = 100
+
+watch = Watch.of(os.environ)
+settings = Settings.from_env()
+units = units_of(settings)
+sweeper = Sweeper(
+    settings,
+    Runtime.of(settings, os.environ),
+    watch.logger,
+    watch.metrics,
+    verify_one_in=int(os.environ.get("LEDGER_VERIFY_ONE_IN", VERIFY_ONE_IN)),
+    draw=random.random,
+    hours=float(os.environ.get("LEDGER_SWEEP_HOURS", HOURS)),
+)
+
+
+def told(event: dict[str, Any], context: LambdaContext) -> None:
+    try:
+        sweeper(lambda: context.get_remaining_time_in_millis() < STOP_MS)
+    finally:
+        units.tell(watch.metrics)
+
+
+handler: Handler = watch.around(told)

@@ -1,0 +1,121 @@
+"""The program `sweep`: every lane of the directory gets a message, so that nothing rests on what was lost.
+
+Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its runs allow: one that came too late does
+more, and the work queue is never full of lanes that nobody waits for.
+Rule 2: Its place is kept after each page, so a crash repeats a page at most. A place that nobody can read is the
+beginning.
+Rule 3: An item that names no lane is passed by and told. So is a lane that nobody reads; that of a counter with a limit
+is there for its gate, and whether it holds changes too is told by who gets its message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ledger import directory
+from ledger.errors import LedgerError
+from ledger.requests import Get, Instant, Item, Key, Now, Page, Put
+from ledger.settings import Settings
+from ledger.values import Lane
+from service.runtime import Steps
+from service.sweep.gates import Gates, look
+from service.work import Message, Send, Work
+
+PAGE = 1_000
+"""Lanes of a page."""
+
+HOURS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pass is: behind the sort key `after` of a bucket; began_ms: when it began. bucket 256: it has ended."""
+
+    began_ms: int
+    bucket: int = 0
+    after: str | None = None
+
+
+@dataclass(slots=True)
+class Swept:
+    """damaged: keys of items that name no lane. unread: lanes that no reader of the settings looks at."""
+
+    lanes: int = 0
+    verified: int = 0
+    damaged: list[Key] = field(default_factory=list)
+    unread: list[Lane] = field(default_factory=list)
+    gates: Gates = field(default_factory=Gates)
+    ended: bool = False
+    behind_ms: int = 0
+    """How far the pass is behind its time."""
+
+
+def place_key(region: str) -> Key:
+    return Key(f"sweep#{region}", "cursor")
+
+
+def place_item(region: str, place: Place) -> Item:
+    key = place_key(region)
+    after = {"after": {"S": place.after}} if place.after is not None else {}
+    numbers = {"began_ms": {"N": str(place.began_ms)}, "bucket": {"N": str(place.bucket)}}
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}, **numbers, **after}
+
+
+def place_of(item: Item | None, now_ms: int) -> Place:
+    """Where to go on; a new pass from the beginning, also when nobody can read it, or it is from the future."""
+    began, bucket = ((item or {}).get(name, {}).get("N", "") for name in ("began_ms", "bucket"))
+    after = (item or {}).get("after", {}).get("S")
+    if not all(isinstance(text, str) and re.fullmatch("[0-9]{1,15}", text) for text in (began, bucket)):
+        return Place(now_ms)
+    place = Place(int(began), int(bucket), after if isinstance(after, str) and after else None)
+    return place if place.began_ms <= now_ms and place.bucket <= directory.BUCKETS else Place(now_ms)
+
+
+def sweep(
+    swept: Swept,
+    settings: Settings,
+    pick: Callable[[], bool],
+    stop: Callable[[], bool],
+    *,
+    hours: float = HOURS,
+) -> Steps:
+    """One run. pick() says whether a lane is to be verified, too. Raises the TableErrors, and NotPut of a message."""
+    pass_ms = hours * 3_600_000
+    item: Item | None = yield Get(place_key(settings.region))
+    now: Instant = yield Now()
+    place = place_of(item, now.wall_ms)
+    if place.bucket == directory.BUCKETS and now.wall_ms - place.began_ms >= pass_ms:
+        place = Place(max(int(place.began_ms + pass_ms), int(now.wall_ms - pass_ms)))  # when it should have begun
+    share = (now.wall_ms - place.began_ms) / pass_ms
+    upto = min(directory.BUCKETS, int(share * directory.BUCKETS) + 1)
+    while place.bucket < upto and not stop():
+        page: Page = yield directory.page_of(settings.region, place.bucket, place.after, PAGE)
+        yield from _send(swept, page, settings, pick)
+        done = page.last is None
+        place = Place(place.began_ms, place.bucket + done, None if done else page.last)
+        yield Put(place_item(settings.region, place))
+    swept.ended = place.bucket == directory.BUCKETS
+    if not swept.ended:
+        swept.behind_ms = max(0, int((share - (place.bucket + 1) / directory.BUCKETS) * pass_ms))
+
+
+def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool]) -> Steps:
+    lanes: list[Lane] = []
+    for item in page.items:
+        key = Key(item["pk"]["S"], item["sk"]["S"])
+        lane = directory.lane_of(key)
+        if lane is None:
+            swept.damaged.append(key)
+        else:
+            lanes.append(lane)
+    messages = tuple(Message(Work(lane, sweep=True, verify=pick())) for lane in lanes)
+    if messages:
+        answers: tuple[LedgerError | None, ...] = yield Send(messages)
+        for lost in filter(None, answers):
+            raise lost
+    swept.lanes += len(messages)
+    swept.verified += sum(message.work.verify for message in messages)
+    swept.unread += [lane for lane in lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)]
+    yield from look(swept.gates, lanes, settings)

@@ -1,0 +1,41 @@
+"""What the functions' lines say of metrics."""
+
+import json
+
+from lab.drill.measured import samples_of
+from lab.drill.watched import Metric
+
+EMBEDDED = {
+    "_aws": {
+        "Timestamp": 1,
+        "CloudWatchMetrics": [
+            {"Namespace": "Ledger", "Dimensions": [["service", "stage"]], "Metrics": [{"Name": "A"}, {"Name": "B"}]}
+        ],
+    },
+    "service": "ledger",
+    "A": [1.0, 2.0],
+    "B": 3.0,
+}
+
+
+def test_a_line_in_the_embedded_format_is_its_metrics_each_value_a_sample() -> None:
+    a, b = Metric("Ledger", "A"), Metric("Ledger", "B")
+    assert list(samples_of("f", json.dumps(EMBEDDED))) == [(a, 1.0), (a, 2.0), (b, 3.0)]
+
+
+def test_an_invocation_begins_with_start_and_fails_once() -> None:
+    lines = [
+        "START RequestId: 1",
+        "Traceback (most recent call last):",
+        '  File "x"',
+        "ValueError: no",
+        "END",
+        "REPORT",
+    ]
+    found = [sample for line in lines for sample in samples_of("f", line)]
+    assert found == [(Metric("AWS/Lambda", "Invocations", "f"), 1), (Metric("AWS/Lambda", "Errors", "f"), 1)]
+
+
+def test_a_line_of_the_log_is_no_failure_whatever_it_tells() -> None:
+    assert list(samples_of("f", '{"level":"ERROR","exception":"Traceback (most recent call last):"}')) == []
+    assert list(samples_of("f", "no JSON")) == []
