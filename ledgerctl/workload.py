@@ -120,12 +120,13 @@ class Choice:
         return not self.too_hot and self.deleted <= self.kept
 
     @property
-    def why(self) -> str:
-        of = f"a million deltas deleted are {self.deleted:,.3f} dollars ({self.units:.2f} write units each)"
-        of += f", kept {self.kept_month:,.3f} a month"
+    def reasons(self) -> tuple[str, str]:
+        """Two lines: what a million deltas cost, and when that is even."""
+        prices = f"a million deltas: deleted {self.deleted:,.3f} dollars ({self.units:.2f} write units each)"
         if self.too_hot:
-            return f"{of}; but a lane takes so many changes only if none is deleted"
-        return f"{of}: in {self.months} months {self.kept:,.3f}, and as much as deleted after {self.break_even:,.0f}"
+            return prices, f"kept {self.kept_month:,.3f} a month; only so does a lane take so many"
+        until = f"{self.kept:,.3f} in {self.months} months, even after {self.break_even:,.0f}"
+        return prices, f"kept {self.kept_month:,.3f} a month: {until}"
 
 
 @dataclass(frozen=True, slots=True)
