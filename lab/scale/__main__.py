@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from lab.scale import lives, loads, report
+from lab.scale import lines, lives, loads
 from lab.scale.client_cpu import cpu_s
 from lab.scale.dollars import finding
 from lab.scale.lived import Lived
@@ -96,14 +96,14 @@ def main(small: Annotated[bool, typer.Option("--small", help="Little of all, to 
     (compact_mb,) = compact_peaks_mb(8, sizes.compact_deltas)
     found = finding(million.then, client_s)
     told_of = {"0.01/s": cold, "0.01/s, clean=False": kept, "1e-05/s": rare, "1,000/s, packs of 100": hot}
-    show(report.million(million, client_s, ring_mb, compact_mb))
-    show(report.lives(told_of))
-    show(report.finding_of(million, rare, client_s))
-    show(report.ceilings(million, client_s))
-    show(report.loads(model))
-    show(report.months(by_month))
-    show(report.keeping())
-    goals = report.goals(cold, kept, hot, found)
+    show(lines.million(million, client_s, ring_mb, compact_mb))
+    show(lines.lives(told_of))
+    show(lines.finding_of(million, rare, client_s))
+    show(lines.ceilings(million, client_s))
+    show(lines.loads(model))
+    show(lines.months(by_month))
+    show(lines.keeping())
+    goals = lines.goals(cold, kept, hot, found)
     show(["GOALS", *map(str, goals)])
     sys.exit(0 if small or all(goal.is_met for goal in goals) else 1)
 

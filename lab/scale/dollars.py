@@ -1,13 +1,12 @@
 """What finding work costs: units and requests that were counted, and CPU that was measured, become dollars.
 
-Rule 1: DynamoDB's prices are `ledgerctl.bill`'s; those of SQS and Lambda stand here, without free tiers.
+Rule 1: Prices are those of `ledgerctl`.
 Rule 2: *Finding* is all that a lane's work takes until it is known to be due: `ring` with what it reads and writes of
 the directory, the messages, the looks, and the time of `ring` and of `compact`. What a visit reads and writes is the
 fold's and the clean's. In write units it is dollars by the price of one.
 Rule 3: A function's time is its CPU, and boto3's, at the share of a core that its memory has, and what it waits for
 answers; `compact` waits for 8 lanes at once. All of a visit's time is told as finding.
 
-SQS https://aws.amazon.com/sqs/pricing/ LAMBDA https://aws.amazon.com/lambda/pricing/
 CORE https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 """
 
@@ -17,11 +16,8 @@ from dataclasses import dataclass
 from lab.scale.lean import LOOK
 from lab.scale.lived import Lived
 from ledgerctl.bill import PRICES
+from ledgerctl.finding import LAMBDA_GB_S, LAMBDA_REQUEST, SQS_REQUEST
 from service.runtime import WORKERS
-
-SQS, LAMBDA_REQUEST = 0.40e-6, 0.20e-6
-LAMBDA_GB_S = 0.0000133334
-"""On arm64."""
 
 CORE_MB = 1_769
 """The memory that comes with a whole core (CORE)."""
@@ -80,7 +76,7 @@ def finding(lived: Lived, client_s: Mapping[str, float]) -> Finding:
     directory = lived.cost("ring", kind="lane") + lived.cost("compact", kind="lane")
     return Finding(
         directory=_units(directory.write_units, directory.read_units) / millions,
-        sqs=lived.sqs_requests * SQS / millions,
+        sqs=lived.sqs_requests * SQS_REQUEST / millions,
         looks=_units(0, lived.cost("compact", kind=LOOK).read_units) / millions,
         calls={name: lived.calls[name] * LAMBDA_REQUEST / millions for name in GB},
         time={name: _time(lived, name, client_s) / millions for name in GB},

@@ -38,3 +38,9 @@ class Keeping:
     def months(self) -> float:
         """Until keeping has cost what deleting would have."""
         return self.deletes / self.month
+
+    @property
+    def months_of_load(self) -> float:
+        """Until all that was kept of an even load has cost what deleting all of it would have: twice as long, because
+        the youngest was hardly kept yet."""
+        return 2 * self.months - 1

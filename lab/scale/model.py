@@ -179,11 +179,11 @@ class LaneModel:
             folded += items * self._each
             commits += 1
             self._read("fold", self._begin())
-        self._read("fold", 1)
-        is_busy = before_s > 0 and folded >= BUSY_PER_S * max(0.001, self._watermark - before_s)
         if commits == COMMITS_OF_VISIT:
-            self._send(now_s, FOLLOWS, self._version)
-        elif is_busy:
+            self._send(now_s, RING)
+            return
+        self._read("fold", 1)
+        if before_s > 0 and folded >= BUSY_PER_S * max(0.001, self._watermark - before_s):
             self._send(now_s + LATENESS_S, FOLLOWS, self._version)
 
     def _commit(self) -> None:

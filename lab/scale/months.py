@@ -10,12 +10,13 @@ Rule 3: A month has 730 hours, as `ledgerctl cost` has it; ring.md's has 720.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lab.scale.dollars import LAMBDA_REQUEST, SQS, Finding, finding
+from lab.scale.dollars import Finding, finding
 from lab.scale.lived import Lived
 from lab.scale.loads import Load, zipf
 from lab.scale.model import Told
 from lab.scale.work_queue import RECEIVED_MAX
 from ledgerctl.bill import PRICES
+from ledgerctl.finding import LAMBDA_REQUEST, SQS_REQUEST
 from ledgerctl.workload import SECONDS
 
 TOUCH_S, VISIT_S = 5, 60
@@ -95,7 +96,7 @@ def _of_messages(per_s: float, messages_s: float, million: Lived, found: Finding
     calls = max(million.calls["ring"] / million.changes, min(1.0, 1 / per_s)) * LAMBDA_REQUEST
     per_change = calls + (found.time["ring"] + found.directory) / 1e6
     of_message = million.changes / million.messages / 1e6
-    sqs = OPERATIONS / min(RECEIVED_MAX, max(1.0, messages_s)) * SQS
+    sqs = OPERATIONS / min(RECEIVED_MAX, max(1.0, messages_s)) * SQS_REQUEST
     per_message = sqs + (found.calls["compact"] + found.time["compact"]) * of_message
     return (per_s * per_change + messages_s * per_message) * SECONDS
 

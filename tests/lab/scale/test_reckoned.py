@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from lab.scale import lives, report
-from lab.scale.dollars import LAMBDA_GB_S, as_units, cpu_ms, finding
+from lab.scale import lines, lives
+from lab.scale.dollars import as_units, cpu_ms, finding
 from lab.scale.goal import Goal
 from lab.scale.keeping import Keeping
 from lab.scale.lived import Lived
@@ -13,6 +13,7 @@ from lab.scale.loads import MORE, RINGS, Load, zipf
 from lab.scale.months import before, every_month, marks_units
 from lab.scale.tails import Tails
 from ledger.units import Cost
+from ledgerctl.finding import LAMBDA_GB_S
 from service.ring.ring import EVERY_S
 
 
@@ -108,6 +109,7 @@ def test_a_delete_pays_after_months_and_sooner_for_full_packs() -> None:
     assert (single.item_bytes, single.deletes) == (69, 0.625)
     assert single.month == pytest.approx(1e6 * (69 + 100) / 1e9 * 0.45)
     assert single.months == pytest.approx(8.2, abs=0.05)
+    assert single.months_of_load == pytest.approx(15.4, abs=0.05)  # as `ledgerctl cost` says
     assert Keeping(1, 2).months == pytest.approx(0.625 / ((69 + 148) * 0.45e-3))
     assert Keeping(38, 1).months < 2
 
@@ -125,5 +127,5 @@ def test_months_are_of_all_lanes_and_cheaper_than_marks() -> None:
     assert a.puts_and_deletes == pytest.approx(a.changes * 2 * 0.625e-6, rel=0.2)
     assert a.finding < a.before / 50
     assert rows["b: 10^5/s over 10^6, 2 Regions"].commits > 1.5 * rows["10^5/s over 10^6, one Region"].commits
-    assert "dollars" not in "".join(report.months(rows.values()))
-    assert len(list(report.keeping())) == 9
+    assert "dollars" not in "".join(lines.months(rows.values()))
+    assert len(list(lines.keeping())) == 9

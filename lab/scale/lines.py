@@ -1,8 +1,8 @@
-"""What `make scale` prints, part by part."""
+"""The lines that `make scale` prints, part by part."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from lab.scale.dollars import AT_ONCE, CORE_MB, GB, SQS, WAIT_S, Finding, as_units, cpu_ms, finding, requests
+from lab.scale.dollars import AT_ONCE, CORE_MB, GB, WAIT_S, Finding, as_units, cpu_ms, finding, requests
 from lab.scale.goal import Goal
 from lab.scale.keeping import Keeping
 from lab.scale.lean import LOOK
@@ -13,6 +13,7 @@ from lab.scale.model import Told
 from lab.scale.months import Month
 from lab.scale.region import WORK_BATCH
 from ledgerctl.bill import PRICES
+from ledgerctl.finding import SQS_REQUEST
 from service import observe
 
 DAYS = 365 / 12
@@ -80,7 +81,7 @@ def finding_of(each: Million, rare: Lived, client_s: Client) -> Iterator[str]:
     yield "FINDING, as write units of a change (a dollar's worth of them), a lane with a change every 100 s"
     for name, dollars in parts_of(found).items():
         yield f"{name:<58}{as_units(dollars):12.4f}"
-    alone = each.then.messages * (1 - 1 / 10) * SQS / each.then.changes * 1e6
+    alone = each.then.messages * (1 - 1 / 10) * SQS_REQUEST / each.then.changes * 1e6
     yield f"{'more, were each message received alone':<58}{as_units(alone):12.4f}"
     yield from sweeping(each, rare)
 
@@ -105,7 +106,7 @@ def sweeping(each: Million, rare: Lived) -> Iterator[str]:
     pages = each.swept.cost("sweep").read_units / lanes
     look = rare.cost("compact", kind=LOOK).read_units / rare.messages
     requests_ = each.swept.requests["send"] / lanes + 2 / 10
-    month = DAYS * ((pages + look) * PRICES.read + requests_ * SQS * 1e6)
+    month = DAYS * ((pages + look) * PRICES.read + requests_ * SQS_REQUEST * 1e6)
     yield f"sweep, each lane once a day: {pages:.3f} read units, a look of {look:.2f}, {requests_:.2f} requests of SQS:"
     yield f"  {month:.2f} dollars a month for a million lanes, without Lambda's time"
 
@@ -142,7 +143,8 @@ def keeping() -> Iterator[str]:
             each = Keeping(size, regions)
             what = f"{'single deltas' if size == 1 else f'packs of {size}'}, Regions: {regions}"
             prices = f"delete {each.deletes:7.4f}  a month {each.month:7.4f}"
-            yield f"{what:<32}{prices}  break-even {each.months:5.1f} months"
+            even = f"an item after {each.months:4.1f} months, an even load after {each.months_of_load:4.1f}"
+            yield f"{what:<32}{prices}  even: {even}"
 
 
 def ceilings(each: Million, client_s: Client) -> Iterator[str]:
