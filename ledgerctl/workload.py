@@ -121,11 +121,11 @@ class Choice:
 
     @property
     def why(self) -> str:
-        of = f"a million deltas deleted are {self.deleted:,.3f} dollars ({self.units:.2f} write units each)"
-        of += f", kept {self.kept_month:,.3f} a month"
+        of = f"a million deltas\ndeleted are {self.deleted:,.3f} dollars ({self.units:.2f} write units each)"
+        of += f", kept {self.kept_month:,.3f} a month:\n"
         if self.too_hot:
-            return f"{of}; but a lane takes so many changes only if none is deleted"
-        return f"{of}: in {self.months} months {self.kept:,.3f}, and as much as deleted after {self.break_even:,.0f}"
+            return f"{of}but a lane takes so many changes only if none is deleted"
+        return f"{of}in {self.months} months {self.kept:,.3f}, and as much as deleted after {self.break_even:,.0f}"
 
 
 @dataclass(frozen=True, slots=True)
