@@ -92,7 +92,7 @@ class Meter:
 
 def age_s(message: Mapping[str, Any], now_s: float) -> float:
     """Since it was first received or, of one that never was, since its delay was over."""
-    due_s = message["FirstReceiveTimestamp"] if message["ReceiveCount"] else message["VisibleAt"]
+    due_s: float = message["FirstReceiveTimestamp"] if message["ReceiveCount"] else message["VisibleAt"]
     return max(0.0, now_s - due_s)
 
 

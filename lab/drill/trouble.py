@@ -18,7 +18,7 @@ from lab.drill.measured import measurable
 from lab.drill.watched import Alarm, alarms_of
 
 QUIET_MAX_S, CALM_S, PAUSE_S = 240.0, 6.0, 1.0
-SHOW_S = 90
+SHOW_S = 60
 """What an alarm has at least: visits, and a message that comes again, are not faster."""
 
 
