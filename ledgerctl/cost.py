@@ -67,7 +67,11 @@ def cost(
     choice, cleans = load.choice, load.settings.clean
     if call.json:
         dollars = {name: round(value, 2) for name, value in (asdict(bill) | {"total": bill.total}).items()}
-        chosen = {"value": cleans, "why": choice.why.replace("\n", " "), "break_even_months": round(choice.break_even, 1)}
+        chosen = {
+            "value": cleans,
+            "why": choice.why.replace("\n", " "),
+            "break_even_months": round(choice.break_even, 1),
+        }
         call.document(
             {
                 "workload": asdict(load) | {"clean": cleans},
