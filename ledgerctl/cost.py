@@ -67,7 +67,11 @@ def cost(
     choice, cleans = load.choice, load.settings.clean
     if call.json:
         dollars = {name: round(value, 2) for name, value in (asdict(bill) | {"total": bill.total}).items()}
-        chosen = {"value": cleans, "why": ", ".join(choice.reasons), "break_even_months": round(choice.break_even, 1)}
+        chosen = {
+            "value": cleans,
+            "why": choice.why.replace("\n", " "),
+            "break_even_months": round(choice.break_even, 1),
+        }
         call.document(
             {
                 "workload": asdict(load) | {"clean": cleans},
@@ -97,9 +101,7 @@ def cost(
     said = f"{load.changes:,.0f} changes and {load.reads:,.0f} reads a month"
     call.say(f"{said}; counters: {load.counters:,}, shards: {load.shards:,}, Regions: {load.regions}")
     call.say(f"{load.pack} to a pack: a lane takes {load.lane_max:,} changes a second for good")
-    call.say(f"clean={str(cleans).lower()}, {'chosen' if clean is None else 'as you say'}")
-    for line in choice.reasons:
-        call.say(f"  {line}")
+    call.say(f"clean={str(cleans).lower()}{'' if clean is None else ', as you say'}: {choice.why}")
     for line in too_much:
         call.say(f"Beyond the table: {line}", style="bold red")
     if too_much:

@@ -120,13 +120,12 @@ class Choice:
         return not self.too_hot and self.deleted <= self.kept
 
     @property
-    def reasons(self) -> tuple[str, str]:
-        """Two lines: what a million deltas cost, and when that is even."""
-        prices = f"a million deltas: deleted {self.deleted:,.3f} dollars ({self.units:.2f} write units each)"
+    def why(self) -> str:
+        of = f"a million deltas\ndeleted are {self.deleted:,.3f} dollars ({self.units:.2f} write units each)"
+        of += f", kept {self.kept_month:,.3f} a month:\n"
         if self.too_hot:
-            return prices, f"kept {self.kept_month:,.3f} a month; only so does a lane take so many"
-        until = f"{self.kept:,.3f} in {self.months} months, even after {self.break_even:,.0f}"
-        return prices, f"kept {self.kept_month:,.3f} a month: {until}"
+            return f"{of}but a lane takes so many changes only if none is deleted"
+        return f"{of}in {self.months} months {self.kept:,.3f}, and as much as deleted after {self.break_even:,.0f}"
 
 
 @dataclass(frozen=True, slots=True)

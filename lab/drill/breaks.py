@@ -33,13 +33,11 @@ def _switched(name: str, function: str, *alarms: str) -> Break:
     return Break(name, text, alarms, lambda ground: ground.switch(function, False), lambda g: g.switch(function, True))
 
 
-def _denied(function: str, *alarms: str, more: Callable[[Ground], object] = lambda _: None) -> Break:
-    def mend(ground: Ground) -> None:
-        ground.refuse("")
-        more(ground)
-
+def _denied(function: str, *alarms: str) -> Break:
     text = f"the role of {function} has no right to the table"
-    return Break(f"role-of-{function}", text, alarms, lambda ground: ground.refuse("denied", function), mend)
+    return Break(
+        f"role-of-{function}", text, alarms, lambda ground: ground.refuse("denied", function), lambda g: g.refuse("")
+    )
 
 
 def _poison(ground: Ground) -> None:
@@ -51,6 +49,12 @@ def _poison(ground: Ground) -> None:
 def _take_poison(ground: Ground) -> None:
     for queue in ("changes-dlq", "work-dlq"):
         ground.drain(queue)
+
+
+def _take_failed(ground: Ground) -> None:
+    """A sweep that ran meanwhile was given up, and is nothing to do again."""
+    ground.refuse("")
+    ground.drain("failed")
 
 
 BREAKS = (
@@ -72,8 +76,14 @@ BREAKS = (
         "the table throttles every request",
         ("changes-waiting",),
         lambda ground: ground.refuse("throttled"),
-        lambda ground: ground.refuse(""),
+        _take_failed,
     ),
-    _denied("sweep", "failed", "sweep-errors", more=lambda ground: ground.drain("failed")),
+    Break(
+        "role-of-sweep",
+        "the role of sweep has no right to the table",
+        ("failed", "sweep-errors"),
+        lambda ground: ground.refuse("denied", "sweep"),
+        _take_failed,
+    ),
 )
 """In the order in which they are done. The last one fills a queue of what was given up as the service itself does."""

@@ -5,7 +5,8 @@ with their own time.
 Rule 2: Invocations and errors of a function are its lines too: the engine's CloudWatch leaves out what an event source
 or a schedule calls. An invocation begins with START; it failed when its runtime wrote a traceback.
 Rule 3: A queue's messages are seen by the engine's own page of them, which receives none: visible ones, and the age of
-the oldest, hidden or delayed ones included, as SQS says it.
+the oldest, hidden ones included. An age is counted from when the message was due: the delays that messages are sent
+with (a ring, a second ask, a visit that failed) stay as long as they are, and only alarms are faster.
 Rule 4: What cannot be measured here is named, and no alarm on it is judged.
 """
 
@@ -69,8 +70,7 @@ class Meter:
             visible = sum(each["IsVisible"] for each in messages)
             self.samples[Metric(SQS, VISIBLE, queue)].append((now_s, visible))
             if messages:
-                age_s = now_s - min(each["SentTimestamp"] for each in messages)
-                self.samples[Metric(SQS, AGE, queue)].append((now_s, age_s))
+                self.samples[Metric(SQS, AGE, queue)].append((now_s, max(age_s(each, now_s) for each in messages)))
 
     def _messages(self) -> dict[str, list[dict[str, Any]]]:
         answer = self._http.get(MESSAGES, params={"region": self._region}).raise_for_status().json()
@@ -88,6 +88,12 @@ class Meter:
                 if known not in self._seen:
                     self._seen.add(known)
                     yield event["timestamp"] / 1_000, event["message"].strip()
+
+
+def age_s(message: Mapping[str, Any], now_s: float) -> float:
+    """Since it was first received or, of one that never was, since its delay was over."""
+    due_s: float = message["FirstReceiveTimestamp"] if message["ReceiveCount"] else message["VisibleAt"]
+    return max(0.0, now_s - due_s)
 
 
 def samples_of(function: str, line: str) -> Iterator[tuple[Metric, float]]:

@@ -18,7 +18,7 @@ from lab.drill.measured import measurable
 from lab.drill.watched import Alarm, alarms_of
 
 QUIET_MAX_S, CALM_S, PAUSE_S = 240.0, 6.0, 1.0
-SHOW_S = 90
+SHOW_S = 60
 """What an alarm has at least: visits, and a message that comes again, are not faster."""
 
 
@@ -61,12 +61,16 @@ class Watcher:
     def points(self, alarm: Alarm) -> list[float | None]:
         return datapoints(alarm, self._ground.meter.samples, time.time())
 
-    def until_quiet(self) -> tuple[dict[str, float | None], float]:
+    def until_quiet(self, say: Callable[[str], None]) -> tuple[dict[str, float | None], float]:
         """Those that are still in alarm at the end, and how long it took."""
         began = time.monotonic()
         calm_since = None
+        before: set[str] = set()
         while True:
             found = self.look()
+            if found.keys() != before:
+                before = set(found)
+                say(f"  in alarm: {', '.join(sorted(before)) or 'none'}")
             now = time.monotonic()
             calm_since = None if found else calm_since or now
             if calm_since is not None and now - calm_since >= CALM_S:
@@ -78,7 +82,7 @@ class Watcher:
 
 def course_of(broken: Break, ground: Ground, watcher: Watcher, say: Callable[[str], None]) -> Course:
     course = Course(broken)
-    early, _ = watcher.until_quiet()
+    early, _ = watcher.until_quiet(say)
     if early:
         course.wrong.append(f"in alarm before anything was broken: {', '.join(sorted(early))}")
         return course
@@ -89,7 +93,7 @@ def course_of(broken: Break, ground: Ground, watcher: Watcher, say: Callable[[st
     _see(course, watcher, say)
     broken.mend(ground)
     say("mended")
-    left, took_s = watcher.until_quiet()
+    left, took_s = watcher.until_quiet(say)
     if left:
         course.wrong.append(f"{broken.name}: mended, and still in alarm: {', '.join(sorted(left))}")
     else:

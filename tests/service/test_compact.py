@@ -96,6 +96,12 @@ def test_a_look_costs_one_get_and_one_query_both_eventually_consistent() -> None
     assert (shop.taken(), shop.told.metrics[observe.LANES_VISITED]) == ([], 0)
     assert shop.told.metrics[observe.LANES_LOOKED] == 2
     assert not shop.told.shown("info", "warning", "error").strip("[]")
+    shop.table.put(delta(3))
+    shop.visit(Work(LANE))
+    shop.table.asked.clear()
+    shop.visit(Work(LANE))  # what was folded waits below the watermark, and is not asked for
+    after = items.tail_after(token(3))
+    assert shop.reads() == [Get(items.checkpoint_key(LANE), False), Query(items.delta_pk(LANE), after, None, 3, False)]
 
 
 def test_what_can_be_folded_is_folded_and_the_next_visits_note_and_clean_it() -> None:
@@ -241,6 +247,10 @@ def test_a_damaged_item_is_told_by_its_key_and_without_its_amount() -> None:
     assert shop.visit(Work(LANE)) == NOTHING
     assert shop.queue.buried == [Work(LANE).to_json()]
     assert token(1) in shop.told.shown("error")
+    shop.table.store([items.checkpoint_item(Checkpoint(OTHER, 1, 1, token(5), 1, token(5), 0))])
+    shop.table.alter(items.checkpoint_key(OTHER), total={"N": "271828000000000000000"})
+    shop.visit(Work(OTHER))
+    assert "checkpoint" in shop.told.shown("error")
     assert "271828" not in shop.told.shown("info", "warning", "error")
 
 

@@ -14,9 +14,9 @@ def test_the_lives_of_a_hot_and_a_cold_counter_cost_what_their_items_cost(engine
     hot, cold, reads = lives(engine, say=lambda text: None, targets=(40, 1_000))
     puts_and_deletes = 1_000 + 1_000
     segments = 2 * (2 + 23)  # 40 and 960 entries of 24 bytes and the keys: 2 KB and 23 KB, twice for the transaction
-    checkpoints, notes = 2 * 2, 2
+    checkpoints, notes, listed = 2 * 2, 2, 1
     assert hot.changes == 1_000
-    assert hot.write_units * 1_000 == puts_and_deletes + segments + checkpoints + notes
+    assert hot.write_units * 1_000 == puts_and_deletes + segments + checkpoints + notes + listed
     assert hot.deltas_per_commit == 500
     assert cold.write_units == 1
     assert [read.requests for read in reads] == [2, 2]
@@ -36,15 +36,15 @@ def test_the_ratios_and_speeds_come_from_an_engine(engine: Engine) -> None:
 def test_a_change_in_a_full_pack_costs_a_tenth_of_one_alone_over_its_whole_life(engine: Engine) -> None:
     packs = 40 * (1 + 1)  # of 38: a KB
     segments = 2 * 2 * 18  # 760 entries of 24 bytes and the keys, twice for the transaction, in each of two commits
-    checkpoints, notes = 2 * 2, 2
-    assert write_units(engine, 38, changes=1_520) * 1_520 == packs + segments + checkpoints + notes
+    checkpoints, notes, listed = 2 * 2, 2, 1
+    assert write_units(engine, 38, changes=1_520) * 1_520 == packs + segments + checkpoints + notes + listed
 
 
 def test_what_comes_through_the_queue_is_packed_by_the_batch(engine: Engine) -> None:
     """Ten batches of a hundred messages, or three packs of a message or more: then they are folded, noted, cleaned."""
     given = template.framework()["params"]["default"]
     assert (given["changesBatch"], given["changesWindowSeconds"], given["changesPack"]) == (BATCH, WINDOW_S, "true")
-    ends = 2 + 2 * 24 + 1  # the checkpoint, a segment of 1,000 entries, twice each for the transaction; the note
+    ends = 2 + 2 * 24 + 1 + 1  # the checkpoint, a segment of 1,000 entries, twice each for a transaction; note, lane
     assert queued_units(engine, 1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
     assert queued_units(engine, 250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
 

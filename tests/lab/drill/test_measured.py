@@ -2,7 +2,7 @@
 
 import json
 
-from lab.drill.measured import samples_of
+from lab.drill.measured import age_s, samples_of
 from lab.drill.watched import Metric
 
 EMBEDDED = {
@@ -39,3 +39,10 @@ def test_an_invocation_begins_with_start_and_fails_once() -> None:
 def test_a_line_of_the_log_is_no_failure_whatever_it_tells() -> None:
     assert list(samples_of("f", '{"level":"ERROR","exception":"Traceback (most recent call last):"}')) == []
     assert list(samples_of("f", "no JSON")) == []
+
+
+def test_a_message_is_as_old_as_its_first_receive_or_the_end_of_its_delay() -> None:
+    waiting = {"SentTimestamp": 50, "VisibleAt": 90, "FirstReceiveTimestamp": None, "ReceiveCount": 0}
+    assert age_s(waiting, 100.0) == 10
+    assert age_s(waiting, 80.0) == 0  # still delayed
+    assert age_s(waiting | {"VisibleAt": 400, "FirstReceiveTimestamp": 60, "ReceiveCount": 3}, 100.0) == 40
