@@ -23,8 +23,8 @@ VERIFY_ONE_IN = 100
 LOOK_UNITS = 1.0
 """Read units of a look: the checkpoint, and the first `fold_min` of the tail, both eventually consistent."""
 
-SWEEP_UNITS = 3.0
-"""Of the sweep's look: the same, and what lies below the watermark with what lists it."""
+SWEEP_UNITS = 2.0
+"""Of the sweep's look: the same, half of one below the watermark, and half of one for the lane's name and gate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +77,12 @@ REQUESTS_OF_MESSAGE = 0.3
 IDLE_REQUESTS = 15 / 60
 """A second's, of a queue that a function waits at: five long polls of 20 s."""
 
-RING_S, RING_GB, RING_RECORDS, RING_CALLS = 15e-6 / 0.289, 0.5, 500, 2
-"""Of a record; records of a full batch; calls a second of a stream in which something always comes."""
+RING_S, RING_GB, RING_RECORDS, RING_CALLS = 28e-6 / 0.289, 0.5, 500, 2
+"""Of a record, as `make scale` measured it; records of a full batch; calls a second of a stream in which something always comes."""
 
-VISIT_S, VISIT_GB, WORK_BATCH = 0.030 / 8, 1.0, 50
-"""Of a message, eight lanes side by side; messages of a full batch."""
+VISIT_S, VISIT_GB, WORK_BATCH = 0.023, 1.0, 50
+"""Of a message, as `make scale` measured it: eight lanes side by side, folds and cleans in it; messages of a full
+batch."""
 
 
 def dollars(items: float, messages: float, seconds: float, regions: int) -> float:

@@ -50,7 +50,7 @@ def main() -> None:
     for each, units in packs.items():
         print(f"write units per change, whole life, in packs of {each:>3}               {units:8.3f}")
     for each, units in queued.items():
-        print(f"the same through SQS at {QUEUED_PER_S:,}/s, {each:>3} in a message, no marks     {units:8.3f}")
+        print(f"the same through SQS at {QUEUED_PER_S:,}/s, {each:>3} in a message               {units:8.3f}")
     print(f"read units of the compactor per change, hot counter               {hot.read_units:8.3f}")
     print(f"deltas per merge transaction                                      {hot.deltas_per_commit:8,.0f}")
     for read in reads:

@@ -8,8 +8,9 @@ as many at once as the design says. Of what is charged:
 - A time to live deletes for nothing in the Region where it runs out; each other Region pays a replicated write (TTL).
 - The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks at both. A Lambda
   function reads a stream for nothing (STREAMS).
-- Ours: `Compactor.compact` by callers who know their counters; a service's marks come on top (docs/costs.md). What is
-  less than `fold_min` is not folded, and costs one unit a change; where some was, a second visit cleans.
+- Ours: `Compactor.compact` by callers who know their counters; what a service takes to find work comes on top
+  (docs/costs.md). What is less than `fold_min` is not folded, and costs one unit a change; where some was, a second
+  visit cleans.
 - All that is told of changes is of the second half of them: the first half is the run-up, in which items grow.
 - What a change leaves for good is what the second half of the changes left; storage is that of a year with a million
   changes a month. Of the markers with a time to live, the last week's are left out.

@@ -39,7 +39,7 @@ class Sizes:
     patterns: int = 200
     lived: int = 100
     days: float = 1.5
-    rare: int = 50
+    rare: int = 200
     rare_days: float = 200
     hot_minutes: float = 50
     items: int = 200_000

@@ -126,14 +126,13 @@ def loads(told: Iterable[tuple[Load, Told]]) -> Iterator[str]:
 
 
 def months(rows: Iterable[Month]) -> Iterator[str]:
-    yield "DOLLARS A MONTH; before: marks and their visits, which is arithmetic"
-    names = "".join(f"{name:>10}" for name in ("before", "finding", "commits", "reads"))
-    yield f"{'':<32}{names}{'puts, deletes':>15}{'units a change':>16}"
+    yield "DOLLARS A MONTH, without puts and deletes; before: marks and their visits, which is arithmetic"
+    names = "".join(f"{name:>10}" for name in ("before", "now", "finding", "commits", "reads"))
+    yield f"{'':<28}{names}{'puts, deletes':>15}{'units a change':>16}"
     for row in rows:
-        parts = (
-            f"{row.finding:10,.0f}{row.commits:10,.0f}{row.reads:10,.0f}{row.puts_and_deletes:15,.0f}{row.units:16.3f}"
-        )
-        yield f"{row.name:<32}{row.before:10,.0f}{parts}"
+        of_now = "".join(f"{part:10,.2f}" for part in (row.finding, row.commits, row.reads))
+        beside = f"{row.puts_and_deletes:15,.2f}{row.units:16.3f}"
+        yield f"{row.name:<28}{row.before:10,.2f}{row.now:10,.2f}{of_now}{beside}"
 
 
 def keeping() -> Iterator[str]:

@@ -1,10 +1,12 @@
-"""A month of the workloads of ring.md, and of 10^5 changes a second over 10^6 counters, before and now.
+"""A month of docs/costs.md's workloads and of larger ones, before and now, beside puts and deletes.
 
 Rule 1: *Before* is arithmetic, not a measurement: a lane was marked with a touch for its changes of 5 s, a claim and a
-removal for each visit, a visit a minute where there were changes, each costing what ring.md reckoned.
+removal for each visit, a visit a minute where there were changes, each costing what was reckoned of a small one, or
+what commits and reads cost now.
 Rule 2: *Now* is the model of a lane (model.py) in units, and for each message and change what the million has shown
-that SQS and Lambda take (million.py). Where there is less to do, batches are less full: a second's is one batch.
-Rule 3: A month has 730 hours, as `ledgerctl cost` has it; ring.md's has 720.
+that SQS and Lambda take (million.py). Where there is less to do, batches are less full: a second's is one batch. What
+the sweep costs is told of the million.
+Rule 3: A month has 730 hours, as `ledgerctl cost` has it.
 """
 
 from collections.abc import Mapping
@@ -24,7 +26,7 @@ OPERATIONS = 3
 """Of SQS for a message, or for ten: sent, received, deleted."""
 
 VISIT_UNITS = 2.585
-"""Of a visit that a mark asked for, with its reads, SQS and Lambda, in write units: ring.md, workload a."""
+"""Of a visit of a cold lane that a mark asked for, with its reads, SQS and Lambda, in write units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Month:
 
     @property
     def now(self) -> float:
-        return self.finding + self.commits + self.reads + self.puts_and_deletes
+        return self.finding + self.commits + self.reads
 
 
 def marks_units(rate: float, regions: int = 1) -> tuple[float, float]:
@@ -52,10 +54,11 @@ def marks_units(rate: float, regions: int = 1) -> tuple[float, float]:
     return (touches + 2 * visits) * regions, visits
 
 
-def before(rate: float, changes: float, regions: int) -> float:
-    """Dollars of marks and their visits."""
+def before(rate: float, changes: float, regions: int, visited: float = 0) -> float:
+    """Dollars of marks and their visits, which never cost less than `visited`."""
     units, visits = marks_units(rate, regions)
-    return changes * (units + visits * VISIT_UNITS) * PRICES.write / 1e6
+    dollars = changes * PRICES.write / 1e6
+    return dollars * units + max(dollars * visits * VISIT_UNITS, visited)
 
 
 def month(name: str, load: Load, told: Told, million: Lived, client_s: Mapping[str, float], regions: int = 1) -> Month:
@@ -77,14 +80,15 @@ def months(
         written = told.writes("commit", "note"), told.writes("put", "delete")
         looks, reads = told.reads("look"), told.reads() - told.reads("look")
         dollars = share * PRICES.write / 1e6
+        commits, of_reads = dollars * written[0] * regions, share * reads * PRICES.read / 1e6
         total = Month(
             name,
             changes,
             regions,
-            total.before + before(load.rate * load.each, share, regions),
+            total.before + before(load.rate * load.each, share, regions, commits + of_reads),
             total.finding + share * looks * PRICES.read / 1e6,
-            total.commits + dollars * written[0] * regions,
-            total.reads + share * reads * PRICES.read / 1e6,
+            total.commits + commits,
+            total.reads + of_reads,
             total.puts_and_deletes + dollars * written[1] * regions,
             total.units + share / changes * sum(written),
         )
@@ -101,12 +105,20 @@ def _of_messages(per_s: float, messages_s: float, million: Lived, found: Finding
     return (per_s * per_change + messages_s * per_message) * SECONDS
 
 
+def _of_a_month(changes: float, counters: int) -> Load:
+    """Of counters that are changed in both Regions."""
+    return Load("month", changes / SECONDS / (2 * counters), lanes=2 * counters)
+
+
 WORKLOADS = (
-    ("a: 10^4/s over 10^6", Load("a", 0.01, lanes=10**6), 1),
-    ("b: 10^5/s over 10^6, 2 Regions", Load("b", 0.1, lanes=10**6), 2),
-    ("c: 1,000/s on one lane", Load("c", 1_000.0), 1),
-    ("d: 10/s over 10^3", Load("d", 0.01, lanes=10**3), 1),
-    ("10^5/s over 10^6, one Region", Load("e", 0.1, lanes=10**6), 1),
+    ("A: a small shop, 2 Regions", _of_a_month(1e5, 2_000), 2),
+    ("B: a busy shop, 2 Regions", _of_a_month(1e7, 5_000), 2),
+    ("C: a meter, 2 Regions", _of_a_month(1e9, 1_000), 2),
+    ("10/s over 10^3 lanes", Load("d", 0.01, lanes=10**3), 1),
+    ("10^4/s over 10^6", Load("a", 0.01, lanes=10**6), 1),
+    ("1,000/s on one lane", Load("c", 1_000.0), 1),
+    ("10^5/s over 10^6", Load("e", 0.1, lanes=10**6), 1),
+    ("10^5/s over 10^6, 2 Regions", Load("b", 0.1, lanes=10**6), 2),
 )
 
 
@@ -116,4 +128,4 @@ def every_month(items: int, busy_s: float, million: Lived, client_s: Mapping[str
         for name, load, regions in WORKLOADS
     ]
     of_zipf = [(lanes, load, load.told(max(items // 4, int(load.rate * busy_s)))) for lanes, load in zipf()]
-    return [*rows, months("a, Zipf", of_zipf, million, client_s, 1)]
+    return [*rows, months("10^4/s over 10^6, Zipf", of_zipf, million, client_s, 1)]

@@ -96,7 +96,7 @@ def test_a_change_costs_what_the_readme_says() -> None:
     assert load(1e-4, SETTINGS, ever_folds=False).write_units == 1e-4
 
 
-def test_finding_work_costs_a_hundredth_of_a_change() -> None:
+def test_finding_work_costs_less_than_two_hundredths_of_a_change() -> None:
     """10,000 changes a second over a million lanes: dollars of functions, queue and looks, against a change's."""
     rate, month = 0.01, 730 * 3600
     of = load(rate, SETTINGS)
@@ -104,7 +104,7 @@ def test_finding_work_costs_a_hundredth_of_a_change() -> None:
     dollars = finding.dollars(1e6 * rate * month, 1e6 * looks * month, month, 1) + 1e6 * looks * month * 0.125e-6
     units = dollars / (1e6 * rate * month * 0.625e-6)
     assert 0.01 < units < 0.03
-    assert units < 0.01 * of.write_units / rate
+    assert units < 0.015 * of.write_units / rate
 
 
 def test_an_idle_service_costs_its_polling() -> None:
