@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from infra.parameters import PROVISIONED, Parameters
 
-DELAY_MAX_S = 900
+DELAY_MAX_S, AHEAD_MAX_S = 900, 300
 """The longest that SQS delays a message."""
 
 PLAIN_BATCH = 10
@@ -28,7 +28,7 @@ NUMBERS = {
     "changesConcurrency": (2, 1_000),
     "changesVisibilitySeconds": (0, 43_200),
     "ringBatch": (1, 10_000),
-    "ringEverySeconds": (1, DELAY_MAX_S),
+    "ringEverySeconds": (1, DELAY_MAX_S - AHEAD_MAX_S),
     "workBatch": (1, 10_000),
     "workWindowSeconds": (0, 300),
     "workConcurrency": (2, 1_000),
@@ -94,8 +94,9 @@ def _queues(said: Parameters) -> Iterator[str]:
 def _rings(said: Parameters) -> Iterator[str]:
     lateness_ms, delay_s = said.number("allowedLatenessMs"), said.ring_delay_s
     asked = f"ringEverySeconds={said['ringEverySeconds']} and allowedLatenessMs={lateness_ms}"
-    if delay_s > DELAY_MAX_S:
-        yield f"{asked}: a ring is delayed by both and 5 s, {delay_s} s, and SQS delays by {DELAY_MAX_S} s at most."
+    if delay_s + AHEAD_MAX_S > DELAY_MAX_S:
+        both = f"a ring is delayed by both, 5 s and the {AHEAD_MAX_S} s that a change may be ahead"
+        yield f"{asked}: {both}, {delay_s + AHEAD_MAX_S} s, and SQS delays by {DELAY_MAX_S} s at most."
     if said.number("keepMs") < lateness_ms:
         both = f"keepMs={said['keepMs']} is below allowedLatenessMs={lateness_ms}"
         yield f"{both}: a retry in time would find its change cleaned, and put it once more for the compactor to clean."

@@ -103,11 +103,12 @@ class Sender:
     now_ms: Callable[[], int]
     skew_ms: int
     grain_ms: int
+    ahead_ms: int = 0
 
     def ask(self, number: int, wall_ms: int) -> Asked:
-        """Change `number`, asked for now or some time ago."""
+        """Change `number`, asked for now or some time ago, by a clock that is `ahead_ms` ahead."""
         late_ms = self.settings.allowed_lateness_ms
-        ms = wall_ms - self.choices.pick(1 + late_ms * LATENESSES[self.choices.pick(len(LATENESSES))])
+        ms = wall_ms + self.ahead_ms - self.choices.pick(1 + late_ms * LATENESSES[self.choices.pick(len(LATENESSES))])
         token = tokens.keyed(COUNTER, str(number), max(0, ms - ms % self.grain_ms))
         asked = Asked(number, Delta(self.settings.lane_for(COUNTER, token, self.home), token, 4**number))
         self.record.asked.append(asked)

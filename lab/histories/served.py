@@ -33,6 +33,9 @@ EVERY_S = (1, 1, 6, 60)
 HOURS = 0.01
 """Of a sweep's pass."""
 
+AHEAD_MS = 200_000
+"""How far some producers' clocks are ahead: less than the library allows, more than a ring waits."""
+
 POLL_STEPS = 40
 CALM_MS = 40
 """A step no longer than this, and no pause is as long as a second ask waits beyond a commit."""
@@ -121,7 +124,8 @@ def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Recor
         if record.numbers > cast.NUMBERS_MAX - PACKED_MAX - 1:
             break
         home = settings.regions[choices.pick(len(settings.regions))]
-        sender = cast.Sender(home, record, settings, choices, lambda: world.now_ms, faults.skew_ms, 1)
+        ahead_ms = AHEAD_MS if len(processes) % 4 == 3 and settings.fold_min < 3 else 0
+        sender = cast.Sender(home, record, settings, choices, lambda: world.now_ms, faults.skew_ms, 1, ahead_ms)
         if packs and choices.pick(2):
             numbers = sender.numbers(2 + choices.pick(PACKED_MAX - 1))
             enter(f"packer {numbers.start}", home, packer(numbers, sender, pace))

@@ -3,17 +3,21 @@
 Rule 1: It knows the rules and not the code: who rings is worked out here, too.
 Rule 2: A lane that has a record is in the directory.
 Rule 3: No entry at or below a watermark is listed nowhere.
-Rule 4: Of what had come by the time of the last item that rings, less than fold_min is in the tail. After a sweep,
-because messages were lost, less than fold_min is in the tail at all.
+Rule 4: A ringing item stands for what came before it, up to its own time or that of its record, whichever is later.
+Of what any stands for less than fold_min is in the tail. After a sweep, because messages were lost, less than fold_min
+is in the tail at all.
 """
 
 import hashlib
 
-from lab.histories.served_world import ServedWorld
+from lab.histories.served_world import Record, ServedWorld
 from ledger import directory, items, tokens
+from ledger.entries import time_ms
 from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Lane
+
+ROUNDED_MS = 999
 
 
 def served(world: ServedWorld, settings: Settings, swept: bool) -> list[str]:
@@ -21,24 +25,29 @@ def served(world: ServedWorld, settings: Settings, swept: bool) -> list[str]:
     wrong: list[str] = []
     for region in world.regions:
         replica = world.replicas[region]
-        arrived: dict[Lane, list[Key]] = {}
+        arrived: dict[Lane, list[Record]] = {}
         for record in world.posts[region].records:
             found = items.lane_of(record.key.pk)
             if found is not None and found[0] == "delta" and found[1].region == region:
-                arrived.setdefault(found[1], []).append(record.key)
-        for lane, keys in arrived.items():
+                arrived.setdefault(found[1], []).append(record)
+        for lane, records in arrived.items():
             if replica.item(directory.key_of(lane)) is None:
                 wrong.append(f"{lane} is not in the directory")
             checkpoint = replica.item(items.checkpoint_key(lane))
             watermark = items.checkpoint_of(lane, checkpoint).watermark if checkpoint else ""
             upto = tokens.to_bytes(watermark) if watermark else b""
+            keys = [record.key for record in records]
             held = {key: items.entries_of(lane, item).tokens for key in keys if (item := replica.item(key)) is not None}
             below = {token for some in held.values() for token in some if token <= upto}
             if left := below - _listed(world, lane):
                 wrong.append(f"{lane}: {len(left)} strays that nobody will settle")
-            rung = [n for n, key in enumerate(keys) if key in held and _rings(key, len(held[key]), settings.fold_min)]
-            come = keys if swept else keys[: max(rung, default=-1) + 1]
-            tail = {token for key in come for token in held.get(key, ()) if token > upto}
+            tail: set[bytes] = set()
+            reach_ms = 2**63 if swept else -1
+            for record in reversed(records):
+                some = held.get(record.key, ())
+                if some and _rings(record.key, len(some), settings.fold_min):
+                    reach_ms = max(reach_ms, record.made_ms + ROUNDED_MS, time_ms(max(some)))
+                tail |= {token for token in some if token > upto and time_ms(token) <= reach_ms}
             if len(tail) >= settings.fold_min:
                 wrong.append(f"{lane}: {len(tail)} changes in the tail that nobody will fold")
     return wrong

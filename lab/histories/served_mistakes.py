@@ -15,7 +15,7 @@ _PLANTED = (
     Mistake(
         "a visit before the slot's end",
         "service/ring/ring.py",
-        "    return min(DELAY_S_MAX, every_s + MARGIN_S + -(-settings.allowed_lateness_ms // 1_000))\n",
+        "    return min(DELAY_S_MAX, every_s + ahead_s + MARGIN_S + -(-settings.allowed_lateness_ms // 1_000))\n",
         "    return 0\n",
     ),
     Mistake(
@@ -27,8 +27,8 @@ _PLANTED = (
     Mistake(
         "a pack rings as one change",
         "service/ring/records.py",
-        "        seen.rung |= rings(key, settings.fold_min if changes is None else changes, settings.fold_min)\n",
-        "        seen.rung |= rings(key, 1, settings.fold_min)\n",
+        "        if rings(key, settings.fold_min if held is None else held.changes, settings.fold_min):\n",
+        "        if rings(key, 1, settings.fold_min):\n",
         first=60,
     ),
     Mistake(
@@ -52,27 +52,36 @@ _PLANTED = (
     Mistake(
         "spare without a clock",
         "service/ring/ring.py",
-        "            if sent is not None and in_time(sent, now, every_s * 1_000):\n",
-        "            if sent is not None:\n",
+        "if sent is not None and in_time(sent.at, now, (every_s - max(0, delay - sent.delay_s)) * 1_000):\n",
+        "if sent is not None:\n",
         first=30,
     ),
     Mistake(
         "spared because of a message that was never confirmed",
         "service/ring/ring.py",
         "            done.failed[lane] = failure\n            continue\n",
-        "            done.failed[lane] = failure\n            memory.rung[lane] = now\n            continue\n",
+        "            done.failed[lane] = failure\n"
+        "            memory.rung[lane] = Sent(now, message.delay_s)\n            continue\n",
+        first=310,
     ),
     Mistake(
         "a batch is answered before its lanes are in the directory",
         "service/ring/ring.py",
         "                done.failed[lane] = answer\n",
         "                memory.listed[lane] = None\n",
+        first=250,
     ),
     Mistake(
-        "a tail that is not old enough is left to nobody",
-        "service/compact/serve.py",
-        "    if due_ms is not None and due_ms < 0:\n",
-        "    if False:\n",
+        "a change from a clock ahead rings as any other",
+        "service/ring/records.py",
+        "            if ahead_s > MARGIN_S:\n",
+        "            if False:\n",
+    ),
+    Mistake(
+        "a change from a clock ahead is spared for a message that comes before it is old enough",
+        "service/ring/ring.py",
+        "(every_s - max(0, delay - sent.delay_s)) * 1_000",
+        "every_s * 1_000",
     ),
     Mistake(
         "a message is done with though its visit failed",

@@ -2,8 +2,8 @@
 
 Rule 1: Look first, because most rings come before there is enough to fold: one read unit. What is named is settled in
 any case, and what the sweep sends is visited whole.
-Rule 2: What has to be done later is sent again before the message is done with: named items above the watermark, a tail
-that is not old enough, a visit that reached a bound.
+Rule 2: What has to be done later is sent again before the message is done with: named items above the watermark, a
+visit that reached a bound.
 Rule 3: The visits of a busy lane follow each other: each sends the next one's message, with the version that it left.
 At another version somebody else visited since, and sent. It saves tails alone: what rang has a message of its own.
 Rule 4: No failure of the table fails a message: it is sent again, later and later. What is damaged waits for a person
@@ -137,8 +137,6 @@ def _fold(work: Work, done: Done, settings: Settings, commits_max: int) -> Steps
         return
     now: Instant = yield Now()
     due_ms = None if found.fold_ms is None else now.wall_ms - found.fold_ms
-    if due_ms is not None and due_ms < 0:
-        done.sent.append(Message(Work(work.lane), min(DELAY_S_MAX, -due_ms // 1_000 + 1)))
     is_due = due_ms is not None and due_ms >= 0
     if not is_due and not (work.sweep and (found.below or found.checkpoint is None)):
         done.outcome = "looked"

@@ -6,6 +6,7 @@ Rule 2: An item came late when the record was made more than half the allowed la
 the other half being for a time that AWS rounds down to the second and calls approximate, and for clocks. Without that
 time, or with content that nobody can read, it came late.
 Rule 3: An item that came by replication is as good as one put here.
+Rule 4: How far a ringing item's highest token is ahead of its record is told, beyond what a ring waits for in any case.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import base64
 import binascii
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ledger import items, tokens
 from ledger.entries import ENTRY, time_ms
@@ -32,16 +33,26 @@ ROUNDED_MS = 1_000
 """ApproximateCreationDateTime is rounded down to the second:
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_StreamRecord.html"""
 
+MARGIN_S = 5
+"""Beyond what a message waits for: the clocks of writers may be off by so much."""
+
 
 @dataclass(slots=True)
 class Arrived:
     """What a batch says of one lane. sequence: of its first record, and where that stands in the batch. late: the sort
-    keys of what came late. rung: whether an item rings."""
+    keys of what came late. rung: whether an item rings. ahead_s: how far the furthest one is ahead that rings and is
+    further ahead than MARGIN_S; else 0."""
 
     place: int
     sequence: str
     late: list[str] = field(default_factory=list)
     rung: bool = False
+    ahead_s: int = 0
+
+    @property
+    def rings_ahead_s(self) -> list[int]:
+        """A ring for each: how far ahead what it stands for is, the furthest first."""
+        return [self.ahead_s] * (self.ahead_s > 0) + [0] * self.rung
 
 
 def arrived(records: Iterable[Any], settings: Settings) -> tuple[dict[Lane, Arrived], int]:
@@ -57,10 +68,16 @@ def arrived(records: Iterable[Any], settings: Settings) -> tuple[dict[Lane, Arri
         key = Key(change["Keys"]["pk"]["S"], change["Keys"]["sk"]["S"])
         if key == gates.gate_key(lane):
             continue
-        changes, lowest_ms = _held(key.sk, change.get("NewImage"))
-        if _is_late(change.get("ApproximateCreationDateTime"), lowest_ms, settings.allowed_lateness_ms):
+        held = _held(key.sk, change.get("NewImage"))
+        made_ms = _made_ms(change.get("ApproximateCreationDateTime"))
+        if made_ms is None or held is None or _is_late(made_ms, held.lowest_ms, settings.allowed_lateness_ms):
             seen.late.append(key.sk)
-        seen.rung |= rings(key, settings.fold_min if changes is None else changes, settings.fold_min)
+        if rings(key, settings.fold_min if held is None else held.changes, settings.fold_min):
+            ahead_s = 0 if made_ms is None or held is None else -(-(held.highest_ms - made_ms) // 1_000)
+            if ahead_s > MARGIN_S:
+                seen.ahead_s = max(seen.ahead_s, ahead_s)
+            else:
+                seen.rung = True
     return lanes, ignored
 
 
@@ -78,19 +95,33 @@ def _lane_of(record: Any, region: str) -> tuple[Mapping[str, Any], Lane | None]:
     return change, lane if lane is not None and lane.region == region else None
 
 
-def _held(sk: str, image: Any) -> tuple[int | None, int | None]:
-    """(changes, the time of the lowest token) of a new delta or pack; None where nobody can tell."""
+class Held(NamedTuple):
+    """What a new delta or pack holds: how many changes, and the times of its lowest and its highest token."""
+
+    changes: int
+    lowest_ms: int
+    highest_ms: int
+
+
+def _held(sk: str, image: Any) -> Held | None:
+    """None where nobody can tell."""
     if not items.is_pack(sk):
-        return 1, tokens.time_ms(sk)
+        return Held(1, tokens.time_ms(sk), tokens.time_ms(sk))
     try:
         data = base64.b64decode(image["entries"]["B"], validate=True)
     except (TypeError, KeyError, ValueError, binascii.Error):
-        return None, None
-    return max(1, len(data) // ENTRY.size), time_ms(data) if len(data) >= ENTRY.size else None
+        return None
+    if len(data) < ENTRY.size:
+        return None
+    changes = len(data) // ENTRY.size
+    return Held(changes, time_ms(data), time_ms(data[(changes - 1) * ENTRY.size :]))
 
 
-def _is_late(made: Any, lowest_ms: int | None, allowed_lateness_ms: int) -> bool:
+def _made_ms(made: Any) -> int | None:
+    """When the record was made, rounded down; None where nobody can tell."""
     known = isinstance(made, int | float) and not isinstance(made, bool) and 0 <= made < TIME_S_MAX
-    if not known or lowest_ms is None:
-        return True
-    return int(made * 1_000) + ROUNDED_MS - lowest_ms > allowed_lateness_ms / 2
+    return int(made * 1_000) if known else None
+
+
+def _is_late(made_ms: int, lowest_ms: int, allowed_lateness_ms: int) -> bool:
+    return made_ms + ROUNDED_MS - lowest_ms > allowed_lateness_ms / 2

@@ -2,7 +2,8 @@
 
 Rule 1: A lane is in the directory before its batch is answered; lanes that this process knows to be there are not asked
 for again.
-Rule 2: A ring is delayed until every item that it stands for is old enough to be folded.
+Rule 2: A ring is delayed until every item that it stands for is old enough to be folded, also one whose token is ahead
+of its time.
 Rule 3: A ring is spared only while a message that this process put on the queue, and saw confirmed, is on its way for
 long enough: by both clocks, because a process that was frozen may find one of them stopped. Nothing else drops a ring.
 Rule 4: What came late is named, at once, and never spared.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
@@ -24,26 +25,30 @@ from ledger.errors import LedgerError
 from ledger.requests import GetMany, Instant, Item, Now, PutMany, in_time
 from ledger.settings import Settings
 from ledger.values import Lane
-from service.ring.records import Arrived
+from service.ring.records import MARGIN_S, Arrived
 from service.work import DELAY_S_MAX, Message, Send, Work
 
 EVERY_S = 60
 """How often a lane rings, at most, in one process."""
-
-MARGIN_S = 5
-"""Beyond what a message waits for: the clocks of writers may be off by so much."""
 
 KNOWN_MAX = 200_000
 RUNG_MAX = 200_000
 """Lanes that a process remembers: some 60 MB each. One that is forgotten costs a read or a message."""
 
 
+class Sent(NamedTuple):
+    """A message that was to be put at `at`, and its delay."""
+
+    at: Instant
+    delay_s: int
+
+
 @dataclass(slots=True)
 class Memory:
-    """What one process knows. listed: lanes that the directory has. rung: when a lane's last message was to be put."""
+    """What one process knows. listed: lanes that the directory has. rung: the last message of a lane."""
 
     listed: MutableMapping[Lane, None] = field(default_factory=lambda: LRUCache(KNOWN_MAX))
-    rung: MutableMapping[Lane, Instant] = field(default_factory=lambda: LRUCache(RUNG_MAX))
+    rung: MutableMapping[Lane, Sent] = field(default_factory=lambda: LRUCache(RUNG_MAX))
 
 
 @dataclass(slots=True)
@@ -57,9 +62,9 @@ class Rung:
     failed: dict[Lane, LedgerError] = field(default_factory=dict)
 
 
-def delay_s(settings: Settings, every_s: int) -> int:
+def delay_s(settings: Settings, every_s: int, ahead_s: int = 0) -> int:
     """How long a ring waits: until what is spared because of it is old enough."""
-    return min(DELAY_S_MAX, every_s + MARGIN_S + -(-settings.allowed_lateness_ms // 1_000))
+    return min(DELAY_S_MAX, every_s + ahead_s + MARGIN_S + -(-settings.allowed_lateness_ms // 1_000))
 
 
 def ring(
@@ -73,12 +78,13 @@ def ring(
         if seen.late:
             messages.append(Message(Work(lane, late=Named.of(seen.late), fold=False)))
             done.late += len(seen.late)
-        if seen.rung:
+        for ahead_s in seen.rings_ahead_s:
+            delay = delay_s(settings, every_s, ahead_s)
             sent = memory.rung.get(lane)
-            if sent is not None and in_time(sent, now, every_s * 1_000):
+            if sent is not None and in_time(sent.at, now, (every_s - max(0, delay - sent.delay_s)) * 1_000):
                 done.spared += 1
                 continue
-            messages.append(Message(Work(lane), delay_s(settings, every_s)))
+            messages.append(Message(Work(lane), delay))
     if not messages:
         return
     answers: tuple[LedgerError | None, ...] = yield Send(tuple(messages))
@@ -89,7 +95,7 @@ def ring(
             continue
         done.rung += 1
         if message.work.fold:
-            memory.rung[lane] = now
+            memory.rung[lane] = Sent(now, message.delay_s)
 
 
 def _list(lanes: Iterable[Lane], done: Rung, memory: Memory) -> Generator[Any, Any, None]:

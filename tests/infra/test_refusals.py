@@ -192,8 +192,8 @@ def test_settings_with_which_no_function_would_start_are_refused(
 
 
 CONTRADICTIONS = [
-    ("ringEverySeconds=600 allowedLatenessMs=300000", "a ring is delayed by both and 5 s, 905 s"),
-    ("ringEverySeconds=901", "ringEverySeconds=901 is not a number from 1 to 900"),
+    ("ringEverySeconds=300 allowedLatenessMs=300000", "a change may be ahead, 905 s"),
+    ("ringEverySeconds=601", "ringEverySeconds=601 is not a number from 1 to 600"),
     ("keepMs=70000 allowedLatenessMs=80000", "keepMs=70000 is below allowedLatenessMs=80000"),
     ("workAgeThresholdSeconds=75", "every message is 75 s old"),
     ("canaryLagThresholdMs=135000", "a fold may be 135 s after its change"),
@@ -252,7 +252,7 @@ def test_parameters_that_contradict_each_other_are_refused_by_name_before_anythi
 
 AGREED = [
     "",
-    "ringEverySeconds=600 allowedLatenessMs=290000 workAgeThresholdSeconds=1200 canaryLagThresholdMs=1200000",
+    "ringEverySeconds=300 allowedLatenessMs=290000 workAgeThresholdSeconds=1200 canaryLagThresholdMs=1200000",
     "workBatch=10 workWindowSeconds=0 changesBatch=10 changesWindowSeconds=0",
     "reservedAddFromQueue=50 reservedCompact=20 reservedApi=0 reservedCanary=0",
     "jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read jwtWriteScope=add",

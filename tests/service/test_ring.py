@@ -300,6 +300,36 @@ def test_a_ring_waits_until_what_is_spared_for_it_is_old_enough(lateness_ms: int
     assert delay_s(settings(allowed_lateness_ms=lateness_ms), every_s) == seconds
 
 
+@pytest.mark.parametrize(("ahead_ms", "seconds"), [(-1, 75), (5_000, 75), (5_001, 81), (6_000, 81), (300_000, 375)])
+def test_a_change_ahead_of_its_record_waits_longer_by_as_much(ahead_ms: int, seconds: int) -> None:
+    bell = Bell()
+    bell.came(delta(1, at_ms=NOW_MS + ahead_ms))
+    assert bell.taken() == [(Work(LANE), seconds)]
+
+
+def test_a_pack_is_as_far_ahead_as_its_highest_token() -> None:
+    bell = Bell()
+    bell.came(items.pack_item(pack_of([delta(1, at_ms=NOW_MS + 4_000), delta(2, at_ms=NOW_MS + 12_000)])))
+    assert bell.taken() == [(Work(LANE), 87)]
+
+
+def test_what_is_ahead_and_what_is_not_ring_each_for_itself_and_are_spared_for_what_waits_as_long() -> None:
+    bell = Bell()
+    far, further = delta(1, at_ms=NOW_MS + 100_000), delta(2, at_ms=NOW_MS + 130_000)
+    bell.came(now(3), far)
+    assert bell.taken() == [(Work(LANE), 175), RING]
+    bell.came(far)  # the last message was the ring, which comes too early for it
+    assert bell.taken() == [(Work(LANE), 175)]
+    bell.came(now(4), far)
+    assert bell.taken() == []
+    bell.time_goes(20_000)  # the record is of now, so it is less far ahead
+    bell.came(further, made_ms=NOW_MS + 20_000)
+    assert bell.taken() == []
+    bell.time_goes(30_001)
+    bell.came(further, made_ms=NOW_MS + 20_000)
+    assert bell.taken() == [(Work(LANE), 185)]
+
+
 # -- the directory -----------------------------------------------------------------------------------------------------
 
 
