@@ -160,13 +160,13 @@ def _ring(service: Service, region: str, choices: Choices) -> Callable[[], Scrip
                 yield Sleep(POLL_STEPS)
                 continue
             records = [_event(region, number, each) for number, each in enumerate(batch)]
-            lanes, _ = arrived(records, service.own(region))
+            came = arrived(records, service.own(region))
             done = Rung()
             memory = memories[choices.pick(len(memories))]
-            yield from _sent(ring(lanes, done, memory, service.own(region), service.every_s))
+            yield from _sent(ring(came, done, memory, service.own(region), service.every_s))
             service.rings += done.rung
             service.late += done.late
-            world.posts[region].position += min((lanes[lane].place for lane in done.failed), default=len(batch))
+            world.posts[region].position += came.first_of(done.failed).place if done.failed else len(batch)
 
     return script
 
