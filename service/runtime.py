@@ -46,7 +46,7 @@ class Runtime:
 
     @classmethod
     def of(cls, settings: Settings, environ: Mapping[str, str]) -> Runtime:
-        """DynamoDB and SQS in the Region of `settings`: LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL; EventBridge, where
+        """DynamoDB and SQS in the Region of `settings`: LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL; EventBridge, if
         this Region tells of thresholds and LEDGER_THRESHOLD_BUS names a bus."""
         sqs = boto3.client("sqs", settings.region, config=CONFIG)
         queue = WorkQueue(environ["LEDGER_WORK_QUEUE_URL"], sqs, environ.get("LEDGER_WORK_DLQ_URL"))

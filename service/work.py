@@ -46,7 +46,7 @@ NOTHING = Named()
 @dataclass(frozen=True, slots=True)
 class Work:
     """fold: look, and fold if that is due. late: items that came late, to be settled by name. again: those of them that
-    were above the watermark once. sweep: look at everything. verify: recount. thresholds: evaluate those of the counter.
+    were above the watermark once. sweep: look at everything. verify: recount. thresholds: evaluate the counter's.
 
     follows: the version that the visit before it left, of a lane so busy that its visits follow each other. tries: how
     often it was sent again.

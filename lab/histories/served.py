@@ -3,6 +3,7 @@
 Rule 1: Everything follows from the choices, so a seed is the whole history.
 Rule 2: When everybody has come to an end, what messages told of is served: served_judge.py. Then comes the judgement of
 every other history.
+Rule 3: A history of thresholds has them, and a limited counter beside: served_thresholds.py.
 """
 
 import base64
@@ -14,6 +15,7 @@ from lab.histories import cast, checker
 from lab.histories.history import PACES, PACKED_MAX, REGIONS, entrance, finish, judge_end, step, timed
 from lab.histories.packs import packer
 from lab.histories.served_judge import served
+from lab.histories.served_thresholds import seller, told, with_thresholds
 from lab.histories.served_world import Mishaps, Post, ServedWorld
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.settings import Settings
@@ -49,6 +51,8 @@ class Played:
     late: int
     purged: bool
     faults: Faults
+    crossings: int = 0
+    """That were told, of histories that came to their end."""
 
 
 @dataclass(slots=True)
@@ -69,6 +73,8 @@ class Service:
         """Whether nothing is left to do in a Region, and nothing can come."""
         world = self.world
         written = all(each.done for each in self.producers) and not world.late and not world.landings
+        if self.settings.thresholds and any(post.queue for post in world.posts.values()):
+            return False  # what another Region commits may be a crossing here
         arrived = not any(replica.inbox for replica in world.replicas.values())
         posts = world.posts.values()
         read = all(post.position == len(post.records) for post in posts)
@@ -78,8 +84,8 @@ class Service:
         return replace(self.settings, region=region)
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """Play one history of the service and judge it. Without `faults` the mix is drawn too."""
+def play(choices: Choices, faults: Faults | None = None, log: Log | None = None, *, thresholds: bool = False) -> Played:
+    """Play one history of the service, or of thresholds, and judge it. Without `faults` the mix is drawn too."""
     faults = replace(mix(choices) if faults is None else faults, remade=False)
     regions = REGIONS[: 1 + choices.pick(3)]
     step_ms = STEPS_MS[choices.pick(len(STEPS_MS))]
@@ -93,6 +99,8 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     settings = replace(settings, clean=choices.pick(4) != 3)
     if choices.pick(3) == 2:
         settings = replace(settings, shards={cast.COUNTER: 2})
+    if thresholds:
+        world.shows_changes, settings = True, with_thresholds(settings, choices)
     record = cast.Record()
     service = Service(world, settings, EVERY_S[choices.pick(len(EVERY_S))], [], {})
     processes = _cast(choices, faults, service, record, log)
@@ -106,9 +114,10 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     over = all(service.is_over(region) for region in regions)
     if not violations and over:
         violations = _swept(service) if world.purged or not calm else []
-        violations = violations or served(world, settings, world.purged or not calm)
+        violations = violations or served(world, settings, world.purged or not calm) or told(world, settings)
+    crossings = len({each["id"] for post in world.posts.values() for each in post.events}) if over else 0
     violations = violations or judge_end(world, replace(settings, clean=True), record)
-    return Played(violations, world.step, service.visits, service.rings, service.late, world.purged, faults)
+    return Played(violations, world.step, service.visits, service.rings, service.late, world.purged, faults, crossings)
 
 
 def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Record, log: Log | None) -> list[Process]:
@@ -128,6 +137,9 @@ def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Recor
         else:
             (number,) = sender.numbers(1)
             enter(f"writer {number}", home, cast.writer(number, sender, pace))
+    for number in range(4 + choices.pick(8)) if settings.thresholds else ():
+        home = settings.regions[choices.pick(len(settings.regions))]
+        enter(f"seller {number}", home, seller(number, replace(settings, region=home), choices, pace))
     service.producers = list(processes)
     for region in settings.regions:
         own = service.own(region)
@@ -193,7 +205,7 @@ def _event(region: str, number: int, record: Any) -> dict[str, Any]:
     }
     change: dict[str, Any] = {"Keys": {"pk": {"S": record.key.pk}, "sk": {"S": record.key.sk}}, "NewImage": image}
     change |= {"SequenceNumber": str(number), "ApproximateCreationDateTime": record.made_ms / 1_000}
-    return {"eventName": "INSERT", "dynamodb": change}
+    return {"eventName": "INSERT" if record.new else "MODIFY", "dynamodb": change}
 
 
 def _compact(service: Service, region: str, record: cast.Record, choices: Choices) -> Callable[[], Script]:

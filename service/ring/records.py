@@ -49,8 +49,10 @@ class Arrived:
 
 
 class Batch(NamedTuple):
-    """lanes: what came, by lane, in the order of the stream. counters: what asks for an evaluation, by the counter's first
-    lane of this Region, which need not have changes. ignored: how many records were none of ours."""
+    """lanes: what came, by lane, in the order of the stream. ignored: how many records were none of ours.
+
+    counters: what asks for an evaluation, by the counter's first lane of this Region, which need not have changes.
+    """
 
     lanes: dict[Lane, Arrived]
     counters: dict[Lane, Arrived]

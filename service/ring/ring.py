@@ -6,7 +6,7 @@ Rule 2: A ring is delayed until every item that it stands for is old enough to b
 Rule 3: A ring is spared only while a message that this process put on the queue, and saw confirmed, is on its way for
 long enough: by both clocks, because a process that was frozen may find one of them stopped. Nothing else drops a ring.
 Rule 4: What came late is named, at once, and never spared.
-Rule 5: What asks for an evaluation of thresholds is delayed and spared by the same two rules, in a shorter time, because
+Rule 5: What asks for an evaluation of thresholds is delayed and spared by the same two rules, in a shorter time, since
 nothing has to grow old: a message is served after everything that was spared because of it had come.
 Rule 6: What failed is told by its lane; an event source that sends the records again loses nothing, and all of this may
 be repeated.
@@ -48,8 +48,10 @@ RUNG_MAX = 200_000
 
 @dataclass(slots=True)
 class Memory:
-    """What one process knows. listed: lanes that the directory has. rung: when a lane's last message was to be put; asked:
-    when the last one that asks for an evaluation was."""
+    """What one process knows. listed: lanes that the directory has. rung: when a lane's last message was to be put.
+
+    asked: when the last one was that asks for an evaluation.
+    """
 
     listed: MutableMapping[Lane, None] = field(default_factory=lambda: LRUCache(KNOWN_MAX))
     rung: MutableMapping[Lane, Instant] = field(default_factory=lambda: LRUCache(RUNG_MAX))
