@@ -36,16 +36,14 @@ TRIES_MAX = 8
 def with_thresholds(settings: Settings, choices: Choices) -> Settings:
     """These settings with thresholds of both counters, each told in one of the Regions."""
     low, high = sorted(4 ** choices.pick(16) for _ in range(2))
-    least = choices.pick(4)
+    least = 1 + choices.pick(4)
     regions = (None, *settings.regions)
 
     def region() -> str | None:
         return regions[choices.pick(len(regions))]
 
     of_all = (Threshold(below=low, region=region()), Threshold(above=high, name="high", region=region()))
-    of_seats = (Threshold(below=1 + least, region=region()), Threshold(above=least + choices.pick(4), region=region()))
-    if of_seats[1].above is not None and of_seats[1].above <= least:
-        of_seats = of_seats[1:]
+    of_seats = (Threshold(below=least, region=region()), Threshold(above=least + choices.pick(3), region=region()))
     limits = {SEATS: Limit(floor=0, ceiling=6 + choices.pick(6), region=settings.regions[0])}
     return replace(settings, limits=limits, thresholds={cast.COUNTER: of_all, SEATS: of_seats})
 

@@ -1,7 +1,7 @@
 """A world with what the service stands on: each Region's stream, work queue, dead-letter queue and event bus.
 
-Rule 1: A stream has a record of each new item, in histories of thresholds of each other write too, also of one that came
-by replication, in the order in which its Region stored them, with a time that is rounded down to the second.
+Rule 1: A stream has a record of each new item (of thresholds: of each that is written), also of one that came by
+replication, in the order in which its Region stored them, with a time that is rounded down to the second.
 Rule 2: The queue is a standard one: a message is received in any order, at least once, perhaps again after a time-out,
 never before its delay is over.
 Rule 3: What befalls a message or an event (its answer lost, put or not; received twice) is picked from the world's
