@@ -47,7 +47,7 @@ class Shop:
 
     def evaluate(self, own: Settings = TOLD) -> Evaluated:
         done = Evaluated()
-        run(evaluate(COUNTER, own, done), self, self.table.now)  # type: ignore[arg-type]
+        run(evaluate(COUNTER, own, done), self, self.table.now)
         return done
 
     def kept(self, name: str = "below-10") -> Crossing | None:
@@ -145,7 +145,7 @@ def test_what_the_bus_did_not_take_is_told_by_the_next_one_before_it_looks_at_th
     shop.add(5)
     shop.down, done = True, Evaluated()
     with pytest.raises(Unavailable):
-        run(evaluate(COUNTER, TOLD, done), shop, shop.table.now)  # type: ignore[arg-type]
+        run(evaluate(COUNTER, TOLD, done), shop, shop.table.now)
     kept = shop.kept()
     assert kept is not None
     assert (done, kept.is_told) == (Evaluated(untold=1), False)
