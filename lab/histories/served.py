@@ -15,7 +15,7 @@ from lab.histories import cast, checker
 from lab.histories.history import PACES, PACKED_MAX, REGIONS, entrance, finish, judge_end, step, timed
 from lab.histories.packs import packer
 from lab.histories.served_judge import served
-from lab.histories.served_thresholds import seller, told, with_thresholds
+from lab.histories.served_thresholds import seller, told, with_limits, with_thresholds
 from lab.histories.served_world import Mishaps, Post, ServedWorld
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.settings import Settings
@@ -100,10 +100,12 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None,
     if choices.pick(3) == 2:
         settings = replace(settings, shards={cast.COUNTER: 2})
     if thresholds:
-        world.shows_changes, settings = True, with_thresholds(settings, choices)
+        world.shows_changes, settings = True, with_limits(settings, choices)
     record = cast.Record()
     service = Service(world, settings, EVERY_S[choices.pick(len(EVERY_S))], [], {})
     processes = _cast(choices, faults, service, record, log)
+    if thresholds:
+        settings = service.settings = with_thresholds(settings, choices, record.numbers)
     for _ in range(STEPS_MAX):
         if all(each.done for each in service.producers) and not world.purged:
             world.cut.clear()
@@ -137,10 +139,11 @@ def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Recor
         else:
             (number,) = sender.numbers(1)
             enter(f"writer {number}", home, cast.writer(number, sender, pace))
-    for number in range(4 + choices.pick(8)) if settings.thresholds else ():
+    for number in range(4 + choices.pick(8)) if settings.limits else ():
         home = settings.regions[choices.pick(len(settings.regions))]
         enter(f"seller {number}", home, seller(number, replace(settings, region=home), choices, pace))
     service.producers = list(processes)
+    rare = 4 if settings.limits else 16
     for region in settings.regions:
         own = service.own(region)
         reads = cast.reader(region, 3 + choices.pick(6), record, own, choices, faults.slow_reads, cast.LONG)
@@ -152,7 +155,7 @@ def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Recor
         if choices.pick(8) == 7:  # a compactor of one's own, beside the service
             lanes, paces = own.lanes_of(cast.COUNTER, region), PACES[choices.pick(len(PACES))]
             enter(f"compactor {region}", region, cast.compactor(lanes, 4, record, own, choices, False, paces))
-        if choices.pick(16) == 15:
+        if choices.pick(rare) == rare - 1:
             enter(f"purge {region}", region, _purge(service, region, choices))
     return processes
 
@@ -210,9 +213,10 @@ def _event(region: str, number: int, record: Any) -> dict[str, Any]:
 
 def _compact(service: Service, region: str, record: cast.Record, choices: Choices) -> Callable[[], Script]:
     """Serves the work queue: the messages of a lane together, and each is deleted when it was served."""
-    world, own = service.world, service.own(region)
+    world = service.world
 
     def script() -> Script:
+        own = service.own(region)
         while not service.is_over(region):
             batch = world.receive(region, 1 + choices.pick(3))
             if not batch:

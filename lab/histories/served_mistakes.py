@@ -124,6 +124,7 @@ _OF_THRESHOLDS = (
         "                yield from _tell(crossing, settings.table, done)\n"
         "        balance = (yield from balances([counter], settings, consistent=True))[counter]\n",
         "                yield from _tell(crossing, settings.table, done)\n",
+        cast="an_evaluation_while_a_change_comes_that_crosses",
     ),
     Mistake(
         "a crossing is noted as told before its event",
@@ -160,6 +161,7 @@ _OF_THRESHOLDS = (
         "service/ring/records.py",
         "    counter = lane.counter if lane is not None else crossings.counter_of(pk, settings.region)\n",
         "    counter = lane.counter if lane is not None else None\n",
+        cast="an_evaluation_while_a_change_comes",
     ),
     Mistake(
         "only a new gate asks for an evaluation",
@@ -185,5 +187,5 @@ _OF_THRESHOLDS = (
 
 SERVED = (
     *(replace(mistake, served=not mistake.cast) for mistake in _PLANTED),
-    *(replace(mistake, thresholds=True) for mistake in _OF_THRESHOLDS),
+    *(replace(mistake, thresholds=not mistake.cast) for mistake in _OF_THRESHOLDS),
 )

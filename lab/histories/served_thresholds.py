@@ -26,6 +26,7 @@ from ledger.values import Delta
 from reader.balances import balances
 from simulator.choices import Choices
 from simulator.process import Script
+from simulator.world import World
 from thresholds import items
 
 SEATS = "seats"
@@ -33,19 +34,25 @@ CHANGES = (1, 2, 3, 3, -1, -2)
 TRIES_MAX = 8
 
 
-def with_thresholds(settings: Settings, choices: Choices) -> Settings:
-    """These settings with thresholds of both counters, each told in one of the Regions."""
-    low, high = sorted(4 ** choices.pick(16) for _ in range(2))
+def with_limits(settings: Settings, choices: Choices) -> Settings:
+    return replace(settings, limits={SEATS: Limit(floor=0, ceiling=6 + choices.pick(6), region=settings.regions[0])})
+
+
+def with_thresholds(settings: Settings, choices: Choices, numbers: int) -> Settings:
+    """These settings with thresholds of both counters, each told in one of the Regions.
+
+    One of them is crossed by the last of so many changes, whichever that is.
+    """
+    low, most = 4 ** choices.pick(16), (4**numbers - 1) // 3
     least = 1 + choices.pick(4)
     regions = (None, *settings.regions)
 
     def region() -> str | None:
         return regions[choices.pick(len(regions))]
 
-    of_all = (Threshold(below=low, region=region()), Threshold(above=high, name="high", region=region()))
+    of_all = (Threshold(below=low, region=region()), Threshold(above=max(low, most - 1), name="all", region=region()))
     of_seats = (Threshold(below=least, region=region()), Threshold(above=least + choices.pick(3), region=region()))
-    limits = {SEATS: Limit(floor=0, ceiling=6 + choices.pick(6), region=settings.regions[0])}
-    return replace(settings, limits=limits, thresholds={cast.COUNTER: of_all, SEATS: of_seats})
+    return replace(settings, thresholds={cast.COUNTER: of_all, SEATS: of_seats})
 
 
 def seller(number: int, own: Settings, choices: Choices, pace: Sequence[int]) -> Callable[[], Script]:
@@ -85,15 +92,15 @@ def told(world: ServedWorld, settings: Settings) -> list[str]:
                     for each in world.posts[region].events
                     if (each["counter"], each["threshold"]) == (counter, threshold.name)
                 ]
-                wrong += [f"{what}: {each}" for each in _kept(world, own, counter, threshold, balance.value, events)]
-                wrong += [f"{what}: {each}" for each in _sent(threshold, events)]
+                wrong += [f"{what}: {each}" for each in kept(world, own, counter, threshold, balance.value, events)]
+                wrong += [f"{what}: {each}" for each in sent(threshold, events)]
                 if counter == cast.COUNTER:
-                    wrong += [f"{what}: {each}" for each in _grown(events, strays)]
+                    wrong += [f"{what}: {each}" for each in grown(events, strays)]
     return wrong
 
 
-def _kept(
-    world: ServedWorld, own: Settings, counter: str, threshold: Threshold, value: int, events: list[dict[str, Any]]
+def kept(
+    world: World, own: Settings, counter: str, threshold: Threshold, value: int, events: list[dict[str, Any]]
 ) -> list[str]:
     """The item against the value, and the events against the item."""
     item = world.replicas[own.region].item(items.crossing_key(own.region, counter, threshold.name))
@@ -109,7 +116,7 @@ def _kept(
     return wrong
 
 
-def _sent(threshold: Threshold, events: list[dict[str, Any]]) -> list[str]:
+def sent(threshold: Threshold, events: list[dict[str, Any]]) -> list[str]:
     """Each id says one thing, the first of each in order, and sides take turns."""
     first: dict[str, dict[str, Any]] = {}
     wrong = []
@@ -123,7 +130,7 @@ def _sent(threshold: Threshold, events: list[dict[str, Any]]) -> list[str]:
     return wrong
 
 
-def _grown(events: list[dict[str, Any]], strays: set[int]) -> list[str]:
+def grown(events: list[dict[str, Any]], strays: set[int]) -> list[str]:
     """No crossing is from an older view than the one before it."""
     wrong = []
     seen = [deltas_in(value) for value in {each["number"]: each["value"] for each in events}.values()]
