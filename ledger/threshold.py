@@ -8,7 +8,7 @@ Rule 3: It decides nothing: whatever it says may change at any time, and nobody'
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -58,7 +58,7 @@ class Threshold:
         return IN if holds else OUT
 
 
-def contradictions(prefix: object, given: object, regions: Collection[str]) -> Iterator[str]:
+def contradictions(prefix: object, given: object, regions: Sequence[str]) -> Iterator[str]:
     """What is wrong with the thresholds of a prefix: sentences."""
     name = f"thresholds[{shown(prefix)}]"
     fits = type(prefix) is str and isinstance(given, tuple | list)
@@ -71,7 +71,7 @@ def contradictions(prefix: object, given: object, regions: Collection[str]) -> I
     for one, other in combinations(given, 2):
         if one.name == other.name:
             yield f"{name} has two thresholds with the name {one.name}: their crossings could not be told apart."
-        elif (one.above, one.below) == (other.above, other.below):
+        elif _said(one, regions) == _said(other, regions):
             yield f"{name}: {one.name} and {other.name} say the same; one of them is enough."
     for one, other in product(given, given):
         if one.above is not None and other.below is not None and one.above < other.below:
@@ -79,3 +79,8 @@ def contradictions(prefix: object, given: object, regions: Collection[str]) -> I
                 f"{name}: above={one.above} and below={other.below} contradict each other: whatever the value is, one "
                 f"of them holds. The number of above must not be lower than that of below."
             )
+
+
+def _said(threshold: Threshold, regions: Sequence[str]) -> tuple[int | None, int | None, str]:
+    """The number, and who tells of it: the same one may be told in several Regions."""
+    return threshold.above, threshold.below, threshold.region or regions[0]

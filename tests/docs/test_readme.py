@@ -70,7 +70,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [README, TESTING, DOCS / "limits.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [README, TESTING, DOCS / "limits.md", DOCS / "thresholds.md"], ids=lambda page: page.stem)
 def test_the_python_of_a_page_prints_what_its_comments_say(page: Path) -> None:
     run(page)
 
@@ -165,7 +165,7 @@ def test_the_settings_on_their_page_are_those_of_the_code() -> None:
         assert f" {code(variable)[0]}" in str(Settings.from_env.__doc__).replace("\n", " ")
         assert code(variable) == ["AWS_REGION" if setting == "region" else f"LEDGER_{setting.upper()}"]
     held = {f.name: "required" if f.default is MISSING else f.default for f in fields(Settings)}
-    held["shards"] = held["limits"] = {}
+    held["shards"] = held["limits"] = held["thresholds"] = {}
     assert said == held
 
 

@@ -68,6 +68,7 @@ def test_a_threshold_that_is_none_is_refused(given: dict[str, Any], why: str) ->
     [
         ([LOW, Threshold(below=5, name="below-10")], "two thresholds with the name below-10"),
         ([LOW, Threshold(below=10, name="low")], "below-10 and low say the same"),
+        ([LOW, Threshold(below=10, name="low", region=A)], "below-10 and low say the same"),
         ([LOW, Threshold(above=9)], "above=9 and below=10 contradict each other"),
         ([Threshold(above=5), LOW], "above=5 and below=10 contradict each other"),
         ([Threshold(above=5, region="ap-south-1")], "above-5 is told in no Region"),
@@ -79,6 +80,10 @@ def test_a_threshold_that_is_none_is_refused(given: dict[str, Any], why: str) ->
 def test_thresholds_that_contradict_each_other_are_refused(some: Any, why: str) -> None:
     with pytest.raises(InvalidSettings, match=why):
         settings(thresholds={"stock:": some})
+
+
+def test_the_same_number_may_be_told_in_two_regions() -> None:
+    assert settings(B, thresholds={"stock:": (LOW, Threshold(below=10, name="low", region=B))}).tells
 
 
 def test_above_and_below_that_leave_a_value_to_neither_go_together() -> None:
