@@ -42,7 +42,7 @@ class Threshold:
         ((side, bound),) = given.items()
         if type(bound) is not int or abs(bound) > CHANGE_MAX:
             raise InvalidSettings(f"{side}={shown(bound)} is not an int of magnitude at most 10**18.")
-        if self.name == "":
+        if type(self.name) is str and not self.name:
             object.__setattr__(self, "name", f"{side}-{bound}")
         if type(self.name) is not str or not _NAME.fullmatch(self.name):
             raise InvalidSettings(f"name={shown(self.name)} is not 1 to 64 letters, digits, dots, _ and -.")

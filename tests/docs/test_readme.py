@@ -70,7 +70,9 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [README, TESTING, DOCS / "limits.md", DOCS / "thresholds.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [README, TESTING, DOCS / "limits.md", DOCS / "thresholds.md"], ids=lambda page: page.stem
+)
 def test_the_python_of_a_page_prints_what_its_comments_say(page: Path) -> None:
     run(page)
 
