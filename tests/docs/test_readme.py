@@ -17,7 +17,7 @@ from compactor import Compactor
 from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
 from lab.histories.stage import Stage
-from ledger import Ledger, items, tokens
+from ledger import Ledger, Threshold, items, tokens
 from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
@@ -30,6 +30,8 @@ from ledger.prepare import AHEAD_MAX_MS
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment, Shape
 from tests.docs.pages import RECIPES, ROOT, blocks, run
+from thresholds import Crossing
+from thresholds.items import cross
 
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
@@ -222,6 +224,8 @@ def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
     of_gates = [gate_items.new_gate(LANE, Limit(-1, 1, LANE.region)), gate_items.late_item(LANE, token, 1, 1)]
     of_gates.append(gate_items.filed_item(Filed(LANE, token, 1, LOWEST, {token: 1})))
     written |= {name for item in of_gates for name, value in item.items() if next(iter(value)) in "NSB"}
+    crossing = Crossing.after(None, LANE.region, LANE.counter, Threshold(below=1), 0, 1)
+    written |= {str(action.path) for action in cross(None, crossing).actions} - {"below"}  # its row has two names
     tables = re.findall(r"^\| `(\w+)` \| [NSB] \|", DATA_MODEL.read_text(), re.MULTILINE)
     assert written == {*tables, "pk", "sk", "change", "entries", "outcome"} - {"slack"}  # not in a new gate
 
