@@ -17,9 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "lambda"
 LOCK = ROOT / "requirements-service.lock"
-PACKAGES = ("compactor", "ledger", "reader", "service")
+PACKAGES = ("compactor", "ledger", "reader", "service", "thresholds")
 
-MODELS = ("dynamodb", "sqs")  # the services that functions call
+MODELS = ("dynamodb", "events", "sqs")  # the services that functions call
 TARGETS = {
     "lambda": ("--platform", "manylinux2014_aarch64", "--python-version", "3.13", "--implementation", "cp"),
     "here": (),  # this machine's Python, for an engine that runs functions as processes of its own

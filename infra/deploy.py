@@ -94,7 +94,7 @@ def deploy(
     ask = CanaryCheck(f"{target.service}-canary", target.said(target.regions[0]).ring_delay_s, client)
     new = {region for region in target.regions if shape is not None and region not in shape.regions}
     for number, region in enumerate(target.regions, 1):
-        given = target.params_of(str(artifact.relative_to(ROOT)), table.stream_arn(region))
+        given = target.params_of(region, str(artifact.relative_to(ROOT)), table.stream_arn(region))
         framework.run("deploy", stage, region, given)
         if check and region not in new:
             _check(ask, region, (*target.regions[number:], "the table's shape"))
@@ -126,7 +126,7 @@ def remove(
         if outputs is None:
             say(f"no service in {region}")
         else:
-            framework.run("remove", stage, region, target.params_of("unused.zip"))
+            framework.run("remove", stage, region, target.params_of(region, "unused.zip"))
     say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
 
 
@@ -162,7 +162,7 @@ def _render(target: Deployment, artifact: Path) -> tuple[dict[str, Path], Settin
     """Each Region's template, and the settings of the first's functions; calls no AWS. Raises DeploymentRefused."""
     templates, settings = {}, []
     for region in target.regions:
-        params = target.params_of(str(artifact.relative_to(ROOT)))
+        params = target.params_of(region, str(artifact.relative_to(ROOT)))
         templates[region] = framework.package(target.stage, region, params)
         settings.append(table_shape.settings_of(templates[region], region))
     return templates, settings[0]

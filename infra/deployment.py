@@ -17,6 +17,8 @@ from infra import parameters
 from infra.parameters import Parameters
 from infra.refusals import refusals
 from infra.table_stack import DeploymentRefused, TableStack
+from ledger.errors import InvalidSettings
+from ledger.settings import REGION_FROM, Settings
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 PARAMS_GAP = re.compile(r"\s+(?=\w+=)")  # a value may hold spaces: "keepMs=600000 sweepSchedule=rate(5 minutes)"
@@ -49,9 +51,15 @@ class Deployment:
         """All parameters in a Region."""
         return Parameters.of(self.stage, region, self.params)
 
-    def params_of(self, artifact: str, stream_arn: str | None = None) -> dict[str, str]:
+    def tells(self, region: str) -> bool:
+        """Whether a threshold is told in a Region. Raises InvalidSettings."""
+        said = {REGION_FROM: region, "LEDGER_THRESHOLDS": self.said(region)["thresholds"]}
+        return Settings.from_env(said, table="any", regions=self.regions).tells
+
+    def params_of(self, region: str, artifact: str, stream_arn: str | None = None) -> dict[str, str]:
         """What the framework is told, for a Region whose stream is known."""
         given = {"name": self.name, "artifact": artifact, "regions": ",".join(self.regions)}
+        given["tellsThresholds"] = str(self.tells(region)).lower()
         return {**given, **({"streamArn": stream_arn} if stream_arn else {}), **self.params}
 
     def stack(self, region: str) -> dict[str, Any] | None:
@@ -111,6 +119,11 @@ def deployment(name: str, stage: str, regions: str, params: str) -> Deployment:
         raise DeploymentRefused(f"PARAMS='{params}': name=value, each name once, separated by spaces")
     target = Deployment(name, stage, names, given)
     wrong = parameters.unknown(given) or [why for region in names for why in refusals(target.said(region))]
+    for region in names if not wrong else ():
+        try:
+            target.tells(region)
+        except InvalidSettings as error:
+            wrong = [error.why]
     if wrong:
         raise DeploymentRefused(f"{' '.join(dict.fromkeys(wrong))} Nothing was changed (docs/deploying.md, Parameters)")
     return target

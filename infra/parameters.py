@@ -20,7 +20,7 @@ from infra.build import ROOT
 from infra.table_template import Capacity, Range
 
 SERVERLESS, REGIONAL = ROOT / "serverless.yml", ROOT / "infra" / "regions.yml"
-DEPLOYS = {"name": "NAME", "regions": "REGIONS", "artifact": "", "streamArn": ""}
+DEPLOYS = {"name": "NAME", "regions": "REGIONS", "artifact": "", "streamArn": "", "tellsThresholds": ""}
 """What infra.deploy gives itself, and what one says instead."""
 
 GONE = {

@@ -62,6 +62,7 @@ def refusals(said: Parameters) -> list[str]:
         *_schedules(said),
         *_concurrency(said),
         *_callers(said),
+        *_thresholds(said),
         *_table(said),
     ]
 
@@ -134,6 +135,14 @@ def _callers(said: Parameters) -> Iterator[str]:
     accounts = said["producerAccounts"]
     if accounts and not re.fullmatch(r"[0-9]{12}(,[0-9]{12})*", accounts):
         yield f"producerAccounts={accounts}: account ids of 12 digits with commas; nobody else would be let in."
+
+
+def _thresholds(said: Parameters) -> Iterator[str]:
+    bus = said["thresholdBus"]
+    if not re.fullmatch(r"[A-Za-z0-9._/-]{1,256}", bus):
+        yield f"thresholdBus={bus} is not the name of an event bus: 1 to 256 letters, digits, dots, _ / -."
+    elif bus != "default" and said["thresholds"] in ("", "{}"):
+        yield f"thresholdBus={bus} and thresholds={said['thresholds']}: there is nothing to tell on it."
 
 
 def _table(said: Parameters) -> Iterator[str]:

@@ -4,15 +4,17 @@ Ledger    adds changes              Settings  where the table is, how the protoc
 Change    one change of a batch     Delta     one change in its lane, named by its token
 Receipt   an acknowledgement        errors    every error of this library
 Limit     what a value never passes Hold      a part of a limit, set aside
+Threshold what is told when a value passes it
 """
 
 from ledger import errors
 from ledger.gate.hold import Hold
 from ledger.limit import Limit
 from ledger.settings import Settings
+from ledger.threshold import Threshold
 from ledger.values import Change, Delta, Lane, Receipt
 from ledger.writer import Ledger
 
 __version__ = "0.1.0"
 
-__all__ = ["Change", "Delta", "Hold", "Lane", "Ledger", "Limit", "Receipt", "Settings", "errors"]
+__all__ = ["Change", "Delta", "Hold", "Lane", "Ledger", "Limit", "Receipt", "Settings", "Threshold", "errors"]

@@ -17,6 +17,7 @@ from ledger import lanes, tokens
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit
+from ledger.threshold import Threshold, contradictions
 from ledger.values import Lane
 
 FOLD_MAX_LIMIT = ENTRIES_MAX
@@ -39,6 +40,7 @@ class Settings:
     shards: counter-name prefix -> number of shards; the longest prefix that fits decides; a counter's number is fixed
     for its life.
     limits: counter-name prefix -> Limit, as with shards; a counter of none has no limit.
+    thresholds: counter-name prefix -> Thresholds, as with shards, that the service tells of; they may change.
     A table that has a shape refuses other shards, other limits and fewer regions (SettingsMismatch).
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
@@ -54,6 +56,7 @@ class Settings:
     endpoint_url: str | None = None
     shards: Mapping[str, int] = field(default_factory=dict, hash=False)
     limits: Mapping[str, Limit] = field(default_factory=dict, hash=False)
+    thresholds: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict, hash=False)
     allowed_lateness_ms: int = 10_000
     keep_ms: int = 600_000
     read_time_max_ms: int = 60_000
@@ -66,7 +69,7 @@ class Settings:
     def __post_init__(self) -> None:
         if type(self.regions) not in (tuple, list):  # a text would become its letters
             raise InvalidSettings(f"regions={shown(self.regions)} is not a tuple of Region names.")
-        for name, what in (("shards", "numbers"), ("limits", "Limits")):
+        for name, what in (("shards", "numbers"), ("limits", "Limits"), ("thresholds", "tuples of Thresholds")):
             given: object = getattr(self, name)
             if not isinstance(given, Mapping):
                 raise InvalidSettings(f"{name}={shown(given)} is not a mapping from prefixes to {what}.")
@@ -134,11 +137,25 @@ class Settings:
             rules.append(
                 (known, f"{name}: {shown(limit, 120)} has its first rights in no Region of regions={regions}.")
             )
+        for prefix, thresholds in self.thresholds.items():
+            rules += ((False, wrong) for wrong in contradictions(prefix, thresholds, self.regions))
         return [message for holds, message in rules if not holds]
 
     def limit_of(self, counter: str) -> Limit | None:
         """The limit of a counter, None without one: that of the longest prefix that fits its name."""
         return lanes.of_prefix(self.limits, counter)
+
+    def told_here(self, counter: str) -> tuple[Threshold, ...]:
+        """The thresholds of a counter, of the longest prefix that fits its name, that this Region tells of."""
+        return tuple(filter(self._is_told_here, lanes.of_prefix(self.thresholds, counter) or ()))
+
+    @property
+    def tells(self) -> bool:
+        """Whether this Region tells of any threshold."""
+        return any(self._is_told_here(each) for some in self.thresholds.values() for each in some)
+
+    def _is_told_here(self, threshold: Threshold) -> bool:
+        return (threshold.region or self.regions[0]) == self.region
 
     def shards_of(self, counter: str) -> int:
         """The number of shards of a counter: that of the longest prefix that fits its name, else 1."""
@@ -170,9 +187,10 @@ class Settings:
         """Settings from the arguments, else the environment, else the defaults. Raises InvalidSettings.
 
         Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL, LEDGER_SHARDS (JSON,
-        {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}), LEDGER_CLEAN (true or false),
-        LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS, LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX,
-        LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY (true or false).
+        {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}), LEDGER_THRESHOLDS (JSON,
+        {"stock:": [{"below": 10}]}), LEDGER_CLEAN (true or false), LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS,
+        LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY (true or
+        false).
         """
         given: object = os.environ if environ is None else environ
         if not isinstance(given, Mapping):
@@ -199,6 +217,7 @@ _FORMATS = {
     "regions": "names with commas",
     "shards": 'JSON such as {"stock:": 4}',
     "limits": 'JSON such as {"stock:": {"floor": 0}}',
+    "thresholds": 'JSON such as {"stock:": [{"below": 10}]}',
     "clean": "true or false",
     "insert_only": "true or false",
 }
@@ -231,6 +250,9 @@ def _parsed(name: str, variable: str, text: object) -> Any:
                 return dict(json.loads(text, object_pairs_hook=_once))
             case "limits":
                 return {prefix: Limit(**said) for prefix, said in json.loads(text, object_pairs_hook=_once).items()}
+            case "thresholds":
+                said = json.loads(text, object_pairs_hook=_once)
+                return {prefix: tuple(Threshold(**each) for each in some) for prefix, some in said.items()}
             case "clean" | "insert_only":
                 return {"true": True, "false": False}[text.lower()]
             case _:

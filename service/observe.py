@@ -58,6 +58,8 @@ CANARY_WRONG = "CanaryWrong"
 RECORDS_IGNORED = "RecordsIgnored"
 HOLDS_OVERDUE = "HoldsOverdue"
 GATE_BYTES = "GateBytes"
+CROSSINGS_TOLD = "CrossingsTold"
+CROSSINGS_UNTOLD = "CrossingsUntold"
 READ_UNITS = "ReadUnits"
 WRITE_UNITS = "WriteUnits"
 

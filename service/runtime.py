@@ -1,4 +1,4 @@
-"""What answers the requests of the service's programs: the table and the work queue.
+"""What answers the requests of the service's programs: the table, the work queue and the event bus.
 
 Rule 1: The functions' logic is written as programs that yield requests, like the protocol's, so that the tests stop and
 crash the shipped code between any two of them.
@@ -19,7 +19,9 @@ from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
 from ledger.through import through
+from service.event_bus import EventBus
 from service.work import Bury, Send, WorkQueue
+from thresholds import Tell
 
 WORKERS = 8
 """Programs that a function runs at once, where they are independent."""
@@ -35,19 +37,26 @@ class OutOfTime(Exception):
 class Runtime:
     """Hands each request to what knows it, and runs programs. `workers=1`: one after the other, in this thread."""
 
-    def __init__(self, table: Table, queue: Any = None, *, clock: Clock = wall_clock, workers: int = WORKERS) -> None:
-        self._table, self._queue = table, queue
+    def __init__(
+        self, table: Table, queue: Any = None, bus: Any = None, *, clock: Clock = wall_clock, workers: int = WORKERS
+    ) -> None:
+        self._table, self._queue, self._bus = table, queue, bus
         self._workers = workers
         self.now: Callable[[], Instant] = instants(clock)
 
     @classmethod
     def of(cls, settings: Settings, environ: Mapping[str, str]) -> Runtime:
-        """DynamoDB and SQS in the Region of `settings`: LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL."""
+        """DynamoDB and SQS in the Region of `settings`: LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL; EventBridge, if
+        this Region tells of thresholds and LEDGER_THRESHOLD_BUS names a bus."""
         sqs = boto3.client("sqs", settings.region, config=CONFIG)
         queue = WorkQueue(environ["LEDGER_WORK_QUEUE_URL"], sqs, environ.get("LEDGER_WORK_DLQ_URL"))
-        return cls(DynamoTable.of(settings), queue)
+        name = environ.get("LEDGER_THRESHOLD_BUS") if settings.tells else None
+        bus = EventBus(name, boto3.client("events", settings.region, config=CONFIG)) if name else None
+        return cls(DynamoTable.of(settings), queue, bus)
 
     def answer(self, request: Any, /) -> Any:
+        if isinstance(request, Tell):
+            return self._bus.answer(request)
         return (self._queue if isinstance(request, Send | Bury) else self._table).answer(request)
 
     def run(self, program: Generator[Any, Any, Result]) -> Result:

@@ -32,7 +32,7 @@ KEY_MAX = 64
 
 TRIES_MAX = 10**6
 
-FLAGS = {"fold": True, "sweep": False, "verify": False}
+FLAGS = {"fold": True, "sweep": False, "verify": False, "thresholds": False}
 """What a message is taken to say where it does not."""
 
 
@@ -46,7 +46,7 @@ NOTHING = Named()
 @dataclass(frozen=True, slots=True)
 class Work:
     """fold: look, and fold if that is due. late: items that came late, to be settled by name. again: those of them that
-    were above the watermark once. sweep: look at everything. verify: recount.
+    were above the watermark once. sweep: look at everything. verify: recount. thresholds: evaluate the counter's.
 
     follows: the version that the visit before it left, of a lane so busy that its visits follow each other. tries: how
     often it was sent again.
@@ -58,6 +58,7 @@ class Work:
     fold: bool = True
     sweep: bool = False
     verify: bool = False
+    thresholds: bool = False
     follows: int | None = None
     tries: int = 0
 
@@ -68,7 +69,7 @@ class Work:
             said |= {name: list(named.keys)} if named.keys else {}
             said |= {f"{name}_between": list(map(list, named.between))} if named.between else {}
         said |= {} if self.fold else {"fold": False}
-        said |= {name: True for name in ("sweep", "verify") if getattr(self, name)}
+        said |= {name: True for name in ("sweep", "verify", "thresholds") if getattr(self, name)}
         said |= {"follows": self.follows} if self.follows is not None else {}
         return json.dumps(said | ({"tries": self.tries} if self.tries else {}))
 
@@ -102,6 +103,7 @@ class Work:
             fold=self.fold or other.fold,
             sweep=self.sweep or other.sweep,
             verify=self.verify or other.verify,
+            thresholds=self.thresholds or other.thresholds,
             follows=None if plain else max(each for each in folds if each is not None),
             tries=max(self.tries, other.tries),
         )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor import Compactor
-from ledger import Change, Delta, Hold, Lane, Ledger, Limit, Receipt, Settings, message
+from ledger import Change, Delta, Hold, Lane, Ledger, Limit, Receipt, Settings, Threshold, message
 from ledger.by_region import ByRegion
 from ledger.checks import to_datetime
 from ledger.clocks import entropy
@@ -87,6 +87,7 @@ SETTINGS: dict[str, object] = {
     "endpoint_url": "http://127.0.0.1:8000",
     "shards": {"": 1},
     "limits": {"seats:": LIMIT},
+    "thresholds": {"seats:": (Threshold(above=1),)},
     "allowed_lateness_ms": 1,
     "keep_ms": 3,
     "clean_units_per_s": 3,
@@ -101,10 +102,11 @@ ENVIRONMENT: dict[str, object] = {
     "LEDGER_REGIONS": f"{A},{B}",
     "LEDGER_SHARDS": '{"stock:": 1}',
     "LEDGER_LIMITS": '{"seats:": {"floor": -1, "ceiling": 1, "region": "eu-west-1"}}',
+    "LEDGER_THRESHOLDS": '{"seats:": [{"above": 1}]}',
     **{
         f"LEDGER_{name.upper()}": str(value)
         for name, value in SETTINGS.items()
-        if name not in ("region", "regions", "shards", "limits")
+        if name not in ("region", "regions", "shards", "limits", "thresholds")
     },
 }
 
@@ -169,6 +171,15 @@ CALLS: dict[str, Call] = {
         ceiling=10,
         region=A,
     ),
+    "Threshold": call(
+        lambda world, **given: world.with_settings(
+            replace(MADE, thresholds={"of another": (Threshold(**given), Threshold(below=given["above"], name="low"))})
+        ),
+        above=10,
+        name="high",
+        region=A,
+    ),
+    "Threshold below": call(lambda world, below: Threshold(below=below), below=10),
     "Reader": call(
         lambda world, settings, ttl, **given: Reader(settings, ttl, table=world.home, **given).value(COUNTER),
         settings=MADE,
@@ -356,11 +367,11 @@ def test_whatever_is_passed_is_taken_or_refused_and_writes_nothing(name: str, da
 
 INNER = [
     *("Settings.shards_of", "Settings.limit_of", "Settings.lane_for", "MemoryTable.answer"),
-    *("Limit.has", "Limit.opening", "Limit.opens"),
+    *("Limit.has", "Limit.opening", "Limit.opens", "Settings.told_here", "Threshold.side_of"),
 ]
 """Called with what was checked."""
 
-PUBLIC = [Ledger, Reader, Compactor, Settings, MemoryTable, Change, Delta, Lane, Position, Limit, Hold]
+PUBLIC = [Ledger, Reader, Compactor, Settings, MemoryTable, Change, Delta, Lane, Position, Limit, Threshold, Hold]
 
 
 @pytest.mark.parametrize("cls", PUBLIC)

@@ -1,7 +1,7 @@
 """`python -m lab.e2e` (`make e2e`): deploys the service to an engine here, in two Regions, and compares every counter.
 
 Rule 1: The exit code is 0 only when every counter in both Regions is right, the limited one stands exactly at its
-ceiling, the dead letters are exactly the poison, and nothing is left waiting.
+ceiling, each crossing of a threshold was told, the dead letters are exactly the poison, and nothing is left waiting.
 Rule 2: Nothing is left running.
 """
 
@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from lab.e2e import deployed, traffic
+from lab.e2e.crossings import Crossings
 from lab.e2e.deployed import PARAMS, REGIONS, TABLE, NotDeployed
 from lab.e2e.logs import wrong_logs, wrong_packs
 from lab.e2e.queues import Queues
@@ -56,7 +57,7 @@ def main(
         console.print(f"[bold red]{len(wrong):,} things are wrong.[/]")
         raise typer.Exit(1)
     console.print("[bold green]Every counter is right in both Regions, no seat was sold twice or not at all;[/]")
-    console.print("[bold green]the dead letters are exactly the poison.[/]")
+    console.print("[bold green]each crossing was told under one id; the dead letters are exactly the poison.[/]")
 
 
 def _play(console: Console, events: list[Event], seed: int) -> list[str]:
@@ -87,8 +88,11 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         wrong = [*sent.wrong, *user.wait_until_recorded()]
         say("recorded; selling seats up to a ceiling in both Regions")
         seats = Seats(services, queues, say)
+        crossings = Crossings(services, clients("events"), clients("sqs"), say)
         seats.sell()
-        say("sold; the rings fold")
+        say("sold; crossing thresholds in both Regions")
+        crossings.cross()
+        say("crossed; the rings fold")
         wrong += user.wait_until_folded(sorted(truth), int(PARAMS["foldMin"]))
         say("folded; the sweep cleans")
         wrong += user.wait_until_cleaned(clients("dynamodb"), TABLE, partial(_sweep, clients("lambda")))
@@ -98,7 +102,8 @@ def _play(console: Console, events: list[Event], seed: int) -> list[str]:
         changes = {name: Counter(event.change for event in events if event.counter == name) for name in busiest}
         wrong += user.wrong_histories(changes)
         seats.judge(clients("dynamodb"), engine.endpoint_url)
-        wrong += seats.wrong
+        crossings.judge()
+        wrong += [*seats.wrong, *crossings.wrong]
         wrong += user.wrong_dead_letters(sent.poison)
         wrong += [*wrong_logs(clients("logs"), say), *wrong_packs(clients("logs"), say)]
         say(f"read {len(REGIONS) * len(truth):,} balances, {len(REGIONS) * len(changes)} histories, dead letters, logs")

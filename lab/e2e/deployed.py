@@ -23,8 +23,14 @@ NAME, STAGE = "ledger", "e2e"
 TABLE = f"{NAME}-{STAGE}"
 REGIONS = ("eu-west-1", "us-east-1")
 SEATS, CEILING = "seats:", 30
+TANK, FULL = "tank:", 25
+THRESHOLDS = {
+    TANK: [{"above": FULL, "name": region, "region": region} for region in REGIONS],
+    SEATS: [{"above": CEILING - 1, "name": "sold-out"}],
+}
 PARAMS = {
     "limits": json.dumps({SEATS: {"ceiling": CEILING, "region": REGIONS[0]}}, separators=(",", ":")),
+    "thresholds": json.dumps(THRESHOLDS, separators=(",", ":")),
     "outcomes": "true",
     "changesBatch": "10",  # the engine takes no more
     "changesVisibilitySeconds": "6",

@@ -25,6 +25,7 @@ from lab.histories.packed_casts import PACKED_CASTS
 from lab.histories.served_casts import SERVED_CASTS, ServedStage
 from lab.histories.small_casts import NAIVE_CASTS, SMALL_CASTS
 from lab.histories.stage import Stage
+from lab.histories.threshold_casts import THRESHOLD_CASTS, ThresholdStage
 from ledger.requests import Key
 from simulator.trace import Trace
 from simulator.world import Landing, Stamp
@@ -75,6 +76,7 @@ EXPLORED = {cast.__name__: partial(explore, cast, Stage) for cast in (*SMALL_CAS
     cast.__name__: partial(explore, cast, LimitedStage) for cast in LIMITED_CASTS
 }
 EXPLORED |= {cast.__name__: partial(explore, cast, ServedStage) for cast in SERVED_CASTS}
+EXPLORED |= {cast.__name__: partial(explore, cast, ThresholdStage) for cast in THRESHOLD_CASTS}
 """Goes through a cast of that name."""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("ledger", "reader", "compactor", "service", "simulator", "lab")
+COPIED = ("ledger", "reader", "compactor", "service", "simulator", "thresholds", "lab")
 HISTORIES_MAX = 2_000
 
 
@@ -35,6 +35,8 @@ class Mistake:
     """Whether it is of limited counters, which have histories of their own."""
     served: bool = False
     """Whether it is of the service, which has, too."""
+    thresholds: bool = False
+    """Whether it is of thresholds, for which the service has histories of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def catch(mistake: Mistake, histories: int = HISTORIES_MAX) -> Caught:
         _plant(mistake.name, Path(folder, mistake.file), mistake.right, mistake.wrong)
         if mistake.file_too:
             _plant(mistake.name, Path(folder, mistake.file_too), mistake.right_too, mistake.wrong_too)
-        kinds = [f"--{kind}" for kind in ("limited", "served") if getattr(mistake, kind)]
+        kinds = [f"--{kind}" for kind in ("limited", "served", "thresholds") if getattr(mistake, kind)]
         which = ["--first", str(mistake.first), *kinds]
         played = subprocess.run(
             [sys.executable, "-m", "lab.histories.search", mistake.cast or str(histories), *which],

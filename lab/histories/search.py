@@ -1,12 +1,13 @@
 """`python -m lab.histories.search N`: the first of N seeds that goes wrong, and how; exit code 1 when one does.
 
-With a small cast's name in the place of N, how that goes wrong. `--limited`, `--served`: histories of limited counters,
-of the service.
+With a small cast's name in the place of N, how that goes wrong. `--limited`, `--served`, `--thresholds`: histories of
+limited counters, of the service, of the service with thresholds.
 """
 
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from lab.histories import history, limited_restores, served
@@ -38,6 +39,10 @@ if __name__ == "__main__":
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--limited", action="store_true")
     parser.add_argument("--served", action="store_true")
+    parser.add_argument("--thresholds", action="store_true")
     given = parser.parse_args()
-    of = limited_restores.play if given.limited else served.play if given.served else history.play
+    of: Callable[[Drawn], Any] = (
+        limited_restores.play if given.limited else served.play if given.served else history.play
+    )
+    of = partial(served.play, thresholds=True) if given.thresholds else of
     sys.exit(main(given.what, of, first=given.first))

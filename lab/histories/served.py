@@ -3,6 +3,7 @@
 Rule 1: Everything follows from the choices, so a seed is the whole history.
 Rule 2: When everybody has come to an end, what messages told of is served: served_judge.py. Then comes the judgement of
 every other history.
+Rule 3: A history of thresholds has them, and a limited counter beside: served_thresholds.py.
 """
 
 import base64
@@ -14,6 +15,7 @@ from lab.histories import cast, checker
 from lab.histories.history import PACES, PACKED_MAX, REGIONS, entrance, finish, judge_end, step, timed
 from lab.histories.packs import packer
 from lab.histories.served_judge import served
+from lab.histories.served_thresholds import seller, told, with_limits, with_thresholds
 from lab.histories.served_world import Mishaps, Post, ServedWorld
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.settings import Settings
@@ -52,6 +54,8 @@ class Played:
     late: int
     purged: bool
     faults: Faults
+    crossings: int = 0
+    """That were told, of histories that came to their end."""
 
 
 @dataclass(slots=True)
@@ -72,6 +76,8 @@ class Service:
         """Whether nothing is left to do in a Region, and nothing can come."""
         world = self.world
         written = all(each.done for each in self.producers) and not world.late and not world.landings
+        if self.settings.thresholds and any(post.queue for post in world.posts.values()):
+            return False  # what another Region commits may be a crossing here
         arrived = not any(replica.inbox for replica in world.replicas.values())
         posts = world.posts.values()
         read = all(post.position == len(post.records) for post in posts)
@@ -81,8 +87,8 @@ class Service:
         return replace(self.settings, region=region)
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """Play one history of the service and judge it. Without `faults` the mix is drawn too."""
+def play(choices: Choices, faults: Faults | None = None, log: Log | None = None, *, thresholds: bool = False) -> Played:
+    """Play one history of the service, or of thresholds, and judge it. Without `faults` the mix is drawn too."""
     faults = replace(mix(choices) if faults is None else faults, remade=False)
     regions = REGIONS[: 1 + choices.pick(3)]
     step_ms = STEPS_MS[choices.pick(len(STEPS_MS))]
@@ -96,9 +102,13 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     settings = replace(settings, clean=choices.pick(4) != 3)
     if choices.pick(3) == 2:
         settings = replace(settings, shards={cast.COUNTER: 2})
+    if thresholds:
+        world.shows_changes, settings = True, with_limits(settings, choices)
     record = cast.Record()
     service = Service(world, settings, EVERY_S[choices.pick(len(EVERY_S))], [], {})
     processes = _cast(choices, faults, service, record, log)
+    if thresholds:
+        settings = service.settings = with_thresholds(settings, choices, record.numbers)
     for _ in range(STEPS_MAX):
         if all(each.done for each in service.producers) and not world.purged:
             world.cut.clear()
@@ -109,9 +119,10 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     over = all(service.is_over(region) for region in regions)
     if not violations and over:
         violations = _swept(service) if world.purged or not calm else []
-        violations = violations or served(world, settings, world.purged or not calm)
+        violations = violations or served(world, settings, world.purged or not calm) or told(world, settings)
+    crossings = len({each["id"] for post in world.posts.values() for each in post.events}) if over else 0
     violations = violations or judge_end(world, replace(settings, clean=True), record)
-    return Played(violations, world.step, service.visits, service.rings, service.late, world.purged, faults)
+    return Played(violations, world.step, service.visits, service.rings, service.late, world.purged, faults, crossings)
 
 
 def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Record, log: Log | None) -> list[Process]:
@@ -132,7 +143,11 @@ def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Recor
         else:
             (number,) = sender.numbers(1)
             enter(f"writer {number}", home, cast.writer(number, sender, pace))
+    for number in range(4 + choices.pick(8)) if settings.limits else ():
+        home = settings.regions[choices.pick(len(settings.regions))]
+        enter(f"seller {number}", home, seller(number, replace(settings, region=home), choices, pace))
     service.producers = list(processes)
+    rare = 4 if settings.limits else 16
     for region in settings.regions:
         own = service.own(region)
         reads = cast.reader(region, 3 + choices.pick(6), record, own, choices, faults.slow_reads, cast.LONG)
@@ -144,7 +159,7 @@ def _cast(choices: Choices, faults: Faults, service: Service, record: cast.Recor
         if choices.pick(8) == 7:  # a compactor of one's own, beside the service
             lanes, paces = own.lanes_of(cast.COUNTER, region), PACES[choices.pick(len(PACES))]
             enter(f"compactor {region}", region, cast.compactor(lanes, 4, record, own, choices, False, paces))
-        if choices.pick(16) == 15:
+        if choices.pick(rare) == rare - 1:
             enter(f"purge {region}", region, _purge(service, region, choices))
     return processes
 
@@ -164,13 +179,13 @@ def _ring(service: Service, region: str, choices: Choices) -> Callable[[], Scrip
                 yield Sleep(POLL_STEPS)
                 continue
             records = [_event(region, number, each) for number, each in enumerate(batch)]
-            lanes, _ = arrived(records, service.own(region))
+            came = arrived(records, service.own(region))
             done = Rung()
             memory = memories[choices.pick(len(memories))]
-            yield from _sent(ring(lanes, done, memory, service.own(region), service.every_s))
+            yield from _sent(ring(came, done, memory, service.own(region), service.every_s))
             service.rings += done.rung
             service.late += done.late
-            world.posts[region].position += min((lanes[lane].place for lane in done.failed), default=len(batch))
+            world.posts[region].position += came.first_of(done.failed).place if done.failed else len(batch)
 
     return script
 
@@ -197,14 +212,15 @@ def _event(region: str, number: int, record: Any) -> dict[str, Any]:
     }
     change: dict[str, Any] = {"Keys": {"pk": {"S": record.key.pk}, "sk": {"S": record.key.sk}}, "NewImage": image}
     change |= {"SequenceNumber": str(number), "ApproximateCreationDateTime": record.made_ms / 1_000}
-    return {"eventName": "INSERT", "dynamodb": change}
+    return {"eventName": "INSERT" if record.new else "MODIFY", "dynamodb": change}
 
 
 def _compact(service: Service, region: str, record: cast.Record, choices: Choices) -> Callable[[], Script]:
     """Serves the work queue: the messages of a lane together, and each is deleted when it was served."""
-    world, own = service.world, service.own(region)
+    world = service.world
 
     def script() -> Script:
+        own = service.own(region)
         while not service.is_over(region):
             batch = world.receive(region, 1 + choices.pick(3))
             if not batch:

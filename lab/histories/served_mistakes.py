@@ -96,12 +96,6 @@ _PLANTED = (
         '        done.outcome = "stopped"\n',
     ),
     Mistake(
-        "joined messages forget the names of one",
-        "service/work.py",
-        "            late=self.late | other.late,\n",
-        "            late=self.late or other.late,\n",
-    ),
-    Mistake(
         "the sweep loses a page",
         "service/sweep/sweep.py",
         "        yield from _send(swept, page, settings, pick)\n",
@@ -109,4 +103,92 @@ _PLANTED = (
     ),
 )
 
-SERVED = tuple(replace(mistake, served=not mistake.cast) for mistake in _PLANTED)
+_OF_THRESHOLDS = (
+    Mistake(
+        "a crossing is told before it is kept",
+        "thresholds/evaluate.py",
+        "            if (yield items.cross(before, crossing)) is None:\n",
+        "            yield Tell(crossing, settings.table)\n"
+        "            if (yield items.cross(before, crossing)) is None:\n",
+    ),
+    Mistake(
+        "a crossing is kept whatever stands there",
+        "thresholds/items.py",
+        '    seen: Condition = Absent() if before is None else Equals("number", _n(before.number))\n',
+        "    seen = None\n",
+    ),
+    Mistake(
+        "the value is read before the crossings",
+        "thresholds/evaluate.py",
+        "        found: tuple[Item | None, ...] = yield GetMany(keys)\n",
+        "        balance = (yield from balances([counter], settings, consistent=True))[counter]\n"
+        "        found: tuple[Item | None, ...] = yield GetMany(keys)\n",
+        "thresholds/evaluate.py",
+        "                yield from _tell(crossing, settings.table, done)\n"
+        "        balance = (yield from balances([counter], settings, consistent=True))[counter]\n",
+        "                yield from _tell(crossing, settings.table, done)\n",
+        cast="an_evaluation_while_a_change_comes_that_crosses",
+    ),
+    Mistake(
+        "a crossing is noted as told before its event",
+        "thresholds/evaluate.py",
+        "    try:\n        yield Tell(crossing, table)\n",
+        "    yield items.note_told(crossing)\n    try:\n        yield Tell(crossing, table)\n",
+    ),
+    Mistake(
+        "nobody tells what another evaluation kept",
+        "thresholds/evaluate.py",
+        "            if crossing is not None and not crossing.is_told:\n",
+        "            if False:\n",
+    ),
+    Mistake(
+        "a message that asks for an evaluation may be served before what is spared because of it",
+        "service/ring/ring.py",
+        "Message(Work(lane, fold=False, thresholds=True), asked_every_s + ASK_MARGIN_S)",
+        "Message(Work(lane, fold=False, thresholds=True), 0)",
+    ),
+    Mistake(
+        "the sweep evaluates nothing",
+        "service/sweep/sweep.py",
+        "        if done and settings.tells:\n",
+        "        if False:\n",
+    ),
+    Mistake(
+        "a checkpoint asks for no evaluation",
+        "service/ring/records.py",
+        '    if found is not None and (found[0] == "delta" or key == items.checkpoint_key(found[1])):\n',
+        '    if found is not None and found[0] == "delta":\n',
+    ),
+    Mistake(
+        "a crossing asks for no evaluation",
+        "service/ring/records.py",
+        "    counter = lane.counter if lane is not None else crossings.counter_of(pk, settings.region)\n",
+        "    counter = lane.counter if lane is not None else None\n",
+        cast="an_evaluation_while_a_change_comes",
+    ),
+    Mistake(
+        "only a new gate asks for an evaluation",
+        "service/ring/records.py",
+        '        case {"eventName": "INSERT" | "MODIFY", ',
+        '        case {"eventName": "INSERT", ',
+    ),
+    Mistake(
+        "what is added in another Region asks for no evaluation",
+        "service/ring/records.py",
+        "    counter = lane.counter if lane is not None else crossings",
+        "    if lane is not None and lane.region != settings.region:\n        return None\n"
+        "    counter = lane.counter if lane is not None else crossings",
+    ),
+    Mistake(
+        "an evaluation that failed is done with",
+        "service/compact/serve.py",
+        "        yield from evaluate(work.lane.counter, settings, done.evaluated)\n",
+        "        try:\n            yield from evaluate(work.lane.counter, settings, done.evaluated)\n"
+        "        except LedgerError:\n            return\n",
+    ),
+)
+
+SERVED = (
+    *(replace(mistake, served=not mistake.cast) for mistake in _PLANTED),
+    *(replace(mistake, thresholds=not mistake.cast) for mistake in _OF_THRESHOLDS),
+)

@@ -1,10 +1,11 @@
-"""A world with what the service stands on: each Region's stream, its work queue and its dead-letter queue.
+"""A world with what the service stands on: each Region's stream, work queue, dead-letter queue and event bus.
 
-Rule 1: A stream has a record of each new item, also of one that came by replication, in the order in which its Region
-stored them, with a time that is rounded down to the second.
+Rule 1: A stream has a record of each new item (of thresholds: of each that is written), also of one that came by
+replication, in the order in which its Region stored them, with a time that is rounded down to the second.
 Rule 2: The queue is a standard one: a message is received in any order, at least once, perhaps again after a time-out,
 never before its delay is over.
-Rule 3: What befalls a message (its answer lost, put or not; received twice) is picked from the world's choices.
+Rule 3: What befalls a message or an event (its answer lost, put or not; received twice) is picked from the world's
+choices.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from ledger.requests import Item, Key
 from service.work import Bury, Message, Send
 from simulator.choices import Choices
 from simulator.world import Stamp, World
+from thresholds import Tell
 
 VISIBILITY_MS = 720_000
 
 
 @dataclass(slots=True)
 class Record:
-    """A new item in a stream: when it was stored, and from which step on it can be read."""
+    """An item in a stream: when it was stored, and from which step on it can be read. new: it was not there before."""
 
     made_ms: int
     step: int
     key: Key
     item: Item
+    new: bool = True
 
 
 @dataclass(slots=True)
@@ -51,12 +54,13 @@ class Mishaps:
 
 @dataclass(slots=True)
 class Post:
-    """A Region's stream and queues. position: of the records that were handled."""
+    """A Region's stream, queues and event bus. position: of the records that were handled."""
 
     records: list[Record] = field(default_factory=list)
     position: int = 0
     queue: list[Queued] = field(default_factory=list)
     dead: list[str] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
 
 
 class ServedWorld(World):
@@ -65,6 +69,8 @@ class ServedWorld(World):
         self.mishaps = mishaps
         self.posts = {region: Post() for region in regions}
         self.purged = False
+        self.shows_changes = False
+        """Whether the streams have records of items that were there before."""
 
     def answer(self, region: str, request: Any) -> Any:
         match request:
@@ -73,23 +79,33 @@ class ServedWorld(World):
             case Bury(body):
                 self.posts[region].dead.append(body)
                 return None
+            case Tell(crossing, table):
+                lost = self._is_lost()
+                if not lost or self.choices.pick(2):
+                    self.posts[region].events.append(crossing.event(table))
+                if lost:
+                    raise OutcomeUnknown("The answer of the event bus was lost.")
+                return None
         return super().answer(region, request)
 
     def _put(self, region: str, message: Message) -> LedgerError | None:
-        lost = self.mishaps.lost and self.choices.chance(self.mishaps.lost)
+        lost = self._is_lost()
         if not lost or self.choices.pick(2):
             queued = Queued(message.work.to_json(), self.now_ms + message.delay_s * 1_000)
             self.posts[region].queue.append(queued)
         return OutcomeUnknown("The answer of the queue was lost.") if lost else None
 
+    def _is_lost(self) -> bool:
+        return self.mishaps.lost > 0 and self.choices.chance(self.mishaps.lost)
+
     def _store(self, region: str, key: Key, item: Item | None, stamp: Stamp) -> None:
         new = item is not None and self.replicas[region].item(key) is None
         super()._store(region, key, item, stamp)
-        if new and item is not None:
+        if item is not None and (new or self.shows_changes):
             late = self.choices.pick(self.mishaps.stream_late + 1) if self.mishaps.stream_late else 0
             post = self.posts[region]
             step = max(self.step + late, post.records[-1].step if post.records else 0)
-            post.records.append(Record(self.now_ms // 1_000 * 1_000, step, key, item))
+            post.records.append(Record(self.now_ms // 1_000 * 1_000, step, key, item, new))
 
     def read_stream(self, region: str, most: int) -> list[Record]:
         """The next records that can be read."""

@@ -123,6 +123,8 @@ class Worker:
         }
         if done.check is not None:
             counts[observe.VERIFY_DIFFERENCES] = len(done.check.differences)
+        if self._settings.tells:
+            counts |= {observe.CROSSINGS_TOLD: done.evaluated.told, observe.CROSSINGS_UNTOLD: done.evaluated.untold}
         for name, value in counts.items():
             observe.count(metrics, name, value)
         if done.tail is not None:
@@ -136,6 +138,7 @@ class Worker:
             "watermark_ahead_ms": done.ahead_ms,
             "conflicts": done.conflicts[:10],
             "again": len(done.sent),
+            "crossings": done.evaluated.told,
             "tries": work.tries,
         }
         fields |= {name: value for name, value in more.items() if value}
@@ -151,7 +154,7 @@ class Worker:
             level = "warning" if done.outcome == "gave up" else "error"
             told = {**fields, "error": type(error).__name__, "reason": reason}
             getattr(self._log, level)("a visit did not come to its end", extra=told)
-        elif visited or work.late or work.again or work.verify:
+        elif visited or work.late or work.again or work.verify or done.evaluated.told:
             self._log.info("visit" if visited else done.outcome, extra=fields)
         else:
             self._log.debug("looked", extra=fields)

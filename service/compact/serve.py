@@ -6,7 +6,8 @@ Rule 2: What has to be done later is sent again before the message is done with:
 visit that reached a bound.
 Rule 3: The visits of a busy lane follow each other: each sends the next one's message, with the version that it left.
 At another version somebody else visited since, and sent. It saves tails alone: what rang has a message of its own.
-Rule 4: No failure of the table fails a message: it is sent again, later and later. What is damaged waits for a person
+Rule 4: Thresholds are evaluated last, so that they see what was settled, and what they wait for keeps nobody else.
+Rule 5: No failure of the table fails a message: it is sent again, later and later. What is damaged waits for a person
 in the DLQ. Only a message that could not be sent leaves its own to the queue.
 """
 
@@ -26,6 +27,7 @@ from ledger.requests import Get, Instant, Item, Now
 from ledger.settings import Settings
 from service.runtime import OutOfTime, Steps, until
 from service.work import DELAY_S_MAX, Bury, Message, Send, Work
+from thresholds import Evaluated, evaluate
 
 COMMITS_OF_VISIT = 20
 """Commits of fold, and of settle, in one visit: a huge backlog gets its turns as every other lane does."""
@@ -48,9 +50,9 @@ changes miss once in a million times."""
 class Done(Tally):
     """What became of a lane's messages; written as it happens, so that a failure has told of what came before it.
 
-    outcome: looked, visited, settled, verified, ended (others' visits follow each other), gave up, stopped, damaged,
-    failed. error: what ended it. visited: it came to a visit, whatever that came to. tail: the changes above the
-    watermark that it found; of those that are left, `fold_min` at most are counted. empty: it found nothing in the
+    outcome: looked, visited, settled, verified, ended (others' visits follow each other), evaluated, gave up, stopped,
+    damaged, failed. error: what ended it. visited: it came to a visit, whatever that came to. tail: the changes above
+    the watermark that it found; of those that are left, `fold_min` at most are counted. empty: it found nothing in the
     lane, which may have a gate. forgotten: the sweep found what a message should have told. sent: what is to be done
     later.
     """
@@ -62,6 +64,7 @@ class Done(Tally):
     empty: bool = False
     forgotten: bool = False
     check: LaneCheck | None = None
+    evaluated: Evaluated = field(default_factory=Evaluated)
     sent: list[Message] = field(default_factory=list)
 
 
@@ -110,6 +113,9 @@ def _serve(work: Work, done: Done, settings: Settings, commits_max: int) -> Step
         yield from _verify(work, done, settings)
     if work.fold or work.sweep:
         yield from _fold(work, done, settings, commits_max)
+    if work.thresholds:
+        yield from evaluate(work.lane.counter, settings, done.evaluated)
+        done.outcome = "visited" if done.visited else "evaluated"
 
 
 def _settle(work: Work, done: Done, settings: Settings, commits_max: int) -> Steps:

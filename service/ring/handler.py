@@ -30,25 +30,24 @@ class Ringer:
 
     def __call__(self, event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
         """The partial batch response: the first record to be sent again, if any."""
-        lanes, ignored = arrived(event.get("Records", ()), self._settings)
+        batch = arrived(event.get("Records", ()), self._settings)
         done = Rung()
-        self._runtime.run(ring(lanes, done, self._memory, self._settings, self._every_s))
+        self._runtime.run(ring(batch, done, self._memory, self._settings, self._every_s))
         counts = {
             observe.LANES_RUNG: done.rung,
             observe.RINGS_SPARED: done.spared,
             observe.LATE_DELTAS: done.late,
             observe.LANES_LISTED: done.listed,
-            observe.RECORDS_IGNORED: ignored,
+            observe.RECORDS_IGNORED: batch.ignored,
         }
         for name, value in counts.items():
             observe.count(self._metrics, name, value)
         if done.late:
-            late = [str(lane) for lane, seen in lanes.items() if seen.late]
+            late = [str(lane) for lane, seen in batch.lanes.items() if seen.late]
             self._log.info("late changes", extra={"late": done.late, "lanes": late[: observe.LANES_LOGGED]})
         if not done.failed:
             return {"batchItemFailures": []}
-        first = min(done.failed, key=lambda lane: lanes[lane].place)
-        error, sequence = done.failed[first], lanes[first].sequence
+        error, sequence = next(iter(done.failed.values())), batch.first_of(done.failed).sequence
         told = {"lanes": len(done.failed), "reason": str(error), "from": sequence}
         self._log.error("lanes were not rung for: their records come again", extra=told)
         if not sequence:

@@ -1,19 +1,22 @@
 """What a batch of the table's stream says of the lanes of a Region.
 
-Rule 1: Whatever a record holds, it fails nothing: what is no new delta, pack or gate of this Region is counted and
-passed by.
+Rule 1: Whatever a record holds, it fails nothing: what is no new delta, pack or gate of this Region, and nothing by
+which a threshold may be crossed, is counted and passed by.
 Rule 2: An item came late when the record was made more than half the allowed lateness after the item's lowest token,
 the other half being for a time that AWS rounds down to the second and calls approximate, and for clocks. Without that
 time, or with content that nobody can read, it came late.
 Rule 3: An item that came by replication is as good as one put here.
 Rule 4: How far a ringing item's highest token is ahead of its record is told, beyond what a ring waits for in any case.
+Rule 5: Of a counter whose thresholds this Region tells of, every item that its value is read from asks for an
+evaluation, of whatever Region: deltas and packs, checkpoints (a stray that was settled, a rebuild) and gates. So does
+the item of a crossing, because the value may have changed between its read and its write.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,6 +28,7 @@ from ledger.settings import Settings
 from ledger.values import Lane
 from service.ring.draw import rings
 from service.work import KEY_MAX
+from thresholds import items as crossings
 
 TIME_S_MAX = 10**11
 """No time of a stream record is this far from 1970, in seconds."""
@@ -55,14 +59,34 @@ class Arrived:
         return [self.ahead_s] * (self.ahead_s > 0) + [0] * self.rung
 
 
-def arrived(records: Iterable[Any], settings: Settings) -> tuple[dict[Lane, Arrived], int]:
-    """What came, by lane, in the order of the stream; and how many records were none of ours."""
+class Batch(NamedTuple):
+    """lanes: what came, by lane, in the order of the stream. ignored: how many records were none of ours.
+
+    counters: what asks for an evaluation, by the counter's first lane of this Region, which need not have changes.
+    """
+
+    lanes: dict[Lane, Arrived]
+    counters: dict[Lane, Arrived]
+    ignored: int
+
+    def first_of(self, lanes: Collection[Lane]) -> Arrived:
+        """The first record of any of these."""
+        every = [some[lane] for some in (self.lanes, self.counters) for lane in lanes if lane in some]
+        return min(every, key=lambda seen: seen.place)
+
+
+def arrived(records: Iterable[Any], settings: Settings) -> Batch:
     lanes: dict[Lane, Arrived] = {}
+    counters: dict[Lane, Arrived] = {}
     ignored = 0
     for place, record in enumerate(records):
         change, lane = _lane_of(record, settings.region)
+        counter = _counter_of(record, settings) if settings.tells else None
+        if counter is not None:
+            asking = Lane(settings.region, 0, counter)
+            counters.setdefault(asking, Arrived(place, str(record["dynamodb"].get("SequenceNumber", ""))))
         if lane is None:
-            ignored += 1
+            ignored += counter is None
             continue
         seen = lanes.setdefault(lane, Arrived(place, str(change.get("SequenceNumber", ""))))
         key = Key(change["Keys"]["pk"]["S"], change["Keys"]["sk"]["S"])
@@ -78,7 +102,7 @@ def arrived(records: Iterable[Any], settings: Settings) -> tuple[dict[Lane, Arri
                 seen.ahead_s = max(seen.ahead_s, ahead_s)
             else:
                 seen.rung = True
-    return lanes, ignored
+    return Batch(lanes, counters, ignored)
 
 
 def _lane_of(record: Any, region: str) -> tuple[Mapping[str, Any], Lane | None]:
@@ -93,6 +117,21 @@ def _lane_of(record: Any, region: str) -> tuple[Mapping[str, Any], Lane | None]:
         found = items.lane_of(pk)
         lane = found[1] if found is not None and found[0] == "delta" else None
     return change, lane if lane is not None and lane.region == region else None
+
+
+def _counter_of(record: Any, settings: Settings) -> str | None:
+    """The counter whose thresholds this record asks to be evaluated."""
+    match record:
+        case {"eventName": "INSERT" | "MODIFY", "dynamodb": {"Keys": {"pk": {"S": str(pk)}, "sk": {"S": str(sk)}}}}:
+            key = Key(pk, sk)
+        case _:
+            return None
+    lane = gates.lane_of(key)
+    found = items.lane_of(pk)
+    if found is not None and (found[0] == "delta" or key == items.checkpoint_key(found[1])):
+        lane = found[1]
+    counter = lane.counter if lane is not None else crossings.counter_of(pk, settings.region)
+    return counter if counter is not None and settings.told_here(counter) else None
 
 
 class Held(NamedTuple):

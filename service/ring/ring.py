@@ -7,13 +7,15 @@ of its time.
 Rule 3: A ring is spared only while a message that this process put on the queue, and saw confirmed, is on its way for
 long enough: by both clocks, because a process that was frozen may find one of them stopped. Nothing else drops a ring.
 Rule 4: What came late is named, at once, and never spared.
-Rule 5: What failed is told by its lane; an event source that sends the records again loses nothing, and all of this may
+Rule 5: What asks for an evaluation of thresholds is delayed and spared by the same two rules, in a shorter time, since
+nothing has to grow old: a message is served after everything that was spared because of it had come.
+Rule 6: What failed is told by its lane; an event source that sends the records again loses nothing, and all of this may
 be repeated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, MutableMapping
+from collections.abc import Generator, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,11 +27,17 @@ from ledger.errors import LedgerError
 from ledger.requests import GetMany, Instant, Item, Now, PutMany, in_time
 from ledger.settings import Settings
 from ledger.values import Lane
-from service.ring.records import MARGIN_S, Arrived
+from service.ring.records import MARGIN_S, Batch
 from service.work import DELAY_S_MAX, Message, Send, Work
 
 EVERY_S = 60
 """How often a lane rings, at most, in one process."""
+
+ASK_EVERY_S = 10
+"""How often a counter's thresholds are evaluated, at most, because of one process."""
+
+ASK_MARGIN_S = 2
+"""By which a message outlasts what is spared because of it: a delay is in whole seconds."""
 
 KNOWN_MAX = 200_000
 RUNG_MAX = 200_000
@@ -45,10 +53,12 @@ class Sent(NamedTuple):
 
 @dataclass(slots=True)
 class Memory:
-    """What one process knows. listed: lanes that the directory has. rung: the last message of a lane."""
+    """What one process knows. listed: lanes that the directory has. rung: the last message of a lane. asked: when the
+    last one was to be put that asks for an evaluation."""
 
     listed: MutableMapping[Lane, None] = field(default_factory=lambda: LRUCache(KNOWN_MAX))
     rung: MutableMapping[Lane, Sent] = field(default_factory=lambda: LRUCache(RUNG_MAX))
+    asked: MutableMapping[Lane, Instant] = field(default_factory=lambda: LRUCache(RUNG_MAX))
 
 
 @dataclass(slots=True)
@@ -68,13 +78,13 @@ def delay_s(settings: Settings, every_s: int, ahead_s: int = 0) -> int:
 
 
 def ring(
-    lanes: Mapping[Lane, Arrived], done: Rung, memory: Memory, settings: Settings, every_s: int = EVERY_S
+    batch: Batch, done: Rung, memory: Memory, settings: Settings, every_s: int = EVERY_S
 ) -> Generator[Any, Any, None]:
-    """Handle what a batch says of some lanes. Raises no LedgerError: they are in `done`."""
-    yield from _list([lane for lane in lanes if lane not in memory.listed], done, memory)
+    """Handle what a batch says. Raises no LedgerError: they are in `done`."""
+    yield from _list([lane for lane in batch.lanes if lane not in memory.listed], done, memory)
     now: Instant = yield Now()
     messages: list[Message] = []
-    for lane, seen in lanes.items():
+    for lane, seen in batch.lanes.items():
         if seen.late:
             messages.append(Message(Work(lane, late=Named.of(seen.late), fold=False)))
             done.late += len(seen.late)
@@ -85,6 +95,13 @@ def ring(
                 done.spared += 1
                 continue
             messages.append(Message(Work(lane), delay))
+    asked_every_s = min(every_s, ASK_EVERY_S)
+    for lane in batch.counters:
+        asked = memory.asked.get(lane)
+        if asked is not None and in_time(asked, now, asked_every_s * 1_000):
+            done.spared += 1
+            continue
+        messages.append(Message(Work(lane, fold=False, thresholds=True), asked_every_s + ASK_MARGIN_S))
     if not messages:
         return
     answers: tuple[LedgerError | None, ...] = yield Send(tuple(messages))
@@ -96,6 +113,8 @@ def ring(
         done.rung += 1
         if message.work.fold:
             memory.rung[lane] = Sent(now, message.delay_s)
+        if message.work.thresholds:
+            memory.asked[lane] = now
 
 
 def _list(lanes: Iterable[Lane], done: Rung, memory: Memory) -> Generator[Any, Any, None]:

@@ -6,6 +6,8 @@ Rule 2: Its place is kept after each page, so a crash repeats a page at most. A 
 beginning.
 Rule 3: An item that names no lane is passed by and told. So is a lane that nobody reads; that of a counter with a limit
 is there for its gate, and whether it holds changes too is told by who gets its message.
+Rule 4: At the end of a bucket every counter whose thresholds this Region tells of gets a message, too: of the bucket's
+lanes in every Region, because its changes may all be elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from dataclasses import dataclass, field
 
 from ledger import directory
 from ledger.errors import LedgerError
-from ledger.requests import Get, Instant, Item, Key, Now, Page, Put
+from ledger.paging import Pages
+from ledger.requests import Get, Instant, Item, Key, Now, Page, Put, key_of
 from ledger.settings import Settings
 from ledger.values import Lane
 from service.runtime import Steps
@@ -94,6 +97,8 @@ def sweep(
         page: Page = yield directory.page_of(settings.region, place.bucket, place.after, PAGE)
         yield from _send(swept, page, settings, pick)
         done = page.last is None
+        if done and settings.tells:
+            yield from _ask(place.bucket, settings)
         place = Place(place.began_ms, place.bucket + done, None if done else page.last)
         yield Put(place_item(settings.region, place))
     swept.ended = place.bucket == directory.BUCKETS
@@ -111,11 +116,29 @@ def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool]
         else:
             lanes.append(lane)
     messages = tuple(Message(Work(lane, sweep=True, verify=pick())) for lane in lanes)
-    if messages:
-        answers: tuple[LedgerError | None, ...] = yield Send(messages)
-        for lost in filter(None, answers):
-            raise lost
+    yield from _put(messages)
     swept.lanes += len(messages)
     swept.verified += sum(message.work.verify for message in messages)
     swept.unread += [lane for lane in lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)]
     yield from look(swept.gates, lanes, settings)
+
+
+def _ask(bucket: int, settings: Settings) -> Steps:
+    """Have the thresholds evaluated of each counter of a bucket that has some here."""
+    counters: set[str] = set()
+    for region in settings.regions:
+        pages = Pages(directory.page_of(region, bucket, None, PAGE))
+        while pages.more:
+            page: Page = yield from pages.read()
+            lanes = filter(None, map(directory.lane_of, map(key_of, page.items)))
+            counters |= {lane.counter for lane in lanes if settings.told_here(lane.counter)}
+    lanes_here = (Lane(settings.region, 0, counter) for counter in sorted(counters))
+    yield from _put(tuple(Message(Work(lane, fold=False, thresholds=True)) for lane in lanes_here))
+
+
+def _put(messages: tuple[Message, ...]) -> Steps:
+    """Raises the error of the first message that may not be on the queue."""
+    if messages:
+        answers: tuple[LedgerError | None, ...] = yield Send(messages)
+        for lost in filter(None, answers):
+            raise lost

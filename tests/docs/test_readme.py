@@ -17,7 +17,7 @@ from compactor import Compactor
 from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
 from lab.histories.stage import Stage
-from ledger import Ledger, items, tokens
+from ledger import Ledger, Threshold, items, tokens
 from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
@@ -30,6 +30,8 @@ from ledger.prepare import AHEAD_MAX_MS
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment, Shape
 from tests.docs.pages import RECIPES, ROOT, blocks, run
+from thresholds import Crossing
+from thresholds.items import cross
 
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
@@ -70,7 +72,9 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [README, TESTING, DOCS / "limits.md"], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [README, TESTING, DOCS / "limits.md", DOCS / "thresholds.md"], ids=lambda page: page.stem
+)
 def test_the_python_of_a_page_prints_what_its_comments_say(page: Path) -> None:
     run(page)
 
@@ -165,7 +169,7 @@ def test_the_settings_on_their_page_are_those_of_the_code() -> None:
         assert f" {code(variable)[0]}" in str(Settings.from_env.__doc__).replace("\n", " ")
         assert code(variable) == ["AWS_REGION" if setting == "region" else f"LEDGER_{setting.upper()}"]
     held = {f.name: "required" if f.default is MISSING else f.default for f in fields(Settings)}
-    held["shards"] = held["limits"] = {}
+    held["shards"] = held["limits"] = held["thresholds"] = {}
     assert said == held
 
 
@@ -220,6 +224,8 @@ def test_every_attribute_in_the_data_model_is_one_of_the_code() -> None:
     of_gates = [gate_items.new_gate(LANE, Limit(-1, 1, LANE.region)), gate_items.late_item(LANE, token, 1, 1)]
     of_gates.append(gate_items.filed_item(Filed(LANE, token, 1, LOWEST, {token: 1})))
     written |= {name for item in of_gates for name, value in item.items() if next(iter(value)) in "NSB"}
+    crossing = Crossing.after(None, LANE.region, LANE.counter, Threshold(below=1), 0, 1)
+    written |= {str(action.path) for action in cross(None, crossing).actions} - {"below"}  # its row has two names
     tables = re.findall(r"^\| `(\w+)` \| [NSB] \|", DATA_MODEL.read_text(), re.MULTILINE)
     assert written == {*tables, "pk", "sk", "change", "entries", "outcome"} - {"slack"}  # not in a new gate
 

@@ -12,6 +12,7 @@ OPERATIONS = ROOT / "docs" / "operations.md"
 COSTS = ROOT / "docs" / "costs.md"
 OBSERVE = ROOT / "service" / "observe.py"
 ROW = re.compile(r"^\| [^|*]+ \| *([\d.,]*) *\| *([\d.,]*) *\| *([\d.,]*) *\|$", re.MULTILINE)
+OF_THRESHOLDS = {"CrossingsTold", "CrossingsUntold"}
 OF_LIMITS = {"LimitReached", "OutOfReach", "HoldsOverdue", "GateBytes"}
 OF_AWS = {
     "AWS/SQS": {"ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"},
@@ -145,7 +146,7 @@ def test_what_must_never_happen_wakes_a_person_the_first_time(alarms: dict[str, 
 
 def test_a_lane_that_backs_off_for_a_quarter_of_an_hour_is_still_seen_to_fail(alarms: dict[str, Any]) -> None:
     """It is told once in 900 s and a little, so one period in many has nothing of it."""
-    for name in ("lanes-failing", "lanes-gave-up"):
+    for name in ("lanes-failing", "lanes-gave-up", "crossings-untold"):
         alarm = alarms[name]
         assert alarm["Period"] >= 900
         assert alarm["DatapointsToAlarm"] == alarm["EvaluationPeriods"] - 1
@@ -167,13 +168,16 @@ def test_every_metric_of_ours_is_one_that_the_service_puts_out(service: dict[str
 
 
 def test_the_page_on_costs_has_the_price_of_what_two_regions_have(service: dict[str, Any]) -> None:
-    kinds = of_type(service, "AWS::CloudWatch::Alarm").values()
+    every = [each for each in service["Resources"].values() if each["Type"] == "AWS::CloudWatch::Alarm"]
+    kinds = [each["Properties"] for each in every if each.get("Condition") != "TellsThresholds"]
     watched = sum(max(1, len(metrics_of(each))) for each in kinds)
     known = set(re.findall(r'^[A-Z_]+ = "([A-Z][A-Za-z]+)"', OBSERVE.read_text(), re.MULTILINE)) - {"Ledger"}
-    metrics, limited = len(known - OF_LIMITS), len(known & OF_LIMITS)
+    metrics, limited = len(known - OF_LIMITS - OF_THRESHOLDS), len(known & OF_LIMITS)
     text = " ".join(COSTS.read_text().split())
     assert f"{len(kinds)} alarms on {watched} metrics, a dashboard and {metrics} metrics of our own;" in text
     assert f"{limited} metrics more" in text
+    more = len(known & OF_THRESHOLDS), len(every) - len(kinds)
+    assert f"where thresholds are told, {more[0]} metrics and {more[1]} alarm more" in text
     priced = re.search(r"metrics ([\d.]+), alarms ([\d.]+), a dashboard ([\d.]+)", text)
     assert priced is not None
     a_metric, an_alarm, a_dashboard = map(float, priced.groups())

@@ -148,7 +148,8 @@ def test_wrong_options_are_named(name: str, stage: str, regions: str, params: st
 def test_each_region_is_told_of_all_and_of_its_own_stream() -> None:
     given = deployment("ledger", "dev", f"{HOME} {OTHER} {THIRD}", "keepMs=90000 sweepSchedule=rate(5 minutes)")
     told = {"name": "ledger", "artifact": "a.zip", "regions": f"{HOME},{OTHER},{THIRD}", "streamArn": "stream"}
-    assert given.params_of("a.zip", "stream") == {**told, "keepMs": "90000", "sweepSchedule": "rate(5 minutes)"}
+    told["tellsThresholds"] = "false"
+    assert given.params_of(HOME, "a.zip", "stream") == {**told, "keepMs": "90000", "sweepSchedule": "rate(5 minutes)"}
 
 
 def test_an_engine_on_this_machine_gets_a_zip_for_this_machine() -> None:

@@ -14,7 +14,7 @@ from infra import deploy, framework, parameters, refusals, table_shape
 from infra.build import ROOT
 from infra.canary import CanaryCheck, CheckFailed
 from infra.deploy import DeploymentStopped
-from infra.deployment import Deployment
+from infra.deployment import Deployment, deployment
 from infra.table_stack import DeploymentRefused, TableStack
 from ledger import items
 from ledger.errors import Unavailable
@@ -236,6 +236,12 @@ CONTRADICTIONS = [
     ("reservedApi=", "reservedApi has no value"),
     ("regions=eu-west-1", "regions is given by the deployment: say REGIONS="),
     ("streamArn=arn:aws:x", "streamArn is given by the deployment."),
+    ("tellsThresholds=true", "tellsThresholds is given by the deployment."),
+    ("thresholdBus=my_bus!", "thresholdBus=my_bus! is not the name of an event bus"),
+    ("thresholdBus=orders", "thresholdBus=orders and thresholds={}: there is nothing to tell"),
+    ("thresholds=low", "LEDGER_THRESHOLDS='low' cannot be read as thresholds"),
+    ('thresholds={"stock:":[{"below":10},{"above":9}]}', "above=9 and below=10 contradict each other"),
+    ('thresholds={"stock:":[{"below":10,"region":"ap-south-1"}]}', "below-10 is told in no Region of regions="),
 ]
 
 
@@ -258,6 +264,7 @@ AGREED = [
     "jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read jwtWriteScope=add",
     "producerAccounts=111122223333,444455556666",
     "tableBilling=PROVISIONED tableWriteMin=1 tableWriteMax=8 tableReadMin=1 tableReadMax=1 tableWarmWrites=100",
+    'thresholds={"stock:": [{"below": 10}], "votes:": [{"above": 5, "name": "quorum"}]} thresholdBus=orders',
     "tableWriteLimit=1000 tableReadLimit=1000 tableWarmReads=12000",
 ]
 
@@ -266,6 +273,19 @@ AGREED = [
 def test_parameters_that_agree_are_deployed(world: World, params: str) -> None:
     world.deploy(HOME, params)
     assert world.steps == ["table", *canaried(HOME), "shape"]
+
+
+def test_the_region_that_tells_of_a_threshold_is_found_out_for_the_templates() -> None:
+    both = f"{HOME} {OTHER}"
+
+    def told(thresholds: str) -> list[str]:
+        target = deployment("ledger", "dev", both, f"thresholds={thresholds}")
+        return [target.params_of(region, "a.zip")["tellsThresholds"] for region in (HOME, OTHER)]
+
+    assert told("{}") == ["false", "false"]
+    assert told('{"stock:":[{"below":10}]}') == ["true", "false"]
+    assert told(f'{{"stock:":[{{"below":10,"region":"{OTHER}"}}]}}') == ["false", "true"]
+    assert told(f'{{"stock:":[{{"below":10,"region":"{OTHER}"}},{{"below":5}}]}}') == ["true", "true"]
 
 
 def test_what_a_region_has_different_is_judged_too(

@@ -17,7 +17,7 @@ VALUES = {
     "Name": "ledger",
     "Stage": "dev",
 }
-CONDITIONS = {"HasOtherRegions": True, "HasOutcomes": True}
+CONDITIONS = {"HasOtherRegions": True, "HasOutcomes": True, "TellsThresholds": True}
 
 DELTA, DELTA_ELSEWHERE = f"delta#{HOME}#0#c", f"delta#{OTHER}#0#c"
 FOLD, FOLD_ELSEWHERE = f"fold#{HOME}#0#c", f"fold#{OTHER}#0#c"
@@ -29,6 +29,7 @@ PLACE, PLACE_ELSEWHERE = f"sweep#{HOME}", f"sweep#{OTHER}"
 GATE, PAST, NOTE = (
     {region: f"{kind}#{region}#0#c" for region in (HOME, OTHER, THIRD)} for kind in ("gate", "past", "hold")
 )
+CROSSING, CROSSING_ELSEWHERE = f"crossing#{HOME}#c", f"crossing#{OTHER}#c"
 DECIDES = ("AddFromQueue", "Api")
 POLICY_CHARACTERS = 6_144
 
@@ -62,7 +63,11 @@ ALLOWED = [
         ("Compact", "Query PartiQLDelete DeleteItem", HOME, DELTA),
         ("Compact", "GetItem", OTHER, FOLD),  # clean asks the other Regions
         ("Compact", "PutItem", HOME, NAMES),  # a lane's first commit
+        *(("Compact", "BatchGetItem", HOME, pk) for pk in (FOLD, FOLD_ELSEWHERE, GATE[HOME], GATE[OTHER])),  # the value
+        *(("Compact", "Query", HOME, pk) for pk in (DELTA, DELTA_ELSEWHERE)),
+        ("Compact", "BatchGetItem UpdateItem", HOME, CROSSING),
         ("Sweep", "Query", HOME, NAMES),
+        ("Sweep", "Query", HOME, NAMES_ELSEWHERE),
         ("Sweep", "Query", HOME, NOTE[HOME]),
         ("Sweep", "BatchGetItem", HOME, GATE[HOME]),
         ("Sweep", "GetItem PutItem", HOME, PLACE),
@@ -114,6 +119,10 @@ REFUSED = [
     *(("Compact", action, HOME, pk) for action in WRITES for pk in (DELTA_ELSEWHERE, FOLD_ELSEWHERE)),
     *(("Compact", action, OTHER, pk) for action in READS for pk in (DELTA, FOLD_ELSEWHERE)),
     *((role, action, HOME, SHAPE) for role in ROLES for action in WRITES),
+    *((role, action, HOME, CROSSING) for role in ROLES if role != "Compact" for action in (*READS, *WRITES)),
+    *(("Compact", action, HOME, CROSSING) for action in WRITES if action != "UpdateItem"),
+    *(("Compact", action, OTHER, pk) for action in (*READS, *WRITES) for pk in (CROSSING, CROSSING_ELSEWHERE)),
+    *((role, action, HOME, CROSSING_ELSEWHERE) for role in ROLES for action in (*READS, *WRITES)),
     *(("Compact", action, HOME, DELTA) for action in WRITES if action not in ("PartiQLDelete", "DeleteItem")),
     *(("Compact", action, HOME, FOLD) for action in WRITES if action != "PutItem"),
     *(("Canary", action, HOME, pk) for action in (*READS, *WRITES) for pk in (DELTA, FOLD, GATE[HOME], NAMES)),

@@ -164,6 +164,28 @@ def test_the_stream_hands_over_new_deltas_and_gates_of_its_own_region_alone(serv
     assert stream["StartingPosition"] == "TRIM_HORIZON"
 
 
+def test_where_thresholds_are_told_the_stream_hands_over_what_values_are_read_from_and_nowhere_else(
+    service: dict[str, Any],
+) -> None:
+    stream = of_type(service, "AWS::Lambda::EventSourceMapping")["StreamToFunction"]
+    asked = [each["Fn::If"] for each in stream["FilterCriteria"]["Filters"][1:]]
+    assert [(condition, no) for condition, _, no in asked] == [("TellsThresholds", {"Ref": "AWS::NoValue"})] * 2
+    texts = [yes["Pattern"]["Fn::Sub"] if isinstance(yes["Pattern"], dict) else yes["Pattern"] for _, yes, _ in asked]
+    items, checkpoints = map(json.loads, texts)
+    assert items["eventName"] == checkpoints["eventName"] == ["INSERT", "MODIFY"]
+    prefixes = [each["prefix"] for each in items["dynamodb"]["Keys"]["pk"]["S"]]
+    assert prefixes == ["delta#", "gate#", "crossing#${AWS::Region}#"]
+    assert checkpoints["dynamodb"]["Keys"] == {"pk": {"S": [{"prefix": "fold#"}]}, "sk": {"S": ["checkpoint"]}}
+    assert service["Conditions"]["TellsThresholds"] == {"Fn::Equals": [{"Ref": "TellsThresholds"}, "true"]}
+
+
+def test_the_compactor_alone_puts_events_and_on_one_bus(service: dict[str, Any]) -> None:
+    bus = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:event-bus/${ThresholdBus}"
+    said = {"Sid": "TellCrossings", "Effect": "Allow", "Action": ["events:PutEvents"], "Resource": {"Fn::Sub": bus}}
+    puts = [(name, each) for name, each in statements(service) if any("events:" in a for a in listed(each["Action"]))]
+    assert puts == [("CompactRole", said)]
+
+
 def test_no_record_of_the_stream_is_given_up_before_the_stream_drops_it(service: dict[str, Any]) -> None:
     """A stray that nobody hears of is in no value until the sweep comes by."""
     stream = of_type(service, "AWS::Lambda::EventSourceMapping")["StreamToFunction"]
@@ -176,9 +198,9 @@ def test_no_record_of_the_stream_is_given_up_before_the_stream_drops_it(service:
 HANDLERS = {
     "addFromQueue": ("add_from_queue", {"PACK", "CHANGES_QUEUE_URL", "CHANGES_DLQ_URL", "OUTCOMES_URL"}),
     "api": ("api", set()),
-    "ring": ("ring", {"WORK_QUEUE_URL", "RING_EVERY_S"}),
-    "compact": ("compact", {"WORK_QUEUE_URL", "WORK_DLQ_URL"}),
-    "sweep": ("sweep", {"WORK_QUEUE_URL", "VERIFY_ONE_IN", "SWEEP_HOURS"}),
+    "ring": ("ring", {"WORK_QUEUE_URL", "RING_EVERY_S", "THRESHOLDS"}),
+    "compact": ("compact", {"WORK_QUEUE_URL", "WORK_DLQ_URL", "THRESHOLDS", "THRESHOLD_BUS"}),
+    "sweep": ("sweep", {"WORK_QUEUE_URL", "VERIFY_ONE_IN", "SWEEP_HOURS", "THRESHOLDS"}),
     "canary": ("canary", set()),
 }
 

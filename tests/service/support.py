@@ -14,6 +14,7 @@ from ledger.values import Delta, Lane
 from service.runtime import Runtime
 from service.work import Bury, Message, Send, Work
 from tests.support import Region
+from thresholds import Tell
 
 
 class Queue:
@@ -38,6 +39,19 @@ class Queue:
             return Unavailable("the queue does not answer")
         self.sent.append((message.work, message.delay_s))
         return None
+
+
+class Bus:
+    """The ids that were told, in order. Nothing is told while it is `down`."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.down = False
+
+    def answer(self, request: Tell) -> None:
+        if self.down:
+            raise Unavailable("the bus does not answer")
+        self.ids.append(request.crossing.event(request.table)["id"])
 
 
 class Told:
@@ -66,14 +80,17 @@ class Told:
 
 
 class Service:
-    """One Region's table and queue, and the world that hands requests to them. `before` sees each request first."""
+    """One Region's table, queue and event bus, and what hands requests to them. `before` sees each request first."""
 
     def __init__(self, table: Region) -> None:
         self.table = table
         self.queue = Queue()
+        self.bus = Bus()
         self.told = Told()
         self.before: Callable[[Any], None] = lambda _: None
-        self.runtime = Runtime(self._See(self, table), self._See(self, self.queue), workers=1)
+        self.runtime = Runtime(
+            self._See(self, table), self._See(self, self.queue), self._See(self, self.bus), workers=1
+        )
         self.runtime.now = table.now
 
     class _See:

@@ -110,7 +110,7 @@ def test_a_pack_of_n_rings_n_times_as_often_and_one_of_fold_min_always(changes: 
 
 def test_the_same_record_rings_whenever_and_by_whomever_it_is_read() -> None:
     records = {each: stored(items.delta_item(Delta(LANE, each, 1)), made_ms=NOW_MS) for each in drawn(200)}
-    rung = {each for each, record in records.items() if arrived([record], settings(fold_min=8))[0][LANE].rung}
+    rung = {each for each, record in records.items() if arrived([record], settings(fold_min=8)).lanes[LANE].rung}
     assert rung == {each for each in records if rings(Key(items.delta_pk(LANE), each), 1, 8)}
     assert 10 < len(rung) < 45
 
@@ -118,7 +118,7 @@ def test_the_same_record_rings_whenever_and_by_whomever_it_is_read() -> None:
 def test_a_pack_rings_by_the_changes_that_it_holds() -> None:
     packs = [items.pack_item(pack_of([delta(n), delta(n + 1)])) for n in range(25)]
     few, many = (
-        sum(arrived([stored(pack)], settings(fold_min=fold_min))[0][LANE].rung for pack in packs)
+        sum(arrived([stored(pack)], settings(fold_min=fold_min)).lanes[LANE].rung for pack in packs)
         for fold_min in (QUIET, 2)
     )
     assert (few, many) == (0, 25)
@@ -131,7 +131,7 @@ def is_late(item: Item, made: Any, lateness_ms: int = 10_000) -> bool:
     record = stored(item)
     if made is not None:
         record["dynamodb"]["ApproximateCreationDateTime"] = made
-    return bool(arrived([record], settings(allowed_lateness_ms=lateness_ms))[0][LANE].late)
+    return bool(arrived([record], settings(allowed_lateness_ms=lateness_ms)).lanes[LANE].late)
 
 
 @pytest.mark.parametrize("lateness_ms", [0, 1, 2_000, 10_000, 10_001])
@@ -176,7 +176,7 @@ def test_a_pack_is_as_late_as_its_lowest_token() -> None:
 def test_what_nobody_can_read_came_late_and_rings(image: Any) -> None:
     record = stored(items.pack_item(pack_of([delta(1), delta(2)])), made_ms=0)
     record["dynamodb"]["NewImage"] = image
-    seen = arrived([record], settings(fold_min=QUIET))[0][LANE]
+    seen = arrived([record], settings(fold_min=QUIET)).lanes[LANE]
     assert (len(seen.late), seen.rung) == (1, True)
 
 
@@ -268,7 +268,7 @@ def test_nothing_is_spared_for_another_process_or_another_lane() -> None:
 def test_nothing_is_spared_for_a_message_that_only_names_what_is_late() -> None:
     bell, memory = Bell(), Memory()
     for made_ms, fold_min in ((NOW_MS, QUIET), (1_000, 1)):
-        came, _ = arrived([stored(items.delta_item(delta(1)), made_ms=made_ms)], settings(fold_min=fold_min))
+        came = arrived([stored(items.delta_item(delta(1)), made_ms=made_ms)], settings(fold_min=fold_min))
         bell.runtime.run(ring(came, Rung(), memory, bell.settings))
     assert [work.fold for work, _ in bell.taken()] == [False, True]
 
@@ -285,7 +285,7 @@ def test_a_process_remembers_so_many_lanes_and_no_more() -> None:
     bell, lanes = Bell(), [Lane(A, 0, str(n)) for n in range(3)]
     memory = Memory(listed=LRUCache(2), rung=LRUCache(2))
     for each in (*lanes, lanes[0]):
-        came, _ = arrived([stored(items.delta_item(now(1, each)), made_ms=NOW_MS)], bell.settings)
+        came = arrived([stored(items.delta_item(now(1, each)), made_ms=NOW_MS)], bell.settings)
         bell.runtime.run(ring(came, Rung(), memory, bell.settings))
     assert [work.lane for work, _ in bell.taken()] == [*lanes, lanes[0]]
     assert [len(request.keys) for request in bell.asked if isinstance(request, GetMany)] == [1] * 4

@@ -43,6 +43,7 @@ LONG = {
     "a_history_against_two_adds_and_their_rolls",
     "a_history_elsewhere_while_two_rolls_replicate",
     "a_late_add_against_two_rolls",
+    "an_evaluation_and_a_change_whose_updates_are_sent_twice",
     "a_unit_for_each_of_two_in_another_region_who_send_twice",
     "the_last_unit_in_two_regions",
     "two_rolls_at_once_of_what_is_late_and_what_is_new",

@@ -1,0 +1,75 @@
+"""How a crossing stands in the table: the only file that knows its key and its attributes.
+
+Rule 1: The format is public (docs/data-model.md); further attributes are ignored, and kept.
+Rule 2: It is written at the endpoint of the Region in its key alone, so every condition decides.
+Rule 3: Each Update may come twice, or long after its sender stopped waiting: its own effect, or that of the next one,
+breaks its condition, or it writes what is there.
+"""
+
+from ledger.actions import Set
+from ledger.checks import check_counter
+from ledger.conditions import Absent, Condition, Equals
+from ledger.decoding import decoded, integer, text_of
+from ledger.errors import InvalidCounter
+from ledger.requests import Item, Key, Update
+from ledger.threshold import IN, OUT
+from thresholds.crossing import Crossing
+
+BOUNDS = ("above", "below")
+
+
+def crossing_key(region: str, counter: str, name: str) -> Key:
+    return Key(f"crossing#{region}#{counter}", name)
+
+
+def counter_of(pk: str, region: str) -> str | None:
+    """The counter of a crossing that a Region keeps; None when the partition key is not that of one."""
+    opening = crossing_key(region, "", "").pk
+    try:
+        return check_counter(pk.removeprefix(opening)) if pk.startswith(opening) else None
+    except InvalidCounter:
+        return None
+
+
+def crossing_of(region: str, counter: str, name: str, item: Item) -> Crossing:
+    """Raises DamagedItem."""
+    key = crossing_key(region, counter, name)
+
+    def decode() -> Crossing:
+        crossing = Crossing(
+            region=region,
+            counter=counter,
+            name=name,
+            number=integer(item, "number"),
+            side=text_of(item, "side"),
+            value=integer(item, "value"),
+            at_ms=integer(item, "at_ms"),
+            told=integer(item, "told"),
+            **{bound: integer(item, bound) for bound in BOUNDS if bound in item},
+        )
+        if crossing.side not in (IN, OUT) or not 0 <= crossing.told <= crossing.number:
+            raise ValueError("its side is neither in nor out, or more was told than there was")
+        return crossing
+
+    return decoded(item, key.pk, decode, key.sk)
+
+
+def cross(before: Crossing | None, crossing: Crossing) -> Update:
+    """Keep a crossing, IF the last one is as it was seen."""
+    seen: Condition = Absent() if before is None else Equals("number", _n(before.number))
+    bound = "above" if crossing.above is not None else "below"
+    numbers = {bound: crossing.above if crossing.above is not None else crossing.below}
+    numbers |= {name: getattr(crossing, name) for name in ("number", "value", "at_ms", "told")}
+    actions = [Set(name, _n(number)) for name, number in numbers.items() if number is not None]
+    key = crossing_key(crossing.region, crossing.counter, crossing.name)
+    return Update(key, (Set("side", {"S": crossing.side}), *actions), seen)
+
+
+def note_told(crossing: Crossing) -> Update:
+    """Note that a crossing was told, IF it is the last one."""
+    key = crossing_key(crossing.region, crossing.counter, crossing.name)
+    return Update(key, (Set("told", _n(crossing.number)),), Equals("number", _n(crossing.number)))
+
+
+def _n(number: int) -> dict[str, str]:
+    return {"N": str(number)}
