@@ -78,7 +78,7 @@ IDLE_REQUESTS = 15 / 60
 """A second's, of a queue that a function waits at: five long polls of 20 s."""
 
 RING_S, RING_GB, RING_RECORDS, RING_CALLS = 28e-6 / 0.289, 0.5, 500, 2
-"""Of a record, as `make scale` measured it; records of a full batch; calls a second of a stream in which something always comes."""
+"""Of a record, as `make scale` measured it; records of a full batch; calls a second of a stream that is never empty."""
 
 VISIT_S, VISIT_GB, WORK_BATCH = 0.023, 1.0, 50
 """Of a message, as `make scale` measured it: eight lanes side by side, folds and cleans in it; messages of a full
