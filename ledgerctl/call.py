@@ -37,7 +37,7 @@ from ledger.sender import Sender
 from ledger.shape import ShapeCheck
 from ledger.table import DynamoTable
 from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
-from ledgerctl.lines import fitting
+from ledgerctl.folding import fitting
 from reader import Reader
 
 if TYPE_CHECKING:

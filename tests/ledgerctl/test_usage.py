@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from ledgerctl.app import app
 from ledgerctl.call import Surroundings
-from ledgerctl.lines import folded
+from ledgerctl.folding import folded
 from tests.ledgerctl.support import A, Tables, aws, refusal
 
 AGAIN = (
