@@ -30,9 +30,9 @@ demo-web: $(VENV)/.made ## the live page on 127.0.0.1: watch and disturb two sim
 browser: $(VENV)/.made ## test the live page in a headless browser (needs chromium and chromium-driver)
 	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
 
-picture: $(VENV)/.made ## write docs/live.png, the README's picture, from the browser test
-	@$(BIN)/python -m pytest -q tests/browser -k shows_the_truth
-	@cp build/browser/live.png docs/live.png
+picture: $(VENV)/.made ## write docs/live.webp, the README's moving picture, from the browser test
+	@$(BIN)/python -m pytest -q tests/browser/test_moving_picture.py
+	@cp build/browser/live.webp docs/live.webp
 
 capture: $(VENV)/.made $(ENGINE)/.made ## write docs/demo.txt: what a short demo prints in 80 columns
 	@echo "$$ make demo ARGS='--limit 300'" > docs/demo.txt

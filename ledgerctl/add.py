@@ -12,10 +12,10 @@ from ledger.message import time_text
 from ledger.values import Delta
 from ledgerctl.again import At, CounterTyped, HomeRegion, Key, Named, named, unknown, whole_number
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import COUNTERS, command
 
 
-@command("add", context_settings={"ignore_unknown_options": True})  # -6 is a change and no option
+@command("add", COUNTERS, context_settings={"ignore_unknown_options": True})  # -6 is a change and no option
 def add(
     call: Call,
     counter: CounterTyped,

@@ -39,7 +39,7 @@ from ledger.requests import (
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import TABLE, command
 from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
 
 BEGIN_ANEW = "--anew begins anew: what is in the directory stays there."
@@ -57,7 +57,7 @@ class Adopted:
     regions: set[str] = field(default_factory=set)
 
 
-@command("adopt")
+@command("adopt", TABLE)
 def adopt(
     call: Call,
     anew: Annotated[

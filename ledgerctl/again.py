@@ -16,6 +16,7 @@ import typer
 from ledger.checks import to_datetime
 from ledger.errors import shown
 from ledger.message import time_of, time_text
+from ledgerctl import completion
 from ledgerctl.call import Call
 from ledgerctl.failures import INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
 from ledgerctl.templates import NUMBER
@@ -24,11 +25,16 @@ KEY_BYTES = 10
 LANES_BY = ("LEDGER_SHARDS", "LEDGER_LIMITS")
 """What chooses the lane or the gate, and is no option."""
 
-CounterTyped = Annotated[str, typer.Argument(help="1 to 256 printable ASCII characters without spaces.")]
+CounterTyped = Annotated[
+    str, typer.Argument(help="1 to 256 printable ASCII characters without spaces.", autocompletion=completion.counters)
+]
 Key = Annotated[str | None, typer.Option(help="Its own name; with --at. Without both, one is made.")]
 At = Annotated[str | None, typer.Option(help="When it was first asked for: 2010-12-01T08:26:00Z.")]
 HomeRegion = Annotated[
-    str | None, typer.Option(help="Where it was first asked for, when that is not --region: a fail-over.")
+    str | None,
+    typer.Option(
+        help="Where it was first asked for, when that is not --region: a fail-over.", autocompletion=completion.regions
+    ),
 ]
 
 

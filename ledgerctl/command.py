@@ -11,10 +11,16 @@ from typing import Annotated, Any
 import typer
 
 from ledger import __version__
+from ledgerctl import completion
 from ledgerctl.call import Call, Surroundings
+from ledgerctl.usage import Program
+
+COUNTERS, LIMITS, COMPACTION, TABLE = "Counters", "Limits", "Compaction", "The table, its queue and its bill"
+"""The groups of commands, as help shows them."""
 
 app = typer.Typer(
     name="ledgerctl",
+    cls=Program,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind the command: "
@@ -39,8 +45,11 @@ def _program(
 ) -> None: ...
 
 
-def command(name: str, of: typer.Typer = app, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Registers `function(call, …)` under `name`, with the common options behind its own. of: a group of commands."""
+def command(
+    name: str, group: str, of: typer.Typer = app, **settings: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Registers `function(call, …)` under `name`, with the common options behind its own. group: in the help; of: a
+    command of commands."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -56,24 +65,28 @@ def command(name: str, of: typer.Typer = app, **settings: Any) -> Callable[[Call
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
         called.__doc__ = function.__doc__
-        of.command(name, **settings)(called)
+        of.command(name, rich_help_panel=group or None, **settings)(called)
         return function
 
     return register
 
 
-def _option(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel="Options of every command")
+def _option(text: str, *names: str, completes: Any = None) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel="Options of every command", autocompletion=completes)
 
 
 def _common(
-    table: Annotated[str | None, _option("The table's name; else LEDGER_TABLE.")] = None,
-    region: Annotated[str | None, _option("The Region to ask; else AWS_REGION, else the profile's.")] = None,
+    table: Annotated[str | None, _option("The table's name; else LEDGER_TABLE.", completes=completion.tables)] = None,
+    region: Annotated[
+        str | None, _option("The Region to ask; else AWS_REGION, else the profile's.", completes=completion.regions)
+    ] = None,
     regions: Annotated[
         str | None, _option("Every Region where anyone adds or reads, with commas; else LEDGER_REGIONS.")
     ] = None,
     endpoint_url: Annotated[str | None, _option("Another endpoint than AWS's; else LEDGER_ENDPOINT_URL.")] = None,
-    profile: Annotated[str | None, _option("A profile of the AWS configuration; else AWS_PROFILE.")] = None,
+    profile: Annotated[
+        str | None, _option("A profile of the AWS configuration; else AWS_PROFILE.", completes=completion.profiles)
+    ] = None,
     json: Annotated[bool, _option("Print JSON, one document a line.", "--json")] = False,
 ) -> None:
     """What every command takes; nobody calls it."""

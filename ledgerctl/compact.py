@@ -16,17 +16,19 @@ from compactor.lanes import find_lanes
 from compactor.unread import error_of
 from ledger.errors import GaveUp, LedgerError, TableError
 from ledger.values import Lane
-from ledgerctl import show
+from ledgerctl import completion, show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import COMPACTION, command
 from ledgerctl.failures import DATA, NO_ANSWER
 from ledgerctl.lanes import Found, Scan, found
 from ledgerctl.list import Done, Name, Prefix, each
 
-Counters = Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all.")]
+Counters = Annotated[
+    list[str] | None, typer.Argument(help="Some counters; without them, all.", autocompletion=completion.counters)
+]
 
 
-@command("compact")
+@command("compact", COMPACTION)
 def compact(call: Call, counters: Counters = None) -> None:
     """Clean, fold and settle the lanes of this Region; without counters, those that a scan finds to need it."""
     region = call.settings.region
@@ -66,7 +68,7 @@ def compact(call: Call, counters: Counters = None) -> None:
         raise typer.Exit(DATA if report.conflicts else exit_code_of([error for _, error in problems]))
 
 
-@command("verify")
+@command("verify", COMPACTION)
 def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Scan = False) -> None:
     """Recount counters from their events and compare.
 

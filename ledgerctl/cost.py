@@ -15,7 +15,7 @@ from ledger.settings import SHARDS_MAX
 from ledgerctl import show
 from ledgerctl.bill import PRICES
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import TABLE, command
 from ledgerctl.failures import Wrong
 from ledgerctl.workload import SECONDS, Workload, beyond, bill_of, read_units
 
@@ -46,7 +46,7 @@ def check(load: Workload) -> None:
         )
 
 
-@command("cost")
+@command("cost", TABLE)
 def cost(
     call: Call,
     changes: Annotated[str, typer.Option(help="A month, such as 10M, or a rate, such as 40/s.")],

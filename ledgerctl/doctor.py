@@ -22,7 +22,7 @@ from ledger.requests import Get, GetMany, Item, KeyPage, Scan
 from ledger.values import Lane
 from ledgerctl import shape
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import TABLE, command
 from ledgerctl.failures import DATA
 from ledgerctl.shape import Finding
 
@@ -40,7 +40,7 @@ Try = tuple[str, str, str, dict[str, Any]]
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
-@command("doctor")
+@command("doctor", TABLE)
 def doctor(call: Call) -> None:
     """Check table, replicas, backups, clock, settings and permissions.
 

@@ -10,13 +10,13 @@ import typer
 from ledger import Hold
 from ledgerctl.again import whole_number
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import LIMITS, command
 from ledgerctl.get import Counter
 
 Id = Annotated[str, typer.Argument(help="The hold's id, as `hold` and `holds` print it.", metavar="ID")]
 
 
-@command("capture", context_settings={"ignore_unknown_options": True})  # -2 is an amount and no option
+@command("capture", LIMITS, context_settings={"ignore_unknown_options": True})  # -2 is an amount and no option
 def capture(
     call: Call,
     counter: Counter,
@@ -36,7 +36,7 @@ def capture(
     call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
 
 
-@command("release")
+@command("release", LIMITS)
 def release(call: Call, counter: Counter, id_: Id) -> None:
     """Let a hold go: nothing of it counts."""
     call.ledger.release(Hold.parse(counter, id_))

@@ -74,7 +74,7 @@ def told(failure: Exception, where: Callable[[], str]) -> Wrong:
         case errors.InvalidInput(why=why):
             return Wrong(kind, why)
         case errors.TableMissing():
-            remedy = "Name another with --table, --region or --endpoint-url, or make it: ledgerctl init."
+            remedy = "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`."
             return Wrong(kind, f"There is no table {where()}.", remedy)
         case errors.TableMismatch():
             return Wrong(kind, said, "`ledgerctl doctor` looks at the table's shape.", DATA)

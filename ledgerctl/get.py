@@ -16,19 +16,19 @@ from rich.text import Text
 from ledger.consumed import Consumption
 from ledger.errors import ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from ledger.message import time_text
-from ledgerctl import show
+from ledgerctl import completion, show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import COUNTERS, command
 from ledgerctl.failures import told
 from reader import Balance
 
 POINTS = 60
 NOT_CLOSED = "not closed: something taken over here is not seen as given yet, so the sum may be outside its limit"
 PASSING = (ReadTooSlow, Throttled, TransactionConflict, Unavailable)
-Counter = Annotated[str, typer.Argument(help="The counter's name.")]
+Counter = Annotated[str, typer.Argument(help="The counter's name.", autocompletion=completion.counters)]
 
 
-@command("get")
+@command("get", COUNTERS)
 def get(call: Call, counter: Counter) -> None:
     """Show a counter: value, parts by Region, pending, cost of the read."""
     balance = call.reader.read(counter)
@@ -60,7 +60,7 @@ def summary(balance: Balance) -> str:
     return f"{show.counted(balance.count, 'change')}, {balance.pending:,} of them pending in the tail"
 
 
-@command("watch")
+@command("watch", COUNTERS)
 def watch(
     call: Call,
     counter: Counter,

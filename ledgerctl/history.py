@@ -21,9 +21,9 @@ import typer
 from compactor.listing import strays
 from ledger.message import time_text
 from ledger.values import Delta
-from ledgerctl import show
+from ledgerctl import completion, show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import COUNTERS, command
 from ledgerctl.failures import Wrong
 from ledgerctl.get import Counter
 from ledgerctl.lanes import Scan, found
@@ -48,7 +48,7 @@ Since = Annotated[str | None, typer.Option(help="From this time on: 2010-12-01T0
 Until = Annotated[str | None, typer.Option(help="Before this time.")]
 
 
-@command("history")
+@command("history", COUNTERS)
 def history(
     call: Call,
     counter: Counter,
@@ -73,11 +73,12 @@ def history(
     call.note(show.cost(call.consumed.take()))
 
 
-@command("export")
+@command("export", COUNTERS)
 def export(
     call: Call,
     counters: Annotated[
-        list[str] | None, typer.Argument(help="Some counters; without them, all of the prefix.")
+        list[str] | None,
+        typer.Argument(help="Some counters; without them, all of the prefix.", autocompletion=completion.counters),
     ] = None,
     prefix: Annotated[str, typer.Option(help="All counters whose names begin so.")] = "",
     out: Annotated[Path | None, typer.Option(help="A new file; without it, standard output.")] = None,

@@ -14,7 +14,7 @@ from ledger.message import time_text
 from ledgerctl import show
 from ledgerctl.again import At, CounterTyped, HomeRegion, Key, named, unknown, whole_number
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import LIMITS, command
 
 LENGTH = re.compile(r"([1-9][0-9]{0,8})(ms|s|m|h|d)", re.ASCII)
 UNITS = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -28,7 +28,7 @@ def length_typed(text: str) -> timedelta:
     return timedelta(**{UNITS[match[2]]: int(match[1])})
 
 
-@command("hold", context_settings={"ignore_unknown_options": True})  # -2 is an amount and no option
+@command("hold", LIMITS, context_settings={"ignore_unknown_options": True})  # -2 is an amount and no option
 def hold(
     call: Call,
     counter: CounterTyped,

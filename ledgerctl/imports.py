@@ -26,7 +26,7 @@ from ledger.settings import Settings
 from ledger.values import Delta, Lane, Receipt
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import COUNTERS, command
 from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
 from ledgerctl.history import FileFormat
 from ledgerctl.rows import BadRows, Row, Rows, opened
@@ -46,7 +46,7 @@ class Tally:
     line: int = 1
 
 
-@command("import")
+@command("import", COUNTERS)
 def import_(
     call: Call,
     file: Annotated[str, typer.Argument(help="A CSV with a header, or JSONL; - is standard input.")],

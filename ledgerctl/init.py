@@ -17,7 +17,7 @@ from ledger.requests import Get, Item, run
 from ledger.shape import unlike, write
 from ledgerctl import shape
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import TABLE, command
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong, told
 
 POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
@@ -33,7 +33,7 @@ CREATE: dict[str, Any] = {
 }
 
 
-@command("init")
+@command("init", TABLE)
 def init(
     call: Call, deletion_protection: Annotated[bool, typer.Option(help="Nobody deletes it by mistake.")] = True
 ) -> None:

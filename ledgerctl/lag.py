@@ -11,9 +11,9 @@ import typer
 
 from compactor.lag import LaneLag, lag
 from ledger.errors import LedgerError
-from ledgerctl import show
+from ledgerctl import completion, show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import COMPACTION, command
 from ledgerctl.compact import each_of, exit_code_of
 from ledgerctl.lanes import Scan, found
 from ledgerctl.list import Prefix
@@ -33,10 +33,12 @@ def badness(each: LaneLag, fold_min: int) -> tuple[bool, int, int, int, int]:
     return each.damage is not None, each.strays, due, each.to_clean, each.tail
 
 
-@command("lag")
+@command("lag", COMPACTION)
 def lag_(
     call: Call,
-    counters: Annotated[list[str] | None, typer.Argument(help="Some counters; without them, all.")] = None,
+    counters: Annotated[
+        list[str] | None, typer.Argument(help="Some counters; without them, all.", autocompletion=completion.counters)
+    ] = None,
     prefix: Prefix = "",
     limit: Annotated[int, typer.Option(min=1, help="Show that many lanes.")] = 20,
     scan: Scan = False,

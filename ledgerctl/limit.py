@@ -10,15 +10,15 @@ import typer
 from ledgerctl import show
 from ledgerctl.again import whole_number
 from ledgerctl.call import Call
-from ledgerctl.command import app, command
+from ledgerctl.command import LIMITS, app, command
 from ledgerctl.get import Counter
 from ledgerctl.standing import bounds
 
 limits = typer.Typer(no_args_is_help=True, help="Show or set what a counter never passes.")
-app.add_typer(limits, name="limit")
+app.add_typer(limits, name="limit", rich_help_panel=LIMITS)
 
 
-@command("show", of=limits)
+@command("show", "", of=limits)
 def show_(call: Call, counter: Counter) -> None:
     """Show a counter's limit, as it is set now."""
     found = call.reader.standing(counter)
@@ -32,7 +32,7 @@ def show_(call: Call, counter: Counter) -> None:
     call.say(f"{counter}  {bounds(found)}{first}")
 
 
-@command("set", of=limits)
+@command("set", "", of=limits)
 def set_(
     call: Call,
     counter: Counter,

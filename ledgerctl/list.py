@@ -14,7 +14,7 @@ import typer
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import COUNTERS, command
 from ledgerctl.get import fields_of
 from ledgerctl.lanes import Scan, found
 
@@ -43,7 +43,7 @@ def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Do
         return [*map(one, names[:1]), *workers.map(one, names[1:])]
 
 
-@command("list")
+@command("list", COUNTERS)
 def list_(
     call: Call,
     prefix: Prefix = "",
@@ -80,7 +80,7 @@ def list_(
     call.say(_shown(len(rows), len(lanes_of)), style="dim")
 
 
-@command("top")
+@command("top", COUNTERS)
 def top(
     call: Call,
     prefix: Prefix = "",

@@ -18,8 +18,9 @@ from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.gate.gates import Gates
 from ledger.requests import Get, Item, run
 from ledger.values import Checkpoint, Lane
+from ledgerctl import completion
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import COMPACTION, command
 from ledgerctl.failures import NO_ANSWER, Wrong
 from ledgerctl.lanes import Scan, found
 from ledgerctl.rebuild_all import rebuild_all
@@ -55,10 +56,12 @@ class Plan:
         return {"lane": str(self.lane), "now": self.now, "would": self.would, **sums, **error}
 
 
-@command("rebuild")
+@command("rebuild", COMPACTION)
 def rebuild(
     call: Call,
-    counter: Annotated[str | None, typer.Argument(help="The counter's name; or --all.")] = None,
+    counter: Annotated[
+        str | None, typer.Argument(help="The counter's name; or --all.", autocompletion=completion.counters)
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="All counters, by the directory; `adopt` it first.")] = False,
     scan: Scan = False,
     anew: Annotated[bool, typer.Option("--anew", help="With --all: not where a run that was cut off stopped.")] = False,

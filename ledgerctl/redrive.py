@@ -23,7 +23,7 @@ from ledger.message import loads_many
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import TABLE, command
 from ledgerctl.failures import INTERRUPTED, NO_ANSWER, Wrong
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ KEPT = (
 )
 
 
-@command("redrive")
+@command("redrive", TABLE)
 def redrive(
     call: Call,
     which: Annotated[Which, typer.Argument(help="Whose dead letters; of `failed` it only says what is there.")],

@@ -23,7 +23,7 @@ from ledger.requests import Delete, Get, Item, Key, Put, keyed
 from ledger.settings import Settings
 from ledgerctl import adopt, rebuild_all, show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import TABLE, command
 from ledgerctl.compact import each_of
 from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
 from ledgerctl.init import active, make_ready, refuse_another_shape
@@ -35,7 +35,7 @@ SWITCH = """Now switch, as docs/deploying.md#restoring-from-a-backup has it:
 3. send again what came after {moment}, with the same keys and times: what is there counts once."""
 
 
-@command("restore")
+@command("restore", TABLE)
 def restore(
     call: Call,
     to: Annotated[str, typer.Option(help="The name of the new table.")],

@@ -8,14 +8,14 @@ from ledger.checks import to_datetime
 from ledger.message import time_text
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.command import command
+from ledgerctl.command import LIMITS, command
 from ledgerctl.get import NOT_CLOSED, Counter
 from reader import Room, Standing
 
 ROOMS = ("available", "here", "moving", "held")
 
 
-@command("standing")
+@command("standing", LIMITS)
 def standing(call: Call, counter: Counter) -> None:
     """Show a limited counter: its value, its limit, what is left and held."""
     found = call.reader.standing(counter)
@@ -32,7 +32,7 @@ def standing(call: Call, counter: Counter) -> None:
     call.note(f"{show.moment(found.as_of)}  {show.cost(consumed)}")
 
 
-@command("holds")
+@command("holds", LIMITS)
 def holds(call: Call, counter: Counter) -> None:
     """List the open holds of a limited counter, those that end first, first.
 

@@ -148,7 +148,8 @@ def summary(outcome: Outcome) -> Table:
     true_sum = sum(outcome.truth[counter] for counter in counters)
     for region in REGIONS:
         values = [outcome.values[design.name][region] for design in designs]
-        row(f"sum in {region}", (f"{sum(v.get(c, 0) for c in counters):,}" for v in values), f"{true_sum:,}")
+        sums = (sum(v.get(c, 0) for c in counters) for v in values)
+        row(f"sum in {region}", (_held(each, true_sum) for each in sums), f"{true_sum:,}")
         mistakes("  counters wrong", (outcome.wrong(d, region, counters) for d in designs))
         mistakes("  witnesses wrong", (outcome.wrong(d, region, witnesses) for d in designs), end=True)
     row("counters read", (f"{each.made:,}" for each in reads))
@@ -171,9 +172,14 @@ def busiest(outcome: Outcome) -> Table:
     for counter in [counter for counter in counters if not is_witness(counter)][:BUSIEST]:
         truth = outcome.truth[counter]
         values = (outcome.values[design.name][REGIONS[0]].get(counter, 0) for design in outcome.designs)
-        cells = (f"{value:,}" if value == truth else f"[bold red]{value:,}[/]" for value in values)
+        cells = (_held(value, truth) for value in values)
         table.add_row(counter[:LABEL].replace("[", "\\["), f"{truth:,}", *cells)
     return table
+
+
+def _held(value: int, truth: int) -> str:
+    """A value, red where it is not the truth."""
+    return f"{value:,}" if value == truth else f"[bold red]{value:,}[/]"
 
 
 def _table(outcome: Outcome, title: str) -> Table:

@@ -1,13 +1,14 @@
 """What customers ask for on the live page: new changes, and the same ones again, with the truth about them.
 
-Rule 1: The truth is summed here, each change once, with no code of a counter.
+Rule 1: The truth is a list of changes, each once, and it is summed with no code of a counter.
 Rule 2: A change that comes again is the same delta, perhaps through the other Region, and perhaps long after it was
-cleaned.
+cleaned: its answer was lost.
 Rule 3: All from the choices.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from lab.live.controls import Controls
 from ledger import tokens
@@ -15,26 +16,44 @@ from ledger.settings import Settings
 from ledger.values import Delta
 from simulator.choices import Choices
 
-COUNTER = "tickets"
-CHANGES = (1, 1, 1, 2, 2, 3, 4, -1)
-LATE_PER_MILLE, LATE_MS = 40, 4_000
-"""Changes that were in a slow queue: beyond the allowed lateness, so they come as strays."""
-SOON_MS, LATER_MS = (200, 1_500), (8_000, 15_000)  # when a change is delivered again: at once, or after it was cleaned
+SOON_MS, LATER_MS = (200, 1_500), (7_000, 10_000)  # when a change is delivered again: at once, or after it was cleaned
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What is asked for: changes of a counter. Of a thousand, `late_per_mille` were `late_ms` in a slow queue."""
+
+    counter: str
+    changes: tuple[int, ...]
+    late_per_mille: int = 0
+    late_ms: int = 4_000
 
 
 class Customers:
-    """`value` and `count` are the truth: every change that was asked for, once."""
+    """`value` and `count` are the truth: every change that was asked for, once. They are numbered from 0 on."""
 
-    def __init__(self, settings: Settings, choices: Choices) -> None:
-        self.value = self.count = self.redelivered = 0
+    def __init__(self, settings: Settings, choices: Choices, demand: Demand) -> None:
+        self.value = self.redelivered = 0
+        self.changes: list[int] = []
+        self.numbers: dict[str, int] = {}
+        """By token, the number of a change."""
         self._settings = settings
         self._choices = choices
+        self._demand = demand
         self._again: list[tuple[int, int, Delta, str]] = []
 
     @property
-    def waiting(self) -> bool:
-        """Whether a change is still to be delivered again."""
-        return bool(self._again)
+    def count(self) -> int:
+        return len(self.changes)
+
+    @property
+    def waiting(self) -> int:
+        """How many changes are still to be delivered again."""
+        return len(self._again)
+
+    def sum(self, numbers: Iterable[int]) -> int:
+        """What some of the changes come to."""
+        return sum(self.changes[number] for number in numbers)
 
     def deliveries(self, now_ms: int, step_ms: int, controls: Controls) -> list[tuple[Delta, str]]:
         """What is delivered in this step, each through a Region."""
@@ -46,13 +65,14 @@ class Customers:
         return found
 
     def _new(self, now_ms: int, controls: Controls) -> tuple[Delta, str]:
-        choices = self._choices
-        asked_ms = now_ms - (LATE_MS if choices.chance(LATE_PER_MILLE) else 0)
-        self.count += 1
-        token = tokens.keyed(COUNTER, str(self.count), asked_ms)
+        choices, demand = self._choices, self._demand
+        asked_ms = now_ms - (demand.late_ms if choices.chance(demand.late_per_mille) else 0)
+        token = tokens.keyed(demand.counter, str(self.count), asked_ms)
         home = self._one_of(self._settings.regions)
-        change = CHANGES[choices.pick(len(CHANGES))]
-        delta = Delta(self._settings.lane_for(COUNTER, token, home), token, change)
+        change = demand.changes[choices.pick(len(demand.changes))]
+        delta = Delta(self._settings.lane_for(demand.counter, token, home), token, change)
+        self.numbers[token] = self.count
+        self.changes.append(change)
         self.value += change
         if choices.chance(controls.duplicates_percent * 10):
             least, most = (SOON_MS, LATER_MS)[choices.pick(2)]

@@ -1,23 +1,23 @@
-"""One scene of the live page: two Regions and everybody who acts in them, a step at a time.
+"""A scene of the live page: two Regions, the cable between them and everybody who acts, ten milliseconds at a time.
 
 Rule 1: Deterministic from its seed and from what is set when.
 Rule 2: No clock, no thread, no I/O.
-Rule 3: Every design meets the same changes, deliveries, lag, cuts and crashes.
+Rule 3: Every design meets the same changes, deliveries, lag and cuts.
 Rule 4: A visitor's request is taken whole or refused with BadControl.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any, ClassVar
 
-from lab.designs.design import Sight
 from lab.designs.simulated import Simulated
 from lab.live import scripts
+from lab.live.cable import Cable
 from lab.live.controls import BadControl, Controls
-from lab.live.customers import Customers
+from lab.live.customers import Customers, Demand
 from lab.live.request_rows import KINDS, Requests
-from ledger.requests import DeleteMany, Key, Put, Transact
+from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Delta
 from simulator.choices import Drawn
@@ -26,21 +26,7 @@ from simulator.process import Process, Script
 from simulator.world import World
 
 REGIONS = ("eu-west-1", "us-east-1")
-DESIGNS = ("ours", "atomic", "merge")
 STEP_MS = 10
-SETTINGS = Settings(
-    table="counters",
-    region=REGIONS[0],
-    regions=REGIONS,
-    allowed_lateness_ms=1_500,
-    keep_ms=3_000,
-    read_time_max_ms=2_000,
-    fold_min=4,
-    fold_max=40,
-)
-"""The protocol's times, shortened so that a change is folded and cleaned while one watches."""
-DOWN_STEPS = 400
-CRASH_BY_STEPS = 300  # a crash waits for the compactor's next write, which is the worst moment, but no longer than this
 REST_STEPS = 400  # time enough to visit every lane, to merge and to read
 SAMPLE_STEPS, SAMPLES = 25, 240
 FORGET_STEPS = 500
@@ -50,27 +36,57 @@ STEPS_TO_NEXT_MAX = 1_000
 class Scene:
     """`step()` lets 10 milliseconds pass; `set`, `crash`, `come_to_rest` and `step_to_next` are what a visitor does."""
 
+    DESIGNS: ClassVar[Mapping[str, str]]
+    """Who counts: what the page calls it, and its name."""
+    DEMAND: ClassVar[Demand]
+    SETTINGS: ClassVar[Settings]
+    CONTROLS: ClassVar = Controls()
+    RETRY: ClassVar = scripts.RETRY
+    """How long whoever got no answer waits before the change is sent again."""
+
     def __init__(self, seed: int = 1, controls: Controls | None = None) -> None:
-        self._choices = Drawn(seed)
-        self.world = World(REGIONS, self._choices, page_size=100)
+        self.choices = Drawn(seed)
+        self.world = World(REGIONS, self.choices, page_size=100)
         self.world.step_ms = STEP_MS
-        self.controls = controls or Controls()
-        self.truth = Customers(SETTINGS, self._choices)
-        self.sights = {region: dict.fromkeys(DESIGNS, Sight()) for region in REGIONS}
-        self.done: dict[str, Counter[str]] = {region: Counter() for region in REGIONS}
+        self.controls = controls or self.CONTROLS
+        self.cable = Cable(self.world, self.choices)
+        self.truth = Customers(self.SETTINGS, self.choices, self.DEMAND)
         self.problems: list[str] = []  # errors that nothing on the page can cause
         self.samples: deque[tuple[int, ...]] = deque(maxlen=SAMPLES)
-        """The time, the truth, then each design's value in the first Region, then in the second."""
+        """The time, then what `sample` gives."""
         self.requests = Requests()
-        self._simulated = Simulated(self.world)
-        self._arrives: dict[tuple[str, Key], tuple[int, float]] = {}
-        self._armed: dict[str, int] = {}
-        self._down_until = dict.fromkeys(REGIONS, 0)
-        self._writes = dict.fromkeys(REGIONS, 0)
-        self._calm_since = 0
-        self._housekeepers = {region: self._enter_housekeepers(region) for region in REGIONS}
-        self._readers = [reader for region in REGIONS for reader in self._enter_readers(region)]
+        self.simulated = Simulated(self.world)
+        self.calm_steps = 0
+        """For how long everything has been delivered, compacted and read."""
+        self._readers: list[Process] = []
         self._writers: list[Process] = []
+
+    # -- what a scene fills in -----------------------------------------------------------------------------------------
+
+    def readers(self, region: str) -> Iterator[Process]:
+        """Those who read for ever in a Region."""
+        raise NotImplementedError
+
+    def sends(self, delta: Delta, region: str) -> dict[str, scripts.Send]:
+        """One delivery of a change through a Region: the same to each design."""
+        raise NotImplementedError
+
+    def housekeep(self, region: str) -> None:
+        """One step of what runs by itself in a Region."""
+
+    def arrived(self, region: str, key: Key) -> None:
+        """An item arrived in a Region, or a write of a transaction became visible there."""
+
+    def answered(self, region: str, number: int, who: str, what: object, came: object) -> None:
+        """A request was answered; `number` is that of its change, -1 where there is none."""
+
+    def sample(self) -> tuple[int, ...]:
+        """The numbers of now, for the charts."""
+        raise NotImplementedError
+
+    def crash(self, region: object) -> None:
+        """Crash what keeps the counters of a Region in order."""
+        raise BadControl("Nobody here can crash: a gate needs no compactor. The story `counter` has compactors.")
 
     # -- what a visitor does -------------------------------------------------------------------------------------------
 
@@ -78,12 +94,6 @@ class Scene:
         """Change controls."""
         self.controls = self.controls.with_(given)
         self.world.cut = {REGIONS[1]} if self.controls.cut else set()
-
-    def crash(self, region: object) -> None:
-        """Crash the compactor of a Region (and the naive merge's job there) right after its next write."""
-        if region not in REGIONS:
-            raise BadControl(f"There is no Region {region!r}; there are {' and '.join(REGIONS)}.")
-        self._armed.setdefault(str(region), self.world.step)
 
     def come_to_rest(self) -> None:
         """No new changes, and the link is there: what is on its way arrives in its own time."""
@@ -107,13 +117,18 @@ class Scene:
     @property
     def resting(self) -> bool:
         """Everything was delivered, compacted and read since: what is wrong now stays wrong."""
-        return self.world.step - self._calm_since >= REST_STEPS
+        return self.calm_steps >= REST_STEPS
 
-    def compactor_is(self, region: str) -> str:
-        """running, about to crash, or crashed."""
-        if self._down_until[region] > self.world.step:
-            return "crashed"
-        return "about to crash" if region in self._armed else "running"
+    @property
+    def on_their_way(self) -> int:
+        """Changes that somebody sends or will send again, and items on the cable or becoming visible."""
+        items = sum(len(replica.inbox) for replica in self.world.replicas.values()) + len(self.world.landings)
+        return self.truth.waiting + len(self._writers) + items
+
+    @property
+    def calm(self) -> bool:
+        """Whether nothing is asked for or on its way."""
+        return self.controls.writes_per_s == 0 == self.on_their_way
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
@@ -122,79 +137,40 @@ class Scene:
         world = self.world
         world.step += 1
         world.now_ms += STEP_MS
-        self._choices.picks.clear()  # nobody replays a scene, and it may run for hours
-        for landing in list(world.landings):
-            world.land(landing, self._choices.pick(len(landing.left)))
-        self._replicate()
+        self.choices.picks.clear()  # nobody replays a scene, and it may run for hours
+        self._readers = self._readers or [reader for region in REGIONS for reader in self.readers(region)]
+        self._arrive()
         for delta, region in self.truth.deliveries(world.now_ms, STEP_MS, self.controls):
-            self._deliver(delta, region)
+            for who, send in self.sends(delta, region).items():
+                number = self.truth.numbers[delta.token]
+                self._writers.append(
+                    self.enter(who, region, partial(scripts.until_acknowledged, send, self.RETRY), number)
+                )
         for region in REGIONS:
-            self._housekeep(region)
+            self.housekeep(region)
         for process in [*self._readers, *self._writers]:
             if process.ready:
                 process.step()
         self._writers = [process for process in self._writers if not process.done]
-        if self._busy():
-            self._calm_since = world.step
+        self.calm_steps = self.calm_steps + 1 if self.calm else 0
         if world.step % SAMPLE_STEPS == 0:
-            values = (self.sights[region][design].value for region in REGIONS for design in DESIGNS)
-            self.samples.append((self.now_ms, self.truth.value, *values))
+            self.samples.append((self.now_ms, *self.sample()))
         if world.step % FORGET_STEPS == 0:
             world.forget()
 
-    def _replicate(self) -> None:
-        """Deliver what has been on its way for its share of the lag; a slider that moves is felt at once."""
-        if self.controls.cut:
-            return
-        for region, key in self.world.deliverable():
-            since, share = self._arrives.setdefault((region, key), (self.now_ms, self._choices.pick(200) / 100))
-            if self.now_ms - since >= share * self.controls.lag_ms:
-                del self._arrives[region, key]
-                self.world.deliver(region, key)
+    def _arrive(self) -> None:
+        for landing in list(self.world.landings):
+            which = self.choices.pick(len(landing.left))
+            key, _ = landing.left[which]
+            self.world.land(landing, which)
+            self.arrived(landing.region, key)
+        for region, key in self.cable.carry(self.now_ms, self.controls.lag_ms, cut=self.controls.cut):
+            self.arrived(region, key)
 
-    def _housekeep(self, region: str) -> None:
-        written = self._writes[region]
-        for process in self._housekeepers[region]:
-            if process.ready:
-                process.step()
-        armed, step = self._armed.get(region), self.world.step
-        if armed is not None and (self._writes[region] > written or step >= armed + CRASH_BY_STEPS):
-            del self._armed[region]
-            self._down_until[region] = step + DOWN_STEPS
-            for process in self._housekeepers[region]:
-                process.crash()
-                process.asleep_until = step + DOWN_STEPS
+    def enter(self, who: str, region: str, script: Callable[[], Script], number: int = -1) -> Process:
+        return Process(who, region, script, self.world, NONE, partial(self._heard, region, number))
 
-    def _busy(self) -> bool:
-        """Whether a change, an item or a compactor is still on its way."""
-        on_its_way = any(replica.inbox for replica in self.world.replicas.values())
-        up = all(self.compactor_is(region) == "running" for region in REGIONS)
-        asked = self.controls.writes_per_s > 0 or self.truth.waiting or bool(self._writers)
-        return asked or on_its_way or bool(self.world.landings) or not up
-
-    # -- who acts ------------------------------------------------------------------------------------------------------
-
-    def _enter(self, who: str, region: str, script: Callable[[], Script]) -> Process:
-        return Process(who, region, script, self.world, NONE, partial(self._heard, region))
-
-    def _heard(self, region: str, who: str, what: object, came: object) -> None:
+    def _heard(self, region: str, number: int, who: str, what: Any, came: Any) -> None:
         kind = who if who in KINDS else "naive"
         self.requests.heard(self.now_ms, region, kind, who, what, came)
-        if kind == "compactor" and isinstance(what, Put | Transact | DeleteMany):
-            self._writes[region] += 1
-
-    def _enter_housekeepers(self, region: str) -> tuple[Process, Process]:
-        own = replace(SETTINGS, region=region)
-        compacts = partial(scripts.compacts, own, self.done[region], self.problems.append)
-        return self._enter("compactor", region, compacts), self._enter("naive merge", region, scripts.merges)
-
-    def _enter_readers(self, region: str) -> Iterator[Process]:
-        readings, see = scripts.readings(replace(SETTINGS, region=region), self._simulated), self.sights[region]
-        for design, (who, once) in readings.items():
-            reads = partial(scripts.reads, once, partial(see.__setitem__, design), self.problems.append)
-            yield self._enter(who, region, reads)
-
-    def _deliver(self, delta: Delta, region: str) -> None:
-        """One delivery of a change through a Region: the same to each design."""
-        for who, send in scripts.sends(delta, region, self._simulated).items():
-            self._writers.append(self._enter(who, region, partial(scripts.until_acknowledged, send)))
+        self.answered(region, number, who, what, came)

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from lab.live.controls import BadControl
 from lab.live.loop import Loop
+from lab.live.stories import COUNTER
 
 HOST = "127.0.0.1"
 PORT = 8090
@@ -42,18 +43,21 @@ class PortTaken(Exception):
 
 
 class Server(ThreadingHTTPServer):
-    """The page as a server; `with` it, a scene runs behind. Raises PortTaken. Port 0: any that is free."""
+    """The page as a server; `with` it, a story runs behind. Port 0: any that is free. Raises PortTaken, BadControl."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int = PORT, *, seed: int = 1) -> None:
+    def __init__(self, port: int = PORT, *, story: str = COUNTER.name, seed: int = 1) -> None:
+        self.loop = Loop(story, seed)
         try:
             super().__init__((HOST, port), Handler)
         except OSError as error:
             why = {errno.EADDRINUSE: "is in use", errno.EACCES: "is not allowed here"}.get(error.errno or 0, str(error))
-            raise PortTaken(f"Port {port} {why}. Choose another one, for example {PORT + 1}.") from None
-        self.loop = Loop(seed)
+            raise PortTaken(
+                f"Port {port} {why}. If a demo runs there, it is at http://{HOST}:{port}/; for a second one choose "
+                f"another port, such as make demo-web PORT={port % 65_535 + 1}."
+            ) from None
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
         self.url = f"http://{HOST}:{self.server_port}/"
 
@@ -78,8 +82,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         if self.path == "/pictures":
             self._stream()
-        elif self.path in FILES:
-            name, kind = FILES[self.path]
+        elif (file := FILES.get(self.path.partition("?")[0] if self.path.startswith("/?") else self.path)) is not None:
+            name, kind = file
             self._answer(200, (PAGE / name).read_bytes(), kind)
         else:
             self._say(404, "There is nothing at this address.")
@@ -144,9 +148,9 @@ class Handler(BaseHTTPRequestHandler):
         """The terminal stays calm."""
 
 
-def serve(port: int = PORT, *, seed: int = 1, say: Callable[[str], None] = print) -> None:
-    """Serve the live page until Ctrl-C; `say` is told its address. Raises PortTaken."""
-    with Server(port, seed=seed) as server:
+def serve(port: int = PORT, *, story: str = COUNTER.name, seed: int = 1, say: Callable[[str], None] = print) -> None:
+    """Serve the live page until Ctrl-C; `say` is told its address. Raises PortTaken, BadControl."""
+    with Server(port, story=story, seed=seed) as server:
         try:
             say(f"The live page is at {server.url} (Ctrl-C ends it).")
             server.serve_forever(poll_interval=0.2)

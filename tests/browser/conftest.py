@@ -40,7 +40,16 @@ class Page:
         self._cdp(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
-        self.driver.get(self._url)
+        self.open()
+
+    def prefer(self, *, dark: bool) -> None:
+        """As on a system that asks for dark, or light, pages."""
+        wanted = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._cdp("Emulation.setEmulatedMedia", features=[wanted])
+
+    def open(self, address: str = "") -> None:
+        """Load it, by an address that names a story and a seed."""
+        self.driver.get(self._url + address)
         self.wait(lambda: len(self.all("article")) == 2)
 
     def wait(self, holds: Callable[[], object]) -> None:
@@ -78,16 +87,19 @@ class Page:
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
 
-    def screenshot(self, name: str, *, upto: str = "body") -> Path:
-        """A picture of the page from its top down to the end of an element, kept in build/browser."""
-        script = "return [innerWidth, document.querySelector(arguments[0]).getBoundingClientRect().bottom + scrollY]"
-        width, height = self.run(script, upto)
-        clip = {"x": 0, "y": 0, "width": width, "height": int(height) + 8, "scale": 1}
-        taken = self._cdp("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+    def bottom(self, selector: str) -> float:
+        """Where an element ends, below the top of the window."""
+        return float(self.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector))
+
+    @property
+    def screenshots(self) -> Path:
+        """Where pictures are kept: build/browser."""
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        path = SCREENSHOTS / f"{name}.png"
-        path.write_bytes(base64.b64decode(taken["data"]))
-        return path
+        return SCREENSHOTS
+
+    def as_seen(self) -> bytes:
+        """A picture of the window, as a PNG."""
+        return base64.b64decode(self._cdp("Page.captureScreenshot")["data"])
 
     def _cdp(self, command: str, **arguments: Any) -> Any:
         return self.driver.execute_cdp_cmd(command, arguments)

@@ -105,8 +105,6 @@ def test_what_was_typed_wrong_is_told(arguments: tuple[str, ...], changed: dict[
         (("add", "c", "1.0"), "'1.0' is not a whole number"),
         (("history", "c", "--since", "yesterday"), "such as 2010-12-01T08:26:00Z"),
         (("add", "c", "1", "--home-region", "mars-1"), "is not one of regions"),
-        (("nothing",), "No such command"),
-        (("get",), "Missing argument"),
     ],
 )
 def test_a_name_a_number_or_a_time_that_cannot_be_is_told(arguments: tuple[str, ...], says: str) -> None:
@@ -129,7 +127,7 @@ def test_an_error_is_json_where_json_was_asked_for() -> None:
     assert json.loads(said.err) == {
         "error": "TableMissing",
         "message": "There is no table counters in eu-west-1.",
-        "remedy": "Name another with --table, --region or --endpoint-url, or make it: ledgerctl init.",
+        "remedy": "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`.",
     }
 
 

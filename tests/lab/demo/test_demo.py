@@ -16,6 +16,7 @@ from lab.demo.outcome import REGIONS, Outcome
 from lab.demo.packed import Packed
 from lab.demo.runners import Ours
 from lab.demo.screen import closing
+from lab.events import is_witness
 from tests.lab.demo.small import app, small_demo
 
 PROVED = "Every number of ours is right, in both Regions, and every read was a true sum."
@@ -69,6 +70,23 @@ def test_the_end_fits_80_columns_and_shows_a_witness_by_its_digits_where_a_read_
     assert max(map(len, printed.splitlines())) <= 80
     assert "\x1b" not in printed
     assert re.search(r"^atomic ADD read witness:\d\d in \S+ as [0-3]{28}$", printed, re.MULTILINE)
+
+
+def test_the_summary_fits_24_lines_with_the_prompt_and_wrong_numbers_are_red(outcome: Outcome) -> None:
+    lines = closed(outcome, proved=True).splitlines()
+    (head,) = (at for at, line in enumerate(lines) if re.fullmatch(r"\d+ counters and \d+ witnesses", line.strip()))
+    assert len(lines[head:]) <= 23
+    file = io.StringIO()
+    console = Console(
+        file=file, width=80, highlight=False, soft_wrap=True, force_terminal=True, color_system="standard"
+    )
+    closing(console, outcome, 12.3)
+    red = {re.sub(r"[^\d-]", "", each) for each in re.findall(r"\x1b\[1;31m([^\x1b]*)", file.getvalue())}
+    added = outcome.values["atomic ADD"]["eu-west-1"]
+    counters = [counter for counter in outcome.truth if not is_witness(counter)]
+    wrong, right = (sum(held[counter] for counter in counters) for held in (added, outcome.truth))
+    assert str(wrong) in red
+    assert str(right) not in red
 
 
 def test_one_number_that_is_off_is_said_with_what_is_wrong(outcome: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import threading
 from collections.abc import Iterator
 from itertools import islice
@@ -71,8 +72,9 @@ def test_the_page_is_told_what_is_set(server: Server) -> None:
     assert picture(server)["controls"]["cut"] is True
     assert done(server, {"rest": True}) == (204, "")
     assert picture(server)["controls"]["cut"] is False
-    assert done(server, {"again": True}) == (204, "")
+    assert done(server, {"begin": {"story": "counter", "seed": 9}}) == (204, "")
     assert picture(server)["controls"]["lag_ms"] == 400
+    assert picture(server)["story"]["seed"] == 9
 
 
 @pytest.mark.parametrize(
@@ -82,11 +84,11 @@ def test_the_page_is_told_what_is_set(server: Server) -> None:
         ({"set": {"lag_ms": 1, "x": 1}}, "There is no control 'x'"),
         ({"crash": "mars-1"}, "There is no Region 'mars-1'"),
         ({"step": True}, "Pause it first"),
-        ({"rest": False}, "the last three take true"),
-        ({"explode": True}, "There is set, crash, rest, step and again"),
+        ({"rest": False}, "rest and step take true"),
+        ({"explode": True}, "There is set, crash, rest, step, go, tell and begin"),
         ({}, "Ask for one thing"),
         ([], "Ask for one thing"),
-        ({"rest": True, "again": True}, "Ask for one thing"),
+        ({"rest": True, "step": True}, "Ask for one thing"),
         ("{", "not JSON"),
         ("[" * 900, "not JSON"),
         ("x" * 1_001, "at most 1,000 bytes"),
@@ -120,7 +122,8 @@ def test_only_its_files_its_address_and_its_own_name_are_answered(server: Server
     assert server.server_address[0] == "127.0.0.1"
     for path in ("/../server.py", "/page.js?x", "/favicon.ico"):
         assert asked(server, "GET", path)[0] == 404
-    for path in ("/", "/pictures", "/page.js"):
+    assert asked(server, "GET", "/?story=sale&seed=3")[1] == asked(server, "GET", "/")[1]
+    for path in ("/", "/?story=sale", "/pictures", "/page.js"):
         status, body, _ = asked(server, "GET", path, Host="evil.example")
         assert status == 403
         assert server.url in json.loads(body)["error"]
@@ -146,12 +149,19 @@ def test_no_time_passes_while_nobody_watches() -> None:
     assert loop.now_ms == 0
 
 
-def test_a_port_in_use_is_said_with_a_remedy(server: Server) -> None:
-    with pytest.raises(PortTaken, match=f"Port {server.server_port} is in use. Choose another one"):
+def test_a_second_demo_on_a_port_is_told_where_the_first_one_is_and_how_to_have_both(server: Server) -> None:
+    says = f"Port {server.server_port} is in use. If a demo runs there, it is at {server.url};"
+    with pytest.raises(PortTaken, match=re.escape(says)):
         serve(server.server_port)
     result = CliRunner().invoke(app, ["--port", str(server.server_port)])
     assert result.exit_code == 2
-    assert "is in use" in result.output
+    assert f"make demo-web PORT={server.server_port + 1}" in result.output
+
+
+def test_a_story_that_does_not_exist_is_said_before_anything_is_served() -> None:
+    result = CliRunner().invoke(app, ["--port", "0", "--story", "war"])
+    assert result.exit_code == 2
+    assert result.output == "There is no story 'war'; there are counter and sale.\n"
 
 
 def test_ctrl_c_ends_it_calmly() -> None:

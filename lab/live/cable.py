@@ -1,0 +1,64 @@
+"""The cable between the two Regions of a scene: every item that one has written and the other does not hold yet.
+
+Rule 1: An item takes its own share of the lag, so items overtake each other; a slider that moves is felt at once.
+Rule 2: While it is cut nothing moves, and what was under way sets out again when it is healed.
+Rule 3: It knows keys, not what is in the items.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ledger.requests import Key
+from simulator.choices import Choices
+from simulator.world import World
+
+SHOWN_MAX = 60  # items of one direction that are shown one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """An item's way: since when, and its share of the lag in per cent. number: what tells it from others."""
+
+    number: int
+    since_ms: int
+    share: int
+
+
+class Cable:
+    """`carry` once a step; `ways` is what is on it."""
+
+    def __init__(self, world: World, choices: Choices) -> None:
+        self._world, self._choices = world, choices
+        self._ways: dict[tuple[str, Key], Way] = {}
+        self._number = 0
+        self._cut = False
+
+    def carry(self, now_ms: int, lag_ms: int, *, cut: bool) -> Iterator[tuple[str, Key]]:
+        """Deliver what has had its time: the Region and the key of each item, right after it arrived."""
+        self._enter(now_ms)
+        if self._cut and not cut:
+            self._ways = {where: replace(way, since_ms=now_ms) for where, way in self._ways.items()}
+        self._cut = cut
+        if cut:
+            return
+        for (region, key), way in list(self._ways.items()):
+            if now_ms - way.since_ms >= way.share * lag_ms / 100:
+                del self._ways[region, key]
+                self._world.deliver(region, key)
+                yield region, key
+
+    def ways(self, region: str, now_ms: int, lag_ms: int) -> list[tuple[int, Key, float]]:
+        """What is on its way to a Region, the first of it: its number, its key, and how far it is, from 0 to 1."""
+
+        def far(way: Way) -> float:
+            return 0 if self._cut else min(1, (now_ms - way.since_ms) / max(1, way.share * lag_ms / 100))
+
+        found = [(way, key) for (to, key), way in self._ways.items() if to == region][:SHOWN_MAX]
+        return [(way.number, key, round(far(way), 2)) for way, key in found]
+
+    def _enter(self, now_ms: int) -> None:
+        for region, replica in self._world.replicas.items():
+            for key in replica.inbox:
+                if (region, key) not in self._ways:
+                    self._number += 1
+                    self._ways[region, key] = Way(self._number, now_ms, self._choices.pick(200))

@@ -1,0 +1,56 @@
+"""What a Region can know: the changes that were made there, and those of which the link has brought word.
+
+Rule 1: A change is known where its delta is, or a checkpoint that counts it; what was known once is known for ever.
+Rule 2: What a checkpoint counts is told by the segments of its home, up to its version; what a change comes to, by the
+customers. No number that a counter computed is used.
+"""
+
+from collections.abc import Sequence
+
+from lab.live.customers import Customers
+from ledger import items, tokens
+from ledger.values import Lane
+from simulator.world import World
+
+
+class Knowledge:
+    """Of the changes of one counter, by number."""
+
+    def __init__(self, world: World, lanes: Sequence[Lane], customers: Customers) -> None:
+        self._world, self._lanes, self._customers = world, lanes, customers
+        self._known: dict[str, set[int]] = {region: set() for region in world.regions}
+        self._sums = dict.fromkeys(world.regions, 0)
+        self._versions: dict[tuple[str, Lane], int] = {}
+
+    def known(self, region: str) -> set[int]:
+        """The numbers of the changes that this Region can know now. Not to be changed."""
+        known = self._known[region]
+        for lane in self._lanes:
+            fresh = (self._in_deltas(region, lane) | self._in_checkpoint(region, lane)) - known
+            self._sums[region] += self._customers.sum(fresh)
+            known |= fresh
+        return known
+
+    def value(self, region: str) -> int:
+        """What they come to."""
+        self.known(region)
+        return self._sums[region]
+
+    def _in_deltas(self, region: str, lane: Lane) -> set[int]:
+        cells = self._world.replicas[region].cells.get(items.delta_pk(lane), {})
+        numbers = self._customers.numbers
+        return {numbers[sk] for sk, cell in cells.items() if cell.item and sk in numbers}
+
+    def _in_checkpoint(self, region: str, lane: Lane) -> set[int]:
+        """What the commits since the last look counted, as far as their segments have landed at home."""
+        version = items.version_of(self._world.replicas[region].item(items.checkpoint_key(lane))) or 0
+        seen = self._versions.get((region, lane), 0)
+        found = set[int]()
+        if version == seen:
+            return found
+        for sk, cell in self._world.replicas[lane.region].cells.get(items.fold_pk(lane), {}).items():
+            if cell.item and items.SEGMENTS_FROM < sk < items.SEGMENTS_UPTO and seen < (of := int(sk[-10:])) <= version:
+                self._versions[region, lane] = max(of, self._versions.get((region, lane), 0))
+                entries = items.segment_of(lane, cell.item)
+                found |= {self._customers.numbers[tokens.from_bytes(token)] for token, _ in entries}
+        return found

@@ -1,0 +1,113 @@
+"""What was typed wrong, told as every other failure is: one sentence, one remedy, exit code 2.
+
+Rule 1: The words of Typer, and of what it checks with, are not shown where the mistake is known.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from ledger.errors import shown
+from ledgerctl.call import Call, Surroundings
+from ledgerctl.failures import USAGE, Wrong
+
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""Typer brings it from click or from a copy of its own."""
+
+TAKES = (
+    (r"valid integer", "a whole number"),
+    (r"valid (?:number|float)", "a number"),
+    (r"greater than or equal to (\S+)|x>=(\S+)", "at least {}"),
+    (r"less than or equal to (\S+)|x<=(\S+)", "at most {}"),
+    (r"is not one of (.*?)\.?$", "one of {}"),
+)
+UNKNOWN = re.compile(r"No such command (.*?)\.(?: Did you mean (.*)\?)?")
+EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
+
+
+class Program(TyperGroup):
+    """The program, which tells of what was typed wrong itself."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        def run() -> Any:
+            return super(Program, self).main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+
+        if not standalone_mode:
+            return run()
+        typed = list(sys.argv[1:] if args is None else args)
+        try:
+            code = run()
+        except UsageError as failure:
+            if type(failure).__name__ != "NoArgsIsHelpError":  # the help is printed
+                Call(extra.get("obj") or Surroundings(), {"json": "--json" in typed}).tell(wrong(failure, typed))
+            code = USAGE
+        except typer.Abort:
+            typer.echo("Nothing was done.", err=True)
+            code = 1
+        sys.exit(code or 0)
+
+
+def wrong(failure: Any, typed: list[str]) -> Wrong:
+    """How a UsageError is told. typed: the words of the command line."""
+    command = failure.ctx.command_path if failure.ctx else " ".join(["ledgerctl", *typed[:1]])
+    kind, message = type(failure).__name__, failure.format_message()
+    remedy = f"`{command} --help` says what it takes."
+    if kind == "NoSuchOption":
+        near = [each for each in failure.possibilities or () if each != "--help"]
+        message = f"`{command}` has no option {failure.option_name}.{_perhaps(near)}"
+    elif kind == "MissingParameter":
+        message = f"`{command}` needs {_name(failure.param)}."
+    elif kind == "BadOptionUsage":
+        ends = "takes no value" if "not take" in message else "needs a value"
+        message = f"{failure.option_name} {ends}."
+    elif kind == "BadParameter":
+        message = _bad_value(failure, typed)
+    elif found := UNKNOWN.match(message):
+        near = re.findall(r"'([^']+)'", found[2] or "")
+        kind, message = "NoSuchCommand", f"There is no command {found[1]}.{_perhaps([f'`{each}`' for each in near])}"
+        remedy = f"`{command} --help` lists the commands."
+    elif found := EXTRA.match(message):
+        kind, message = "ExtraArgument", f"`{command}` takes fewer arguments: {shown(found[1])} is too much."
+    return Wrong(kind, message, remedy, USAGE)
+
+
+def _bad_value(failure: Any, typed: list[str]) -> str:
+    """A sentence of our own parsers as it is; of Typer's, what the option takes, and what was given."""
+    for pattern, takes in TAKES:
+        if failure.param is not None and (found := re.search(pattern, failure.message)):
+            given = _given(failure.param.opts, typed)
+            ends = f", not {shown(given)}" if given is not None else ""
+            return f"{_name(failure.param)} is {takes.format(next(filter(None, found.groups()), ''))}{ends}."
+    return str(failure.message)
+
+
+def _given(options: list[str], typed: list[str]) -> str | None:
+    """What follows one of these options on the command line, the last time."""
+    for before, word in reversed([*zip(["", *typed], typed, strict=False)]):
+        name, _, value = word.partition("=")
+        if before in options:
+            return word
+        if value and name in options:
+            return value
+    return None
+
+
+def _name(param: Any) -> str:
+    is_argument = param.param_type_name == "argument"
+    return (param.metavar or param.name).strip("[]").upper() if is_argument else str(max(param.opts, key=len))
+
+
+def _perhaps(near: list[str]) -> str:
+    return f" Is it {' or '.join(near)}?" if near else ""
