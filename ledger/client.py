@@ -15,12 +15,13 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
 
-from ledger.errors import InvalidSettings, shown
+from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.failures import note_attempts
 from ledger.forks import PerProcess
 
@@ -33,15 +34,15 @@ ATTEMPTS = 4
 
 POOL = 50
 
-CONFIG = Config(
-    connect_timeout=CONNECT_TIMEOUT_S,
-    read_timeout=READ_TIMEOUT_S,
-    retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
-    max_pool_connections=POOL,
-    tcp_keepalive=True,
-    parameter_validation=False,
-    user_agent=f"Boto3/{boto3.__version__} exact-counter",
-)
+OPTIONS: Mapping[str, Any] = {
+    "connect_timeout": CONNECT_TIMEOUT_S,
+    "read_timeout": READ_TIMEOUT_S,
+    "retries": {"mode": "standard", "total_max_attempts": ATTEMPTS},
+    "max_pool_connections": POOL,
+    "tcp_keepalive": True,
+    "parameter_validation": False,
+}
+CONFIG = Config(**OPTIONS, user_agent=f"Boto3/{boto3.__version__} exact-counter")
 
 _making_a_client = PerProcess(threading.Lock)
 
@@ -58,3 +59,15 @@ def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
 @functools.cache
 def _client(region: str, endpoint_url: str | None, process: int) -> DynamoDBClient:
     return note_attempts(boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG))
+
+
+def is_async(client: object) -> bool:
+    """Whether it is a client of aiobotocore, whose calls are awaited."""
+    return any(each.__name__ == "AioBaseClient" for each in type(client).__mro__)
+
+
+def check_sync(client: DynamoDBClient) -> DynamoDBClient:
+    """`client` itself; raises InvalidInput for one of aiobotocore."""
+    if is_async(client):
+        raise InvalidInput("The client is one of aiobotocore: AsyncLedger and AsyncReader take it.")
+    return client

@@ -151,6 +151,10 @@ def known(code: str, message: str) -> LedgerError | None:
     return None
 
 
+def no_client(failure: BotoCoreError) -> LedgerError:
+    return errors.NotAllowed(f"There is no client: {failure}. Nothing was written.")
+
+
 def no_answer(operation: str, writes: bool, why: str) -> LedgerError:
     if writes:
         return errors.OutcomeUnknown(f"{operation} may or may not have been applied ({why}).")
