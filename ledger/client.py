@@ -1,4 +1,4 @@
-"""The boto3 client of this library: its time-outs, retries and pool, because boto3's own defaults changed in 1.44.
+"""The clients of this library: their time-outs, retries and pool, because boto3's own defaults changed in 1.44.
 
 Rule 1: Only documented options of botocore's Config.
 Rule 2: What spares CPU on every request may take nothing from an answer or an error. botocore does not validate
@@ -15,14 +15,17 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from botocore.client import BaseClient
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError
 
 from ledger.errors import InvalidInput, InvalidSettings, shown
-from ledger.failures import note_attempts
+from ledger.failures import is_async, no_client, note_attempts
 from ledger.forks import PerProcess
 
 if TYPE_CHECKING:
@@ -53,7 +56,11 @@ def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
         try:
             return _client(region, endpoint_url, os.getpid())
         except ValueError as failure:  # boto3 looks at the whole URL
-            raise InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.") from None
+            raise _url_refused(endpoint_url, failure) from None
+
+
+def _url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSettings:
+    return InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.")
 
 
 @functools.cache
@@ -61,13 +68,45 @@ def _client(region: str, endpoint_url: str | None, process: int) -> DynamoDBClie
     return note_attempts(boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG))
 
 
-def is_async(client: object) -> bool:
-    """Whether it is a client of aiobotocore, whose calls are awaited."""
-    return any(each.__name__ == "AioBaseClient" for each in type(client).__mro__)
+# -- aiobotocore's -----------------------------------------------------------------------------------------------------
+
+AsyncClient = Any
+"""A DynamoDB client of aiobotocore, which is typed by nobody here."""
+
+
+@asynccontextmanager
+async def make_async_client(region: str, endpoint_url: str | None = None) -> AsyncIterator[AsyncClient]:
+    """An aiobotocore client with our time-outs, retries and pool, open inside `async with`.
+
+    Raises InvalidInput without aiobotocore, InvalidSettings and NotAllowed.
+    """
+    try:
+        import aiobotocore
+        from aiobotocore.config import AioConfig
+        from aiobotocore.session import get_session
+    except ModuleNotFoundError:
+        raise InvalidInput("aiobotocore is not installed: pip install 'exact-counter[async]'.") from None
+    config = AioConfig(**OPTIONS, user_agent=f"aiobotocore/{aiobotocore.__version__} exact-counter")
+    async with AsyncExitStack() as stack:
+        made = get_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
+        try:
+            client = await stack.enter_async_context(made)
+        except BotoCoreError as failure:
+            raise no_client(failure) from failure
+        except ValueError as failure:
+            raise _url_refused(endpoint_url, failure) from None
+        yield note_attempts(client)
 
 
 def check_sync(client: DynamoDBClient) -> DynamoDBClient:
     """`client` itself; raises InvalidInput for one of aiobotocore."""
     if is_async(client):
         raise InvalidInput("The client is one of aiobotocore: AsyncLedger and AsyncReader take it.")
+    return client
+
+
+def check_async(client: AsyncClient) -> AsyncClient:
+    """`client` itself; raises InvalidInput for one of boto3."""
+    if isinstance(client, BaseClient) and not is_async(client):
+        raise InvalidInput("The client is one of boto3, whose calls cannot be awaited: one of aiobotocore is needed.")
     return client

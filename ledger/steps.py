@@ -38,9 +38,9 @@ class Wait(NamedTuple):
 
 
 class AtOnce(NamedTuple):
-    """Answer: what each of these comes to, in order; the first failure of them is raised here."""
+    """Answer: what each of these generators comes to, in order; they raise nothing."""
 
-    parts: "tuple[Steps[Any], ...]"
+    parts: tuple[Generator[Any, Any, Any], ...]
 
 
 Step = Send | Wait | AtOnce
@@ -48,11 +48,15 @@ Steps = Generator[Step, Any, Result]
 
 
 def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
-    """The method of a Region's client that sends it. Raises NotAllowed and InvalidInput: nothing was sent."""
+    """The method of a Region's client that sends it. Raises NotAllowed, Unavailable, InvalidInput: nothing was sent."""
     try:
         client = clients(send.region)
     except BotoCoreError as failure:  # such as a profile that does not exist
         raise failures.no_client(failure) from failure
+    if client is None:
+        raise errors.Unavailable(
+            f"The client for {send.region} is closed: its `async with` is over. Nothing was written."
+        )
     try:
         method: Callable[..., Any] = getattr(client, send.operation.name)
     except AttributeError:
@@ -101,7 +105,10 @@ def flat(parts: Sequence[Steps[Sequence[Any]]]) -> Steps[list[Any]]:
     """The answers of all parts in order, asked for at once when there is more than one."""
     if len(parts) == 1:
         return [*(yield from parts[0])]
-    answers = (yield AtOnce(tuple(parts))) if parts else ()
+    answers = (yield AtOnce(tuple(map(_or_failure, parts)))) if parts else ()
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
     return [each for some in answers for each in some]
 
 
@@ -110,3 +117,10 @@ def or_error(steps: Steps[Any]) -> Steps[list[Any]]:
         return [(yield from steps)]
     except LedgerError as error:
         return [error]
+
+
+def _or_failure(steps: Steps[Any]) -> Steps[Any]:
+    try:
+        return (yield from steps)
+    except Exception as failure:
+        return failure
