@@ -32,6 +32,8 @@ class AsyncLedger(Edge):
     `gather`: many changes at once are `add_many(pack=True)`.
     """
 
+    _calls: Calls
+
     def __init__(
         self,
         settings: Settings,
@@ -40,8 +42,7 @@ class AsyncLedger(Edge):
         entropy: clocks.Entropy = clocks.entropy,
         **given: Unpack[Given],
     ) -> None:
-        self._calls = Calls(settings, clock, entropy)
-        super().__init__(settings, self._calls.now, **given)
+        super().__init__(settings, Calls(settings, clock, entropy), **given)
 
     async def add(self, counter: str, change: int, **named: Unpack[Named]) -> Receipt:
         """As `Ledger.add`."""

@@ -19,7 +19,7 @@ from ledger.client import AsyncClient, check_async, make_async_client
 from ledger.errors import InvalidInput
 from ledger.exchange import Exchange
 from ledger.failures import note_attempts
-from ledger.requests import Instant, Now, Program, Request, Result
+from ledger.requests import Now, Program, Request, Result
 from ledger.settings import Settings
 from ledger.steps import AtOnce, Send, Step, Steps, Wait, method_of
 
@@ -69,12 +69,10 @@ class AsyncDynamoTable:
 class Edge:
     """What AsyncLedger and AsyncReader have in common: `async with` in one event loop, programs that are awaited."""
 
-    _calls: Any
-
-    def __init__(self, settings: Settings, now: Callable[[], Instant], **given: Unpack[Given]) -> None:
+    def __init__(self, settings: Settings, calls: Any, **given: Unpack[Given]) -> None:
         self.settings = settings
         self._table: Any = table_of(settings, make=AsyncDynamoTable, **given)
-        self._now = now
+        self._calls = calls
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opened = AsyncExitStack()
 
@@ -101,7 +99,7 @@ class Edge:
 
     async def _answer(self, request: Request | AtOnce) -> Any:
         if isinstance(request, Now):
-            return self._now()
+            return self._calls.now()
         if isinstance(request, AtOnce):
             return await asyncio.gather(*(drive(each, self._answer) for each in request.parts))
         answer = self._table.answer(request)

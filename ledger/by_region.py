@@ -36,7 +36,7 @@ class ByRegion:
 
 
 class Given(TypedDict, total=False):
-    """Where the table is, as `table_of` takes it: for AsyncLedger clients of aiobotocore, or tables that are awaited."""
+    """Where the table is, as `table_of` takes it: for AsyncLedger clients of aiobotocore, tables that are awaited."""
 
     client: Any
     clients: Mapping[str, Any] | None

@@ -24,6 +24,8 @@ class AsyncReader(Edge):
     client and table as for AsyncLedger; all arguments, answers and errors are otherwise those of `Reader`.
     """
 
+    _calls: Calls
+
     def __init__(
         self,
         settings: Settings,
@@ -33,8 +35,7 @@ class AsyncReader(Edge):
         clock: clocks.Clock = clocks.wall_clock,
         **given: Unpack[Given],
     ) -> None:
-        self._calls = Calls(settings, ttl, consistent, clock)
-        super().__init__(settings, self._calls.now, **given)
+        super().__init__(settings, Calls(settings, ttl, consistent, clock), **given)
         self.ttl = self._calls.ttl
         self._cache = Cache(self.ttl, self._calls.clock)
         self._loading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
