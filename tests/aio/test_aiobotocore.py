@@ -61,13 +61,13 @@ async def request(reader: asyncio.StreamReader) -> str:
     return headers["x-amz-target"].partition(".")[2]
 
 
-def reply(writer: asyncio.StreamWriter, body: bytes = b"{}") -> None:
-    kind = b"content-type: application/x-amz-json-1.0"
-    writer.write(b"HTTP/1.1 200 OK\r\n%b\r\ncontent-length: %d\r\n\r\n%b" % (kind, len(body), body))
+def reply(writer: asyncio.StreamWriter, connection: bytes = b"keep-alive") -> None:
+    head = b"content-type: application/x-amz-json-1.0\r\nconnection: %b" % connection
+    writer.write(b"HTTP/1.1 200 OK\r\n%b\r\ncontent-length: 2\r\n\r\n{}" % head)
 
 
 def test_a_counter_added_to_and_read_on_an_engine_is_what_ledger_and_reader_say(engine: Engine, table: str) -> None:
-    asked = settings(table, engine.endpoint_url, limits={"seats:": Limit(ceiling=10)})
+    asked = settings(table, engine.endpoint_url, limits={"seats:": Limit(ceiling=10, region=REGION)})
 
     async def main() -> None:
         async with AsyncLedger(asked) as ledger, AsyncReader(asked) as reader:
@@ -77,7 +77,7 @@ def test_a_counter_added_to_and_read_on_an_engine_is_what_ledger_and_reader_say(
             assert {each.outcome for each in outcomes if isinstance(each, Receipt)} == {"recorded"}
             assert await reader.value(COUNTER) == 54
             assert len([*await reader.history(COUNTER)]) == 61
-            await ledger.add("seats:gig", 9)
+            await ledger.add("seats:gig", 9, **KEYED)
             with pytest.raises(errors.LimitReached):
                 await ledger.add("seats:gig", 2)
             assert (await reader.standing("seats:gig")).available.up == 1
@@ -157,8 +157,7 @@ def test_where_no_attempt_found_a_connection_nothing_was_written() -> None:
     async def main() -> None:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await request(reader)
-            reply(writer)
-            writer.close()  # of the shape; then there is no server
+            reply(writer, b"close")  # to the shape; then there is no server
 
         async with server(serve) as url:
             ledger = await AsyncLedger(settings("counters", url)).__aenter__()
