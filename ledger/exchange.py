@@ -179,8 +179,8 @@ class Exchange(Endpoint):
             yield from self.back_off(attempt)
         raise errors.Throttled(f"BatchGetItem left keys unprocessed {TRIES_MAX} times. Nothing was written.")
 
-    def _together(self, requests: Sequence[Request]) -> Steps[list[Any]]:
-        return (yield from flat([or_error(self.answer(each)) for each in requests]))
+    def _together(self, requests: Sequence[Request]) -> Steps[tuple[Any, ...]]:
+        return tuple((yield from flat([or_error(self.answer(each)) for each in requests])))
 
 
 def _outcome(write: Steps[Any]) -> Steps[list[AlreadyThere | LedgerError | None]]:
