@@ -61,7 +61,7 @@ api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the 
 openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 	@$(BIN)/python -m service.api.openapi
 
-bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this design and of the naive ones
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones
 	@$(BIN)/python -m lab.bench $(ARGS)
 
 scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
