@@ -1,6 +1,8 @@
 """AsyncLedger on aiobotocore itself: cancelled and cut off on the way, many in flight, clients that do not fit."""
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -140,7 +142,9 @@ def test_a_connection_that_breaks_after_a_write_was_sent_leaves_it_unknown() -> 
             while operation := await request(reader):
                 if operation == "putitem":
                     puts += 1
-                    writer.transport.abort()  # a reset, not an end
+                    reset = struct.pack("ii", 1, 0)  # what is sent instead of an end
+                    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                    writer.transport.abort()
                     return
                 reply(writer)
 
