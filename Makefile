@@ -5,12 +5,13 @@ PYTHON ?= python3
 VENV   := .venv
 ENGINE := $(VENV)/engine
 OLDEST := $(VENV)/oldest
+ASYNC  := $(VENV)/async
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench scale compare simulate \
-  explore mistakes mutants oldest coverage model contract torture package deploy remove e2e drill
+  explore mistakes mutants oldest async coverage model contract torture package deploy remove e2e drill
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,8 +39,11 @@ capture: $(VENV)/.made $(ENGINE)/.made ## write docs/demo.txt: what a short demo
 	@echo "$$ make demo ARGS='--limit 300'" > docs/demo.txt
 	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.demo --limit 300 >> docs/demo.txt
 
-test: $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
+test: async $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
+
+async: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## the tests beside aiobotocore, whose botocore is older than ours; part of `make test`
+	@PYTHONPATH=$(ASYNC) $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 tests/aio
 
 check: docs ## lint, format and type checks, and the pages
 	@$(BIN)/python -m ruff check .
@@ -57,7 +61,7 @@ api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the 
 openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 	@$(BIN)/python -m service.api.openapi
 
-bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this design and of the naive ones
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones
 	@$(BIN)/python -m lab.bench $(ARGS)
 
 scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
@@ -137,6 +141,13 @@ $(OLDEST)/.made: requirements-oldest.lock $(VENV)/.made
 	@echo "making $(OLDEST)"
 	@rm -rf $(OLDEST)
 	@$(BIN)/python $(PIP) --target $(OLDEST) -r requirements-oldest.lock
+	@touch $@
+
+# aiobotocore pins an older botocore: what needs it has an environment of its own, over the other one.
+$(ASYNC)/.made: requirements-async.lock $(VENV)/.made
+	@echo "making $(ASYNC)"
+	@rm -rf $(ASYNC)
+	@$(BIN)/python $(PIP) --target $(ASYNC) -r requirements-async.lock
 	@touch $@
 
 # The engine pins its own botocore: a venv of its own keeps it from deciding ours.

@@ -6,8 +6,8 @@ Rule 2: a process asks for its own Region as it is, and for another one At it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ledger.errors import InvalidInput, InvalidSettings, Unavailable, shown
 from ledger.requests import At, Request, Table
@@ -35,6 +35,15 @@ class ByRegion:
         return self._tables[request.region].answer(request.request)
 
 
+class Given(TypedDict, total=False):
+    """Where the table is, as `table_of` takes it: for AsyncLedger clients of aiobotocore, tables that are awaited."""
+
+    client: Any
+    clients: Mapping[str, Any] | None
+    table: Any
+    tables: Mapping[str, Any] | None
+
+
 def table_of(
     settings: Settings,
     *,
@@ -42,6 +51,7 @@ def table_of(
     clients: Mapping[str, DynamoDBClient] | None = None,
     table: Table | None = None,
     tables: Mapping[str, Table] | None = None,
+    make: Callable[[Settings, Mapping[str, Any] | None], Table] = DynamoTable.of,
 ) -> Table:
     """The table that answers for these settings. Raises InvalidInput, and InvalidSettings for tables that lack a
     Region."""
@@ -55,7 +65,7 @@ def table_of(
     if table is not None:
         return check_table(table)
     if tables is None:
-        return DynamoTable.of(settings, {settings.region: client} if client is not None else clients)
+        return make(settings, {settings.region: client} if client is not None else clients)
     lacking = [region for region in settings.regions if region not in tables]
     if lacking:
         raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}.")

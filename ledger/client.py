@@ -1,4 +1,4 @@
-"""The boto3 client of this library: its time-outs, retries and pool, because boto3's own defaults changed in 1.44.
+"""The clients of this library: their time-outs, retries and pool, because boto3's own defaults changed in 1.44.
 
 Rule 1: Only documented options of botocore's Config.
 Rule 2: What spares CPU on every request may take nothing from an answer or an error. botocore does not validate
@@ -15,13 +15,17 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import boto3
+from botocore.client import BaseClient
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError
 
-from ledger.errors import InvalidSettings, shown
-from ledger.failures import note_attempts
+from ledger.errors import InvalidInput, InvalidSettings, shown
+from ledger.failures import is_async, no_client, note_attempts
 from ledger.forks import PerProcess
 
 if TYPE_CHECKING:
@@ -33,15 +37,15 @@ ATTEMPTS = 4
 
 POOL = 50
 
-CONFIG = Config(
-    connect_timeout=CONNECT_TIMEOUT_S,
-    read_timeout=READ_TIMEOUT_S,
-    retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
-    max_pool_connections=POOL,
-    tcp_keepalive=True,
-    parameter_validation=False,
-    user_agent=f"Boto3/{boto3.__version__} exact-counter",
-)
+OPTIONS: Mapping[str, Any] = {
+    "connect_timeout": CONNECT_TIMEOUT_S,
+    "read_timeout": READ_TIMEOUT_S,
+    "retries": {"mode": "standard", "total_max_attempts": ATTEMPTS},
+    "max_pool_connections": POOL,
+    "tcp_keepalive": True,
+    "parameter_validation": False,
+}
+CONFIG = Config(**OPTIONS, user_agent=f"Boto3/{boto3.__version__} exact-counter")
 
 _making_a_client = PerProcess(threading.Lock)
 
@@ -52,9 +56,57 @@ def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
         try:
             return _client(region, endpoint_url, os.getpid())
         except ValueError as failure:  # boto3 looks at the whole URL
-            raise InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.") from None
+            raise _url_refused(endpoint_url, failure) from None
+
+
+def _url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSettings:
+    return InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.")
 
 
 @functools.cache
 def _client(region: str, endpoint_url: str | None, process: int) -> DynamoDBClient:
     return note_attempts(boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG))
+
+
+# -- aiobotocore's -----------------------------------------------------------------------------------------------------
+
+AsyncClient = Any
+"""A DynamoDB client of aiobotocore, which is typed by nobody here."""
+
+
+@asynccontextmanager
+async def make_async_client(region: str, endpoint_url: str | None = None) -> AsyncIterator[AsyncClient]:
+    """An aiobotocore client with our time-outs, retries and pool, open inside `async with`.
+
+    Raises InvalidInput without aiobotocore, InvalidSettings and NotAllowed.
+    """
+    try:
+        import aiobotocore
+        from aiobotocore.config import AioConfig
+        from aiobotocore.session import get_session
+    except ModuleNotFoundError:
+        raise InvalidInput("aiobotocore is not installed: pip install 'exact-counter[async]'.") from None
+    config = AioConfig(**OPTIONS, user_agent=f"aiobotocore/{aiobotocore.__version__} exact-counter")
+    async with AsyncExitStack() as stack:
+        made = get_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
+        try:
+            client = await stack.enter_async_context(made)
+        except BotoCoreError as failure:
+            raise no_client(failure) from failure
+        except ValueError as failure:
+            raise _url_refused(endpoint_url, failure) from None
+        yield note_attempts(client)
+
+
+def check_sync(client: DynamoDBClient) -> DynamoDBClient:
+    """`client` itself; raises InvalidInput for one of aiobotocore."""
+    if is_async(client):
+        raise InvalidInput("The client is one of aiobotocore: AsyncLedger and AsyncReader take it.")
+    return client
+
+
+def check_async(client: AsyncClient) -> AsyncClient:
+    """`client` itself; raises InvalidInput for one of boto3."""
+    if isinstance(client, BaseClient) and not is_async(client):
+        raise InvalidInput("The client is one of boto3, whose calls cannot be awaited: one of aiobotocore is needed.")
+    return client

@@ -61,13 +61,19 @@ class ConditionFailed(Exception):
         self.there = there
 
 
+def is_async(client: object) -> bool:
+    """Whether it is a client of aiobotocore, whose calls are awaited."""
+    return any(each.__name__ == "AioBaseClient" for each in type(client).__mro__)
+
+
 def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
-    """`client` itself, whose failures now carry the note NEVER_SENT where it is true; what is no boto3 client stays so.
+    """`client` itself, whose failures now carry the note NEVER_SENT where it is true; what is no client stays so.
 
     botocore raises what its last attempt met and does not say what those before it met. Twice is once.
     """
     if issubclass(type(client), BaseClient):
-        client.meta.events.register("needs-retry.dynamodb", _note_attempt, unique_id="ledger-attempts")
+        noted = _note_async_attempt if is_async(client) else _note_attempt
+        client.meta.events.register("needs-retry.dynamodb", noted, unique_id="ledger-attempts")
     return client
 
 
@@ -78,6 +84,15 @@ def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, 
         context[_SENT] = True
     elif _SENT not in context:
         caught_exception.add_note(NEVER_SENT)
+
+
+def _note_async_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
+    """aiobotocore has one error for a connection that broke and for one that was never made: this one aiohttp names."""
+    error = getattr(caught_exception, "kwargs", {}).get("error")
+    was_made = isinstance(caught_exception, EndpointConnectionError) and not any(
+        each.__name__ == "ClientConnectorError" for each in type(error).__mro__
+    )
+    _note_attempt(request_dict, None if was_made else caught_exception)
 
 
 def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool, table: str) -> Exception:
@@ -149,6 +164,10 @@ def known(code: str, message: str) -> LedgerError | None:
     if code in ("ValidationException", "ValidationError"):
         return errors.TableMismatch(f"{message} Nothing was written. The table needs the string keys pk and sk.")
     return None
+
+
+def no_client(failure: BotoCoreError) -> LedgerError:
+    return errors.NotAllowed(f"There is no client: {failure}. Nothing was written.")
 
 
 def no_answer(operation: str, writes: bool, why: str) -> LedgerError:

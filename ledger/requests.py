@@ -258,16 +258,21 @@ class Table(Protocol):
 
 
 def run(program: Generator[Any, Any, Result], table: Table, now: Callable[[], Instant]) -> Result:
-    """Drive a program to its end: ask the table what it yields, send it the answers, raise failures where it asked."""
+    """Drive a program to its end: ask the table what it yields."""
+    return drive(program, lambda request: now() if isinstance(request, Now) else table.answer(request))
+
+
+def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Any]) -> Result:
+    """Send a program the answer to each of its yields, and raise failures where it asked."""
     try:
-        request = next(program)
+        asked = next(program)
         while True:
             try:
-                answer = now() if isinstance(request, Now) else table.answer(request)
+                given = answer(asked)
             except Exception as failure:
-                request = program.throw(failure)
+                asked = program.throw(failure)
             else:
-                request = program.send(answer)
+                asked = program.send(given)
     except StopIteration as end:
         result: Result = end.value
         return result

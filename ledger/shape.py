@@ -35,18 +35,22 @@ class ShapeCheck:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._asked = False
+        self.is_known = False
 
     def ask(self, table: Table, now: Callable[[], Instant]) -> None:
         """Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call asks again."""
-        if self._asked:
+        run(self.program(), table, now)
+
+    def program(self) -> Program[None]:
+        """As `ask`."""
+        if self.is_known:
             return
         try:
-            run(check(self._settings), table, now)
+            yield from check(self._settings)
         except NotAllowed as refused:
             if not failures.denied(refused.__cause__):
                 return  # no valid credentials: what follows says so; with some, it is asked again
-        self._asked = True
+        self.is_known = True
 
 
 def check(settings: Settings) -> Program[Shape | None]:

@@ -9,21 +9,18 @@ to write it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ledger import clocks
 from ledger.by_region import table_of
-from ledger.checks import check_change
-from ledger.errors import InvalidChange, InvalidInput, LedgerError, shown
-from ledger.gate import answers, bounds
+from ledger.calls import Calls
+from ledger.errors import LedgerError
 from ledger.gate.hold import Hold
-from ledger.prepare import prepared, prepared_hold
 from ledger.requests import Table
 from ledger.sender import Sender
 from ledger.settings import Settings, check_settings
-from ledger.values import Change, Delta, Receipt, check_changes
+from ledger.values import Change, Delta, Receipt
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -55,9 +52,8 @@ class Ledger:
     ) -> None:
         self.settings = check_settings(settings)
         asked = table_of(settings, client=client, clients=clients, table=table, tables=tables)
-        self._clock = clocks.checked(clock)
-        self._entropy = clocks.checked_entropy(entropy)
-        self._sender = Sender(settings, asked, clocks.instants(self._clock), gather=gather)
+        self._calls = Calls(settings, clock, entropy)
+        self._sender = Sender(self._calls, asked, gather=gather)
 
     def close(self) -> None:
         """With `gather`: take no further changes, which raise Unavailable, and return when each taken has its outcome.
@@ -105,8 +101,7 @@ class Ledger:
 
         Raises InvalidInput.
         """
-        asked = Change(counter, change, idempotency_key, at, region)
-        return prepared(asked, self.settings, self._clock, self._entropy)
+        return self._calls.prepare(Change(counter, change, idempotency_key, at, region))
 
     def apply(self, delta: Delta) -> Receipt:
         """Put a delta that `prepare` made, or that a receipt or an error carries. Any number of times, in any Region.
@@ -114,21 +109,7 @@ class Ledger:
         Raises InvalidInput (a lane that no reader of these settings looks at: nothing written), SettingsMismatch,
         TokenConflict, OutcomeUnknown and the other TableErrors.
         """
-        given: object = delta
-        if not isinstance(given, Delta):
-            raise InvalidInput(f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}.")
-        return self._sender.add(self._ours(delta))
-
-    def _ours(self, delta: Delta) -> Delta:
-        """The delta in a lane that knows how many shards this table has. Raises InvalidInput."""
-        lane = delta.lane
-        expected = self.settings.lane_for(lane.counter, delta.token, lane.region)
-        if lane != expected or lane.region not in self.settings.regions:
-            raise InvalidInput(
-                f"No reader looks at the lane {lane}: regions={self.settings.regions!r}, and this token's shard is "
-                f"{expected.shard}. The settings must be those with which the delta was prepared."
-            )
-        return replace(delta, lane=expected)
+        return self._sender.add(self._calls.ours(delta))
 
     def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
         """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, no Change raises.
@@ -148,16 +129,7 @@ class Ledger:
 
         Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
-        deltas: list[Delta | LedgerError] = []
-        for c in check_changes("add_many", changes):
-            try:
-                deltas.append(prepared(c, self.settings, self._clock, self._entropy))
-            except LedgerError as error:
-                deltas.append(error)
-        if type(pack) is not bool:
-            raise InvalidInput(f"pack={shown(pack)} is not True or False.")
-        outcomes = iter(self._sender.add_many([delta for delta in deltas if isinstance(delta, Delta)], pack=pack))
-        return [next(outcomes) if isinstance(delta, Delta) else delta for delta in deltas]
+        return self._sender.add_many(self._calls.prepare_many(changes, pack), pack=pack)
 
     def hold(
         self,
@@ -181,9 +153,8 @@ class Ledger:
         (nothing decided: call again), HoldEnded (this key's hold was captured, released or expired), TokenConflict,
         and what reaches for a gate raises: LimitMismatch, GateLost, GaveUp, DamagedItem and the TableErrors.
         """
-        asked = Change(counter, amount, idempotency_key, at, region)
-        delta = prepared_hold(asked, expires, self.settings, self._clock, self._entropy)
-        self._sender.run(answers.hold(self._sender.limited(counter, "hold"), delta))
+        delta, program = self._calls.hold(Change(counter, amount, idempotency_key, at, region), expires)
+        self._sender.run(program)
         return Hold(delta, self)
 
     def capture(self, hold: Hold, amount: int | None = None) -> Receipt:
@@ -193,18 +164,13 @@ class Ledger:
         Raises HoldEnded (captured with another amount, released or expired: `state` and `actual` say), NoSuchHold,
         InvalidInput, OutcomeUnknown (call again) and what `hold` raises of gates and tables.
         """
-        held = self._held(hold, "capture")
-        used = held.change if amount is None else check_change(amount)
-        if used * held.change < 0 or abs(used) > abs(held.change):
-            raise InvalidChange(f"A hold of {held.change} is captured from 0 to {held.change}, not {shown(used)}.")
-        return self._sender.run(answers.capture(self._sender.limited(held.lane.counter, "capture"), held, used))
+        return self._sender.run(self._calls.capture(hold, amount))
 
     def release(self, hold: Hold) -> None:
         """Let a hold go: nothing of it counts, all of it can be taken again. Again: nothing happens. Raises as
         `capture`.
         """
-        held = self._held(hold, "release")
-        self._sender.run(answers.release(self._sender.limited(held.lane.counter, "release"), held))
+        self._sender.run(self._calls.release(hold))
 
     def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> None:
         """Give one counter another floor, another ceiling or both; a side that is not named stays. It is written in the
@@ -213,10 +179,4 @@ class Ledger:
         Raises LimitReached when what counts and what is held would be beyond it (nothing is set), InvalidInput for a
         side that has no limit or a Limit without a region, and what `hold` raises of gates and tables.
         """
-        self._sender.run(bounds.set_limit(self._sender.limited(counter, "set_limit"), floor, ceiling))
-
-    def _held(self, hold: Hold, caller: str) -> Delta:
-        given: object = hold
-        if not isinstance(given, Hold):
-            raise InvalidInput(f"{caller} takes a Hold, as Ledger.hold and Hold.parse give it, not {shown(given)}.")
-        return self._ours(given.delta)
+        self._sender.run(self._calls.set_limit(counter, floor=floor, ceiling=ceiling))

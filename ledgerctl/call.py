@@ -28,6 +28,7 @@ from rich.text import Text
 from compactor import Compactor
 from ledger import Ledger, Settings, clocks
 from ledger.by_region import ByRegion
+from ledger.calls import Calls
 from ledger.client import CONFIG
 from ledger.consumed import Consumed
 from ledger.errors import InvalidSettings, shown
@@ -150,7 +151,8 @@ class Call:
     @functools.cached_property
     def sender(self) -> Sender:
         """For deltas: to their lanes, and those of limited counters to their gates."""
-        return Sender(self.settings, self.table, clocks.instants(self.surroundings.clock), gather=False)
+        calls = Calls(self.settings, self.surroundings.clock, self.surroundings.entropy)
+        return Sender(calls, self.table, gather=False)
 
     @functools.cached_property
     def reader(self) -> Reader:

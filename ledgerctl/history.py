@@ -28,7 +28,7 @@ from ledgerctl.failures import Wrong
 from ledgerctl.get import Counter
 from ledgerctl.lanes import Scan, found
 from reader import Entry
-from reader.reader import PAGE_ENTRIES_MAX
+from reader.calls import PAGE_ENTRIES_MAX
 
 FIELDS = ("counter", "change", "at", "token", "region")
 

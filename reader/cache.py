@@ -7,7 +7,7 @@ was loading or changing at a fork stays so in the child for ever.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from cachetools import TTLCache
@@ -23,20 +23,18 @@ LOADS_AWAITED_MAX = 2
 
 
 class Cache:
-    """Balances that are younger than `ttl` seconds. Thread-safe. load(counter) reads one from the table."""
+    """Balances that are younger than `ttl` seconds. Thread-safe."""
 
-    def __init__(self, ttl: float, clock: Clock, load: Callable[[str], Balance]) -> None:
-        self._ttl = ttl
+    def __init__(self, ttl: float, clock: Clock) -> None:
         self._clock = clock
         self._balances: TTLCache[str, Balance] = TTLCache(COUNTERS_MAX, ttl, timer=lambda: clock() / 1000)
         self._condition = threading.Condition()
         self._once = Once(self._balances, self._condition)
-        self._load = load
 
-    def young(self, counters: Iterable[str]) -> dict[str, Balance]:
-        """Those that are here, by name."""
+    def young(self, counters: Sequence[str], most_s: float) -> dict[str, Balance]:
+        """Those that are here and younger than `most_s`, by name."""
         with self._condition:
-            self._forget(counters, self._ttl)
+            self._forget(counters, most_s)
             found = {counter: self._balances.get(counter) for counter in counters}
         return {counter: balance for counter, balance in found.items() if balance is not None}
 
@@ -44,15 +42,15 @@ class Cache:
         with self._condition:
             self._balances.update(balances)
 
-    def balance(self, counter: str, most_s: float) -> Balance | None:
+    def balance(self, counter: str, most_s: float, load: Callable[[str], Balance]) -> Balance | None:
         """One that is younger than `most_s`, from here, from another thread's load, or loaded; it is the caller's own.
 
-        None after waiting for loads that had begun too long ago.
+        None after waiting for loads that had begun too long ago. load(counter) reads one from the table.
         """
         for _ in range(LOADS_AWAITED_MAX):
             with self._condition:
                 self._forget([counter], most_s)
-            balance, loaded = self._once.get(counter, lambda: self._load(counter))
+            balance, loaded = self._once.get(counter, lambda: load(counter))
             if loaded or self._is_younger(balance, most_s):
                 return own(balance, cached=not loaded)
         return None

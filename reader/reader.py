@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ledger import clocks, tokens
+from ledger import clocks
 from ledger.by_region import table_of
-from ledger.checks import check_counter, check_time, to_ms
-from ledger.errors import InvalidInput, shown
 from ledger.forks import PerProcess
-from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.requests import Program, Result, Table, run
-from ledger.settings import Settings, check_settings
-from ledger.shape import ShapeCheck
-from ledger.values import Lane
+from ledger.settings import Settings
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
-from reader.balances import balances
 from reader.cache import Cache, own
-from reader.counters_page import counters_page
-from reader.decided import decided, decided_page
-from reader.history import entries, history
-from reader.history_page import page
-from reader.open_holds import open_holds
-from reader.standing import Standing, read_gates, standing_of
+from reader.calls import Calls
+from reader.standing import Standing
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
-
-SECONDS_MAX = 10**9
-PAGE_ENTRIES_MAX = 1_000
 
 
 class Reader:
@@ -53,16 +39,10 @@ class Reader:
         clock: clocks.Clock = clocks.wall_clock,
         table: Table | None = None,
     ) -> None:
-        self.settings = check_settings(settings)
-        self.ttl = _seconds("ttl", ttl)
-        if type(consistent) is not bool:
-            raise InvalidInput(f"consistent={shown(consistent)} is not True or False.")
-        self._consistent = consistent
+        self._calls = Calls(settings, ttl, consistent, clock)
+        self.settings, self.ttl = settings, self._calls.ttl
         self._table = table_of(settings, table=table, client=client)
-        self._clock = clocks.checked(clock)
-        self._now = clocks.instants(self._clock)
-        self._shape = ShapeCheck(settings)
-        self._cache = PerProcess(lambda: Cache(self.ttl, self._clock, self._balance))
+        self._cache = PerProcess(lambda: Cache(self.ttl, self._calls.clock))
 
     def value(self, counter: str) -> int:
         """The counter's value, at most `ttl` seconds old. A counter that nobody wrote is 0.
@@ -73,13 +53,9 @@ class Reader:
 
     def values(self, counters: Iterable[str]) -> dict[str, int]:
         """The values of several counters, at most `ttl` seconds old, those not in the cache read together."""
-        given: object = counters
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise InvalidInput(f"values takes several names, such as a list of them, not {shown(given)}.")
-        names = list(dict.fromkeys(check_counter(counter) for counter in counters))
-        known = self._cache.value.young(names)
-        missing = [name for name in names if name not in known]
-        known |= self._load_and_keep(missing)
+        names = self._calls.names(counters)
+        known = self._cache.value.young(names, self.ttl)
+        known |= self._load_and_keep([name for name in names if name not in known])
         return {name: known[name].value for name in names}
 
     def read(self, counter: str, max_age: float = 0, *, behind: float = 0) -> Balance:
@@ -95,12 +71,11 @@ class Reader:
 
         Raises as `value` does.
         """
-        counter = check_counter(counter)
-        if behind_s := _seconds("behind", behind):
-            return self._load([counter], int(behind_s * 1_000))[counter]
-        most = min(_seconds("max_age", max_age), self.ttl)
-        balance = self._cache.value.balance(counter, most) if most else None
-        return own(self._load_and_keep([counter])[counter]) if balance is None else balance
+        asked = self._calls.asked(counter, max_age, behind)
+        if asked.behind_ms:
+            return self._load([asked.counter], asked.behind_ms)[asked.counter]
+        balance = self._cache.value.balance(*asked[:2], self._balance) if asked.most_s else None
+        return own(self._load_and_keep([asked.counter])[asked.counter]) if balance is None else balance
 
     def history(self, counter: str, *, since: datetime | None = None, until: datetime | None = None) -> Iterator[Entry]:
         """Every change that is in the value, in the order of time; a stray is there after the next settle.
@@ -109,14 +84,7 @@ class Reader:
         Holds 24 bytes a change in memory. Raises InvalidInput, DamagedItem, NotYetReplicated (this Region's replica
         lacks a segment: ask again), ReadTooSlow and the TableErrors, all before the first entry.
         """
-        since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
-        lanes = [self._entries(lane) for lane in self.settings.lanes_of(counter)]
-        merged = heapq.merge(*lanes, key=lambda entry: entry.token)
-        return (
-            entry
-            for entry in merged
-            if (since_ms is None or to_ms(entry.at) >= since_ms) and (until_ms is None or to_ms(entry.at) < until_ms)
-        )
+        return self._run(self._calls.history(counter, since=since, until=until))
 
     def history_page(
         self,
@@ -136,25 +104,7 @@ class Reader:
         Region that is not the home of a lane, a page may lack entries whose segment has not been replicated yet.
         Raises as `history` does.
         """
-        _check_limit(limit)
-        given: object = after
-        if given is not None and not isinstance(given, Position):
-            raise InvalidInput(f"after is the next of an earlier page, not {shown(given)}.")
-        since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
-        lanes = self.settings.lanes_of(counter)
-        if until_ms is not None and until_ms <= 0:
-            return HistoryPage((), None)
-        upto = None if until_ms is None else tokens.last_of(until_ms - 1)
-        found: list[Entry] = []
-        for lane in lanes:
-            above = _above(lane, since_ms, after)
-            if above is not None and upto is not None and above >= upto:
-                continue
-            found += self._run(self._page(lane, above, upto, limit + 1))
-        found.sort(key=lambda entry: (entry.token, entry.region))
-        entries = tuple(found[:limit])
-        last = Position(entries[-1].token, entries[-1].region) if len(found) > limit else None
-        return HistoryPage(entries, last)
+        return self._run(self._calls.history_page(counter, since=since, until=until, after=after, limit=limit))
 
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> CountersPage:
         """The next `limit` names of counters that begin with `prefix`, behind `after`, by the directory of lanes.
@@ -165,22 +115,14 @@ class Reader:
         `ledgerctl adopt` was run.
         Raises InvalidInput, SettingsMismatch, DamagedItem and the TableErrors.
         """
-        _check_limit(limit)
-        given: object = prefix
-        prefix = "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
-        given = after
-        if given is not None and not isinstance(given, Place):
-            raise InvalidInput(f"after is the next of an earlier page, not {shown(given)}.")
-        return self._run(counters_page(self.settings.regions, prefix, after, limit))
+        return self._run(self._calls.counters(prefix, after=after, limit=limit))
 
     def standing(self, counter: str) -> Standing:
         """Where a limited counter stands: its value, its limit, what of it is left, held and on its way. One request.
 
         Raises InvalidInput (a counter without a limit), LimitMismatch and what `value` raises.
         """
-        gates = Gates.limited(self.settings, counter, "standing")
-        began, (copies,) = self._run(read_gates([gates], consistent=self._consistent))
-        return standing_of(gates, copies, began)
+        return self._run(self._calls.standing(counter))
 
     def holds(self, counter: str) -> list[Hold]:
         """The holds of a limited counter that nobody has ended yet, those that end first, first: read at the home of
@@ -188,23 +130,10 @@ class Reader:
 
         Raises InvalidInput (a counter without a limit), LimitMismatch, DamagedItem and the TableErrors.
         """
-        return [Hold(held) for held in self._run(open_holds(Gates.limited(self.settings, counter, "holds")))]
-
-    def _entries(self, lane: Lane) -> Iterable[Entry]:
-        if self.settings.limit_of(lane.counter) is not None:
-            return self._run(decided(lane, consistent=self._consistent))
-        limit_ms = self.settings.read_time_max_ms
-        return entries(lane, *self._run(history(lane, consistent=self._consistent, read_time_max_ms=limit_ms)))
-
-    def _page(self, lane: Lane, above: str | None, upto: str | None, most: int) -> Program[list[Entry]]:
-        if self.settings.limit_of(lane.counter) is not None:
-            return decided_page(lane, above, upto, most, consistent=self._consistent)
-        limit_ms = self.settings.read_time_max_ms
-        return page(lane, above, upto, most, consistent=self._consistent, read_time_max_ms=limit_ms)
+        return self._run(self._calls.holds(counter))
 
     def _run(self, program: Program[Result]) -> Result:
-        self._shape.ask(self._table, self._now)
-        return run(program, self._table, self._now)
+        return run(program, self._table, self._calls.now)
 
     def _balance(self, counter: str) -> Balance:
         return self._load([counter])[counter]
@@ -215,29 +144,4 @@ class Reader:
         return balances
 
     def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
-        return self._run(balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms))
-
-
-def _check_limit(limit: object) -> None:
-    if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
-        raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
-
-
-def _seconds(name: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= SECONDS_MAX:
-        return float(value)
-    raise InvalidInput(f"{name} is a number of seconds from 0 to 10**9, not {shown(value)}.")
-
-
-def _above(lane: Lane, since_ms: int | None, after: Position | None) -> str | None:
-    """The token above which the wanted entries of a lane begin. The same token in two Regions is two entries."""
-    bounds: list[str | None] = []
-    if since_ms is not None and since_ms > 0:
-        bounds.append(tokens.last_of(since_ms - 1))
-    if after is not None:
-        bounds.append(after.token if lane.region <= after.region else tokens.before(after.token))
-    return max(filter(None, bounds), default=None)
-
-
-def _bound_ms(name: str, at: object) -> int | None:
-    return None if at is None else check_time(name, at)
+        return self._run(self._calls.balances(counters, behind_ms))

@@ -30,7 +30,7 @@ KNOWS = {
     "lab": {"ledger", "reader", "compactor", "simulator", "thresholds", "service", "ledgerctl"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
-BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/table.py"}
+BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/steps.py"}
 ATTRIBUTES = {"change", "total", "count", "watermark", "version", "last", "committed_ms", "entries", "noted_ms"}
 
 
@@ -110,6 +110,7 @@ def test_arrows_inside_the_lab_lead_down() -> None:
 def test_boto3_is_known_to_the_table_edge_alone_ulid_to_tokens_and_what_lambda_needs_to_none() -> None:
     assert {name.partition("/")[0] for name in NAMES} == set(OURS)
     assert {name for name in NAMES if imported(name) & {"boto3", "botocore"}} == BOTO
+    assert {name for name in NAMES if imported(name) & {"aiobotocore", "aiohttp"}} == {"ledger/client.py"}
     assert {name for name in NAMES if "ulid" in imported(name)} == {"ledger/tokens.py"}
     assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic"}]
 
@@ -158,6 +159,7 @@ def test_the_wheel_holds_what_it_reaches_for_and_needs_what_its_packages_import_
     assert third_party(*OURS) == named(PROJECT["project"]["dependencies"]) == set(DISTRIBUTIONS.values())
     extra = named(PROJECT["project"]["optional-dependencies"]["cli"])
     assert third_party("simulator") <= {*DISTRIBUTIONS.values(), *extra}
+    assert named(PROJECT["project"]["optional-dependencies"]["async"]) == {"aiobotocore"}
     assert "cachetools>=5" in PROJECT["project"]["dependencies"]  # google-auth holds it below 6
     assert "cachetools==5.0.0 " in (ROOT / "requirements-oldest.lock").read_text()
 
@@ -171,7 +173,9 @@ def test_there_is_one_version() -> None:
 
 TWICE = {
     "add": "the program and its command",
+    "aio": "the awaited classes of the ledger and of the reader",
     "app": "the command line's and the API's",
+    "calls": "those of a ledger, and those of a reader",
     "check": "a program of its room",
     "checker": "torture's adds to that of the histories",
     "cost": "the command's, and what the comparison measures",

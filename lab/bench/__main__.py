@@ -5,6 +5,7 @@ from rich.console import Console
 
 from lab.bench import limit_figures, sale_figures
 from lab.bench.add_speed import add_over_put, adds_over_others, gathered_over_others
+from lab.bench.async_speed import IN_FLIGHT, async_add_over_put
 from lab.bench.compactor_speed import fold_peak_mb, speed
 from lab.bench.figure import Figure
 from lab.bench.figures import FUNCTIONS, import_over_boto3_ms, lives
@@ -26,6 +27,8 @@ def main() -> None:
         hot, cold, reads = lives(engine, lambda text: status.update(f"hot counter: {text}"))
         status.update("client CPU of an add")
         over_put, over_tuned_put = add_over_put(engine)
+        status.update("client CPU of an awaited add")
+        over_async_put, over_tuned_async_put = async_add_over_put(engine)
         status.update("adds of 32 threads")
         adds = adds_over_others(engine)
         gathered = gathered_over_others(engine)
@@ -60,6 +63,9 @@ def main() -> None:
         )
     print(f"client CPU of add / bare boto3 put_item of the same item          {over_put:8.3f}")
     print(f"client CPU of add / the same, boto3 with this library's Config    {over_tuned_put:8.3f}")
+    awaited = f"client CPU of an add, {IN_FLIGHT:,} in flight / bare aiobotocore put_item"
+    print(Figure(awaited, over_async_put, 1.1))
+    print(f"client CPU of the same / aiobotocore with this library's Config    {over_tuned_async_put:8.3f}")
     print(f"adds/s of 32 threads, one counter / plain ADD as boto3 comes      {adds['plain']:8.2f}")
     print(f"adds/s of 32 threads / plain ADD with this library's Config       {adds['tuned']:8.2f}")
     print(f"adds/s of 32 threads / optimistic locking, same Config            {adds['optimistic']:8.2f}")

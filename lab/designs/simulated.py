@@ -14,7 +14,7 @@ from typing import Any
 from lab.designs.design import PAUSE_MS
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict, Unavailable
 from ledger.requests import Pause, Program, Request, Result
-from ledger.table import TRIES_MAX
+from ledger.steps import TRIES_MAX
 from ledger.through import through
 from simulator.faults import NONE, Faults
 from simulator.happening import by_itself

@@ -105,11 +105,13 @@ class Hold:
     def __exit__(
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._is_over:
-            return
-        # What fails here hides no failure of the block; a hold that is not released ends by itself.
-        with suppress(HoldEnded) if failure is None else suppress(LedgerError):
-            self.release()
+        if not self._is_over:
+            with self._leaving(failure):
+                self.release()
+
+    def _leaving(self, failure: BaseException | None) -> suppress:
+        """What fails here hides no failure of the block; a hold that is not released ends by itself."""
+        return suppress(HoldEnded) if failure is None else suppress(LedgerError)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Hold) and other.delta == self.delta

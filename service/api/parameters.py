@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.openapi.models import Example
 from aws_lambda_powertools.event_handler.openapi.params import Header, Path, Query
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from reader.reader import PAGE_ENTRIES_MAX, SECONDS_MAX
+from reader.calls import PAGE_ENTRIES_MAX, SECONDS_MAX
 from service.api import cursor as cursors
 from service.api import models
 from service.api.keys import HEADER

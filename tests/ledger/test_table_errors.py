@@ -54,7 +54,8 @@ from ledger.requests import (
     Transact,
 )
 from ledger.settings import Settings
-from ledger.table import PAUSE_BASE_S, TRIES_MAX, DynamoTable
+from ledger.steps import PAUSE_BASE_S, TRIES_MAX
+from ledger.table import DynamoTable
 
 LOST = [
     ReadTimeoutError(endpoint_url="http://x"),

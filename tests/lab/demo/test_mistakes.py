@@ -10,7 +10,7 @@ import pytest
 import compactor.commit
 import compactor.fold
 import compactor.visit
-import ledger.sender
+import ledger.calls
 from compactor.report import Tally
 from ledger import items, tokens
 from ledger.entries import Entries
@@ -66,7 +66,7 @@ def accept_what_is_not_put(monkeypatch: pytest.MonkeyPatch) -> None:
     def add_all_but_one(deltas: list[Delta]) -> Program[list[Outcome]]:
         return [Receipt("accepted", deltas[0]), *(yield from add_packed(deltas[1:]))]
 
-    monkeypatch.setattr(ledger.sender, "add_packed", add_all_but_one)
+    monkeypatch.setattr(ledger.calls, "add_packed", add_all_but_one)
 
 
 @pytest.mark.parametrize(

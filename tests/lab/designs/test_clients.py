@@ -9,7 +9,8 @@ from lab.designs.clients import Traffic, table_of
 from lab.designs.design import pause
 from ledger.errors import OutcomeUnknown, TransactionConflict
 from ledger.requests import Key, Transact, Update
-from ledger.table import TRIES_MAX, DynamoTable
+from ledger.steps import TRIES_MAX
+from ledger.table import DynamoTable
 from tests.lab.meters.test_meter import make_answered_client
 
 ASKED = Transact((Update(Key("p", "s"), ()),), token="k")

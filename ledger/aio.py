@@ -1,0 +1,132 @@
+"""`AsyncLedger`: a Ledger whose calls are awaited, on aiobotocore.
+
+Rule 1: what is asked and what is answered is that of `Ledger`, by the same programs (`calls.py`).
+Rule 2: a call that is cancelled raises CancelledError, from an OutcomeUnknown that carries its delta: the change may
+have been sent. Of one that was cancelled before it began nothing was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Generator, Iterable
+from datetime import timedelta
+from typing import Any, NoReturn, Unpack
+
+from ledger import clocks
+from ledger.awaited import Edge, awaited
+from ledger.by_region import Given
+from ledger.calls import Calls, Named
+from ledger.errors import InvalidInput, LedgerError, OutcomeUnknown
+from ledger.gate.hold import Hold
+from ledger.packing import failed
+from ledger.requests import Result
+from ledger.settings import Settings
+from ledger.values import Change, Delta, Receipt
+
+
+class AsyncLedger(Edge):
+    """Adds changes to counters inside `async with`, for the tasks of one event loop; make one a loop and keep it.
+
+    client, clients: of aiobotocore, open; what is not given is made and closed here. table, tables: what answers
+    requests, at once or awaited. All arguments, answers and errors are otherwise those of `Ledger`; there is no
+    `gather`: many changes at once are `add_many(pack=True)`.
+    """
+
+    _calls: Calls
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        clock: clocks.Clock = clocks.wall_clock,
+        entropy: clocks.Entropy = clocks.entropy,
+        **given: Unpack[Given],
+    ) -> None:
+        super().__init__(settings, Calls(settings, clock, entropy), **given)
+
+    async def add(self, counter: str, change: int, **named: Unpack[Named]) -> Receipt:
+        """As `Ledger.add`."""
+        delta = self.prepare(counter, change, **named)
+        return await self._run(self._calls.add(delta), delta)
+
+    def prepare(self, counter: str, change: int, **named: Unpack[Named]) -> Delta:
+        """As `Ledger.prepare`: nothing is sent, and nothing awaited."""
+        return self._calls.prepare(Change(counter, change, **named))
+
+    async def apply(self, delta: Delta) -> Receipt:
+        """As `Ledger.apply`."""
+        delta = self._calls.ours(delta)
+        return await self._run(self._calls.add(delta), delta)
+
+    async def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
+        """As `Ledger.add_many`. Of one that is cancelled the cause is a group: an OutcomeUnknown for each change."""
+        deltas = self._calls.prepare_many(changes, pack)
+        try:
+            return await super()._run(self._calls.add_many(deltas, pack=pack))
+        except asyncio.CancelledError as cancelled:
+            unknown = [_unknown(delta) for delta in deltas if isinstance(delta, Delta)]
+            raise cancelled from ExceptionGroup("add_many was cancelled", unknown)
+
+    def hold(self, counter: str, amount: int, *, expires: timedelta, **named: Unpack[Named]) -> AsyncHold:
+        """As `Ledger.hold`: `async with ledger.hold(...) as hold`, or `hold = await ledger.hold(...)`."""
+        delta, program = self._calls.hold(Change(counter, amount, **named), expires)
+        return AsyncHold(delta, self, self._run(program))
+
+    capture = awaited(Calls.capture)
+    """As `Ledger.capture`."""
+    release = awaited(Calls.release)
+    """As `Ledger.release`."""
+    set_limit = awaited(Calls.set_limit)
+    """As `Ledger.set_limit`."""
+
+    async def _run(self, program: Generator[Any, Any, Result], delta: Delta | None = None) -> Result:
+        try:
+            return await super()._run(program)
+        except asyncio.CancelledError as cancelled:
+            raise cancelled from _unknown(delta)
+
+
+class AsyncHold(Hold):
+    """A Hold of an AsyncLedger: it is granted when it is awaited or entered; `capture` and `release` are awaited."""
+
+    __slots__ = ("_granting", "_ledger")
+
+    def __init__(self, delta: Delta, ledger: AsyncLedger, granting: Coroutine[Any, Any, None]) -> None:
+        super().__init__(delta)
+        self._ledger = ledger
+        self._granting: Coroutine[Any, Any, None] | None = granting
+
+    def __await__(self) -> Generator[Any, Any, AsyncHold]:
+        granting, self._granting = self._granting, None
+        if granting is not None:
+            yield from granting.__await__()
+        return self
+
+    async def capture(self, amount: int | None = None) -> Receipt:  # type: ignore[override]
+        """As `AsyncLedger.capture`."""
+        receipt = await self._ledger.capture(self, amount)
+        self._is_over = True
+        return receipt
+
+    async def release(self) -> None:  # type: ignore[override]
+        """As `AsyncLedger.release`."""
+        await self._ledger.release(self)
+        self._is_over = True
+
+    def __enter__(self) -> NoReturn:
+        raise InvalidInput("The block of a hold of an AsyncLedger is `async with`.")
+
+    async def __aenter__(self) -> AsyncHold:
+        return await self
+
+    async def __aexit__(self, kind: object, failure: BaseException | None, trace: object) -> None:
+        if not self._is_over:
+            with self._leaving(failure):
+                await self.release()
+
+
+def _unknown(delta: Delta | None) -> LedgerError:
+    why = (
+        "The call was cancelled: it may or may not have been applied. Call again with the same key, or apply the delta."
+    )
+    return OutcomeUnknown(why) if delta is None else failed(OutcomeUnknown(why), delta)

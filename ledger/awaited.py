@@ -1,0 +1,134 @@
+"""DynamoDB, awaited: the only file that calls aiobotocore's operations.
+
+Rule 1: it does what the steps of `exchange.py` say, as `table.py` does, and decides nothing.
+Rule 2: a client, and whoever uses it, stay in one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import AsyncExitStack
+from functools import wraps
+from inspect import isawaitable
+from typing import Any, Concatenate, ParamSpec, Self, Unpack
+
+from ledger.by_region import Given, table_of
+from ledger.client import AsyncClient, check_async, make_async_client
+from ledger.errors import InvalidInput
+from ledger.exchange import Exchange
+from ledger.failures import note_attempts
+from ledger.requests import Now, Program, Request, Result
+from ledger.settings import Settings
+from ledger.steps import AtOnce, Send, Step, Steps, Wait, method_of
+
+Arguments = ParamSpec("Arguments")
+
+
+class AsyncDynamoTable:
+    """As DynamoTable, but answer() is awaited. pause(seconds) may be given by tests."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clients: Mapping[str, AsyncClient] | None = None,
+        *,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._settings = settings
+        self._exchange = Exchange(settings.table, settings.region, random.random, settings.insert_only)
+        self._clients = {region: note_attempts(check_async(client)) for region, client in (clients or {}).items()}
+        self._pause = pause
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        """Make the clients that were not given, and leave them to `stack`. Raises NotAllowed and InvalidSettings."""
+        settings = self._settings
+        for region in settings.regions if settings.limits else [settings.region]:
+            if region not in self._clients:
+                made = make_async_client(region, settings.endpoint_url)
+                self._clients[region] = await stack.enter_async_context(made)
+                stack.callback(self._clients.pop, region)
+
+    async def answer(self, request: Request, /) -> Any:
+        return await self._run(self._exchange.answer(request))
+
+    async def _run(self, steps: Steps[Result]) -> Result:
+        return await drive(steps, self._do)
+
+    async def _do(self, step: Step) -> Any:
+        match step:
+            case Send():
+                return await method_of(self._clients.get, step)(**step.operation.arguments)
+            case Wait(seconds):
+                return await self._pause(seconds)
+            case AtOnce(parts):
+                return await asyncio.gather(*map(self._run, parts))
+
+
+class Edge:
+    """What AsyncLedger and AsyncReader have in common: `async with` in one event loop, programs that are awaited."""
+
+    def __init__(self, settings: Settings, calls: Any, **given: Unpack[Given]) -> None:
+        self.settings = settings
+        self._table: Any = table_of(settings, make=AsyncDynamoTable, **given)
+        self._calls = calls
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opened = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        if self._loop is not None:
+            raise InvalidInput(f"This {type(self).__name__} is in an `async with` already.")
+        async with AsyncExitStack() as stack:
+            if isinstance(self._table, AsyncDynamoTable):
+                await self._table.open(stack)
+            self._opened = stack.pop_all()
+        self._loop = asyncio.get_running_loop()
+        return self
+
+    async def __aexit__(self, *failure: object) -> None:
+        self._loop = None
+        await self._opened.aclose()
+
+    async def _run(self, program: Generator[Any, Any, Result]) -> Result:
+        """Raises what the program does, and InvalidInput outside of `async with` and in another event loop."""
+        if self._loop is not asyncio.get_running_loop():
+            where = "outside of" if self._loop is None else "in another event loop than"
+            raise InvalidInput(f"This {type(self).__name__} is used {where} its `async with`: each loop needs its own.")
+        return await drive(program, self._answer)
+
+    async def _answer(self, request: Request | AtOnce) -> Any:
+        if isinstance(request, Now):
+            return self._calls.now()
+        if isinstance(request, AtOnce):
+            return await asyncio.gather(*(drive(each, self._answer) for each in request.parts))
+        answer = self._table.answer(request)
+        return await answer if isawaitable(answer) else answer
+
+
+def awaited(
+    call: Callable[Concatenate[Any, Arguments], Program[Result]],
+) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Result]]:
+    """A call of `Calls` as a method that is awaited."""
+
+    @wraps(call)
+    def method(self: Edge, /, *args: Arguments.args, **named: Arguments.kwargs) -> Coroutine[Any, Any, Result]:
+        return self._run(call(self._calls, *args, **named))
+
+    return method
+
+
+async def drive(program: Generator[Any, Any, Result], answer: Callable[[Any], Awaitable[Any]]) -> Result:
+    """As `requests.drive`, awaited. A cancellation is no failure: it ends the program where it waits."""
+    try:
+        asked = next(program)
+        while True:
+            try:
+                given = await answer(asked)
+            except Exception as failure:
+                asked = program.throw(failure)
+            else:
+                asked = program.send(given)
+    except StopIteration as end:
+        result: Result = end.value
+        return result

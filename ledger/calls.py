@@ -1,0 +1,171 @@
+"""What a ledger's calls ask of the table: `Ledger` sends it, `AsyncLedger` awaits it.
+
+Rule 1: what a caller passes is checked when the program is made, before anything is sent.
+Rule 2: the table's shape is asked for before the first request.
+Rule 3: a counter with a limit has gates and no deltas; no other way leads to it.
+Rule 4: a change that fails before anything was sent has its own error, with its delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+
+from ledger import add as deltas_of
+from ledger import clocks
+from ledger.checks import check_change
+from ledger.errors import InvalidChange, InvalidInput, LedgerError, shown
+from ledger.gate import answers, bounds
+from ledger.gate.gates import Gates
+from ledger.gate.hold import Hold
+from ledger.gate.sold_out import SoldOut
+from ledger.packing import Outcome, add_packed, failed
+from ledger.prepare import prepared, prepared_hold
+from ledger.requests import Program, Request, Result
+from ledger.settings import Settings, check_settings
+from ledger.shape import ShapeCheck
+from ledger.steps import AtOnce
+from ledger.values import Change, Delta, Lane, Receipt, check_changes
+
+
+class Named(TypedDict, total=False):
+    """What gives a change its name, as for Ledger."""
+
+    idempotency_key: str | None
+    at: datetime | None
+    region: str | None
+
+
+class Calls:
+    """clock, entropy: as for Ledger."""
+
+    def __init__(self, settings: Settings, clock: clocks.Clock, entropy: clocks.Entropy) -> None:
+        self.settings = check_settings(settings)
+        self._clock = clocks.checked(clock)
+        self._entropy = clocks.checked_entropy(entropy)
+        self.now = clocks.instants(self._clock)
+        self.shape = ShapeCheck(settings)
+        self._sold_out = SoldOut()
+
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    def prepare(self, asked: Change) -> Delta:
+        return prepared(asked, self.settings, self._clock, self._entropy)
+
+    def ours(self, delta: Delta) -> Delta:
+        """The delta in a lane that knows how many shards this table has. Raises InvalidInput."""
+        given: object = delta
+        if not isinstance(given, Delta):
+            raise InvalidInput(f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}.")
+        lane = delta.lane
+        expected = self.settings.lane_for(lane.counter, delta.token, lane.region)
+        if lane != expected or lane.region not in self.settings.regions:
+            raise InvalidInput(
+                f"No reader looks at the lane {lane}: regions={self.settings.regions!r}, and this token's shard is "
+                f"{expected.shard}. The settings must be those with which the delta was prepared."
+            )
+        return replace(delta, lane=expected)
+
+    def add(self, delta: Delta) -> Program[Receipt]:
+        if not self.shape.is_known:
+            yield from self.check_shape(delta)
+        gates = Gates.of(self.settings, delta.lane.counter, self._sold_out)
+        return (yield from (deltas_of.add(delta) if gates is None else answers.add(gates, delta)))
+
+    def check_shape(self, delta: Delta) -> Program[None]:
+        """Raises what the check raises, with the delta."""
+        try:
+            yield from self.shape.program()
+        except LedgerError as error:
+            error.delta = delta
+            raise
+
+    def lane_outcomes(self, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
+        """Changes of one lane: to its gate, or one change as `add` does and several in packs."""
+        gates = Gates.of(self.settings, deltas[0].lane.counter, self._sold_out)
+        if gates is not None:
+            return (yield from answers.add_many(gates, deltas))
+        if len(deltas) > 1:
+            return (yield from add_packed(deltas))
+        try:
+            return [(yield from deltas_of.add(deltas[0]))]
+        except LedgerError as error:
+            return [error]
+
+    # -- batches -------------------------------------------------------------------------------------------------------
+
+    def prepare_many(self, changes: Iterable[Change], pack: bool) -> list[Delta | LedgerError]:
+        """The delta of each change, or why it has none. Raises InvalidInput for what is no Change."""
+        deltas: list[Delta | LedgerError] = []
+        for change in check_changes("add_many", changes):
+            try:
+                deltas.append(self.prepare(change))
+            except LedgerError as error:
+                deltas.append(error)
+        if type(pack) is not bool:
+            raise InvalidInput(f"pack={shown(pack)} is not True or False.")
+        return deltas
+
+    def add_many(
+        self, deltas: Sequence[Delta | LedgerError], *, pack: bool
+    ) -> Generator[Request | AtOnce, Any, list[Outcome]]:
+        """An outcome for each, in order; an error that stands in a delta's place is its outcome."""
+        outcomes: dict[int, Outcome] = {i: error for i, error in enumerate(deltas) if isinstance(error, LedgerError)}
+        sent = {i: delta for i, delta in enumerate(deltas) if isinstance(delta, Delta)}
+        try:
+            if sent:
+                yield from self.shape.program()
+        except LedgerError as failure:
+            return [each if isinstance(each, LedgerError) else failed(failure, each) for each in deltas]
+        parts: dict[Lane | None, dict[int, Delta]] = {}
+        for i, delta in sent.items():
+            is_limited = self.settings.limit_of(delta.lane.counter) is not None
+            parts.setdefault(delta.lane if is_limited else None, {})[i] = delta
+        programs = tuple(self._part(lane, [*part.values()], pack) for lane, part in parts.items())
+        answers: Sequence[Sequence[Outcome]] = (yield AtOnce(programs)) if programs else ()
+        for part, answer in zip(parts.values(), answers, strict=True):
+            outcomes |= zip(part, answer, strict=True)
+        return [outcomes[i] for i in range(len(deltas))]
+
+    def _part(self, lane: Lane | None, deltas: Sequence[Delta], pack: bool) -> Program[Sequence[Outcome]]:
+        """The changes of one limited lane, or all that have no limit."""
+        if lane is not None:
+            return self.lane_outcomes(deltas)
+        return add_packed(deltas) if pack else deltas_of.add_many(deltas)
+
+    # -- limits --------------------------------------------------------------------------------------------------------
+
+    def hold(self, asked: Change, expires: timedelta) -> tuple[Delta, Program[None]]:
+        """What is held, and the program that returns when it is granted."""
+        delta = prepared_hold(asked, expires, self.settings, self._clock, self._entropy)
+        return delta, self._first(answers.hold(self._limited(asked.counter, "hold"), delta))
+
+    def capture(self, hold: Hold, amount: int | None = None) -> Program[Receipt]:
+        held = self._held(hold, "capture")
+        used = held.change if amount is None else check_change(amount)
+        if used * held.change < 0 or abs(used) > abs(held.change):
+            raise InvalidChange(f"A hold of {held.change} is captured from 0 to {held.change}, not {shown(used)}.")
+        return self._first(answers.capture(self._limited(held.lane.counter, "capture"), held, used))
+
+    def release(self, hold: Hold) -> Program[None]:
+        held = self._held(hold, "release")
+        return self._first(answers.release(self._limited(held.lane.counter, "release"), held))
+
+    def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
+        yield from self._first(bounds.set_limit(self._limited(counter, "set_limit"), floor, ceiling))
+
+    def _limited(self, counter: str, caller: str) -> Gates:
+        return Gates.limited(self.settings, counter, caller, self._sold_out)
+
+    def _held(self, hold: Hold, caller: str) -> Delta:
+        given: object = hold
+        if not isinstance(given, Hold):
+            raise InvalidInput(f"{caller} takes a Hold, as Ledger.hold and Hold.parse give it, not {shown(given)}.")
+        return self.ours(given.delta)
+
+    def _first(self, program: Program[Result]) -> Program[Result]:
+        """The program, once the shape is known to fit."""
+        yield from self.shape.program()
+        return (yield from program)

@@ -1,0 +1,204 @@
+"""From a request to its answer by operations of DynamoDB, as steps: `DynamoTable` and `AsyncDynamoTable` do them.
+
+Rule 1: what is asked, and what an answer means, is in `wire.py`; sending, and sending again, in `steps.py`.
+Rule 2: every page, every unprocessed key and item is seen to.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ledger import errors, failures, wire
+from ledger.conditions import Absent, has
+from ledger.errors import LedgerError
+from ledger.requests import (
+    AlreadyThere,
+    At,
+    Delete,
+    DeleteMany,
+    Get,
+    GetMany,
+    Item,
+    Key,
+    Page,
+    Pause,
+    Put,
+    PutMany,
+    Query,
+    Request,
+    Scan,
+    Together,
+    Transact,
+    Update,
+    Write,
+    Written,
+    key_of,
+)
+from ledger.steps import TRIES_MAX, Endpoint, Steps, flat, or_error, wait
+from ledger.wire import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange(Endpoint):
+    """The steps to a table's answers, as seen from a Region. insert_only: as for DynamoTable."""
+
+    insert_only: bool
+
+    def answer(self, request: Request) -> Steps[Any]:
+        """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
+        match request:
+            case Put() if self.insert_only and wire.is_insert(request):
+                return self._insert(request)
+            case Put() | Update() | Delete():
+                return self._write(request)
+            case Transact():
+                return self._transact(request)
+            case PutMany(items):
+                return self._each(items, wire.insert, lambda item: self.answer(Put(item, Absent())))
+            case DeleteMany(items):
+                return self._each(items, wire.delete, self._delete)
+            case Get() | Query() | Scan():
+                return self._read(request)
+            case GetMany(keys, consistent):
+                return self._get_many(keys, consistent)
+            case Together(requests):
+                return self._together(requests)
+            case At(region, inner):
+                return replace(self, region=region).answer(inner)
+            case Pause(ms):
+                return wait(ms / 1_000)
+            case _:
+                raise TypeError(f"not a request that a table answers: {request!r}")
+
+    def _read(self, request: Get | Query | Scan) -> Steps[Any]:
+        if isinstance(request, Query) and wire.is_empty(request):
+            return Page((), None)
+        return wire.answer(request, (yield from self.persist(wire.operation(request, self.name), False)))
+
+    def _write(self, write: Write) -> Steps[Any]:
+        """None when written, or Written where that is asked for; else what was there when the condition failed."""
+        try:
+            response = yield from self.persist(wire.operation(write, self.name), True)
+        except failures.ConditionFailed as failed:
+            return failed.there[0] or {}
+        return Written(response["Attributes"]) if isinstance(write, Update) and write.shows else None
+
+    def _delete(self, item: Item) -> Steps[Item | None]:
+        """None when it is gone; else the other item that is in its place."""
+        return (yield from self._write(Delete(key_of(item), has(item)))) or None
+
+    def _insert(self, put: Put) -> Steps[Item | AlreadyThere | None]:
+        """A put of a delta or a pack as a statement that can replace nothing; an INSERT does not tell what is there."""
+        for _ in range(TRIES_MAX):
+            try:
+                yield from self.persist(Operation("execute_statement", wire.insert(self.name, put.item)), True)
+                return None
+            except LedgerError as error:
+                if not failures.is_there(error.__cause__):
+                    raise
+            if put.condition is None:
+                return None  # a pack: what stands under its name is the same
+            try:
+                there: Item | None = yield from self._read(Get(put.key))
+            except errors.NotAllowed as refused:
+                if not failures.denied(refused.__cause__):
+                    raise
+                return AlreadyThere(None)
+            if there is not None:
+                return there  # else it was cleaned meanwhile, and is put again, as by any retry that comes so late
+        raise errors.TransactionConflict(
+            f"{put.key} came and went, {TRIES_MAX} times. Nothing was written. Call again."
+        )
+
+    def _transact(self, transaction: Transact) -> Steps[tuple[Item | None, ...] | None]:
+        """None when written; else for each write what was there when its condition failed."""
+        try:
+            yield from self.persist(wire.operation(transaction, self.name), True)
+        except failures.ConditionFailed as failed:
+            return failed.there
+        return None
+
+    # -- several at once -----------------------------------------------------------------------------------------------
+
+    def _each(
+        self, items: Sequence[Item], statement: wire.Statement, single: Callable[[Item], Steps[Any]]
+    ) -> Steps[tuple[AlreadyThere | LedgerError | None, ...]]:
+        """Conditional writes, each on its own: as statements, many a request; what PartiQL is refused goes alone."""
+        chunks = _chunks(items, wire.STATEMENTS_MAX)
+        answers = yield from flat([self._batch(chunk, statement) for chunk in chunks])
+        refused = [i for i, answer in enumerate(answers) if isinstance(answer, errors.NotAllowed)]
+        singles = yield from flat([_outcome(single(items[i])) for i in refused])
+        for i, answer in zip(refused, singles, strict=True):
+            answers[i] = answer
+        return tuple(answers)
+
+    def _batch(
+        self, items: Sequence[Item], statement: wire.Statement
+    ) -> Steps[list[AlreadyThere | LedgerError | None]]:
+        """Conditional writes in one request; those that met a conflict or throttling again, a few times."""
+        answers: dict[int, AlreadyThere | LedgerError | None] = {}
+        todo = list(range(len(items)))
+        for attempt in range(TRIES_MAX):
+            found = yield from self._execute([statement(self.name, items[i]) for i in todo])
+            answers |= zip(todo, found, strict=True)
+            todo = [i for i in todo if isinstance(answers[i], errors.Throttled | errors.TransactionConflict)]
+            if not todo:
+                break
+            yield from self.back_off(attempt)
+        return [answers[i] for i in range(len(items))]
+
+    def _execute(self, statements: Sequence[dict[str, Any]]) -> Steps[list[AlreadyThere | LedgerError | None]]:
+        try:
+            answer = yield from self.send(Operation("batch_execute_statement", {"Statements": statements}), True)
+        except (
+            TypeError,
+            AssertionError,
+        ):  # moto 5.2 cannot read a PartiQL parameter: to it, as to a narrow role, single writes remain
+            return [
+                errors.NotAllowed("This engine knows no PartiQL parameters. Nothing was written.") for _ in statements
+            ]
+        except LedgerError as error:
+            return [type(error)(*error.args) for _ in statements]
+        unanswered = [{"Error": {"Code": "no response"}}] * (len(statements) - len(answer["Responses"]))
+        resent = answer.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+        return [_statement_answer(each.get("Error"), resent) for each in (*answer["Responses"], *unanswered)]
+
+    def _get_many(self, keys: Sequence[Key], consistent: bool) -> Steps[tuple[Item | None, ...]]:
+        chunks = _chunks(keys, wire.GET_KEYS_MAX)
+        return tuple((yield from flat([self._get_batch(chunk, consistent) for chunk in chunks])))
+
+    def _get_batch(self, keys: Sequence[Key], consistent: bool) -> Steps[list[Item | None]]:
+        found: dict[Key, Item] = {}
+        todo: Any = wire.batch_get(keys, consistent, self.name)
+        for attempt in range(TRIES_MAX):
+            answer = yield from self.persist(Operation("batch_get_item", {"RequestItems": todo}), False)
+            found |= {wire.key_of(item): item for item in answer["Responses"].get(self.name, [])}
+            todo = answer.get("UnprocessedKeys")
+            if not todo:
+                return [found.get(key) for key in keys]
+            yield from self.back_off(attempt)
+        raise errors.Throttled(f"BatchGetItem left keys unprocessed {TRIES_MAX} times. Nothing was written.")
+
+    def _together(self, requests: Sequence[Request]) -> Steps[tuple[Any, ...]]:
+        return tuple((yield from flat([or_error(self.answer(each)) for each in requests])))
+
+
+def _outcome(write: Steps[Any]) -> Steps[list[AlreadyThere | LedgerError | None]]:
+    [there] = yield from or_error(write)
+    known = there is None or isinstance(there, AlreadyThere | LedgerError)
+    return [there if known else AlreadyThere(there or None)]
+
+
+def _statement_answer(error: Any, resent: bool) -> AlreadyThere | LedgerError | None:
+    """What a response to one statement says. One refused after the batch was `resent` may have been applied before."""
+    if not error:
+        return None
+    code, message = error.get("Code", ""), error.get("Message", "")
+    if code in failures.DUPLICATE or code == "ConditionalCheckFailed":
+        return AlreadyThere(error.get("Item"))
+    refusal = None if resent else failures.known(code, f"PartiQL: {message}")
+    return refusal or failures.no_answer("PartiQL", True, f"{code}: {message}")
+
+
+def _chunks(parts: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    return [parts[i : i + size] for i in range(0, len(parts), size)]

@@ -1,0 +1,126 @@
+"""Sending operations of DynamoDB, as steps for whoever does them, at once or awaited: both have the same answers.
+
+Rule 1: nothing is sent here and nothing waits: a step says what to send, how long to wait, what to do at once.
+Rule 2: a response comes back in one place, `Endpoint.send`; a failure becomes one of ours there (`failures.py`).
+Rule 3: a conflict or throttling is tried again a bounded number of times, with jitter and the same ClientRequestToken,
+because the SDK never does that for a cancelled transaction.
+Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ledger import errors, failures
+from ledger.errors import InvalidInput, LedgerError, shown
+from ledger.requests import Result
+from ledger.wire import Operation
+
+TRIES_MAX = 6
+"""How often a request is sent that meets conflicts or throttling, the SDK's own retries aside."""
+
+PAUSE_BASE_S = 0.05
+
+
+class Send(NamedTuple):
+    """Send an operation to a Region. Answer: the response; botocore's failure is raised here."""
+
+    region: str
+    operation: Operation
+
+
+class Wait(NamedTuple):
+    """Answer: None, when the time is over."""
+
+    seconds: float
+
+
+class AtOnce(NamedTuple):
+    """Answer: what each of these generators comes to, in order; they raise nothing."""
+
+    parts: tuple[Generator[Any, Any, Any], ...]
+
+
+Step = Send | Wait | AtOnce
+Steps = Generator[Step, Any, Result]
+
+
+def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
+    """The method of a Region's client that sends it. Raises NotAllowed, Unavailable, InvalidInput: nothing was sent."""
+    try:
+        client = clients(send.region)
+    except BotoCoreError as failure:  # such as a profile that does not exist
+        raise failures.no_client(failure) from failure
+    if client is None:
+        raise errors.Unavailable(
+            f"The client for {send.region} is closed: its `async with` is over. Nothing was written."
+        )
+    try:
+        method: Callable[..., Any] = getattr(client, send.operation.name)
+    except AttributeError:
+        raise InvalidInput(f"{shown(client)} is no DynamoDB client: it has no {send.operation.name}.") from None
+    return method
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A table as a Region answers for it."""
+
+    name: str
+    region: str
+    jitter: Callable[[], float]
+
+    def persist(self, operation: Operation, writes: bool) -> Steps[Any]:
+        """Send; again, with the same arguments, while the failure is one that passes."""
+        unknown: errors.OutcomeUnknown | None = None
+        for attempt in range(TRIES_MAX):
+            try:
+                return (yield from self.send(operation, writes))
+            except LedgerError as error:
+                if isinstance(error, errors.OutcomeUnknown):
+                    unknown = error
+                if attempt == TRIES_MAX - 1 or not failures.passes(error.__cause__):
+                    raise unknown or error from error.__cause__  # what an earlier attempt may have done stays unknown
+            yield from self.back_off(attempt)
+        raise AssertionError("unreachable")
+
+    def send(self, operation: Operation, writes: bool) -> Steps[Any]:
+        """The one place where a response comes back, whoever sends."""
+        try:
+            return (yield Send(self.region, operation))
+        except (ClientError, BotoCoreError) as failure:
+            raise failures.error_of(failure, operation.name, writes, self.name) from failure
+
+    def back_off(self, attempt: int) -> Steps[None]:
+        return wait(PAUSE_BASE_S * 2**attempt * self.jitter())
+
+
+def wait(seconds: float) -> Steps[None]:
+    yield Wait(seconds)
+
+
+def flat(parts: Sequence[Steps[Sequence[Any]]]) -> Steps[list[Any]]:
+    """The answers of all parts in order, asked for at once when there is more than one."""
+    if len(parts) == 1:
+        return [*(yield from parts[0])]
+    answers = (yield AtOnce(tuple(map(_or_failure, parts)))) if parts else ()
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return [each for some in answers for each in some]
+
+
+def or_error(steps: Steps[Any]) -> Steps[list[Any]]:
+    try:
+        return [(yield from steps)]
+    except LedgerError as error:
+        return [error]
+
+
+def _or_failure(steps: Steps[Any]) -> Steps[Any]:
+    try:
+        return (yield from steps)
+    except Exception as failure:
+        return failure

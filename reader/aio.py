@@ -1,0 +1,78 @@
+"""`AsyncReader`: a Reader whose calls are awaited, on aiobotocore.
+
+Rule 1: what is asked and what is answered is that of `Reader`, by the same programs (`calls.py`).
+Rule 2: of tasks that ask for the same counter at once one loads; if it fails or is cancelled, the next one does.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Unpack
+from weakref import WeakValueDictionary
+
+from ledger import clocks
+from ledger.awaited import Edge, awaited
+from ledger.by_region import Given
+from ledger.settings import Settings
+from reader.balance import Balance
+from reader.cache import Cache, own
+from reader.calls import Calls
+
+
+class AsyncReader(Edge):
+    """Reads counters inside `async with`, for the tasks of one event loop; make one a loop and keep it.
+
+    client and table as for AsyncLedger; all arguments, answers and errors are otherwise those of `Reader`.
+    """
+
+    _calls: Calls
+
+    def __init__(
+        self,
+        settings: Settings,
+        ttl: float = 5.0,
+        *,
+        consistent: bool = True,
+        clock: clocks.Clock = clocks.wall_clock,
+        **given: Unpack[Given],
+    ) -> None:
+        super().__init__(settings, Calls(settings, ttl, consistent, clock), **given)
+        self.ttl = self._calls.ttl
+        self._cache = Cache(self.ttl, self._calls.clock)
+        self._loading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def value(self, counter: str) -> int:
+        """As `Reader.value`."""
+        return (await self.read(counter, self.ttl)).value
+
+    async def values(self, counters: Iterable[str]) -> dict[str, int]:
+        """As `Reader.values`."""
+        names = self._calls.names(counters)
+        known = self._cache.young(names, self.ttl)
+        known |= await self._load([name for name in names if name not in known])
+        return {name: known[name].value for name in names}
+
+    async def read(self, counter: str, max_age: float = 0, *, behind: float = 0) -> Balance:
+        """As `Reader.read`."""
+        counter, most_s, behind_ms = self._calls.asked(counter, max_age, behind)
+        if not most_s:
+            return own((await self._load([counter], behind_ms))[counter])
+        async with self._loading.setdefault(counter, asyncio.Lock()):
+            known = self._cache.young([counter], most_s).get(counter)
+            return own(known, cached=True) if known else own((await self._load([counter]))[counter])
+
+    history = awaited(Calls.history)
+    """As `Reader.history`; all its requests are made when it is awaited."""
+    history_page = awaited(Calls.history_page)
+    """As `Reader.history_page`."""
+    counters = awaited(Calls.counters)
+    """As `Reader.counters`."""
+    standing = awaited(Calls.standing)
+    """As `Reader.standing`."""
+    holds = awaited(Calls.holds)
+    """As `Reader.holds`."""
+
+    async def _load(self, counters: Sequence[str], behind_ms: int = 0) -> dict[str, Balance]:
+        found = await self._run(self._calls.balances(counters, behind_ms)) if counters else {}
+        if not behind_ms:
+            self._cache.keep(found)
+        return found

@@ -1,0 +1,188 @@
+"""What a reader's calls ask of the table: `Reader` sends it, `AsyncReader` awaits it.
+
+Rule 1: what a caller passes is checked when the program is made, before anything is sent.
+Rule 2: the table's shape is asked for before the first request.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from ledger import clocks, tokens
+from ledger.checks import check_counter, check_time, to_ms
+from ledger.errors import InvalidInput, shown
+from ledger.gate.gates import Gates
+from ledger.gate.hold import Hold
+from ledger.requests import Program, Result
+from ledger.settings import Settings, check_settings
+from ledger.shape import ShapeCheck
+from ledger.values import Lane
+from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
+from reader.balances import balances
+from reader.counters_page import counters_page
+from reader.decided import decided, decided_page
+from reader.history import entries, history
+from reader.history_page import page
+from reader.open_holds import open_holds
+from reader.standing import Standing, read_gates, standing_of
+
+SECONDS_MAX = 10**9
+PAGE_ENTRIES_MAX = 1_000
+
+
+class Asked(NamedTuple):
+    """A read of a counter. most_s: how old a remembered balance may be; 0: none. behind_ms: as `behind` of a read."""
+
+    counter: str
+    most_s: float
+    behind_ms: int
+
+
+class Calls:
+    """Arguments as for Reader."""
+
+    def __init__(self, settings: Settings, ttl: float, consistent: bool, clock: clocks.Clock) -> None:
+        self.settings = check_settings(settings)
+        self.ttl = _seconds("ttl", ttl)
+        if type(consistent) is not bool:
+            raise InvalidInput(f"consistent={shown(consistent)} is not True or False.")
+        self._consistent = consistent
+        self.clock = clocks.checked(clock)
+        self.now = clocks.instants(self.clock)
+        self._shape = ShapeCheck(settings)
+
+    # -- balances ------------------------------------------------------------------------------------------------------
+
+    def asked(self, counter: str, max_age: float, behind: float) -> Asked:
+        counter = check_counter(counter)
+        behind_ms = int(_seconds("behind", behind) * 1_000)
+        return Asked(counter, 0 if behind_ms else min(_seconds("max_age", max_age), self.ttl), behind_ms)
+
+    def names(self, counters: Iterable[str]) -> list[str]:
+        """Each name once."""
+        given: object = counters
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InvalidInput(f"values takes several names, such as a list of them, not {shown(given)}.")
+        return list(dict.fromkeys(check_counter(counter) for counter in counters))
+
+    def balances(self, counters: Sequence[str], behind_ms: int = 0) -> Program[dict[str, Balance]]:
+        return self._first(balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms))
+
+    # -- histories -----------------------------------------------------------------------------------------------------
+
+    def history(
+        self, counter: str, *, since: datetime | None = None, until: datetime | None = None
+    ) -> Program[Iterator[Entry]]:
+        since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
+        return self._first(self._history(self.settings.lanes_of(counter), since_ms, until_ms))
+
+    def _history(self, lanes: Sequence[Lane], since_ms: int | None, until_ms: int | None) -> Program[Iterator[Entry]]:
+        found = []
+        for lane in lanes:
+            found.append((yield from self._entries(lane)))
+        return (
+            entry
+            for entry in heapq.merge(*found, key=lambda entry: entry.token)
+            if (since_ms is None or to_ms(entry.at) >= since_ms) and (until_ms is None or to_ms(entry.at) < until_ms)
+        )
+
+    def _entries(self, lane: Lane) -> Program[Iterable[Entry]]:
+        if self.settings.limit_of(lane.counter) is not None:
+            return (yield from decided(lane, consistent=self._consistent))
+        limit_ms = self.settings.read_time_max_ms
+        return entries(lane, *(yield from history(lane, consistent=self._consistent, read_time_max_ms=limit_ms)))
+
+    def history_page(
+        self,
+        counter: str,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        after: Position | None = None,
+        limit: int = 100,
+    ) -> Program[HistoryPage]:
+        _check_limit(limit)
+        given: object = after
+        if given is not None and not isinstance(given, Position):
+            raise InvalidInput(f"after is the next of an earlier page, not {shown(given)}.")
+        since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
+        lanes = self.settings.lanes_of(counter)
+        if until_ms is not None and until_ms <= 0:
+            lanes = ()
+        upto = None if until_ms is None else tokens.last_of(until_ms - 1)
+        bounds = [(lane, _above(lane, since_ms, after)) for lane in lanes]
+        wanted = [(lane, above) for lane, above in bounds if above is None or upto is None or above < upto]
+        return self._history_page(wanted, upto, limit)
+
+    def _history_page(
+        self, lanes: Sequence[tuple[Lane, str | None]], upto: str | None, limit: int
+    ) -> Program[HistoryPage]:
+        found: list[Entry] = []
+        for lane, above in lanes:
+            found += yield from self._first(self._page(lane, above, upto, limit + 1))
+        found.sort(key=lambda entry: (entry.token, entry.region))
+        entries = tuple(found[:limit])
+        last = Position(entries[-1].token, entries[-1].region) if len(found) > limit else None
+        return HistoryPage(entries, last)
+
+    def _page(self, lane: Lane, above: str | None, upto: str | None, most: int) -> Program[list[Entry]]:
+        if self.settings.limit_of(lane.counter) is not None:
+            return decided_page(lane, above, upto, most, consistent=self._consistent)
+        limit_ms = self.settings.read_time_max_ms
+        return page(lane, above, upto, most, consistent=self._consistent, read_time_max_ms=limit_ms)
+
+    # -- names and limits ----------------------------------------------------------------------------------------------
+
+    def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> Program[CountersPage]:
+        _check_limit(limit)
+        given: object = prefix
+        prefix = "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
+        given = after
+        if given is not None and not isinstance(given, Place):
+            raise InvalidInput(f"after is the next of an earlier page, not {shown(given)}.")
+        return self._first(counters_page(self.settings.regions, prefix, after, limit))
+
+    def standing(self, counter: str) -> Program[Standing]:
+        return self._first(self._standing(Gates.limited(self.settings, counter, "standing")))
+
+    def _standing(self, gates: Gates) -> Program[Standing]:
+        began, (copies,) = yield from read_gates([gates], consistent=self._consistent)
+        return standing_of(gates, copies, began)
+
+    def holds(self, counter: str) -> Program[list[Hold]]:
+        return self._first(_holds(Gates.limited(self.settings, counter, "holds")))
+
+    def _first(self, program: Program[Result]) -> Program[Result]:
+        """The program, once the shape is known to fit."""
+        yield from self._shape.program()
+        return (yield from program)
+
+
+def _holds(gates: Gates) -> Program[list[Hold]]:
+    return [Hold(held) for held in (yield from open_holds(gates))]
+
+
+def _check_limit(limit: object) -> None:
+    if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
+        raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
+
+
+def _seconds(name: str, value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= SECONDS_MAX:
+        return float(value)
+    raise InvalidInput(f"{name} is a number of seconds from 0 to 10**9, not {shown(value)}.")
+
+
+def _above(lane: Lane, since_ms: int | None, after: Position | None) -> str | None:
+    """The token above which the wanted entries of a lane begin. The same token in two Regions is two entries."""
+    bounds: list[str | None] = []
+    if since_ms is not None and since_ms > 0:
+        bounds.append(tokens.last_of(since_ms - 1))
+    if after is not None:
+        bounds.append(after.token if lane.region <= after.region else tokens.before(after.token))
+    return max(filter(None, bounds), default=None)
+
+
+def _bound_ms(name: str, at: object) -> int | None:
+    return None if at is None else check_time(name, at)

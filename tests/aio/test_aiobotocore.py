@@ -1,0 +1,242 @@
+"""AsyncLedger on aiobotocore itself: cancelled and cut off on the way, many in flight, clients that do not fit."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from lab.engines.ministack import Engine
+from ledger import Change, Ledger, Limit, Receipt, Settings, errors
+from ledger.aio import AsyncLedger
+from ledger.client import ATTEMPTS, CONNECT_TIMEOUT_S, POOL, READ_TIMEOUT_S, make_async_client
+from ledger.errors import InvalidSettings, OutcomeUnknown, Unavailable
+from reader import Reader
+from reader.aio import AsyncReader
+
+REGION = "eu-west-1"
+COUNTER = "stock:85123A"
+AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
+KEYED: dict[str, Any] = {"idempotency_key": "536365/1", "at": AT}
+IN_FLIGHT = 200
+Served = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def settings(table: str, url: str, **more: Any) -> Settings:
+    return Settings(table=table, region=REGION, endpoint_url=url, **more)
+
+
+@pytest.fixture
+def table(engine: Engine, table_names: Any) -> str:
+    name: str = next(table_names)
+    engine.create_table(name, REGION)
+    return name
+
+
+@asynccontextmanager
+async def server(serve: Served) -> AsyncIterator[str]:
+    """A server on a free loopback port, while it is open."""
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await serve(reader, writer)
+        finally:
+            writer.close()
+
+    listening = await asyncio.start_server(served, "127.0.0.1", 0)
+    async with listening:
+        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+
+
+async def request(reader: asyncio.StreamReader) -> str:
+    """The operation of one request that came in whole; "" at the end of the connection."""
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    except asyncio.IncompleteReadError:
+        return ""
+    headers = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if line)
+    await reader.readexactly(int(headers.get("content-length", 0)))
+    return headers["x-amz-target"].partition(".")[2]
+
+
+def reply(writer: asyncio.StreamWriter, connection: bytes = b"keep-alive") -> None:
+    head = b"content-type: application/x-amz-json-1.0\r\nconnection: %b" % connection
+    writer.write(b"HTTP/1.1 200 OK\r\n%b\r\ncontent-length: 2\r\n\r\n{}" % head)
+
+
+def test_a_counter_added_to_and_read_on_an_engine_is_what_ledger_and_reader_say(engine: Engine, table: str) -> None:
+    asked = settings(table, engine.endpoint_url, limits={"seats:": Limit(ceiling=10, region=REGION)})
+
+    async def main() -> None:
+        async with AsyncLedger(asked) as ledger, AsyncReader(asked) as reader:
+            assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "recorded"
+            assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "replayed"
+            outcomes = await ledger.add_many([Change(COUNTER, 1, f"k{n}", AT) for n in range(60)])
+            assert {each.outcome for each in outcomes if isinstance(each, Receipt)} == {"recorded"}
+            assert await reader.value(COUNTER) == 54
+            assert len([*await reader.history(COUNTER)]) == 61
+            await ledger.add("seats:gig", 9, **KEYED)
+            with pytest.raises(errors.LimitReached):
+                await ledger.add("seats:gig", 2)
+            assert (await reader.standing("seats:gig")).available.up == 1
+
+    asyncio.run(main())
+    client = engine.client(REGION)
+    assert Ledger(asked, client=client).add(COUNTER, -6, **KEYED).outcome == "replayed"
+    assert Reader(asked, client=client).value(COUNTER) == 54
+
+
+def test_hundreds_in_flight_share_the_pool_and_each_is_recorded_once(engine: Engine, table: str) -> None:
+    asked = settings(table, engine.endpoint_url)
+
+    async def main() -> list[Receipt]:
+        async with AsyncLedger(asked) as ledger:
+            adds = (ledger.add(COUNTER, 1, idempotency_key=str(n), at=AT) for n in range(IN_FLIGHT))
+            return await asyncio.gather(*adds)
+
+    assert [each.outcome for each in asyncio.run(main())] == ["recorded"] * IN_FLIGHT
+    assert Reader(asked, client=engine.client(REGION)).value(COUNTER) == IN_FLIGHT
+
+
+def test_an_add_cancelled_while_the_table_answers_is_unknown_and_the_connection_is_not_used_again() -> None:
+    async def main() -> None:
+        came, puts = asyncio.Event(), []
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while operation := await request(reader):
+                if operation == "putitem":
+                    puts.append(writer)
+                    came.set()
+                    if len(puts) == 1:
+                        await reader.read()  # the client goes
+                        return
+                reply(writer)
+
+        async with server(serve) as url, AsyncLedger(settings("counters", url)) as ledger:
+            task = asyncio.ensure_future(ledger.add(COUNTER, -6, **KEYED))
+            await came.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError) as cancelled:
+                await task
+            unknown = cancelled.value.__cause__
+            assert isinstance(unknown, OutcomeUnknown)
+            assert unknown.delta == ledger.prepare(COUNTER, -6, **KEYED)
+            assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "recorded"
+            assert len({*puts}) == 2
+
+    asyncio.run(main())
+
+
+def test_a_connection_that_breaks_after_a_write_was_sent_leaves_it_unknown() -> None:
+    """aiobotocore says EndpointConnectionError, as for a connection that was never made."""
+
+    async def main() -> int:
+        puts = 0
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal puts
+            while operation := await request(reader):
+                if operation == "putitem":
+                    puts += 1
+                    reset = struct.pack("ii", 1, 0)  # what is sent instead of an end
+                    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+                    writer.transport.abort()
+                    return
+                reply(writer)
+
+        async with server(serve) as url, AsyncLedger(settings("counters", url)) as ledger:
+            with pytest.raises(OutcomeUnknown) as raised:
+                await ledger.add(COUNTER, -6, **KEYED)
+            assert raised.value.delta is not None
+        return puts
+
+    assert asyncio.run(main()) == ATTEMPTS
+
+
+def test_where_no_attempt_found_a_connection_nothing_was_written() -> None:
+    async def main() -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await request(reader)
+            reply(writer, b"close")  # to the shape; then there is no server
+
+        async with server(serve) as url:
+            ledger = await AsyncLedger(settings("counters", url)).__aenter__()
+            await ledger._run(ledger._calls.shape.program())
+        with pytest.raises(Unavailable, match=r"was not sent.*Nothing was written"):
+            await ledger.add(COUNTER, -6)
+        await ledger.__aexit__()
+
+    asyncio.run(main())
+
+
+def test_the_end_of_the_block_leaves_what_is_in_flight_unknown() -> None:
+    async def main() -> None:
+        came = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while operation := await request(reader):
+                if operation == "putitem":
+                    came.set()
+                    await reader.read()
+                    return
+                reply(writer)
+
+        async with server(serve) as url:
+            async with AsyncLedger(settings("counters", url)) as ledger:
+                task = asyncio.ensure_future(ledger.add(COUNTER, -6, **KEYED))
+                await came.wait()
+            with pytest.raises(OutcomeUnknown) as raised:
+                await task
+            assert raised.value.delta is not None
+
+    asyncio.run(main())
+
+
+def test_a_client_of_another_loop_loses_nothing(engine: Engine, table: str) -> None:
+    asked = settings(table, engine.endpoint_url)
+    clients: list[Any] = []
+
+    async def leave_a_client() -> None:
+        making = make_async_client(REGION, engine.endpoint_url)
+        clients.extend((await making.__aenter__(), making))  # what was made is closed when nobody has it
+        async with AsyncLedger(asked, client=clients[0]) as ledger:
+            await ledger.add(COUNTER, 1)
+
+    async def use_it() -> None:
+        async with AsyncLedger(asked, client=clients[0]) as ledger:
+            with pytest.raises((OutcomeUnknown, Unavailable)) as raised:
+                await ledger.add(COUNTER, -6, **KEYED)
+        assert raised.value.delta is not None
+        async with AsyncLedger(asked) as ledger:
+            assert (await ledger.apply(raised.value.delta)).outcome in ("recorded", "replayed")
+
+    asyncio.run(leave_a_client())
+    asyncio.run(use_it())
+    assert Reader(asked, client=engine.client(REGION)).value(COUNTER) == 1 - 6
+
+
+def test_a_client_that_was_not_entered_and_an_endpoint_that_is_none_are_told() -> None:
+    async def main() -> None:
+        async with AsyncLedger(Settings(table="counters", region=REGION), client=make_async_client(REGION)) as ledger:
+            with pytest.raises(errors.InvalidInput, match="is no DynamoDB client"):
+                await ledger.add(COUNTER, 1)
+        with pytest.raises(InvalidSettings, match="endpoint_url="):
+            await make_async_client(REGION, "nowhere").__aenter__()
+
+    asyncio.run(main())
+
+
+def test_the_client_has_the_time_outs_the_retries_and_the_pool_of_this_library() -> None:
+    async def main() -> Any:
+        async with make_async_client(REGION, "http://127.0.0.1:9") as client:
+            return client.meta.config
+
+    config = asyncio.run(main())
+    assert (config.connect_timeout, config.read_timeout) == (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
+    assert config.max_pool_connections == POOL
+    assert config.retries == {"mode": "standard", "total_max_attempts": ATTEMPTS}
+    assert "exact-counter" in config.user_agent

@@ -1,0 +1,467 @@
+"""AsyncLedger: the answers and errors of Ledger, what a cancelled call leaves, many adds in flight, and misuse."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from itertools import count
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from lab.engines.ministack import Engine
+from ledger import Change, Hold, Ledger, Limit, Receipt, Settings
+from ledger.aio import AsyncLedger
+from ledger.awaited import AsyncDynamoTable
+from ledger.errors import (
+    HoldEnded,
+    InvalidInput,
+    LedgerError,
+    LimitReached,
+    OutcomeUnknown,
+    TokenConflict,
+    Unavailable,
+)
+from ledger.memory import MemoryTable
+from ledger.requests import Item
+from ledger.values import Delta
+from reader import Reader
+
+REGION = "eu-west-1"
+AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
+LIKES, STOCK = "likes:1", "stock:1"
+LIMITS = {"stock:": Limit(floor=0)}
+MINUTE = timedelta(minutes=1)
+IN_FLIGHT = 10_000
+
+
+def settings(table: str = "counters", **more: Any) -> Settings:
+    return Settings(**{"table": table, "region": REGION, "limits": LIMITS, **more})
+
+
+# -- the same answers ----------------------------------------------------------------------------------------------
+
+
+def both(ask: Callable[[Any], Any], awaited: Callable[[AsyncLedger], Awaitable[Any]]) -> tuple[Any, Any]:
+    """What Ledger and AsyncLedger answer on tables of their own: an answer, or the error with its text and delta."""
+
+    async def answer() -> Any:
+        async with AsyncLedger(settings(), table=MemoryTable(), clock=lambda: 1_700_000_000_000) as ledger:
+            await ledger.add(STOCK, 10, idempotency_key="first", at=AT)
+            return await awaited(ledger)
+
+    def told(call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except LedgerError as error:
+            return type(error), str(error), error.delta
+
+    ledger = Ledger(settings(), table=MemoryTable(), clock=lambda: 1_700_000_000_000)
+    ledger.add(STOCK, 10, idempotency_key="first", at=AT)
+    return told(lambda: ask(ledger)), told(lambda: asyncio.run(answer()))
+
+
+def key(name: str) -> dict[str, Any]:
+    return {"idempotency_key": name, "at": AT}
+
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "an add": lambda ledger: ledger.add(LIKES, 3, **key("a")),
+    "an add at a gate": lambda ledger: ledger.add(STOCK, -3, **key("a")),
+    "an add again": lambda ledger: ledger.add(STOCK, 10, **key("first")),
+    "another change under a key": lambda ledger: ledger.add(STOCK, 11, **key("first")),
+    "more than there is": lambda ledger: ledger.add(STOCK, -11, **key("a")),
+    "no name": lambda ledger: ledger.add("", 1),
+    "no change": lambda ledger: ledger.add(LIKES, 1.5),
+    "what is no delta": lambda ledger: ledger.apply("delta"),
+    "a delta of elsewhere": lambda ledger: ledger.apply(Delta(ledger.prepare(LIKES, 1).lane, "0" * 26, 1)),
+    "a limit": lambda ledger: ledger.set_limit(STOCK, floor=2),
+    "a limit that is passed": lambda ledger: ledger.set_limit(STOCK, floor=11),
+    "a limit of no side": lambda ledger: ledger.set_limit(STOCK, ceiling=11),
+    "a hold of what has no limit": lambda ledger: ledger.hold(LIKES, -1, expires=MINUTE, **key("h")),
+    "a hold of too much": lambda ledger: ledger.hold(
+        STOCK, -11, expires=MINUTE, at=datetime.now(UTC), idempotency_key="h"
+    ),
+    "a capture of no hold": lambda ledger: ledger.capture("hold"),
+    "a batch": lambda ledger: ledger.add_many(
+        [Change(LIKES, 1, "a", AT), Change("", 2), Change(STOCK, -4, "b", AT), Change(STOCK, -7, "c", AT)]
+        + [Change(LIKES, n, f"k{n}", AT) for n in range(30)]
+    ),
+    "a batch in packs": lambda ledger: ledger.add_many([Change(LIKES, n, f"k{n}", AT) for n in range(9)], pack=True),
+    "an empty batch": lambda ledger: ledger.add_many([]),
+    "a batch of what is no change": lambda ledger: ledger.add_many([(LIKES, 1)]),
+    "a batch with another pack": lambda ledger: ledger.add_many([], pack=1),
+}
+
+
+def plain(answer: Any) -> Any:
+    if isinstance(answer, list):
+        return [plain(each) for each in answer]
+    return (type(answer), str(answer), answer.delta) if isinstance(answer, LedgerError) else answer
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(what: str) -> None:
+    asked, awaited = both(CALLS[what], CALLS[what])
+    if "too much" in what:  # its token has the time of the call
+        asked, awaited = asked[:1], awaited[:1]
+    assert plain(awaited) == plain(asked)
+
+
+def run(call: Callable[[AsyncLedger], Coroutine[Any, Any, Any]], **given: Any) -> Any:
+    async def main() -> Any:
+        async with AsyncLedger(settings(), **given) as ledger:
+            return await call(ledger)
+
+    return asyncio.run(main())
+
+
+def standing(table: MemoryTable) -> tuple[int, int]:
+    """The value of the stock, and what is held of it."""
+    found = Reader(settings(), table=table).standing(STOCK)
+    return found.value, found.held.down or 0
+
+
+def test_a_block_of_a_hold_releases_what_was_not_captured_in_it() -> None:
+    table = MemoryTable()
+
+    async def sell(ledger: AsyncLedger) -> None:
+        await ledger.add(STOCK, 10)
+        async with ledger.hold(STOCK, -4, expires=MINUTE) as hold:
+            assert standing(table) == (10, 4)
+            assert (await hold.capture(-3)).delta.change == -3
+        assert standing(table) == (7, 0)
+        async with ledger.hold(STOCK, -4, expires=MINUTE):
+            assert standing(table) == (7, 4)
+        assert standing(table) == (7, 0)
+        with pytest.raises(ZeroDivisionError):
+            async with ledger.hold(STOCK, -4, expires=MINUTE):
+                1 / 0
+        assert standing(table) == (7, 0)
+        hold = await ledger.hold(STOCK, -5, expires=MINUTE)
+        async with hold as same:
+            assert same is hold
+            assert standing(table) == (7, 5)
+        with pytest.raises(HoldEnded):
+            await ledger.capture(Hold.parse(STOCK, hold.id))
+        with pytest.raises(LimitReached):
+            async with ledger.hold(STOCK, -8, expires=MINUTE):
+                raise AssertionError("it was granted")
+
+    run(sell, table=table)
+
+
+# -- a cancelled call ----------------------------------------------------------------------------------------------
+
+
+class Awaits:
+    """Counts the awaits of a task, and cancels it at one of them."""
+
+    def __init__(self, cancelled_at: int) -> None:
+        self.cancelled_at = cancelled_at
+        self.seen = 0
+        self.task: asyncio.Task[Any] | None = None
+
+    async def here(self, *_: object) -> None:
+        if self.task is not None:
+            self.seen += 1
+            if self.seen == self.cancelled_at:
+                self.task.cancel()
+            await asyncio.sleep(0)
+
+
+class Awaited:
+    """A client of boto3 whose calls are awaited, before the request is sent and before the answer comes.
+
+    Every third write of a kind is throttled once, so that there are back-offs to be cancelled in.
+    """
+
+    def __init__(self, client: Any, awaits: Awaits) -> None:
+        self._client, self._awaits = client, awaits
+        self._throttled = False
+
+    def __getattr__(self, operation: str) -> Any:
+        async def call(**arguments: Any) -> Any:
+            await self._awaits.here()
+            if not self._throttled and operation in ("put_item", "update_item"):
+                self._throttled = True
+                error = {"Error": {"Code": "ThrottlingException", "Message": "no"}}
+                raise ClientError(error, operation)  # type: ignore[arg-type]
+            answer = getattr(self._client, operation)(**arguments)
+            await self._awaits.here()
+            return answer
+
+        return call
+
+
+MANY = [Change(LIKES, 1, f"many/{n}", AT) for n in range(27)]
+
+
+def changes(prefix: str) -> list[Change]:
+    return [Change(f"{prefix}:{change.counter}", 1, change.idempotency_key, AT) for change in MANY]
+
+
+Call = Callable[[Any, str], Any]
+CANCELLED: dict[str, tuple[Call, int]] = {
+    "add": (lambda ledger, name: ledger.add(f"{name}:likes", 1, **key("k")), 1),
+    "add without a key": (lambda ledger, name: ledger.add(f"{name}:likes", 1), 1),
+    "add_many": (lambda ledger, name: ledger.add_many(changes(name)), len(MANY)),
+    "add_many in packs": (lambda ledger, name: ledger.add_many(changes(name), pack=True), len(MANY)),
+    "add at a gate": (lambda ledger, name: ledger.add(f"stock:{name}", 1, **key("k")), 1),
+    "add at a gate without a key": (lambda ledger, name: ledger.add(f"stock:{name}", 1), 1),
+}
+
+
+@pytest.fixture(scope="module")
+def client(engine: Engine) -> Iterator[Any]:
+    made = engine.client(REGION)
+    engine.create_table("cancelled", REGION, made)
+    yield made
+    made.close()
+
+
+def cancelled_at(n: int, client: Any, call: Callable[[AsyncLedger], Awaitable[Any]]) -> tuple[Any, int]:
+    """What the call answered, or the CancelledError of its n-th await; and how many awaits it came to."""
+    awaits = Awaits(n)
+
+    async def main() -> Any:
+        table = AsyncDynamoTable(settings("cancelled"), {REGION: Awaited(client, awaits)}, pause=awaits.here)
+        async with AsyncLedger(settings("cancelled"), table=table) as ledger:
+            awaits.task = asyncio.ensure_future(call(ledger))
+            try:
+                return await awaits.task
+            except asyncio.CancelledError as error:
+                return error
+
+    return asyncio.run(main()), awaits.seen
+
+
+def deltas_of(cancelled: asyncio.CancelledError) -> list[Delta]:
+    """What may have been written, as its cause says."""
+    cause = cancelled.__cause__
+    causes = cause.exceptions if isinstance(cause, ExceptionGroup) else [cause]
+    assert all(isinstance(each, OutcomeUnknown) and each.delta for each in causes)
+    return [each.delta for each in causes if isinstance(each, OutcomeUnknown) and each.delta]
+
+
+@pytest.mark.parametrize("what", CANCELLED)
+def test_of_a_change_cancelled_at_any_await_the_outcome_is_unknown_and_sent_again_it_counts_once(
+    what: str, client: Any
+) -> None:
+    call, amount = CANCELLED[what]
+    ledger, reader = Ledger(settings("cancelled"), client=client), Reader(settings("cancelled"), client=client)
+    there = 0
+    for n in count(1):
+        name = f"{'-'.join(what.split())}-{n}"
+        answer, seen = cancelled_at(n, client, lambda ledger, name=name: call(ledger, name))  # type: ignore[misc]
+        counters = {f"{name}:likes", f"{name}:{LIKES}", f"stock:{name}"}
+        value = sum(reader.read(counter).value for counter in counters)
+        if not isinstance(answer, asyncio.CancelledError):
+            assert seen < n
+            assert value == amount
+            break
+        there += value
+        deltas = deltas_of(answer)
+        assert len(deltas) == amount
+        for delta in deltas:
+            assert ledger.apply(delta).outcome in ("recorded", "replayed")
+        assert sum(reader.read(counter).value for counter in counters) == amount
+        if "without" not in what:
+            again = call(ledger, name)
+            assert all(isinstance(each, Receipt) for each in (again if isinstance(again, list) else [again]))
+            assert sum(reader.read(counter).value for counter in counters) == amount
+    assert n > 5
+    assert there > 0, "no cancelled change was there: the test cancels too early"
+
+
+def test_a_hold_a_capture_and_a_release_cancelled_at_any_await_go_on_by_the_same_call(client: Any) -> None:
+    ledger, reader = Ledger(settings("cancelled"), client=client), Reader(settings("cancelled"), client=client)
+    at = datetime.now(UTC)
+    for n in count(1):
+        stock, asked = f"stock:hold-{n}", {"expires": MINUTE, "idempotency_key": "h", "at": at}
+        ledger.add(stock, 10)
+
+        async def granted(ledger: AsyncLedger, stock: str = stock, asked: Any = asked) -> Hold:
+            return await ledger.hold(stock, -4, **asked)
+
+        outcomes = [cancelled_at(n, client, granted)]
+        hold = ledger.hold(stock, -4, **asked)
+        outcomes.append(cancelled_at(n, client, lambda ledger, hold=hold: ledger.capture(hold, -3)))  # type: ignore[misc]
+        assert ledger.capture(hold, -3).delta.change == -3
+        other = ledger.hold(stock, -4, expires=MINUTE)
+        outcomes.append(cancelled_at(n, client, lambda ledger, hold=other: ledger.release(hold)))  # type: ignore[misc]
+        ledger.release(other)
+        found = reader.standing(stock)
+        assert (found.value, found.held.down, found.available.down) == (7, 0, 7)
+        stopped = [answer for answer, _ in outcomes if isinstance(answer, asyncio.CancelledError)]
+        assert all(type(each.__cause__) is OutcomeUnknown and each.__cause__.delta is None for each in stopped)
+        if not stopped:
+            assert n > 5
+            return
+
+
+def test_a_time_out_carries_the_change_that_may_have_been_sent() -> None:
+    class Stuck(MemoryTable):
+        def answer(self, request: Any, /) -> Any:
+            return super().answer(request) if "Get" in type(request).__name__ else asyncio.Event().wait()
+
+    async def add(ledger: AsyncLedger) -> BaseException:
+        try:
+            async with asyncio.timeout(0.01):
+                await ledger.add(LIKES, 1)
+        except TimeoutError as late:
+            cancelled = late.__cause__
+            assert isinstance(cancelled, asyncio.CancelledError)
+            assert isinstance(cancelled.__cause__, OutcomeUnknown)
+            return cancelled.__cause__
+        raise AssertionError("nothing was late")
+
+    unknown = run(add, table=Stuck())
+    assert unknown.delta.change == 1
+
+
+def test_of_a_call_that_was_cancelled_before_it_began_nothing_was_sent() -> None:
+    table = MemoryTable()
+
+    async def add(ledger: AsyncLedger) -> None:
+        task = asyncio.ensure_future(ledger.add(LIKES, 1))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await task
+        assert cancelled.value.__cause__ is None
+
+    run(add, table=table)
+    assert not table.items
+
+
+# -- many in flight ------------------------------------------------------------------------------------------------
+
+
+class Crowd:
+    """A client that answers no put before so many are in flight; keeps the items."""
+
+    def __init__(self, most: int) -> None:
+        self.items: list[Item] = []
+        self._most = most
+        self._all_here = asyncio.Event()
+
+    async def get_item(self, **_: Any) -> Any:
+        return {}
+
+    async def put_item(self, **arguments: Any) -> Any:
+        self.items.append(arguments["Item"])
+        if len(self.items) == self._most:
+            self._all_here.set()
+        await self._all_here.wait()
+        return {}
+
+
+def test_ten_thousand_adds_are_in_flight_at_once_in_one_process_and_each_is_recorded_once() -> None:
+    async def main() -> tuple[Crowd, list[Receipt]]:
+        crowd = Crowd(IN_FLIGHT)
+        async with AsyncLedger(settings(), client=crowd) as ledger:
+            adds = (ledger.add(LIKES, 1, idempotency_key=str(n), at=AT) for n in range(IN_FLIGHT))
+            return crowd, await asyncio.gather(*adds)
+
+    crowd, receipts = asyncio.run(main())
+    assert [receipt.outcome for receipt in receipts] == ["recorded"] * IN_FLIGHT
+    sent = {item["sk"]["S"] for item in crowd.items}
+    assert len(crowd.items) == len(sent) == IN_FLIGHT
+    assert sent == {receipt.delta.token for receipt in receipts}
+
+
+# -- misuse --------------------------------------------------------------------------------------------------------
+
+
+def test_outside_of_its_block_and_in_another_loop_a_ledger_says_so_and_sends_nothing() -> None:
+    table = MemoryTable()
+    ledger = AsyncLedger(settings(), table=table)
+    with pytest.raises(InvalidInput, match="outside of its `async with`"):
+        asyncio.run(ledger.add(LIKES, 1))
+
+    async def enter() -> None:
+        await ledger.__aenter__()
+        with pytest.raises(InvalidInput, match="in an `async with` already"):
+            await ledger.__aenter__()
+
+    asyncio.run(enter())  # its loop is closed, and the ledger was not left
+    with pytest.raises(InvalidInput, match="in another event loop"):
+        asyncio.run(ledger.add(LIKES, 1))
+    with pytest.raises(InvalidInput, match="in another event loop"):
+        asyncio.run(ledger.add_many([Change(LIKES, 1)]))
+    assert not table.items
+
+
+def test_a_call_that_goes_on_when_the_block_is_left_is_told_that_nothing_was_written() -> None:
+    class Slow:
+        def __init__(self) -> None:
+            self.asked, self.go = asyncio.Event(), asyncio.Event()
+
+        async def get_item(self, **_: Any) -> Any:
+            self.asked.set()
+            await self.go.wait()
+            return {}
+
+        async def put_item(self, **_: Any) -> Any:
+            raise AssertionError("it was sent")
+
+    async def main() -> None:
+        slow = Slow()
+        table = AsyncDynamoTable(settings(limits={}))
+        async with AsyncLedger(settings(limits={}), table=MemoryTable()) as ledger:
+            ledger._table = table
+            table._clients[REGION] = slow
+            task = asyncio.ensure_future(ledger.add(LIKES, 1))
+            await slow.asked.wait()
+            del table._clients[REGION]  # as the end of the block does with a client that it made
+            slow.go.set()
+            with pytest.raises(Unavailable, match=r"is closed.*Nothing was written"):
+                await task
+
+    asyncio.run(main())
+
+
+def test_a_client_of_boto3_is_none_to_await_and_one_of_aiobotocore_is_none_to_call(engine: Engine) -> None:
+    made = engine.client(REGION)
+    with pytest.raises(InvalidInput, match="one of boto3"):
+        AsyncLedger(settings(), client=made)
+
+    class AioBaseClient:
+        pass
+
+    class DynamoDB(AioBaseClient):
+        pass
+
+    with pytest.raises(InvalidInput, match="one of aiobotocore"):
+        Ledger(settings(), client=DynamoDB())  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(find_spec("aiobotocore") is not None, reason="aiobotocore is here")
+def test_without_aiobotocore_a_ledger_says_what_to_install() -> None:
+    with pytest.raises(InvalidInput, match=r"pip install 'exact-counter\[async\]'"):
+        run(lambda ledger: ledger.add(LIKES, 1))
+
+
+def test_a_hold_to_await_is_not_left_by_a_plain_with() -> None:
+    async def hold(ledger: AsyncLedger) -> None:
+        await ledger.add(STOCK, 3)
+        held = await ledger.hold(STOCK, -1, expires=MINUTE)
+        with pytest.raises(InvalidInput, match="`async with`"), held:
+            raise AssertionError("it was entered")
+
+    run(hold, table=MemoryTable())
+
+
+def test_a_conflict_is_told_to_whoever_awaits() -> None:
+    async def add(ledger: AsyncLedger) -> None:
+        await ledger.add(LIKES, 1, **key("a"))
+        with pytest.raises(TokenConflict) as conflict:
+            await ledger.add(LIKES, 2, **key("a"))
+        assert conflict.value.delta is not None
+        with suppress(TokenConflict):
+            await ledger.apply(conflict.value.delta)
+        assert (await ledger.add(LIKES, 1, **key("a"))).outcome == "replayed"
+
+    run(add, table=MemoryTable())

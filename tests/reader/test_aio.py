@@ -1,0 +1,140 @@
+"""AsyncReader: the answers and errors of Reader, one load for many tasks, and misuse."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ledger import Ledger, Limit, Settings
+from ledger.errors import InvalidInput, LedgerError, Unavailable
+from ledger.memory import MemoryTable
+from ledger.requests import Get, Request
+from reader import Position, Reader
+from reader.aio import AsyncReader
+
+LIKES, STOCK = "likes:1", "stock:1"
+NOW_MS = 1_700_000_000_000
+SETTINGS = Settings(table="counters", region="eu-west-1", limits={"stock:": Limit(floor=0)}, shards={"likes:": 2})
+
+
+@pytest.fixture
+def table() -> MemoryTable:
+    made = MemoryTable(page_size=2)
+    ledger = Ledger(SETTINGS, table=made, clock=lambda: NOW_MS)
+    for _ in range(5):
+        ledger.add(LIKES, 3)
+    ledger.add(STOCK, 10)
+    return made
+
+
+def reader(table: Any, ttl: float = 5.0) -> AsyncReader:
+    return AsyncReader(SETTINGS, ttl, table=table, clock=lambda: NOW_MS)
+
+
+def told(call: Callable[[], Any]) -> Any:
+    try:
+        answer = call()
+        return [*answer] if isinstance(answer, Iterator) else answer
+    except LedgerError as error:
+        return type(error), str(error)
+
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "value": lambda reader: reader.value(LIKES),
+    "values": lambda reader: reader.values([LIKES, STOCK, LIKES]),
+    "values of a text": lambda reader: reader.values(LIKES),
+    "read": lambda reader: reader.read(LIKES),
+    "read of what may be old": lambda reader: reader.read(LIKES, 3),
+    "read behind": lambda reader: reader.read(LIKES, behind=60),
+    "read of an age below 0": lambda reader: reader.read(LIKES, -1),
+    "history": lambda reader: reader.history(LIKES),
+    "history since no time": lambda reader: reader.history(LIKES, since="yesterday"),
+    "history of a limited counter": lambda reader: reader.history(STOCK),
+    "history_page": lambda reader: reader.history_page(LIKES, limit=2),
+    "history_page after a place": lambda reader: reader.history_page(LIKES, after=Position("0" * 26, "eu-west-1")),
+    "history_page of no entries": lambda reader: reader.history_page(LIKES, limit=0),
+    "counters": lambda reader: reader.counters("like", limit=3),
+    "standing": lambda reader: reader.standing(STOCK),
+    "standing without a limit": lambda reader: reader.standing(LIKES),
+    "holds": lambda reader: reader.holds(STOCK),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(what: str, table: MemoryTable) -> None:
+    async def answer() -> Any:
+        async with reader(table) as asked:
+            return await CALLS[what](asked)
+
+    sync = Reader(SETTINGS, table=table, clock=lambda: NOW_MS)
+    assert told(lambda: asyncio.run(answer())) == told(lambda: CALLS[what](sync))
+
+
+class Counted:
+    """A table that is awaited, counts what is asked of counters, and fails or waits where it is told to."""
+
+    def __init__(self, table: MemoryTable) -> None:
+        self._table = table
+        self.asked = 0
+        self.failures = 0
+        self.go = asyncio.Event()
+
+    async def answer(self, request: Request, /) -> Any:
+        if not isinstance(request, Get):  # that of the shape
+            self.asked += 1
+            await self.go.wait()
+            if self.failures:
+                self.failures -= 1
+                raise Unavailable("No answer.")
+        return self._table.answer(request)
+
+
+def test_many_tasks_that_ask_at_once_cause_one_load_and_of_a_remembered_balance_each_has_its_own(
+    table: MemoryTable,
+) -> None:
+    async def main() -> None:
+        alone, counted = Counted(table), Counted(table)
+        alone.go.set()
+        async with reader(alone) as asked:
+            await asked.read(LIKES)
+        async with reader(counted) as asked:
+            reads = [asyncio.ensure_future(asked.read(LIKES, 5)) for _ in range(50)]
+            await asyncio.sleep(0)
+            counted.go.set()
+            balances = await asyncio.gather(*reads)
+        assert counted.asked == alone.asked > 0
+        assert {balance.value for balance in balances} == {15}
+        assert sorted(balance.cached for balance in balances) == [False] + [True] * 49
+        assert len({id(balance.by_region) for balance in balances}) == 50
+
+    asyncio.run(main())
+
+
+def test_a_load_that_fails_or_is_cancelled_is_made_again_by_the_next_task(table: MemoryTable) -> None:
+    async def main() -> None:
+        counted = Counted(table)
+        async with reader(counted) as asked:
+            first, second, third = (asyncio.ensure_future(asked.value(LIKES)) for _ in range(3))
+            await asyncio.sleep(0)
+            first.cancel()
+            counted.failures = 1
+            counted.go.set()
+            found = await asyncio.gather(first, second, third, return_exceptions=True)
+        assert [type(each) for each in found] == [asyncio.CancelledError, Unavailable, int]
+
+    asyncio.run(main())
+
+
+def test_outside_of_its_block_a_reader_says_so(table: MemoryTable) -> None:
+    calls: list[Callable[[AsyncReader], Awaitable[Any]]] = [
+        lambda asked: asked.value(LIKES),
+        lambda asked: asked.history(LIKES),
+    ]
+    for call in calls:
+
+        async def misuse(call: Callable[[AsyncReader], Awaitable[Any]] = call) -> None:
+            await call(reader(table))
+
+        with pytest.raises(InvalidInput, match="AsyncReader is used outside of its `async with`"):
+            asyncio.run(misuse())
