@@ -109,7 +109,7 @@ class Calls:
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
         lanes = self.settings.lanes_of(counter)
         if until_ms is not None and until_ms <= 0:
-            lanes = ()
+            return self._history_page((), None, limit)
         upto = None if until_ms is None else tokens.last_of(until_ms - 1)
         bounds = [(lane, _above(lane, since_ms, after)) for lane in lanes]
         wanted = [(lane, above) for lane, above in bounds if above is None or upto is None or above < upto]
