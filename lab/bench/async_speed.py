@@ -24,7 +24,7 @@ REGION, TABLE = "eu-west-1", "bench-async"
 COUNTER = "stock:85123A"
 PACKAGES = Path(sys.prefix) / "async"
 IN_FLIGHT, ROUNDS = 10_000, 2
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": "embedded", "AWS_SECRET_ACCESS_KEY": "embedded"}
 
 
 def async_add_over_put(engine: Engine, in_flight: int = IN_FLIGHT, rounds: int = ROUNDS) -> tuple[float, float]:

@@ -20,7 +20,10 @@ from tests.contract.conftest import ABROAD, HOME, World
 
 collect_ignore_glob = [] if find_spec("aiobotocore") else ["test_*.py"]
 
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "embedded",
+    "AWS_SECRET_ACCESS_KEY": "embedded",
+}  # DynamoDB Local has tables by them
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,7 +14,7 @@ from tests.contract.test_gates import *
 from tests.contract.test_writes import *
 
 
-@pytest.fixture(scope="module", params=["engine", "dynamodb_local"])
+@pytest.fixture(scope="module", params=["engine", "dynamodb_local"])  # type: ignore[no-redef]
 def table(request: pytest.FixtureRequest, new_world: Callable[[Engine], World]) -> Table:
     """One table for the whole module, because examples are many; each begins with its own items."""
     return new_world(request.getfixturevalue(request.param)).home

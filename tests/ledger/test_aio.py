@@ -280,7 +280,8 @@ def test_a_hold_a_capture_and_a_release_cancelled_at_any_await_go_on_by_the_same
     ledger, reader = Ledger(settings("cancelled"), client=client), Reader(settings("cancelled"), client=client)
     at = datetime.now(UTC)
     for n in count(1):
-        stock, asked = f"stock:hold-{n}", {"expires": MINUTE, "idempotency_key": "h", "at": at}
+        stock = f"stock:hold-{n}"
+        asked: dict[str, Any] = {"expires": MINUTE, "idempotency_key": "h", "at": at}
         ledger.add(stock, 10)
 
         async def granted(ledger: AsyncLedger, stock: str = stock, asked: Any = asked) -> Hold:
@@ -409,7 +410,7 @@ def test_a_call_that_goes_on_when_the_block_is_left_is_told_that_nothing_was_wri
 
     async def main() -> None:
         slow = Slow()
-        table = AsyncDynamoTable(settings(limits={}))
+        table: Any = AsyncDynamoTable(settings(limits={}))
         async with AsyncLedger(settings(limits={}), table=MemoryTable()) as ledger:
             ledger._table = table
             table._clients[REGION] = slow
