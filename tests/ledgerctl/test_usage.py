@@ -57,7 +57,7 @@ def test_help_lists_every_command_in_a_group_and_fits_80_columns() -> None:
 
 
 def shell_words(text: str) -> list[str]:
-    """What a shell makes of one command: a backslash at the end of a line joins it with the next; else it ends there."""
+    """What a shell makes of one command: a backslash at the end of a line joins it with the next, and only so."""
     (command,) = text.replace("\\\n", "").splitlines()
     return shlex.split(command)
 
