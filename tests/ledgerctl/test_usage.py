@@ -57,8 +57,9 @@ def test_help_lists_every_command_in_a_group_and_fits_80_columns() -> None:
 
 
 def shell_words(text: str) -> list[str]:
-    """What a shell makes of it: a backslash at the end of a line joins it with the next one."""
-    return shlex.split(text.replace("\\\n", ""))
+    """What a shell makes of one command: a backslash at the end of a line joins it with the next, and only so."""
+    (command,) = text.replace("\\\n", "").splitlines()
+    return shlex.split(command)
 
 
 def on_a_terminal(world: Tables) -> Tables:
