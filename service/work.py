@@ -62,6 +62,11 @@ class Work:
     follows: int | None = None
     tries: int = 0
 
+    @property
+    def looks(self) -> bool:
+        """Whether it is about what is in the lane, and not about the counter's value alone."""
+        return self.fold or self.sweep or self.verify or bool(self.late or self.again)
+
     def to_json(self) -> str:
         said: dict[str, Any] = {"lane": str(self.lane)}
         for name in ("late", "again"):

@@ -5,7 +5,7 @@ Rule 2: Each crossing was delivered, under one id, in order; and nothing else wa
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,11 +42,12 @@ class Crossings:
         self.wrong: list[str] = []
 
     def cross(self) -> None:
-        """Above the threshold and below it, each waited for in both Regions."""
+        """Above the threshold and below it, each waited for in both Regions; and that the seats are sold out."""
         self._add("above", {HERE: FULL - 5, THERE: 10})
         self._wait(1)
         self._add("below", {THERE: -8})
         self._wait(2)
+        self._wait(1, SOLD, (HERE,))
 
     def judge(self) -> None:
         """What was told of the tank, in both Regions, and of the seats that are sold out, in the first."""
@@ -74,19 +75,19 @@ class Crossings:
             if not answer.is_success:
                 self.wrong.append(f"{COUNTER}: {change} in {region} ended with {answer.status_code}")
 
-    def _wait(self, number: int) -> None:
-        """Until this crossing of the tank was delivered in every Region."""
+    def _wait(self, number: int, counter: str = COUNTER, regions: Sequence[str] = REGIONS) -> None:
+        """Until this crossing was delivered in these Regions."""
 
         def left() -> list[str]:
             self._take()
             return [
                 region
-                for region, told in self._told.items()
-                if not any((each["counter"], each["number"]) == (COUNTER, number) for each in told.values())
+                for region in regions
+                if (counter, number) not in [(each["counter"], each["number"]) for each in self._told[region].values()]
             ]
 
         if found := until_empty(left, TELL_MAX_S, pause_s=POLL_S):
-            self.wrong.append(f"{COUNTER}: after {TELL_MAX_S} s crossing {number} is not told in {found}")
+            self.wrong.append(f"{counter}: after {TELL_MAX_S} s crossing {number} is not told in {found}")
 
     def _take(self) -> None:
         """Every event that was delivered until now; an id says one thing, however often it comes."""

@@ -59,7 +59,7 @@ def main(
         f"{total['deltas']:,} deltas, {total['packs']:,} packs, {total['reads']:,} reads; "
         f"{total['limited']:,} of limited counters: {total['limited steps']:,} steps, {total['decided']:,} decided; "
         f"{total['served']:,} of the service: {total['rings']:,} messages, {total['visits']:,} visits, "
-        f"{total['late']:,} late; "
+        f"{total['late']:,} late; {total['thresholds']:,} of thresholds: {total['crossings']:,} crossings; "
         f"0 violations, in {time.monotonic() - began:.0f} s"
     )
 
@@ -82,6 +82,11 @@ def _play_some(seeds: Iterable[int]) -> tuple[tuple[int, str] | None, Counter[st
             if service.violations:
                 return (seed, f"{OF_SERVICE}{service.violations[0]}"), counts
             counts += Counter(served=1, rings=service.rings, visits=service.visits, late=service.late)
+        if seed % SERVED == SERVED // 2:
+            crossed = served.play(Drawn(seed), thresholds=True)
+            if crossed.violations:
+                return (seed, f"{OF_SERVICE}{crossed.violations[0]}"), counts
+            counts += Counter(thresholds=1, crossings=crossed.crossings)
     return None, counts
 
 

@@ -257,6 +257,8 @@ def _until(world: ServedWorld, region: str) -> int:
 def _purge(service: Service, region: str, choices: Choices) -> Callable[[], Script]:
     def script() -> Script:
         yield Sleep(cast.LATE[choices.pick(len(cast.LATE))])
+        while service.settings.thresholds and not all(each.done for each in service.producers):
+            yield Sleep(POLL_STEPS)  # so that what asked for the last evaluation is lost
         service.world.purge(region)
 
     return script

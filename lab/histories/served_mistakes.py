@@ -158,6 +158,7 @@ _OF_THRESHOLDS = (
         "service/ring/records.py",
         '    if found is not None and (found[0] == "delta" or key == items.checkpoint_key(found[1])):\n',
         '    if found is not None and found[0] == "delta":\n',
+        cast="a_stray_is_settled_beside_an_evaluation",
     ),
     Mistake(
         "a crossing asks for no evaluation",

@@ -66,7 +66,7 @@ class ThresholdStage(Stage):
         def program() -> Program[None]:
             for delta in deltas:
                 yield from add(delta)
-            self.world.written = [key for key in self.world.written if key.pk.startswith("crossing#")]
+            self.world.written = []
             yield from evaluate(COUNTER, self.settings, Evaluated())  # type: ignore[misc]
 
         self.enter(name, HOME, program)
@@ -119,7 +119,17 @@ def an_evaluation_and_a_change_whose_updates_are_sent_twice(stage: ThresholdStag
     stage.evaluation("a change and its evaluation", stage.delta(1, put=False))
 
 
+def a_stray_is_settled_beside_an_evaluation(stage: ThresholdStage) -> None:
+    stage.told_of(Threshold(above=16))
+    stage.delta(2, old_ms=2_000)
+    stage.folded()
+    stage.delta(0, old_ms=2_500, stray=True)
+    stage.evaluation("an evaluation")
+    stage.settle()
+
+
 THRESHOLD_CASTS = (
+    a_stray_is_settled_beside_an_evaluation,
     an_evaluation_while_a_change_comes,
     an_evaluation_while_a_change_comes_that_crosses,
     an_evaluation_and_a_change_whose_updates_are_sent_twice,

@@ -106,7 +106,7 @@ class Worker:
     def _tell(self, work: Work, done: Done, unsent: Exception | None) -> None:
         metrics, visited = self._metrics, done.visited
         error = unsent or done.error
-        read = done.empty or self._settings.reads(work.lane)
+        read = done.empty or not work.looks or self._settings.reads(work.lane)
         counts = {
             observe.LANES_VISITED: int(visited),
             observe.LANES_LOOKED: int(not visited),

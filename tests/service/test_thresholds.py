@@ -310,3 +310,5 @@ def test_a_gate_of_a_limited_counter_is_evaluated_too() -> None:
     house.table.store([{**new_gate(LANE, limits["stock:"]), "total": {"N": "5"}, "count": {"N": "1"}}])
     house.serve(ASKED)
     assert house.bus.ids == [ID]
+    assert house.told.metrics[observe.LANES_UNREAD] == 0  # its lane has a gate, and was not looked at
+    assert house.told.shown("error") == "[]"

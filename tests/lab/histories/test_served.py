@@ -17,6 +17,12 @@ def test_some_histories_are_right_and_happen() -> None:
     assert any(each.purged for each in played)
 
 
+def test_some_histories_of_thresholds_are_right_and_tell_of_crossings() -> None:
+    played = [play(Drawn(seed), thresholds=True) for seed in range(3_000_000, 3_000_008)]
+    assert [each.violations for each in played] == [[]] * 8
+    assert sum(each.crossings for each in played) > 10
+
+
 def test_a_seed_is_the_same_history_every_time_and_its_picks_are_too() -> None:
     first, second = Drawn(7), Drawn(7)
     assert play(first) == play(second) == play(Replayed(first.picks))
@@ -25,6 +31,11 @@ def test_a_seed_is_the_same_history_every_time_and_its_picks_are_too() -> None:
 def test_a_planted_mistake_is_found() -> None:
     mistake = next(each for each in SERVED if each.name == "a visit that was stopped is done with")
     assert catch(mistake, histories=40).by
+
+
+def test_a_mistake_in_telling_is_found_by_a_small_cast() -> None:
+    mistake = next(each for each in SERVED if each.name == "the value is read before the crossings")
+    assert catch(mistake).said.endswith("a crossing has not seen [1], which the one before it had")
 
 
 @pytest.mark.parametrize("mistake", SERVED, ids=lambda mistake: mistake.name)
