@@ -1,0 +1,143 @@
+"""What a LiteLLM call may cost, before it, and what it did cost, after it, in micro-dollars or in tokens.
+
+Rule 1: prices and token counts are LiteLLM's own, of the deployment that answered.
+Rule 2: an estimate is of the dearest deployment that the model's name may reach, with all the output it may give.
+Rule 3: what cannot be told is None and never 0: then what the operator said counts.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import litellm
+
+from ledger.errors import InvalidChange, shown
+
+UNITS = ("micro-dollars", "tokens")
+PRICES = ("input_cost_per_token", "output_cost_per_token")
+
+
+def micro_dollars(dollars: float) -> int:
+    """Whole micro-dollars, rounded up, but for the noise of floats; raises InvalidChange for what is no cost."""
+    if not isinstance(dollars, int | float) or isinstance(dollars, bool) or not 0 <= dollars <= 10**12:
+        raise InvalidChange(f"{shown(dollars)} dollars are no cost: a number of 0 or more.")
+    return math.ceil(round(dollars * 1_000_000, 6))
+
+
+def estimated(unit: str, model: str, data: Mapping[str, Any]) -> tuple[int, int] | None:
+    """What a request costs with nothing answered, and with all that may be; None when no price is known."""
+    prompt = litellm.token_counter(model=model, **_counted(data)) if _counted(data) else None
+    deployments = _deployments(model)
+    answers = _number(data.get("n")) or 1
+    asked = next((each for name in MOST if (each := _number(data.get(name))) is not None), None)
+    costs = [_estimated(unit, each, prompt, asked, answers) for each in deployments]
+    known = [each for each in costs if each is not None]
+    return max(known, key=lambda each: each[1]) if prompt is not None and known else None
+
+
+MOST = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+"""What a request may call the most tokens of an answer."""
+
+ANSWERING = ("chat", "completion", "responses")
+"""The modes of models whose answer is tokens; an embedding's is none."""
+
+
+def _estimated(
+    unit: str, deployment: Mapping[str, Any], prompt: int | None, asked: int | None, answers: int
+) -> tuple[int, int] | None:
+    most = asked if asked is not None else _output_max(deployment["model"])
+    if prompt is None or most is None:
+        return None
+    costs = [_tokens_cost(unit, deployment, prompt, each) for each in (0, most * answers)]
+    return None if None in costs else (costs[0] or 0, costs[1] or 0)
+
+
+def cost_of(unit: str, response: Any, logging: Any, model: str | None = None) -> int | None:
+    """What an answer cost; None when that cannot be told. logging: the call's own object of LiteLLM."""
+    if (getattr(logging, "model_call_details", None) or {}).get("cache_hit") is True:
+        return 0
+    usage = _field(response, "usage")
+    prompt, completion = (
+        next((each for name in names if (each := _number(_field(usage, name))) is not None), None)
+        for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+    )
+    if unit == "tokens":
+        return None if prompt is None else prompt + (completion or 0)
+    with suppress(Exception):  # whatever the price list does, a call that is over is settled
+        dollars = logging.response_cost_calculator(result=response)
+        if dollars:
+            return micro_dollars(dollars)
+    if prompt is None:
+        return None
+    return _tokens_cost(unit, {"model": getattr(logging, "model", None) or model or ""}, prompt, completion or 0)
+
+
+def streamed_cost(unit: str, chunks: Sequence[Any], messages: Any, logging: Any) -> int | None:
+    """What the chunks of a stream cost, however many came; None when that cannot be told."""
+    with suppress(Exception):  # chunks of another form, such as bytes
+        whole = litellm.stream_chunk_builder(list(chunks), messages=messages if isinstance(messages, list) else None)
+        if whole is not None:
+            return cost_of(unit, whole, logging)
+    return None
+
+
+def logged_cost(unit: str, kwargs: Mapping[str, Any], response: Any) -> int | None:
+    """What a log event of an answer says that it cost; None when it does not say."""
+    if kwargs.get("cache_hit") is True:
+        return 0
+    dollars = kwargs.get("response_cost")
+    return micro_dollars(dollars) if unit != "tokens" and dollars is not None else cost_of(unit, response, None)
+
+
+def billed(unit: str, told: Mapping[str, Any]) -> int:
+    """What a failure is said to have cost."""
+    if unit == "tokens":
+        return cost_of(unit, {"usage": told.get("combined_usage_object")}, None) or 0
+    return micro_dollars(told.get("response_cost") or 0)
+
+
+def _tokens_cost(unit: str, deployment: Mapping[str, Any], prompt: int, completion: int) -> int | None:
+    if unit == "tokens":
+        return prompt + completion
+    own = {name: deployment.get(name) for name in PRICES}
+    if None not in own.values():
+        return micro_dollars(prompt * own[PRICES[0]] + completion * own[PRICES[1]])
+    with suppress(Exception):  # LiteLLM raises several kinds for a model that it has no price of
+        return micro_dollars(
+            sum(litellm.cost_per_token(model=deployment["model"], prompt_tokens=prompt, completion_tokens=completion))
+        )
+    return None
+
+
+def _deployments(model: str) -> Sequence[Mapping[str, Any]]:
+    """What a name stands for: in the proxy that of each deployment of its router, else itself."""
+    router = getattr(sys.modules.get("litellm.proxy.proxy_server"), "llm_router", None)
+    found: Iterable[Any] = (router.get_model_list(model_name=model) or ()) if router is not None else ()
+    own = [dict(each["litellm_params"]) for each in found]
+    return [each if "*" not in each["model"] else {**each, "model": model} for each in own] or [{"model": model}]
+
+
+def _output_max(model: str) -> int | None:
+    with suppress(Exception):
+        info = litellm.get_model_info(model)
+        return _number(info.get("max_output_tokens")) if info.get("mode") in ANSWERING else 0
+    return None
+
+
+def _counted(data: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(data.get("messages"), list):
+        return {"messages": data["messages"], "tools": data.get("tools")}
+    text = data.get("prompt", data.get("input"))
+    return {"text": text if isinstance(text, str) else str(text)} if text is not None else {}
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
