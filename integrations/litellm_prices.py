@@ -23,7 +23,8 @@ PRICES = ("input_cost_per_token", "output_cost_per_token")
 
 def micro_dollars(dollars: float) -> int:
     """Whole micro-dollars, rounded up, but for the noise of floats; raises InvalidChange for what is no cost."""
-    if not isinstance(dollars, int | float) or isinstance(dollars, bool) or not 0 <= dollars <= 10**12:
+    given: object = dollars
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= dollars <= 10**12:
         raise InvalidChange(f"{shown(dollars)} dollars are no cost: a number of 0 or more.")
     return math.ceil(round(dollars * 1_000_000, 6))
 
@@ -89,23 +90,31 @@ def logged_cost(unit: str, kwargs: Mapping[str, Any], response: Any) -> int | No
     """What a log event of an answer says that it cost; None when it does not say."""
     if kwargs.get("cache_hit") is True:
         return 0
-    dollars = kwargs.get("response_cost")
-    return micro_dollars(dollars) if unit != "tokens" and dollars is not None else cost_of(unit, response, None)
+    if unit == "tokens" or kwargs.get("response_cost") is None:
+        return cost_of(unit, response, None)
+    return _told(kwargs["response_cost"])
 
 
 def billed(unit: str, told: Mapping[str, Any]) -> int:
     """What a failure is said to have cost."""
     if unit == "tokens":
         return cost_of(unit, {"usage": told.get("combined_usage_object")}, None) or 0
-    return micro_dollars(told.get("response_cost") or 0)
+    return _told(told.get("response_cost")) or 0
+
+
+def _told(dollars: Any) -> int | None:
+    """What a hook says; None where that is no cost."""
+    with suppress(InvalidChange):
+        return micro_dollars(dollars)
+    return None
 
 
 def _tokens_cost(unit: str, deployment: Mapping[str, Any], prompt: int, completion: int) -> int | None:
     if unit == "tokens":
         return prompt + completion
-    own = {name: deployment.get(name) for name in PRICES}
-    if None not in own.values():
-        return micro_dollars(prompt * own[PRICES[0]] + completion * own[PRICES[1]])
+    in_price, out_price = deployment.get(PRICES[0]), deployment.get(PRICES[1])
+    if in_price is not None and out_price is not None:
+        return micro_dollars(prompt * in_price + completion * out_price)
     with suppress(Exception):  # LiteLLM raises several kinds for a model that it has no price of
         return micro_dollars(
             sum(litellm.cost_per_token(model=deployment["model"], prompt_tokens=prompt, completion_tokens=completion))

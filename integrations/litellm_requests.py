@@ -16,7 +16,14 @@ from ledger.errors import InvalidInput
 
 METADATA = ("metadata", "litellm_metadata")
 
-NAMES = ("key", "user", "team", "organization", "end_user")
+PLACES = {
+    "key": "user_api_key",
+    "user": "user_api_key_user_id",
+    "team": "user_api_key_team_id",
+    "organization": "user_api_key_org_id",
+    "end_user": "user_api_key_end_user_id",
+}
+"""Where the proxy notes its caller in the metadata."""
 
 UNASKED = ("num_retries", "context_window_fallback_dict")
 """With these `acompletion` of the SDK repeats a call without asking a hook; a Router's repetitions ask."""
@@ -56,13 +63,15 @@ def by_proxy(key: Any, data: Mapping[str, Any], at: datetime) -> Caller:
 
 
 def by_metadata(request: Mapping[str, Any], at: datetime) -> Caller:
-    """Of a call that did not come through the proxy's door: its `user=`, and key, team and so on of its metadata."""
+    """Of a call that did not come through the proxy's door: its `user=`, and key, team and so on of its metadata; of one
+    that the proxy itself makes, what it put there.
+    """
     found = request.get(_place(request)) or {}
-    return _caller(
-        at,
-        {"user": request.get("user"), **{name: found.get(name) for name in NAMES if name in found}}
-        | {"model": request.get("model")},
+    known = (
+        {name: found[place] for name, place in PLACES.items() if place in found} if PLACES["key"] in found else found
     )
+    own = {"user": request.get("user"), "model": request.get("model")}
+    return _caller(at, own | {name: known[name] for name in PLACES if name in known})
 
 
 def sdk_request(kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,9 +85,8 @@ def repeats_unasked(kwargs: Mapping[str, Any]) -> str | None:
     """The setting that makes the SDK repeat this call without asking a hook."""
     if "model_group" in (kwargs.get(_place(kwargs)) or {}):  # from a Router
         return None
-    asked = {"num_retries": litellm.num_retries} | {
-        name: kwargs[name] for name in UNASKED if kwargs.get(name) is not None
-    }
+    own = {name: kwargs[name] for name in UNASKED if kwargs.get(name) is not None}
+    asked = {"num_retries": litellm.num_retries} | own
     return next((f"{name}={value!r}" for name, value in asked.items() if value), None)
 
 
