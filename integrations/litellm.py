@@ -20,8 +20,17 @@ from litellm.integrations.custom_logger import CustomLogger
 from integrations.budgets import TIMEOUT, Budgets, check_cost
 from integrations.litellm_calls import OpenCall, OpenCalls, log
 from integrations.litellm_errors import RepeatsUnasked, may_be_billed, refusal
-from integrations.litellm_prices import UNITS, billed, cost_of, estimated, logged_cost, streamed_cost
-from integrations.litellm_requests import Caller, by_metadata, by_proxy, mark_of, marked, repeats_unasked, sdk_request
+from integrations.litellm_prices import UNITS, Asked, billed, cost_of, estimated, logged_cost, streamed_cost
+from integrations.litellm_requests import (
+    Caller,
+    by_metadata,
+    by_proxy,
+    logged_id,
+    mark_of,
+    marked,
+    repeats_unasked,
+    sdk_request,
+)
 from ledger import clocks
 from ledger.errors import InvalidInput, LedgerError, shown
 
@@ -98,7 +107,8 @@ class LedgerBudgets(CustomLogger):
             if not counters:
                 return UNBUDGETED
             input, most = self._estimated(model, request)
-            opening = OpenCall(self.budgets.reserve(counters, most), owner, input, request.get("messages"))
+            asked = Asked(self._unit, model, request.get("messages"), input)
+            opening = OpenCall(self.budgets.reserve(counters, most), owner, asked)
             return await self.open.begin(opening, self.budgets.timeout.total_seconds())
         except LedgerError as error:
             raise refusal(error, model) from error
@@ -123,7 +133,7 @@ class LedgerBudgets(CustomLogger):
             return
         ends = there.is_of(request_data)
         if not ends or there.noted is None:  # else what its attempts noted is the call's cost
-            there.note(cost_of(self._unit, response, request_data.get("litellm_logging_obj")))
+            there.note(cost_of(there.asked, response, request_data.get("litellm_logging_obj")))
         if ends:
             await self.open.end(mark)
 
@@ -132,14 +142,14 @@ class LedgerBudgets(CustomLogger):
         mark, there = self._found(data)
         if there is not None:
             if there.noted is None:  # from a cache, or of a route without deployments
-                there.note(cost_of(self._unit, response, data.get("litellm_logging_obj")))
+                there.note(cost_of(there.asked, response, data.get("litellm_logging_obj")))
             await self.open.end(mark)
 
     async def async_post_call_streaming_deployment_hook(
         self, request_data: Mapping[str, Any], response_chunk: Any, call_type: Any
     ) -> None:
         """A chunk of a stream. LiteLLM tells nobody that a stream of the SDK is cut off."""
-        _, there = self._found(request_data)
+        _, there = self._logged(request_data)
         if there is not None and there.owner is not None:
             there.chunks.append(response_chunk)
 
@@ -160,11 +170,8 @@ class LedgerBudgets(CustomLogger):
         finally:
             if there is not None:
                 if there.chunks:
-                    there.note(self._streamed(there, request_data.get("litellm_logging_obj")))
-                await self.open.end(mark, there.input if cut is None or may_be_billed(cut) else 0)
-
-    def _streamed(self, there: OpenCall, logging: Any = None) -> int | None:
-        return streamed_cost(self._unit, there.chunks, there.messages, logging)
+                    there.note(streamed_cost(there.asked, there.chunks, request_data.get("litellm_logging_obj")))
+                await self.open.end(mark, there.asked.input if cut is None or may_be_billed(cut) else 0)
 
     # -- a call failed -------------------------------------------------------------------------------------------------
 
@@ -192,27 +199,31 @@ class LedgerBudgets(CustomLogger):
         if there.is_of(request_data):
             await self._failed((mark, there), exception, {})
         elif may_be_billed(exception):
-            there.note(there.input)
+            there.note(there.asked.input)
 
     async def _failed(self, found: Found, failure: BaseException, told: Mapping[str, Any]) -> None:
         mark, there = found
         if there is not None:
-            cost = billed(self._unit, told) or (there.input if may_be_billed(failure) else 0)
+            cost = billed(self._unit, told) or (there.asked.input if may_be_billed(failure) else 0)
             await self.open.end(mark, cost)
 
     # -- in addition, and for what has no other hook: streams of the SDK, what a cache answered ------------------------
 
-    async def async_log_success_event(self, kwargs: Mapping[str, Any], response_obj: Any, start: Any, end: Any) -> None:
+    async def async_log_success_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
         mark, there = self._logged(kwargs)
         if there is None or (there.owner is None and there.noted is not None):  # its request's own hook ends it
             return
         if there.noted is None:
-            there.note(logged_cost(self._unit, kwargs, response_obj))
+            there.note(logged_cost(there.asked, kwargs, response_obj))
         await self.open.end(mark)
 
-    async def async_log_failure_event(self, kwargs: Mapping[str, Any], response_obj: Any, start: Any, end: Any) -> None:
+    async def async_log_failure_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
         mark, there = self._logged(kwargs)
-        if there is not None and there.is_of(kwargs):
+        if there is not None and there.is_of({"litellm_call_id": logged_id(kwargs)}):
             await self._failed((mark, there), kwargs.get("exception") or Exception(), kwargs)
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Mapping[str, Any]) -> None:
@@ -227,10 +238,10 @@ class LedgerBudgets(CustomLogger):
     def _logged(self, kwargs: Mapping[str, Any]) -> Found:
         """Of a log event; some routes lose the metadata, and a call of the SDK has its own id for a mark."""
         mark, there = self._found(kwargs.get("litellm_params") or {})
-        own = str(kwargs.get("litellm_call_id"))
+        own = logged_id(kwargs)
         return (mark, there) if there is not None else (own, self.open.get(own))
 
     def _cut(self, there: OpenCall) -> int:
         """What a call costs of which no hook told the end."""
-        streamed = self._streamed(there) if there.chunks else None
-        return there.input if streamed is None else streamed
+        streamed = streamed_cost(there.asked, there.chunks, None) if there.chunks else None
+        return there.asked.input if streamed is None else streamed

@@ -16,6 +16,7 @@ from typing import Any
 
 from integrations.asked import go_on
 from integrations.budgets import Call
+from integrations.litellm_prices import Asked
 from ledger.errors import LedgerError
 
 log = logging.getLogger("exact-counter.litellm")
@@ -29,13 +30,12 @@ AGAIN_MAX = 60
 @dataclass(slots=True)
 class OpenCall:
     """owner: LiteLLM's id of the call that reserved, of which its attempts may have others; None of one that came to
-    the proxy. input: what it costs if nothing is answered. noted: what its answers cost. chunks: of a stream.
+    the proxy. noted: what its answers cost. chunks: of a stream.
     """
 
     call: Call
     owner: str | None
-    input: int
-    messages: Any = None
+    asked: Asked
     noted: int | None = None
     chunks: list[Any] = field(default_factory=list)
 

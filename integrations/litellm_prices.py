@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import litellm
@@ -57,48 +59,79 @@ def _estimated(
     return None if None in costs else (costs[0] or 0, costs[1] or 0)
 
 
-def cost_of(unit: str, response: Any, logging: Any, model: str | None = None) -> int | None:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a call asked for. input: what it costs with nothing answered."""
+
+    unit: str
+    model: str
+    messages: Any
+    input: int
+
+
+def cost_of(asked: Asked, response: Any, logging: Any) -> int | None:
     """What an answer cost; None when that cannot be told. logging: the call's own object of LiteLLM."""
-    if (getattr(logging, "model_call_details", None) or {}).get("cache_hit") is True:
+    details = getattr(logging, "model_call_details", None) or {}
+    if details.get("cache_hit") is True:
         return 0
-    usage = _field(response, "usage")
-    prompt, completion = (
-        next((each for name in names if (each := _number(_field(usage, name))) is not None), None)
-        for names in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
-    )
-    if unit == "tokens":
-        return None if prompt is None else prompt + (completion or 0)
     with suppress(Exception):  # whatever the price list does, a call that is over is settled
-        dollars = logging.response_cost_calculator(result=response)
-        if dollars:
+        if asked.unit != "tokens" and (dollars := logging.response_cost_calculator(result=response)):
             return micro_dollars(dollars)
-    if prompt is None:
-        return None
-    return _tokens_cost(unit, {"model": getattr(logging, "model", None) or model or ""}, prompt, completion or 0)
+    usage = _field(response, "usage")
+    prompt, completion = (_number(_field(usage, name) or _field(usage, other)) or 0 for name, other in USAGE)
+    names = [*_names(details), asked.model]
+    if prompt:
+        return _first_cost(asked.unit, names, prompt, completion)
+    # A provider that tells no usage of a stream: LiteLLM makes that 0 tokens.
+    text = "".join(_texts(response))
+    told = _first_cost(asked.unit, names, 0, litellm.token_counter(model=asked.model, text=text)) if text else None
+    return None if told is None else asked.input + told
 
 
-def streamed_cost(unit: str, chunks: Sequence[Any], messages: Any, logging: Any) -> int | None:
+USAGE = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+
+
+def _names(details: Mapping[str, Any]) -> Iterator[str]:
+    """What the price of the model that answered may be listed under."""
+    if details.get("model"):
+        yield f"{details.get('custom_llm_provider')}/{details['model']}"
+        yield details["model"]
+
+
+def _first_cost(unit: str, names: Sequence[str], prompt: int, completion: int) -> int | None:
+    costs = (_tokens_cost(unit, {"model": name}, prompt, completion) for name in names)
+    return next((cost for cost in costs if cost is not None), None)
+
+
+def _texts(response: Any) -> Iterator[str]:
+    for choice in _field(response, "choices") or ():
+        message = _field(choice, "message")
+        for part in (_field(message, "content"), _field(message, "tool_calls")):
+            if part:
+                yield str(part)
+
+
+def streamed_cost(asked: Asked, chunks: Sequence[Any], logging: Any) -> int | None:
     """What the chunks of a stream cost, however many came; None when that cannot be told."""
     with suppress(Exception):  # chunks of another form, such as bytes
-        whole = litellm.stream_chunk_builder(list(chunks), messages=messages if isinstance(messages, list) else None)
-        if whole is not None:
-            return cost_of(unit, whole, logging)
+        messages = asked.messages if isinstance(asked.messages, list) else None
+        return cost_of(asked, litellm.stream_chunk_builder(list(chunks), messages=messages), logging)
     return None
 
 
-def logged_cost(unit: str, kwargs: Mapping[str, Any], response: Any) -> int | None:
-    """What a log event of an answer says that it cost; None when it does not say."""
-    if kwargs.get("cache_hit") is True:
-        return 0
-    if unit == "tokens" or kwargs.get("response_cost") is None:
-        return cost_of(unit, response, None)
-    return _told(kwargs["response_cost"])
+def logged_cost(asked: Asked, kwargs: Mapping[str, Any], response: Any) -> int | None:
+    """What a log event of an answer says that it cost; None when that cannot be told. 0 stands there for a price that
+    is not known, too.
+    """
+    if asked.unit != "tokens" and kwargs.get("response_cost"):
+        return _told(kwargs["response_cost"])
+    return cost_of(asked, response, SimpleNamespace(model_call_details=kwargs))
 
 
 def billed(unit: str, told: Mapping[str, Any]) -> int:
     """What a failure is said to have cost."""
     if unit == "tokens":
-        return cost_of(unit, {"usage": told.get("combined_usage_object")}, None) or 0
+        return _number(_field(told.get("combined_usage_object"), "total_tokens")) or 0
     return _told(told.get("response_cost")) or 0
 
 

@@ -63,8 +63,8 @@ def by_proxy(key: Any, data: Mapping[str, Any], at: datetime) -> Caller:
 
 
 def by_metadata(request: Mapping[str, Any], at: datetime) -> Caller:
-    """Of a call that did not come through the proxy's door: its `user=`, and key, team and so on of its metadata; of one
-    that the proxy itself makes, what it put there.
+    """Of a call that did not come through the proxy's door: its `user=`, and key, team and so on of its metadata; of
+    one that the proxy itself makes, what it put there.
     """
     found = request.get(_place(request)) or {}
     known = (
@@ -103,6 +103,11 @@ def mark_of(request: Mapping[str, Any], name: str) -> str | None:
         if isinstance(found, Mapping) and isinstance(mark := found.get(name), str):
             return mark
     return None
+
+
+def logged_id(kwargs: Mapping[str, Any]) -> str:
+    """LiteLLM's id of a call that is logged; an attempt inside it shares the rest with it, but not this."""
+    return str((kwargs.get("litellm_params") or {}).get("litellm_call_id") or kwargs.get("litellm_call_id"))
 
 
 def _place(request: Mapping[str, Any]) -> str:
