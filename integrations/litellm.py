@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import aclosing
 from datetime import timedelta
 from typing import Any, final
 
@@ -74,7 +75,7 @@ class LedgerBudgets(CustomLogger):
         self._unit = unit
         self._estimate = estimate if estimate is None else check_cost("estimate", estimate)
         self._name = f"ledger_{uuid.uuid4().hex}"  # where this object's marks stand, beside those of another
-        self.open = OpenCalls(self._cut)
+        self.open = OpenCalls()
 
     # -- a call begins -------------------------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ class LedgerBudgets(CustomLogger):
             if not counters:
                 return UNBUDGETED
             input, most = self._estimated(model, request)
-            asked = Asked(self._unit, model, request.get("messages"), input)
+            asked = Asked(self._unit, model, request.get("messages"), input, most if request.get("stream") else input)
             opening = OpenCall(self.budgets.reserve(counters, most), owner, asked)
             return await self.open.begin(opening, self.budgets.timeout.total_seconds())
         except LedgerError as error:
@@ -145,32 +146,39 @@ class LedgerBudgets(CustomLogger):
                 there.note(cost_of(there.asked, response, data.get("litellm_logging_obj")))
             await self.open.end(mark)
 
-    async def async_post_call_streaming_deployment_hook(
-        self, request_data: Mapping[str, Any], response_chunk: Any, call_type: Any
-    ) -> None:
-        """A chunk of a stream. LiteLLM tells nobody that a stream of the SDK is cut off."""
-        _, there = self._logged(request_data)
-        if there is not None and there.owner is not None:
-            there.chunks.append(response_chunk)
-
     async def async_post_call_streaming_iterator_hook(
         self, user_api_key_dict: Any, response: Any, request_data: dict[str, Any]
     ) -> AsyncGenerator[Any, None]:
         """A request to the proxy is answered in a stream, whose client may leave at any chunk."""
+        found = self._found(request_data)
+        async with aclosing(self._counted(found, response, request_data.get("litellm_logging_obj"))) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def stream(self, response: Any) -> AsyncGenerator[Any, None]:
+        """The chunks of a stream of the SDK. One that is left before its end counts what it gave; LiteLLM itself tells
+        no hook of that, so without this the estimate counts, after the time-out. Close it, as with `aclosing`.
+        """
+        found = self._logged(response.logging_obj.model_call_details)
+        async with aclosing(self._counted(found, response, response.logging_obj)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _counted(self, found: Found, response: Any, logging: Any) -> AsyncGenerator[Any, None]:
+        mark, there = found
+        chunks: list[Any] = []
         cut: BaseException | None = None
-        mark, there = self._found(request_data)
         try:
             async for chunk in response:
-                if there is not None:
-                    there.chunks.append(chunk)
+                chunks.append(chunk)
                 yield chunk
         except BaseException as failure:
             cut = failure
             raise
         finally:
             if there is not None:
-                if there.chunks:
-                    there.note(streamed_cost(there.asked, there.chunks, request_data.get("litellm_logging_obj")))
+                if chunks:
+                    there.note(streamed_cost(there.asked, chunks, logging))
                 await self.open.end(mark, there.asked.input if cut is None or may_be_billed(cut) else 0)
 
     # -- a call failed -------------------------------------------------------------------------------------------------
@@ -240,8 +248,3 @@ class LedgerBudgets(CustomLogger):
         mark, there = self._found(kwargs.get("litellm_params") or {})
         own = logged_id(kwargs)
         return (mark, there) if there is not None else (own, self.open.get(own))
-
-    def _cut(self, there: OpenCall) -> int:
-        """What a call costs of which no hook told the end."""
-        streamed = streamed_cost(there.asked, there.chunks, None) if there.chunks else None
-        return there.asked.input if streamed is None else streamed

@@ -1,7 +1,8 @@
 """The calls of one process that reserved and have not ended.
 
 Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it.
-Rule 2: one of which nobody tells the end is over after the time-out: what was noted counts, else what its input costs.
+Rule 2: one of which nobody tells the end is over after the time-out: what was noted counts, else what its input costs,
+or of a stream, of which more may have been given, its estimate.
 Rule 3: a settlement that fails is tried again, as long as the process lives; LiteLLM is not told, its answer stands.
 """
 
@@ -10,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from integrations.asked import go_on
@@ -30,14 +31,13 @@ AGAIN_MAX = 60
 @dataclass(slots=True)
 class OpenCall:
     """owner: LiteLLM's id of the call that reserved, of which its attempts may have others; None of one that came to
-    the proxy. noted: what its answers cost. chunks: of a stream.
+    the proxy. noted: what its answers cost.
     """
 
     call: Call
     owner: str | None
     asked: Asked
     noted: int | None = None
-    chunks: list[Any] = field(default_factory=list)
 
     def is_of(self, request: Mapping[str, Any]) -> bool:
         """Whether this is the call itself, and not an attempt that it makes."""
@@ -52,10 +52,9 @@ class OpenCall:
 
 
 class OpenCalls:
-    """By mark; for the loop that the hooks run in. cut: what one costs that is over before anybody told its end."""
+    """By mark; for the loop that the hooks run in."""
 
-    def __init__(self, cut: Callable[[OpenCall], int]) -> None:
-        self._cut = cut
+    def __init__(self) -> None:
         self._there: dict[str, tuple[OpenCall, asyncio.TimerHandle]] = {}
 
     def __len__(self) -> int:
@@ -99,4 +98,4 @@ class OpenCalls:
         there = self._there.get(mark)
         if there is not None:
             log.warning("%s: no hook told its end within the time-out", there[0].call.id)
-            go_on(self.end(mark, self._cut(there[0])))
+            go_on(self.end(mark, there[0].asked.left))

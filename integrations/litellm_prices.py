@@ -61,12 +61,13 @@ def _estimated(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a call asked for. input: what it costs with nothing answered."""
+    """What a call asked for. input: what it costs with nothing answered; left: when nobody tells its end."""
 
     unit: str
     model: str
     messages: Any
     input: int
+    left: int
 
 
 def cost_of(asked: Asked, response: Any, logging: Any) -> int | None:

@@ -411,7 +411,7 @@ def test_bad_input_is_told_before_anything_is_held(
     town: Town, given: dict[str, Any], error: type[Exception], told: str
 ) -> None:
     with pytest.raises(error, match=told):
-        town.budgets().reserve(**({"counters": [A], "estimate": 1} | given))
+        town.budgets().reserve(**{"counters": [A], "estimate": 1, **given})
 
 
 def test_a_counter_without_a_limit_is_no_budget(town: Town) -> None:

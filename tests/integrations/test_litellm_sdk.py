@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 import litellm
@@ -15,7 +15,7 @@ from integrations.litellm import LedgerBudgets
 from integrations.litellm_errors import RepeatsUnasked
 from ledger.errors import InvalidInput, Throttled
 from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, hooks, installed
-from tests.integrations.support import CAP, Awaited, Failing, Town
+from tests.integrations.support import CAP, TIMEOUT, Awaited, Failing, Town
 
 ANN = "llm:ann"
 ASKED: dict[str, Any] = {"model": MODEL, "messages": HELLO, "user": "ann", "max_tokens": 100}
@@ -149,36 +149,45 @@ class Clocked(asyncio.SelectorEventLoop):
         return super().time() + self.ahead_s
 
 
-@pytest.mark.parametrize(("stream", "least"), [(True, INPUT + 2), (False, INPUT)])
-def test_a_call_that_is_left_counts_what_it_gave_and_its_input_when_its_time_is_over(
-    town: Town, stream: bool, least: int
-) -> None:
+@pytest.mark.parametrize(("stream", "cost"), [(False, INPUT), (True, ESTIMATE)])
+def test_a_call_whose_task_is_cancelled_ends_when_its_time_is_over(town: Town, stream: bool, cost: int) -> None:
     budgets, provider = hooks(town), Provider()
+
+    async def read() -> None:
+        answer = await acompletion(stream=stream)
+        async for _ in answer:
+            pass
 
     async def main() -> None:
         provider.go_on.clear()
         reading = asyncio.ensure_future(read())
         while not provider.calls:
             await asyncio.sleep(0.005)
-        await asyncio.sleep(0.05)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
         assert town.stands(ANN) == (0, ESTIMATE)
-        Clocked.ahead_s += 61
+        Clocked.ahead_s += TIMEOUT.total_seconds() + 1
         await all_ended(budgets)
-
-    async def read() -> None:
-        if stream:
-            async for _ in await acompletion(stream=True):
-                pass
-        await acompletion()
 
     with installed(provider, budgets), asyncio.Runner(loop_factory=Clocked) as runner:
         runner.run(main())
-    spent, held = town.stands(ANN)
-    assert held == 0
-    assert least <= spent < ESTIMATE
+    assert town.stands(ANN) == (cost, 0)
+
+
+def test_a_stream_that_is_left_counts_what_it_gave_at_once(town: Town) -> None:
+    budgets = hooks(town)
+    spent = []
+
+    async def call(words: int) -> None:
+        async with aclosing(budgets.stream(await acompletion(stream=True))) as stream:
+            for _ in range(words):
+                await anext(stream)
+        spent.append(town.spent(ANN))
+
+    assert stands_after(town, budgets, lambda: call(1), lambda: call(3))[1] == 0
+    one, three = spent[0], spent[1] - spent[0]
+    assert INPUT < one < three < ESTIMATE
 
 
 def test_a_fallback_inside_a_call_keeps_its_reservation_and_costs_its_own_price(town: Town) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_a_stream_that_is_cut_off_counts_what_it_gave(town: Town) -> None:
     closed = []
 
     @town.budgets().spends(lambda: [A], lambda: 600, len)
-    def stream() -> Iterator[str]:
+    def stream() -> Generator[str, None, None]:
         try:
             yield from ("one", "two", "three")
         finally:
