@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench scale compare simulate \
+.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench budgets scale compare simulate \
   explore mistakes mutants oldest coverage model contract torture package deploy remove e2e drill
 
 help:
@@ -59,6 +59,9 @@ openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 
 bench: $(VENV)/.made $(ENGINE)/.made ## measure requests and units of this design and of the naive ones
 	@$(BIN)/python -m lab.bench $(ARGS)
+
+budgets: $(ASYNC)/.made ## LLM budgets on real LiteLLM, many calls at once under faults, beside a naive tracker; some minutes
+	@$(ASYNC)/bin/python -m lab.budgets $(ARGS)
 
 scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
 	@$(BIN)/python -m lab.scale $(ARGS)

@@ -26,7 +26,8 @@ KNOWS = {
     "infra": {"ledger"},
     "service": {"ledger", "reader", "compactor"},
     "ledgerctl": {"ledger", "reader", "compactor"},
-    "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl"},
+    "integrations": {"ledger"},
+    "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl", "integrations"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
 BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/table.py"}
@@ -171,6 +172,7 @@ def test_there_is_one_version() -> None:
 TWICE = {
     "add": "the program and its command",
     "app": "the command line's and the API's",
+    "budgets": "those of calls, and the lab's figures of them",
     "check": "a program of its room",
     "checker": "torture's adds to that of the histories",
     "cost": "the command's, and what the comparison measures",

@@ -13,7 +13,9 @@ import pytest
 
 from integrations.litellm import LedgerBudgets
 from integrations.litellm_errors import RepeatsUnasked
+from integrations.litellm_prices import micro_dollars
 from ledger.errors import InvalidInput, Throttled
+from tests.docs.pages import RECIPES, blocks
 from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, hooks, installed
 from tests.integrations.support import CAP, TIMEOUT, Awaited, Failing, Town
 
@@ -372,9 +374,16 @@ def test_wrong_arguments_are_told(town: Town, given: dict[str, Any], told: str) 
         hooks(town, **given)
 
 
-def test_dollars_below_0_are_no_cost() -> None:
-    from integrations.litellm_prices import micro_dollars
+def test_the_file_of_the_recipe_for_the_proxy_runs_as_it_stands() -> None:
+    (source,) = blocks(RECIPES / "llm-budgets.md", "py")
+    names: dict[str, Any] = {"__name__": "our_budgets"}
+    exec(compile(source, "our_budgets.py", "exec", dont_inherit=True), names)
+    caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")
+    assert list(names["budgets_of"](caller)) == ["llm:key:k1:2026-11", "llm:model:gpt-4o:2026-11-23"]
+    assert isinstance(names["budgets"], LedgerBudgets)
 
+
+def test_dollars_below_0_are_no_cost() -> None:
     assert [micro_dollars(dollars) for dollars in (0, 0.00022500000000000002, 0.0000001, 3)] == [0, 225, 1, 3_000_000]
     for wrong in (-0.1, float("nan"), float("inf"), True, "1"):
         with pytest.raises(InvalidInput, match="dollars are no cost"):
