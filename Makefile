@@ -10,7 +10,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench scale compare simulate \
+.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench budgets scale compare simulate \
   explore mistakes mutants oldest async coverage model contract torture package deploy remove e2e drill
 
 help:
@@ -43,7 +43,7 @@ test: async $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" choos
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
 
 async: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## the tests beside aiobotocore, whose botocore is older than ours; part of `make test`
-	@PYTHONPATH=$(ASYNC) $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 tests/aio
+	@PYTHONPATH=$(ASYNC) $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 tests/aio tests/integrations
 
 check: docs ## lint, format and type checks, and the pages
 	@$(BIN)/python -m ruff check .
@@ -63,6 +63,9 @@ openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 
 bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones
 	@$(BIN)/python -m lab.bench $(ARGS)
+
+budgets: $(ASYNC)/.made ## LLM budgets on real LiteLLM, many calls at once under faults, beside a naive tracker; some minutes
+	@PYTHONPATH=$(ASYNC) $(BIN)/python -m lab.budgets $(ARGS)
 
 scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
 	@$(BIN)/python -m lab.scale $(ARGS)

@@ -27,7 +27,8 @@ KNOWS = {
     "thresholds": {"ledger", "reader"},
     "service": {"ledger", "reader", "compactor", "thresholds"},
     "ledgerctl": {"ledger", "reader", "compactor"},
-    "lab": {"ledger", "reader", "compactor", "simulator", "thresholds", "service", "ledgerctl"},
+    "integrations": {"ledger"},
+    "lab": {"ledger", "reader", "compactor", "simulator", "thresholds", "service", "ledgerctl", "integrations"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
 BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/steps.py"}
@@ -175,6 +176,7 @@ TWICE = {
     "add": "the program and its command",
     "aio": "the awaited classes of the ledger and of the reader",
     "app": "the command line's and the API's",
+    "budgets": "those of calls, and the lab's figures of them",
     "calls": "those of a ledger, and those of a reader",
     "check": "a program of its room",
     "checker": "torture's adds to that of the histories",

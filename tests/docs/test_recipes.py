@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from ledger.errors import LedgerError, LimitReached
 from reader import Reader
 from simulator import Faults, Simulation
 from tests.docs.conftest import Account, value
-from tests.docs.pages import RECIPES, Dies, Mortal, instead, run
+from tests.docs.pages import RECIPES, ROOT, Dies, Mortal, instead, run
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -25,29 +26,29 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-# -- LLM tokens --------------------------------------------------------------------------------------------------------
+# -- LLM budgets -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def quota(account: Account) -> Page:
-    return run(RECIPES / "token-quota.md")
+def llm(account: Account) -> Page:
+    return run(RECIPES / "llm-budgets.md")
 
 
-def test_calls_at_once_never_pass_the_quota_and_a_call_that_fails_counts_nothing(quota: Page) -> None:
-    counter = quota["counter_of"]("b", now())
-    quota["ledger"].set_limit(counter, ceiling=100)
-    told: list[bool] = []
+def test_a_call_in_two_budgets_is_four_write_units(llm: Page, account: Account) -> None:
+    names = llm["budgets_of"]("k2", "green")
+    for name in names:
+        llm["ledger"].add(name, 0)  # makes the gate
+    with account.bill() as bill, llm["budgets"].reserve(names, 100) as call:
+        call.settle(60)
+    assert bill.write_units == 4
+    assert [llm["reader"].read(name).value for name in names] == [60, 60]
 
-    def model() -> int:
-        told.append(quota["call"]("inner", "b", 60, lambda: 60))
-        return 30
 
-    assert quota["call"]("outer", "b", 60, model)
-    assert told == [False]
-    with pytest.raises(ZeroDivisionError):
-        quota["call"]("fails", "b", 60, lambda: 1 // 0)
-    assert quota["call"]("last", "b", 70, lambda: 70)
-    assert quota["reader"].read(counter).value == 100
+def test_each_way_in_which_budgets_leak_names_a_test_that_is_there() -> None:
+    rows = re.findall(r"^\| .* \| .* \| `(\w+)` \|$", (RECIPES / "llm-budgets.md").read_text(), re.MULTILINE)
+    tests = "".join(path.read_text() for path in (ROOT / "tests" / "integrations").glob("test_*.py"))
+    assert len(rows) >= 12
+    assert [row for row in rows if f"def test_{row}(" not in tests] == []
 
 
 # -- stock -------------------------------------------------------------------------------------------------------------

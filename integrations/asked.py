@@ -1,0 +1,80 @@
+"""How a program of this package asks a ledger: at once, in a thread, or as a coroutine.
+
+Rule 1: a program yields functions of the ledger and takes their answers, so that there is one program for all three.
+Rule 2: the ledger's calls block, so a coroutine never makes them itself: a thread does, unless they are coroutines.
+Rule 3: what a cancelled task had asked for goes on to its end; half of it would be in no program's hands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from inspect import iscoroutinefunction
+from typing import Any, TypeVar
+
+from ledger.errors import InvalidInput, LedgerError, shown
+
+Result = TypeVar("Result")
+
+Program = Generator[Callable[[Any], Any], Any, Result]
+"""Yields functions of the ledger. Their answers come back, and the errors of `ledger.errors` are raised in it."""
+
+_going_on: set[asyncio.Task[Any]] = set()
+"""The loop keeps no task alive."""
+
+
+def check_ledger(ledger: object) -> Any:
+    """A Ledger, or one whose calls are coroutines; raises InvalidInput for anything else."""
+    if not all(callable(getattr(ledger, name, None)) for name in ("hold", "capture", "release", "add")):
+        raise InvalidInput(f"Budgets are kept by a Ledger or an AsyncLedger, not by {shown(ledger)}.")
+    return ledger
+
+
+def is_async(ledger: Any) -> bool:
+    """Whether a ledger's calls are coroutines."""
+    return iscoroutinefunction(ledger.capture)
+
+
+def run(program: Program[Result], ledger: Any) -> Result:
+    """Ask at once. Raises what the program does, and InvalidInput for a ledger whose calls are coroutines."""
+    if is_async(ledger):
+        program.close()
+        raise InvalidInput("An AsyncLedger cannot be asked by a function that blocks: `async with`, or give a Ledger.")
+    answer: Any = None
+    try:
+        asked = next(program)
+        while True:
+            try:
+                answer = asked(ledger)
+            except LedgerError as error:
+                asked = program.throw(error)
+            else:
+                asked = program.send(answer)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+async def run_async(program: Program[Result], ledger: Any) -> Result:
+    """Ask in threads, or await an AsyncLedger. Raises what the program does."""
+    awaits = is_async(ledger)
+    try:
+        asked = next(program)
+        while True:
+            try:
+                answer = await (asked(ledger) if awaits else asyncio.to_thread(asked, ledger))
+            except LedgerError as error:
+                asked = program.throw(error)
+            else:
+                asked = program.send(answer)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def go_on(doing: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+    """A task that goes on when the task that awaits its shield is cancelled."""
+    task = asyncio.ensure_future(doing)
+    _going_on.add(task)
+    task.add_done_callback(_going_on.discard)
+    return task

@@ -1,0 +1,214 @@
+"""`Budgets`: what a call may cost is reserved before it, and what it did cost is settled after it.
+
+Rule 1: a budget is a limited counter. Nothing here decides: no cache, no copy, no reset; a period is in the name.
+Rule 2: what is reserved ends with the call, however it ends, and by itself when the process dies.
+Rule 3: a call that fails before it said a cost counts nothing; one that ends well and said none counts its estimate.
+Rule 4: a task that is cancelled while a budget is asked leaves no hold that the answer would have brought.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from types import MappingProxyType, TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from integrations.asked import Program, check_ledger, go_on, run, run_async
+from integrations.reserving import Named, release, reserve, settle
+from integrations.spends import spending
+from ledger import clocks
+from ledger.checks import check_change, check_counter, check_key, check_time, to_datetime
+from ledger.errors import InvalidChange, InvalidInput, InvalidKey, LedgerError, shown
+from ledger.gate.hold import Hold
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+TIMEOUT = timedelta(minutes=10)
+
+
+class Budgets:
+    """Reserves in the limited counters of a ledger. Thread-safe as the ledger is; make one a process and keep it.
+
+    ledger: a Ledger, or an AsyncLedger for `async with` alone. timeout: what no call takes longer than; what is held
+    ends by itself then. over: what a budget refuses to take of a cost above the estimate is counted in the counter
+    `over` and its name, which has no limit: the two together are what was spent. clock: as of a Ledger.
+    """
+
+    def __init__(
+        self,
+        ledger: Any,
+        *,
+        timeout: timedelta = TIMEOUT,
+        over: str = "over:",
+        clock: clocks.Clock = clocks.wall_clock,
+    ) -> None:
+        self.ledger = check_ledger(ledger)
+        given: object = timeout
+        if not isinstance(given, timedelta) or given <= timedelta(0):
+            raise InvalidInput(f"timeout is a timedelta above 0, how long a call may take, not {shown(timeout)}.")
+        self.timeout = timeout
+        self.over = check_counter(over)
+        self.clock = clocks.checked(clock)
+
+    def now(self) -> datetime:
+        """By this object's clock, in UTC: what the name of a day's or a month's budget is made of."""
+        return to_datetime(self.clock())
+
+    def reserve(
+        self, counters: Iterable[str], estimate: int, *, call: str | None = None, at: datetime | None = None
+    ) -> Call:
+        """A call that may cost `estimate` in each of these counters; nothing is held before `with` or `async with`.
+
+        estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens. call, at: who asks
+        again for the same call names both again, in any process, and reserves once. Raises InvalidInput.
+        """
+        names = [counters] if isinstance(counters, str) else list(dict.fromkeys(counters))
+        for name in names:
+            check_counter(self.over + check_counter(name))
+        if (call is None) is not (at is None):
+            raise InvalidKey("call and at go together: both name the call, and both are the same when it is repeated.")
+        id = uuid.uuid4().hex if call is None else check_key(call)
+        when = self.now() if at is None else to_datetime(check_time("at", at))
+        return Call(self, names, check_cost("estimate", estimate), Named(id, when))
+
+    def spends(
+        self,
+        counters: Callable[..., Iterable[str]],
+        estimate: Callable[..., int],
+        cost: Callable[[Any], int],
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """Decorates a function, a coroutine function or a generator of either kind; each call of it is a call.
+
+        counters, estimate: called with its arguments. cost: called with what it returns, or with each item it yields,
+        and then summed: one that is cut off counts what it gave. Raises as `Call`, before the function begins.
+        """
+
+        def reserved(*args: Any, **kwargs: Any) -> Call:
+            return self.reserve(counters(*args, **kwargs), estimate(*args, **kwargs))
+
+        return lambda function: spending(function, reserved, cost)
+
+
+class Call:
+    """What one call reserved. `with` and `async with` raise OverBudget and what `Ledger.hold` raises, before the call;
+    on leaving, what `Ledger.capture` raises, as a note where the block failed: then `close` again counts the same cost,
+    once.
+    """
+
+    def __init__(self, budgets: Budgets, counters: list[str], estimate: int, named: Named) -> None:
+        self._budgets = budgets
+        self._named = named
+        self.counters = tuple(counters)
+        self.estimate = estimate
+        self.holds: tuple[Hold, ...] = ()
+        self.cost: int | None = None
+        """What was said last."""
+        self.ended = False
+        self.over: Mapping[str, int] = MappingProxyType({})
+        """When it has ended: what a budget refused to take of the cost."""
+
+    @property
+    def id(self) -> str:
+        return self._named.id
+
+    @property
+    def at(self) -> datetime:
+        return self._named.at
+
+    def settle(self, cost: int) -> None:
+        """Say what the call costs, all in all; again as more is known. It is written when the block is left, by an
+        exception or a cancelled task, too. Raises InvalidInput: then the estimate counts, until another cost is said.
+        """
+        self.cost = self.estimate if self.cost is None else self.cost
+        self.cost = check_cost("cost", cost)
+
+    # -- blocking ------------------------------------------------------------------------------------------------------
+
+    def open(self) -> Call:
+        """As `with`, for code that ends elsewhere: call `close` there."""
+        self.holds = tuple(run(self._reserved(), self._budgets.ledger))
+        return self
+
+    def close(self, *, failed: bool = False) -> None:
+        """End what `open` began: the cost that was said counts; if none was, all of the estimate, or nothing if the
+        call `failed`.
+        """
+        self._keep(run(self._ended(failed), self._budgets.ledger))
+
+    def __enter__(self) -> Call:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close(failed=failure is not None)
+        except LedgerError as error:
+            self._tell(error, failure)
+
+    # -- coroutines ----------------------------------------------------------------------------------------------------
+
+    async def aopen(self) -> Call:
+        """As `open`."""
+        asking = go_on(run_async(self._reserved(), self._budgets.ledger))
+        try:
+            self.holds = tuple(await asyncio.shield(asking))
+        except asyncio.CancelledError:
+            go_on(self._let_go(asking))
+            raise
+        return self
+
+    async def aclose(self, *, failed: bool = False) -> None:
+        """As `close`. When its task is cancelled meanwhile it goes on to its end."""
+        self._keep(await asyncio.shield(go_on(run_async(self._ended(failed), self._budgets.ledger))))
+
+    async def __aenter__(self) -> Call:
+        return await self.aopen()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.aclose(failed=failure is not None)
+        except LedgerError as error:
+            self._tell(error, failure)
+
+    # -- both ----------------------------------------------------------------------------------------------------------
+
+    def _reserved(self) -> Program[list[Hold]]:
+        return reserve(self.counters, self.estimate, self._named, self._budgets.timeout)
+
+    def _ended(self, failed: bool) -> Program[dict[str, int]]:
+        if self.cost is None and failed:
+            yield from release(self.holds)
+            return {}
+        cost = self.estimate if self.cost is None else self.cost
+        return (yield from settle(self.counters, self.holds, cost, self._named, self._budgets.over))
+
+    def _keep(self, over: dict[str, int]) -> None:
+        self.over = MappingProxyType(over)
+        self.ended = True
+
+    def _tell(self, error: LedgerError, failure: BaseException | None) -> None:
+        """What fails at the end hides no failure of the block."""
+        if failure is None:
+            raise error
+        failure.add_note(f"{self.id}, cost={self.cost}: not settled: {error}")
+
+    async def _let_go(self, asking: asyncio.Task[list[Hold]]) -> None:
+        """What is granted to a task that was cancelled."""
+        with suppress(LedgerError):
+            await run_async(release(await asking), self._budgets.ledger)
+
+
+def check_cost(name: str, cost: object) -> int:
+    """`cost` itself; raises InvalidChange unless it is a whole number from 0 to 10**18."""
+    if not isinstance(cost, int) or isinstance(cost, bool) or cost < 0:
+        raise InvalidChange(
+            f"{name}={shown(cost)} is no cost: a whole number of 0 or more in the budget's unit, such as micro-dollars."
+        )
+    return check_change(cost)

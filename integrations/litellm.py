@@ -1,0 +1,250 @@
+"""`LedgerBudgets`: budgets on LiteLLM's own hooks, for its proxy and for its SDK.
+
+Rule 1: a request to the proxy reserves once, for all its retries and fallbacks; without the proxy each call does.
+Rule 2: what was reserved is found by a mark in the request's metadata that no client of the proxy can know.
+Rule 3: what an answer cost is noted when it comes, in a hook that is awaited, and settled when its request ends: by an
+answer, an error, the end of a stream or its cut. LiteLLM's log events, which may be dropped, only come in addition.
+Rule 4: a call that is refused has no mark, so that its failure ends no other.
+Source: litellm 1.106, `utils.wrapper_async` and `proxy.utils.ProxyLogging`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import aclosing
+from datetime import timedelta
+from typing import Any, final
+
+from litellm.integrations.custom_logger import CustomLogger
+
+from integrations.budgets import TIMEOUT, Budgets, check_cost
+from integrations.litellm_calls import OpenCall, OpenCalls, log
+from integrations.litellm_errors import RepeatsUnasked, may_be_billed, refusal
+from integrations.litellm_prices import UNITS, Asked, billed, cost_of, estimated, logged_cost, streamed_cost
+from integrations.litellm_requests import (
+    Caller,
+    by_metadata,
+    by_proxy,
+    logged_id,
+    mark_of,
+    marked,
+    repeats_unasked,
+    sdk_request,
+)
+from ledger import clocks
+from ledger.errors import InvalidInput, LedgerError, shown
+
+Found = tuple[str | None, OpenCall | None]
+
+UNBUDGETED = "none"
+"""The mark of a call that the operator named no budget for."""
+
+
+@final  # LiteLLM calls a hook only where the class itself has it, so one of a subclass would be skipped
+class LedgerBudgets(CustomLogger):
+    """Put one into `litellm.callbacks`, or into `callbacks` of the proxy's configuration.
+
+    ledger: a Ledger, asked in threads, or an AsyncLedger. counters: names the budgets of a call, limited counters that
+    must all have room; a call that it names none for has no budget. unit: of the budgets, "micro-dollars" or "tokens".
+    estimate: what a call may cost where LiteLLM knows no price or no longest answer; without it such a call is refused.
+    timeout: longer than any call; what a dead process held ends by itself then. over, clock: as of Budgets.
+
+    A refusal is LiteLLM's BudgetExceededError. Without the proxy `acompletion` and its kin ask the hooks; `completion`,
+    which blocks, asks none that could refuse, which is logged as an error: use `Budgets.reserve` around it.
+    """
+
+    def __init__(
+        self,
+        ledger: Any,
+        counters: Callable[[Caller], Iterable[str]],
+        *,
+        unit: str = "micro-dollars",
+        estimate: int | None = None,
+        timeout: timedelta = TIMEOUT,
+        over: str = "over:",
+        clock: clocks.Clock = clocks.wall_clock,
+    ) -> None:
+        super().__init__()
+        if unit not in UNITS:
+            raise InvalidInput(f"unit={shown(unit)} is not one of {UNITS}.")
+        if not callable(counters):
+            raise InvalidInput(f"counters is a function of the caller that names its budgets, not {shown(counters)}.")
+        self.budgets = Budgets(ledger, timeout=timeout, over=over, clock=clock)
+        self._counters = counters
+        self._unit = unit
+        self._estimate = estimate if estimate is None else check_cost("estimate", estimate)
+        self._name = f"ledger_{uuid.uuid4().hex}"  # where this object's marks stand, beside those of another
+        self.open = OpenCalls()
+
+    # -- a call begins -------------------------------------------------------------------------------------------------
+
+    async def async_pre_call_hook(
+        self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
+    ) -> dict[str, Any]:
+        """A request to the proxy, before it chooses a deployment."""
+        caller = by_proxy(user_api_key_dict, data, self.budgets.now())
+        return marked(data, self._name, await self._begin(caller, data, None))
+
+    async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
+        """An attempt: of the proxy, where its request reserved before, or of a Router or the SDK, which reserves."""
+        if mark_of(kwargs, self._name) is not None:
+            return None
+        request = sdk_request(kwargs)
+        if repeats := repeats_unasked(kwargs):
+            raise RepeatsUnasked(
+                f"{repeats}: LiteLLM would repeat this call without asking a hook, outside any budget. Use "
+                "max_retries, or the retries and fallbacks of a litellm.Router.",
+                str(request.get("model")),
+                "",
+            )
+        caller = by_metadata(request, self.budgets.now())
+        return marked(kwargs, self._name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
+
+    async def _begin(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> str:
+        model = str(request.get("model"))
+        try:
+            counters = list(self._counters(caller))
+            if not counters:
+                return UNBUDGETED
+            input, most = self._estimated(model, request)
+            asked = Asked(self._unit, model, request.get("messages"), input, most if request.get("stream") else input)
+            opening = OpenCall(self.budgets.reserve(counters, most), owner, asked)
+            return await self.open.begin(opening, self.budgets.timeout.total_seconds())
+        except LedgerError as error:
+            raise refusal(error, model) from error
+
+    def _estimated(self, model: str, request: Mapping[str, Any]) -> tuple[int, int]:
+        found = estimated(self._unit, model, request)
+        if found is None and self._estimate is None:
+            raise InvalidInput(
+                f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it, or no longest "
+                "answer. Pass estimate= to LedgerBudgets, register the model's price, or send max_tokens."
+            )
+        return found or (0, self._estimate or 0)
+
+    # -- an answer came ------------------------------------------------------------------------------------------------
+
+    async def async_post_call_success_deployment_hook(
+        self, request_data: Mapping[str, Any], response: Any, call_type: Any
+    ) -> None:
+        """An attempt was answered, not in a stream."""
+        mark, there = self._found(request_data)
+        if there is None:
+            return
+        ends = there.is_of(request_data)
+        if not ends or there.noted is None:  # else what its attempts noted is the call's cost
+            there.note(cost_of(there.asked, response, request_data.get("litellm_logging_obj")))
+        if ends:
+            await self.open.end(mark)
+
+    async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> None:
+        """A request to the proxy was answered, not in a stream."""
+        mark, there = self._found(data)
+        if there is not None:
+            if there.noted is None:  # from a cache, or of a route without deployments
+                there.note(cost_of(there.asked, response, data.get("litellm_logging_obj")))
+            await self.open.end(mark)
+
+    async def async_post_call_streaming_iterator_hook(
+        self, user_api_key_dict: Any, response: Any, request_data: dict[str, Any]
+    ) -> AsyncGenerator[Any, None]:
+        """A request to the proxy is answered in a stream, whose client may leave at any chunk."""
+        found = self._found(request_data)
+        async with aclosing(self._counted(found, response, request_data.get("litellm_logging_obj"))) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def stream(self, response: Any) -> AsyncGenerator[Any, None]:
+        """The chunks of a stream of the SDK. One that is left before its end counts what it gave; LiteLLM itself tells
+        no hook of that, so without this the estimate counts, after the time-out. Close it, as with `aclosing`.
+        """
+        found = self._logged(response.logging_obj.model_call_details)
+        async with aclosing(self._counted(found, response, response.logging_obj)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _counted(self, found: Found, response: Any, logging: Any) -> AsyncGenerator[Any, None]:
+        mark, there = found
+        chunks: list[Any] = []
+        cut: BaseException | None = None
+        try:
+            async for chunk in response:
+                chunks.append(chunk)
+                yield chunk
+        except BaseException as failure:
+            cut = failure
+            raise
+        finally:
+            if there is not None:
+                if chunks:
+                    there.note(streamed_cost(there.asked, chunks, logging))
+                await self.open.end(mark, there.asked.input if cut is None or may_be_billed(cut) else 0)
+
+    # -- a call failed -------------------------------------------------------------------------------------------------
+
+    async def async_post_call_failure_hook(
+        self,
+        request_data: dict[str, Any],
+        original_exception: Exception,
+        user_api_key_dict: Any,
+        traceback_str: str | None = None,
+    ) -> None:
+        """A request to the proxy failed, after all its retries and fallbacks."""
+        await self._failed(self._found(request_data), original_exception, request_data)
+
+    async def async_post_call_failure_deployment_hook(
+        self,
+        request_data: Mapping[str, Any],
+        exception: Exception,
+        call_type: Any,
+        fallback_depth: int | None = None,
+    ) -> None:
+        """An attempt failed; there may be another one, unless it is the call itself."""
+        mark, there = self._found(request_data)
+        if there is None:
+            return
+        if there.is_of(request_data):
+            await self._failed((mark, there), exception, {})
+        elif may_be_billed(exception):
+            there.note(there.asked.input)
+
+    async def _failed(self, found: Found, failure: BaseException, told: Mapping[str, Any]) -> None:
+        mark, there = found
+        if there is not None:
+            cost = billed(self._unit, told) or (there.asked.input if may_be_billed(failure) else 0)
+            await self.open.end(mark, cost)
+
+    # -- in addition, and for what has no other hook: streams of the SDK, what a cache answered ------------------------
+
+    async def async_log_success_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        mark, there = self._logged(kwargs)
+        if there is None or (there.owner is None and there.noted is not None):  # its request's own hook ends it
+            return
+        if there.noted is None:
+            there.note(logged_cost(there.asked, kwargs, response_obj))
+        await self.open.end(mark)
+
+    async def async_log_failure_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        mark, there = self._logged(kwargs)
+        if there is not None and there.is_of({"litellm_call_id": logged_id(kwargs)}):
+            await self._failed((mark, there), kwargs.get("exception") or Exception(), kwargs)
+
+    def log_pre_api_call(self, model: Any, messages: Any, kwargs: Mapping[str, Any]) -> None:
+        params = kwargs.get("litellm_params") or {}
+        if params.get("acompletion") is False and mark_of(params, self._name) is None:
+            log.error("%s: completion() asks no hook that could refuse it: this call is in no budget", model)
+
+    def _found(self, request: Mapping[str, Any]) -> Found:
+        mark = mark_of(request, self._name)
+        return mark, self.open.get(mark)
+
+    def _logged(self, kwargs: Mapping[str, Any]) -> Found:
+        """Of a log event; some routes lose the metadata, and a call of the SDK has its own id for a mark."""
+        mark, there = self._found(kwargs.get("litellm_params") or {})
+        own = logged_id(kwargs)
+        return (mark, there) if there is not None else (own, self.open.get(own))

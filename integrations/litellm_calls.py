@@ -1,0 +1,101 @@
+"""The calls of one process that reserved and have not ended.
+
+Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it.
+Rule 2: one of which nobody tells the end is over after the time-out: what was noted counts, else what its input costs,
+or of a stream, of which more may have been given, its estimate.
+Rule 3: a settlement that fails is tried again, as long as the process lives; LiteLLM is not told, its answer stands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from integrations.asked import go_on
+from integrations.budgets import Call
+from integrations.litellm_prices import Asked
+from ledger.errors import LedgerError
+
+log = logging.getLogger("exact-counter.litellm")
+
+AGAIN_S = 10
+"""After so long a settlement that failed is tried again."""
+
+AGAIN_MAX = 60
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """owner: LiteLLM's id of the call that reserved, of which its attempts may have others; None of one that came to
+    the proxy. noted: what its answers cost.
+    """
+
+    call: Call
+    owner: str | None
+    asked: Asked
+    noted: int | None = None
+
+    def is_of(self, request: Mapping[str, Any]) -> bool:
+        """Whether this is the call itself, and not an attempt that it makes."""
+        return self.owner is not None and self.owner == request.get("litellm_call_id")
+
+    def note(self, cost: int | None) -> None:
+        """One more answer; where its cost cannot be told the estimate counts."""
+        if cost is None:
+            cost = self.call.estimate
+            log.warning("%s: the cost of an answer cannot be told, so its estimate of %d counts", self.call.id, cost)
+        self.noted = (self.noted or 0) + cost
+
+
+class OpenCalls:
+    """By mark; for the loop that the hooks run in."""
+
+    def __init__(self) -> None:
+        self._there: dict[str, tuple[OpenCall, asyncio.TimerHandle]] = {}
+
+    def __len__(self) -> int:
+        return len(self._there)
+
+    async def begin(self, opening: OpenCall, timeout_s: float) -> str:
+        """The mark of a call that has reserved now. Raises what `Call.aopen` does."""
+        await opening.call.aopen()
+        mark = opening.owner or uuid.uuid4().hex
+        self._there[mark] = opening, asyncio.get_running_loop().call_later(timeout_s, self._over, mark)
+        return mark
+
+    def get(self, mark: str | None) -> OpenCall | None:
+        there = self._there.get(mark) if mark is not None else None
+        return there and there[0]
+
+    async def end(self, mark: str | None, otherwise: int | None = None) -> None:
+        """What was noted counts; where nothing was, `otherwise`, and where that is None the estimate."""
+        there = self._there.pop(mark, None) if mark is not None else None
+        if there is not None:
+            there[1].cancel()
+            await asyncio.shield(go_on(self._settled(there[0], otherwise, AGAIN_MAX)))
+
+    async def _settled(self, ending: OpenCall, otherwise: int | None, tries: int) -> None:
+        cost = otherwise if ending.noted is None else ending.noted
+        if cost is not None:
+            ending.call.settle(cost)
+        try:
+            await ending.call.aclose()
+        except LedgerError as error:
+            log.error("%s, cost %s: not settled%s: %s", ending.call.id, cost, "; again soon" if tries else "", error)
+            if tries:
+                asyncio.get_running_loop().call_later(
+                    AGAIN_S, lambda: go_on(self._settled(ending, otherwise, tries - 1))
+                )
+        else:
+            for counter, rest in ending.call.over.items():
+                log.warning("%s: %s refused %d of the cost: an estimate was too low", ending.call.id, counter, rest)
+
+    def _over(self, mark: str) -> None:
+        there = self._there.get(mark)
+        if there is not None:
+            log.warning("%s: no hook told its end within the time-out", there[0].call.id)
+            go_on(self.end(mark, there[0].asked.left))

@@ -1,0 +1,44 @@
+"""LiteLLM's errors: which one a call gets that may not begin, and which of a provider's may be billed.
+
+Rule 1: where nothing could be decided the call does not begin either.
+"""
+
+from __future__ import annotations
+
+import litellm
+
+from integrations.reserving import OverBudget
+from ledger.errors import InvalidInput, LedgerError
+
+DISCONNECTED = 499
+
+
+class RepeatsUnasked(litellm.BadRequestError, ImportError):
+    """A call that the SDK would repeat without asking any hook, which no budget could then hold.
+
+    An ImportError, too: that alone is what the SDK does not begin to repeat at once.
+    """
+
+
+def refusal(error: LedgerError, model: str) -> Exception:
+    """BudgetExceededError (its status is `litellm.budget_exceeded_status_code`), BadRequestError (400) or
+    ServiceUnavailableError (503)."""
+    told: Exception
+    if isinstance(error, OverBudget):
+        # A gate says that there is too little, and not how much there is.
+        told = litellm.BudgetExceededError(
+            current_cost=0.0, max_budget=0.0, message=str(error), entity_type="budget", entity_id=error.counter
+        )
+    elif isinstance(error, InvalidInput):
+        told = litellm.BadRequestError(str(error), model=model, llm_provider="")
+    else:
+        told = litellm.ServiceUnavailableError(
+            f"The budget could not be asked, so nothing was called: {error}", model=model, llm_provider=""
+        )
+    return told
+
+
+def may_be_billed(failure: BaseException) -> bool:
+    """Whether the provider may have worked: nobody waited for its answer any more."""
+    is_left = not isinstance(failure, Exception) or getattr(failure, "status_code", None) == DISCONNECTED
+    return is_left or isinstance(failure, litellm.Timeout)

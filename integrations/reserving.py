@@ -1,0 +1,151 @@
+"""The programs of a budget: reserve an estimate in several at once, settle what it cost, let it go.
+
+Rule 1: all budgets or none: when one refuses, what the others had granted is released.
+Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts once.
+Rule 3: a cost is never dropped. What is above the hold, or comes after it ended, is added; what its budget refuses is
+counted under another name, without a limit.
+Rule 4: what a table did not decide is asked again, some times; then its error is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from integrations.asked import Program
+from ledger.errors import (
+    GaveUp,
+    HoldEnded,
+    LedgerError,
+    LimitReached,
+    OutcomeUnknown,
+    OutOfReach,
+    Throttled,
+    TransactionConflict,
+    Unavailable,
+)
+from ledger.gate.hold import Hold
+
+UNDECIDED = (GaveUp, OutOfReach, OutcomeUnknown, Throttled, TransactionConflict, Unavailable)
+"""The same call again, and nothing is counted twice: docs/retries.md."""
+
+TRIES_MAX = 5
+
+
+class OverBudget(LimitReached):
+    """A budget has too little left for an estimate: `counter` names it, `estimate` is what was asked. No budget holds
+    anything of the call. A new attempt is a new call.
+    """
+
+    def __init__(self, counter: str, estimate: int) -> None:
+        super().__init__(f"The budget {counter} has less than {estimate} left. Nothing of this call is held.")
+        self.counter = counter
+        self.estimate = estimate
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.counter, self.estimate), self.__dict__
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a call's writes are named by: its id and when it was first asked for."""
+
+    id: str
+    at: datetime
+
+
+def again(asked: Callable[[Any], Any]) -> Program[Any]:
+    """The answer to what is asked, as soon as it is decided. Raises what the ledger does."""
+    for left in reversed(range(TRIES_MAX)):
+        try:
+            return (yield asked)
+        except UNDECIDED:
+            if not left:
+                raise
+    raise AssertionError
+
+
+def reserve(counters: Sequence[str], estimate: int, named: Named, expires: timedelta) -> Program[list[Hold]]:
+    """A hold of `estimate` in each counter, or none. Raises OverBudget and what `Ledger.hold` does."""
+    holds: list[Hold] = []
+    for counter in counters if estimate else ():
+        try:
+            holds.append((yield from again(_hold(counter, estimate, named, expires))))
+        except LedgerError as error:
+            with suppress(LedgerError):  # what stays held ends by itself
+                yield from release(holds)
+            if isinstance(error, LimitReached):
+                raise OverBudget(counter, estimate) from error
+            raise
+    return holds
+
+
+def _hold(counter: str, estimate: int, named: Named, expires: timedelta) -> Callable[[Any], Any]:
+    return lambda ledger: ledger.hold(counter, estimate, expires=expires, idempotency_key=named.id, at=named.at)
+
+
+def release(holds: Sequence[Hold]) -> Program[None]:
+    """Let every hold go that has not ended. Raises what `Ledger.release` does, after all were tried."""
+    failures: list[LedgerError] = []
+    for hold in holds:
+        try:
+            yield from again(_release(hold))
+        except HoldEnded:
+            pass
+        except LedgerError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
+def _release(hold: Hold) -> Callable[[Any], Any]:
+    return lambda ledger: ledger.release(hold)
+
+
+def settle(
+    counters: Sequence[str], holds: Sequence[Hold], cost: int, named: Named, over: str
+) -> Program[dict[str, int]]:
+    """Count `cost` in each counter, once, however often this is called. Answers what each budget refused to take.
+
+    Raises what `Ledger.capture` and `Ledger.add` do, after all were tried: then the same again.
+    """
+    refused: dict[str, int] = {}
+    failures: list[LedgerError] = []
+    held = {hold.counter: hold for hold in holds}
+    for counter in counters:
+        try:
+            rest = (yield from _capture(held[counter], cost)) if counter in held else cost
+            if rest and not (yield from _added(counter, rest, named)):
+                yield from again(_add(over + counter, rest, named))
+                refused[counter] = rest
+        except LedgerError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return refused
+
+
+def _capture(hold: Hold, cost: int) -> Program[int]:
+    """What is left to count when the hold has taken what it can."""
+    used = min(cost, hold.amount)
+    try:
+        yield from again(lambda ledger: ledger.capture(hold, used))
+    except HoldEnded as ended:
+        # Captured before, with another cost: that one counts. Over or released: nothing counts yet.
+        return 0 if ended.state == "captured" else cost
+    return cost - used
+
+
+def _added(counter: str, rest: int, named: Named) -> Program[bool]:
+    try:
+        yield from again(_add(counter, rest, named))
+    except LimitReached:
+        return False
+    return True
+
+
+def _add(counter: str, rest: int, named: Named) -> Callable[[Any], Any]:
+    return lambda ledger: ledger.add(counter, rest, idempotency_key=f"{named.id}/rest", at=named.at)

@@ -1,0 +1,97 @@
+"""A process that keeps budgets on a simulated table, and what stands in them."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from integrations.budgets import Budgets
+from ledger import Ledger, Limit, Settings
+from ledger.errors import LedgerError
+from reader import Reader
+from simulator import Faults, Simulation
+
+REGIONS = ("eu-west-1", "us-east-1")
+HERE, THERE = REGIONS
+CAP = 1_000
+TIMEOUT = timedelta(minutes=1)
+
+
+class Town:
+    """Budgets of `CAP` in two Regions. Each `budgets` is a process of its own: nothing is shared but the table."""
+
+    def __init__(self, *, cap: int = CAP, seed: int = 0, faults: Faults | None = None) -> None:
+        self.world = Simulation(REGIONS, seed=seed, faults=faults or Faults())
+        self._limits = {"llm:": Limit(ceiling=cap, region=HERE)}
+
+    def settings(self, region: str = HERE) -> Settings:
+        return Settings(table="counters", region=region, regions=REGIONS, limits=self._limits)
+
+    def ledger(self, region: str = HERE) -> Ledger:
+        return Ledger(self.settings(region), table=self.world.table(region), clock=self.world.clock)
+
+    def budgets(self, region: str = HERE, ledger: Any = None, timeout: timedelta = TIMEOUT) -> Budgets:
+        return Budgets(ledger or self.ledger(region), timeout=timeout, clock=self.world.clock)
+
+    def wait(self, span: timedelta) -> None:
+        self.world.wait(int(span / timedelta(milliseconds=1)))
+
+    def reader(self) -> Reader:
+        return Reader(self.settings(), table=self.world.table(HERE), clock=self.world.clock)
+
+    def spent(self, counter: str) -> int:
+        return self.reader().read(counter).value
+
+    def held(self, counter: str) -> int:
+        return self.reader().standing(counter).held.up or 0
+
+    def stands(self, counter: str) -> tuple[int, int]:
+        """What is spent of a budget, and what is held."""
+        return self.spent(counter), self.held(counter)
+
+
+class Awaited:
+    """A ledger whose calls are coroutines, over one that blocks. Each waits, so that a task can be cancelled in it."""
+
+    def __init__(self, inner: Ledger) -> None:
+        self._inner = inner
+        self.waits = asyncio.Event()
+        self.waits.set()
+
+    async def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        await asyncio.sleep(0)
+        await self.waits.wait()
+        return getattr(self._inner, name)(*args, **kwargs)
+
+    def hold(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call("hold", *args, **kwargs)
+
+    async def capture(self, *args: Any) -> Any:
+        return await self._call("capture", *args)
+
+    async def release(self, *args: Any) -> Any:
+        return await self._call("release", *args)
+
+    async def add(self, *args: Any, **kwargs: Any) -> Any:
+        return await self._call("add", *args, **kwargs)
+
+
+class Failing:
+    """A ledger of which the named calls fail the first `times`, before or after they were made."""
+
+    def __init__(self, inner: Ledger, name: str, error: LedgerError, times: int, *, applied: bool = False) -> None:
+        self._inner, self._name, self._error, self._left, self._applied = inner, name, error, times, applied
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if name != self._name or not self._left:
+                return method(*args, **kwargs)
+            self._left -= 1
+            if self._applied:
+                method(*args, **kwargs)
+            raise self._error
+
+        return call

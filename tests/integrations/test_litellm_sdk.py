@@ -1,0 +1,390 @@
+"""Budgets on LiteLLM's hooks without its proxy: `acompletion` and a Router, with the real package."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+from typing import Any
+
+import litellm
+import pytest
+
+from integrations.litellm import LedgerBudgets
+from integrations.litellm_errors import RepeatsUnasked
+from integrations.litellm_prices import micro_dollars
+from ledger.errors import InvalidInput, Throttled
+from tests.docs.pages import RECIPES, blocks
+from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, hooks, installed
+from tests.integrations.support import CAP, TIMEOUT, Awaited, Failing, Town
+
+ANN = "llm:ann"
+ASKED: dict[str, Any] = {"model": MODEL, "messages": HELLO, "user": "ann", "max_tokens": 100}
+ESTIMATE = INPUT + 2 * 100
+
+
+@pytest.fixture
+def town() -> Town:
+    return Town()
+
+
+def stands_after(town: Town, budgets: LedgerBudgets, *calls: Any, provider: Provider | None = None) -> tuple[int, int]:
+    """What is spent of Ann's budget, and held, after some calls: functions that answer coroutines."""
+
+    async def main() -> None:
+        for call in calls:
+            await call()
+        await all_ended(budgets)
+
+    with installed(provider or Provider(), budgets):
+        asyncio.run(main())
+    return town.stands(ANN)
+
+
+@contextmanager
+def taken(town: Town, counter: str, amount: int) -> Iterator[None]:
+    """Somebody else holds so much meanwhile."""
+    with town.budgets().reserve([counter], amount) as call:
+        yield
+        call.settle(0)
+
+
+async def acompletion(**given: Any) -> Any:
+    return await litellm.acompletion(**(ASKED | given))
+
+
+@pytest.mark.parametrize("kind", ["threads", "awaited"])
+def test_an_estimate_is_held_while_a_call_goes_on_and_its_real_cost_counts(town: Town, kind: str) -> None:
+    provider, held = Provider(), []
+
+    async def call() -> None:
+        provider.go_on.clear()
+        going = asyncio.ensure_future(acompletion())
+        while not provider.calls:
+            await asyncio.sleep(0.005)
+        held.append(town.held(ANN))
+        provider.go_on.set()
+        await going
+        held.append(town.held(ANN))  # settled before the caller has its answer
+
+    budgets = hooks(town, ledger=Awaited(town.ledger()) if kind == "awaited" else town.ledger())
+    assert stands_after(town, budgets, call, provider=provider) == (11, 0)
+    assert held == [ESTIMATE, 0]
+
+
+def test_a_call_whose_arguments_are_given_by_place_is_known(town: Town) -> None:
+    async def call() -> None:
+        await litellm.acompletion("gpt-4o", HELLO, user="ann", max_tokens=1, mock_response="hi")
+
+    assert stands_after(town, hooks(town), call) == (225, 0)  # LiteLLM's mock is of 10 and 20 tokens
+
+
+def test_tokens_are_a_unit_too(town: Town) -> None:
+    assert stands_after(town, hooks(town, unit="tokens"), acompletion) == (8, 0)
+
+
+def test_a_refusal_is_litellms_own_error_and_the_provider_is_not_called(town: Town) -> None:
+    provider = Provider()
+
+    async def call() -> None:
+        with pytest.raises(litellm.BudgetExceededError, match="llm:ann has less than 2008 left") as refused:
+            await acompletion(max_tokens=1_000)
+        assert refused.value.entity_id == ANN
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (0, 0)
+    assert provider.calls == 0
+
+
+def test_a_provider_that_fails_gives_all_of_it_back(town: Town) -> None:
+    provider = Provider()
+    provider.failures = [litellm.RateLimitError("slower", "ours", MODEL)]
+
+    async def call() -> None:
+        with pytest.raises(litellm.RateLimitError):
+            await acompletion()
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (0, 0)
+
+
+def test_a_provider_that_timed_out_may_bill_the_input(town: Town) -> None:
+    provider = Provider()
+    provider.failures = [litellm.Timeout("late", MODEL, "ours")]
+
+    async def call() -> None:
+        with pytest.raises(litellm.Timeout):
+            await acompletion()
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (INPUT, 0)
+
+
+def test_a_stream_counts_all_of_it_at_its_end(town: Town) -> None:
+    async def call() -> None:
+        async for _ in await acompletion(stream=True):
+            assert town.held(ANN) == ESTIMATE
+
+    spent, held = stands_after(town, hooks(town), call)
+    assert held == 0
+    assert INPUT < spent < ESTIMATE
+
+
+def test_a_stream_that_fails_on_the_way_counts_what_it_gave(town: Town) -> None:
+    provider = Provider()
+    provider.failures = [litellm.APIConnectionError("gone", "ours", MODEL)]
+
+    async def call() -> None:
+        with pytest.raises(litellm.exceptions.MidStreamFallbackError):
+            async for _ in await acompletion(stream=True):
+                pass
+
+    spent, held = stands_after(town, hooks(town), call, provider=provider)
+    assert held == 0
+    assert INPUT < spent < ESTIMATE
+
+
+class Clocked(asyncio.SelectorEventLoop):
+    """A loop whose time a test turns on."""
+
+    ahead_s = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead_s
+
+
+@pytest.mark.parametrize(("stream", "cost"), [(False, INPUT), (True, ESTIMATE)])
+def test_a_call_whose_task_is_cancelled_ends_when_its_time_is_over(town: Town, stream: bool, cost: int) -> None:
+    budgets, provider = hooks(town), Provider()
+
+    async def read() -> None:
+        answer = await acompletion(stream=stream)
+        async for _ in answer:
+            pass
+
+    async def main() -> None:
+        provider.go_on.clear()
+        reading = asyncio.ensure_future(read())
+        while not provider.calls:
+            await asyncio.sleep(0.005)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert town.stands(ANN) == (0, ESTIMATE)
+        Clocked.ahead_s += TIMEOUT.total_seconds() + 1
+        await all_ended(budgets)
+
+    with installed(provider, budgets), asyncio.Runner(loop_factory=Clocked) as runner:
+        runner.run(main())
+    assert town.stands(ANN) == (cost, 0)
+
+
+def test_a_stream_that_is_left_counts_what_it_gave_at_once(town: Town) -> None:
+    budgets = hooks(town)
+    spent = []
+
+    async def call(words: int) -> None:
+        async with aclosing(budgets.stream(await acompletion(stream=True))) as stream:
+            for _ in range(words):
+                await anext(stream)
+        spent.append(town.spent(ANN))
+
+    assert stands_after(town, budgets, lambda: call(1), lambda: call(3))[1] == 0
+    one, three = spent[0], spent[1] - spent[0]
+    assert INPUT < one < three < ESTIMATE
+
+
+def test_a_fallback_inside_a_call_keeps_its_reservation_and_costs_its_own_price(town: Town) -> None:
+    provider = Provider()
+    provider.failures = [litellm.RateLimitError("slower", "ours", MODEL)]
+
+    async def call() -> None:
+        await acompletion(fallbacks=["ours/dear"])
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (5 + 3 * 20, 0)
+    assert provider.calls == 2
+
+
+def test_each_attempt_of_a_router_reserves_when_the_one_before_has_ended(town: Town) -> None:
+    provider = Provider()
+    provider.failures = [litellm.RateLimitError("slower", "ours", MODEL)] * 2
+
+    async def call() -> None:
+        deployments = [
+            {"model_name": name, "litellm_params": {"model": f"ours/{name}", "max_tokens": 200}}
+            for name in ("small", "dear")
+        ]
+        router = litellm.Router(deployments, fallbacks=[{"small": ["dear"]}], num_retries=1, retry_after=0)
+        town_cap_allows_one = await router.acompletion("small", HELLO, user="ann", max_tokens=40)
+        assert town_cap_allows_one
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (5 + 3 * 20, 0)
+    assert provider.calls == 3
+
+
+@pytest.mark.parametrize("repeats", [{"num_retries": 2}, {"context_window_fallback_dict": {MODEL: "ours/dear"}}])
+def test_what_the_sdk_would_repeat_without_asking_is_refused_and_not_repeated(
+    town: Town, repeats: dict[str, Any]
+) -> None:
+    provider = Provider()
+
+    async def call() -> None:
+        with pytest.raises(RepeatsUnasked, match=f"{next(iter(repeats))}=.*without asking a hook"):
+            await acompletion(**repeats)
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (0, 0)
+    assert provider.calls == 0
+
+
+def test_what_a_cache_answers_costs_nothing(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(litellm, "cache", None)
+    provider = Provider()
+
+    async def call() -> None:
+        litellm.cache = litellm.Cache(type="local")
+        for _ in range(2):
+            await acompletion(caching=True)
+            await asyncio.sleep(0.1)
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (11, 0)
+    assert provider.calls == 1
+
+
+def test_several_budgets_are_held_together_or_none_is(town: Town) -> None:
+    budgets = hooks(town, counters=lambda caller: [ANN, f"llm:team:{caller['team']}", f"llm:model:{caller['model']}"])
+
+    async def call() -> None:
+        await acompletion(metadata={"team": "blue"})
+        with (
+            taken(town, "llm:team:blue", CAP - 20),
+            pytest.raises(litellm.BudgetExceededError, match="team:blue"),
+        ):
+            await acompletion(metadata={"team": "blue"})
+
+    assert stands_after(town, budgets, call) == (11, 0)
+    assert town.stands(f"llm:model:{MODEL}") == (11, 0)
+
+
+def test_two_objects_of_different_units_both_hold_or_none_does(town: Town) -> None:
+    dollars = hooks(town)
+    tokens = hooks(town, unit="tokens", counters=lambda caller: [f"llm:tokens:{caller['user']}"])
+
+    async def call() -> None:
+        await acompletion()
+        with (
+            taken(town, "llm:tokens:ann", CAP - 20),
+            pytest.raises(litellm.BudgetExceededError, match="tokens:ann"),
+        ):
+            await acompletion()
+
+    async def main() -> None:
+        await call()
+        await all_ended(dollars)
+        await all_ended(tokens)
+
+    with installed(Provider(), dollars, tokens):
+        asyncio.run(main())
+    assert (town.stands(ANN), town.stands("llm:tokens:ann")) == ((11, 0), (8, 0))
+
+
+def test_a_settlement_that_fails_is_tried_again_and_the_answer_stands(
+    town: Town, caplog: pytest.LogCaptureFixture
+) -> None:
+    budgets = hooks(town, ledger=Failing(town.ledger(), "capture", Throttled("slower"), 5))
+
+    async def main() -> None:
+        assert (await acompletion()).choices[0].message.content == "hi"
+        assert town.stands(ANN) == (0, ESTIMATE)
+        Clocked.ahead_s += 11
+        async with asyncio.timeout(20):
+            while town.held(ANN):
+                await asyncio.sleep(0.005)
+
+    with installed(Provider(), budgets), asyncio.Runner(loop_factory=Clocked) as runner:
+        runner.run(main())
+    assert town.stands(ANN) == (11, 0)
+    assert "cost 11: not settled; again soon: slower" in caplog.text
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"user": None}, "This call has no user, and a budget is named by it"),
+        ({"user": "ann b"}, "without spaces"),
+        ({"model": "ours/unknown"}, "LiteLLM has no price of it"),
+        ({"max_tokens": None}, "no longest answer"),
+    ],
+)
+def test_a_call_of_which_the_budget_or_the_price_is_not_known_is_refused_in_a_plain_sentence(
+    town: Town, given: dict[str, Any], told: str
+) -> None:
+    provider = Provider()
+
+    async def call() -> None:
+        with pytest.raises(litellm.BadRequestError, match=told):
+            await acompletion(**given)
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (0, 0)
+    assert provider.calls == 0
+
+
+def test_where_no_price_is_known_what_the_operator_said_is_held_and_counts(town: Town) -> None:
+    async def call() -> None:
+        await acompletion(model="ours/unknown")
+
+    assert stands_after(town, hooks(town, estimate=300), call) == (300, 0)
+
+
+def test_a_call_that_the_operator_names_no_budget_for_passes(town: Town) -> None:
+    provider = Provider()
+    assert stands_after(town, hooks(town, counters=lambda caller: []), acompletion, provider=provider) == (0, 0)
+    assert provider.calls == 1
+
+
+def test_a_table_that_does_not_answer_calls_nothing(town: Town) -> None:
+    provider = Provider()
+
+    async def call() -> None:
+        with pytest.raises(litellm.ServiceUnavailableError, match="nothing was called: slower"):
+            await acompletion()
+
+    ledger = Failing(town.ledger(), "hold", Throttled("slower"), 99)
+    assert stands_after(town, hooks(town, ledger=ledger), call, provider=provider) == (0, 0)
+    assert provider.calls == 0
+
+
+def test_a_call_that_blocks_asks_no_hook_and_that_is_logged(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+    with installed(Provider(), hooks(town)), caplog.at_level(logging.ERROR):
+        litellm.completion("gpt-4o", HELLO, user="ann", mock_response="hi")
+    assert "completion() asks no hook that could refuse it: this call is in no budget" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"unit": "euro"}, "unit='euro' is not one of"),
+        ({"counters": ["llm:ann"]}, "counters is a function of the caller"),
+        ({"estimate": -1}, "estimate=-1 is no cost"),
+        ({"ledger": "counters"}, "kept by a Ledger"),
+    ],
+)
+def test_wrong_arguments_are_told(town: Town, given: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        hooks(town, **given)
+
+
+def test_the_file_of_the_recipe_for_the_proxy_runs_as_it_stands() -> None:
+    (source,) = blocks(RECIPES / "llm-budgets.md", "py")
+    names: dict[str, Any] = {"__name__": "our_budgets"}
+    exec(compile(source, "our_budgets.py", "exec", dont_inherit=True), names)
+    caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")
+    assert list(names["budgets_of"](caller)) == ["llm:key:k1:2026-11", "llm:model:gpt-4o:2026-11-23"]
+    assert isinstance(names["budgets"], LedgerBudgets)
+
+
+def test_dollars_below_0_are_no_cost() -> None:
+    assert [micro_dollars(dollars) for dollars in (0, 0.00022500000000000002, 0.0000001, 3)] == [0, 225, 1, 3_000_000]
+    for wrong in (-0.1, float("nan"), float("inf"), True, "1"):
+        with pytest.raises(InvalidInput, match="dollars are no cost"):
+            micro_dollars(wrong)  # type: ignore[arg-type]

@@ -1,0 +1,114 @@
+"""The decorator: what a function's result cost, or what the items of a generator cost, is settled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator, Iterator
+
+import pytest
+
+from integrations.reserving import OverBudget
+from ledger.errors import InvalidChange, InvalidInput
+from tests.integrations.support import CAP, Town
+
+A = "llm:ann"
+
+
+@pytest.fixture
+def town() -> Town:
+    return Town()
+
+
+def test_a_function_and_a_coroutine_function_reserve_by_their_arguments_and_settle_by_their_result(town: Town) -> None:
+    budgets = town.budgets()
+
+    @budgets.spends(lambda user, most: [f"llm:{user}"], lambda user, most: most, len)
+    def answer(user: str, most: int) -> str:
+        assert town.held(f"llm:{user}") == most
+        return "seven"
+
+    @budgets.spends(lambda user, most: [f"llm:{user}"], lambda user, most: most, len)
+    async def later(user: str, most: int) -> str:
+        await asyncio.sleep(0)
+        return f"for {user}"
+
+    assert answer("ann", most=600) == "seven"
+    with pytest.raises(OverBudget):
+        answer("ann", CAP)
+    assert asyncio.run(later("ann", 300)) == "for ann"
+    assert town.stands(A) == (12, 0)
+    assert (answer.__name__, later.__name__) == ("answer", "later")
+
+
+def test_a_stream_that_is_cut_off_counts_what_it_gave(town: Town) -> None:
+    closed = []
+
+    @town.budgets().spends(lambda: [A], lambda: 600, len)
+    def stream() -> Generator[str, None, None]:
+        try:
+            yield from ("one", "two", "three")
+        finally:
+            closed.append(town.held(A))
+
+    assert list(stream()) == ["one", "two", "three"]
+    assert town.stands(A) == (11, 0)
+    cut = stream()
+    assert (next(cut), next(cut)) == ("one", "two")
+    cut.close()
+    assert town.stands(A) == (17, 0)
+    assert closed == [600, 600]
+
+
+def test_an_asynchronous_stream_whose_task_is_cancelled_counts_what_it_gave(town: Town) -> None:
+    @town.budgets().spends(lambda: [A], lambda: 600, len)
+    async def stream() -> AsyncIterator[str]:
+        yield "one"
+        yield "two"
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        two = asyncio.Event()
+
+        async def consume() -> None:
+            async for word in stream():
+                if word == "two":
+                    two.set()
+
+        task = asyncio.ensure_future(consume())
+        await two.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert town.stands(A) == (6, 0)
+
+
+def test_a_stream_that_gives_nothing_or_fails_counts_what_it_gave(town: Town) -> None:
+    @town.budgets().spends(lambda words: [A], lambda words: 600, len)
+    def stream(words: list[str]) -> Iterator[str]:
+        yield from words
+        1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        list(stream([]))
+    assert town.stands(A) == (0, 0)
+    with pytest.raises(ZeroDivisionError):
+        list(stream(["one"]))
+    assert town.stands(A) == (3, 0)
+
+
+@pytest.mark.parametrize("cost", [lambda result: -1, lambda result: 1 // 0])
+def test_a_result_whose_cost_cannot_be_told_counts_its_estimate(town: Town, cost: object) -> None:
+    @town.budgets().spends(lambda: [A], lambda: 600, cost)  # type: ignore[arg-type]
+    def answer() -> str:
+        return "paid for"
+
+    with pytest.raises((InvalidChange, ZeroDivisionError)):
+        answer()
+    assert town.stands(A) == (600, 0)
+
+
+def test_what_is_no_function_is_told(town: Town) -> None:
+    with pytest.raises(InvalidInput, match="spends decorates a function"):
+        town.budgets().spends(lambda: [A], lambda: 1, len)("answer")  # type: ignore[arg-type]
