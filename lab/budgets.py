@@ -115,8 +115,8 @@ class Lab:
 
     def judge(self, customers: list[str], figures: Figures) -> None:
         """At rest, when the last call's time is over."""
-        self.world.come_to_rest()
         self.world.wait(int(TIMEOUT.total_seconds() * 1000))
+        self.world.come_to_rest()
         calm = Simulation(REGIONS)
         calm.world = self.world.world
         limits = {"llm:": Limit(ceiling=CAP, region=REGIONS[0])}

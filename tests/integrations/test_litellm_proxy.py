@@ -211,7 +211,7 @@ def test_a_client_that_names_its_calls_alike_or_forges_their_mark_gets_none_for_
     named = HEADERS | {"x-litellm-call-id": "mine"}
 
     async def at_once(client: httpx.AsyncClient) -> list[int]:
-        bodies = [ASKED | {"max_tokens": 400, "metadata": {"mark": "mine"}, "litellm_call_id": "mine"}] * 4
+        bodies = [ASKED | {"max_tokens": 200, "metadata": {"mark": "mine"}, "litellm_call_id": "mine"}] * 4
         answers = await asyncio.gather(*(client.post(CHAT, json=body, headers=named) for body in bodies))
         return sorted(each.status_code for each in answers)
 
@@ -219,7 +219,7 @@ def test_a_client_that_names_its_calls_alike_or_forges_their_mark_gets_none_for_
     provider.go_on.clear()
 
     async def later() -> None:
-        while provider.calls < 1:
+        while provider.calls < 2:
             await asyncio.sleep(0.005)
         await asyncio.sleep(0.3)
         provider.go_on.set()
@@ -231,8 +231,8 @@ def test_a_client_that_names_its_calls_alike_or_forges_their_mark_gets_none_for_
         return statuses
 
     (statuses,) = asked_after(town, runner, main, provider=provider)
-    assert statuses == [200, 422, 422, 422]  # each holds 808 of 1,000
-    assert town.stands(KEY) == (11, 0)
+    assert statuses == [200, 200, 422, 422]  # each holds 408 of 1,000
+    assert town.stands(KEY) == (22, 0)
 
 
 def test_calls_at_once_through_the_proxy_never_pass_a_budget_together(town: Town, runner: asyncio.Runner) -> None:
