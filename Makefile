@@ -6,12 +6,13 @@ VENV   := .venv
 ENGINE := $(VENV)/engine
 OLDEST := $(VENV)/oldest
 ASYNC  := $(VENV)/async
+LITELLM := $(VENV)/litellm
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench budgets scale compare simulate \
-  explore mistakes mutants oldest async coverage model contract torture package deploy remove e2e drill
+  explore mistakes mutants oldest async litellm coverage model contract torture package deploy remove e2e drill
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,7 +44,7 @@ test: async $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" choos
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
 
 async: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## the tests beside aiobotocore, whose botocore is older than ours; part of `make test`
-	@PYTHONPATH=$(ASYNC) $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 tests/aio tests/integrations
+	@PYTHONPATH=$(ASYNC) $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 tests/aio
 
 check: docs ## lint, format and type checks, and the pages
 	@$(BIN)/python -m ruff check .
@@ -64,8 +65,11 @@ openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones
 	@$(BIN)/python -m lab.bench $(ARGS)
 
-budgets: $(ASYNC)/.made ## LLM budgets on real LiteLLM, many calls at once under faults, beside a naive tracker; some minutes
-	@PYTHONPATH=$(ASYNC) $(BIN)/python -m lab.budgets $(ARGS)
+budgets: $(LITELLM)/.made ## LLM budgets on real LiteLLM, many calls at once under faults, beside a naive tracker; some minutes
+	@PYTHONPATH=$(LITELLM) $(BIN)/python -m lab.budgets $(ARGS)
+
+litellm: $(LITELLM)/.made ## the tests of budgets on LiteLLM's hooks, with the real package
+	@PYTHONPATH=$(LITELLM) $(BIN)/python -m pytest -q tests/integrations $(ARGS)
 
 scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
 	@$(BIN)/python -m lab.scale $(ARGS)
@@ -151,6 +155,12 @@ $(ASYNC)/.made: requirements-async.lock $(VENV)/.made
 	@echo "making $(ASYNC)"
 	@rm -rf $(ASYNC)
 	@$(BIN)/python $(PIP) --target $(ASYNC) -r requirements-async.lock
+	@touch $@
+
+$(LITELLM)/.made: requirements-litellm.lock $(VENV)/.made
+	@echo "making $(LITELLM)"
+	@rm -rf $(LITELLM)
+	@$(BIN)/python $(PIP) --no-compile --target $(LITELLM) -r requirements-litellm.lock
 	@touch $@
 
 # The engine pins its own botocore: a venv of its own keeps it from deciding ours.

@@ -1,4 +1,4 @@
-"""Tests of LiteLLM's hooks run where LiteLLM is installed: in the environment of `make async`."""
+"""Tests of LiteLLM's hooks run where LiteLLM is installed: in the environment of `make litellm`."""
 
 import os
 from importlib.util import find_spec
