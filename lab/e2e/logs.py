@@ -11,8 +11,10 @@ from itertools import chain
 from typing import Any
 
 SIGNS_OF_FAILURE = ('"level":"ERROR"', "Traceback", "errorType")
-PASSES = re.compile(r"ledger\.errors\.(Unavailable|Throttled|OutcomeUnknown): |due again after the lease")
-"""Of an invocation whose engine was too slow: it fails, and its event source sends the same again."""
+PASSES = re.compile(
+    r'ledger\.errors\.(Unavailable|Throttled|OutcomeUnknown): |"error":"(Unavailable|Throttled|OutcomeUnknown)"'
+)
+"""Of an invocation whose engine was too slow: what it was sent is sent again, by itself or by its event source."""
 
 Say = Callable[[str], None]
 

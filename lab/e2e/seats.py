@@ -29,7 +29,7 @@ ASKED_BY_HTTP, ASKED_BY_SQS = 12, 8  # in each Region
 FREE = CEILING - sum(HELD.values())
 FREED = CEILING - FREE - CAPTURED
 SENDERS, EXPIRES_S, TELL_MAX_S = 4, 600, 120
-OF_A_GATE = {"gate", "past", "hold"}
+OF_A_GATE = {"gate", "past", "hold", "crossing"}
 
 REFUSED = "urn:ledger:problem:limit-reached"
 AGAIN = {201: 200}
