@@ -136,11 +136,14 @@ class User:
                     yield f"{region}: the history of {counter} lists {more} too much and lacks {less}"
 
     def wrong_dead_letters(self, poisoned: Mapping[str, Counter[str]]) -> Iterator[str]:
-        """Unless the dead-letter queue of each Region's changes holds exactly its poison, and the others nothing."""
+        """Unless the dead-letter queue of each Region's changes holds exactly its poison, and the others nothing.
+
+        A copy is confirmed before its message is done with, so on a slow engine poison may be there twice.
+        """
         for region, expected in poisoned.items():
             held = self._queues.drain(region, "changes-dlq")
-            if held - expected:
-                yield f"{region}: among the dead letters is what is no poison: {list(held - expected)[:5]}"
+            if others := held.keys() - expected.keys():
+                yield f"{region}: among the dead letters is what is no poison: {sorted(others)[:5]}"
             if expected - held:
                 yield f"{region}: these are not among the dead letters: {list(expected - held)[:5]}"
             for name in ("work-dlq", "failed"):
