@@ -141,6 +141,18 @@ def test_the_address_names_the_story_and_the_seed_and_opens_them(page: Page) -> 
     page.wait(lambda: page.driver.current_url.endswith("/?story=counter&seed=12") and page.all(".lane"))
 
 
+@pytest.mark.parametrize("width", [390, 700, 870, 900, 960, 1040, 1100, 1280, 1440])
+def test_the_controls_and_what_is_below_stay_where_they_are_when_their_words_change(page: Page, width: int) -> None:
+    page.look((width, 900))
+    parts = ("#more", "#again", "#lag_ms", ".controls", "#steps")
+    places = [page.bottom(part) for part in parts]
+    page.click("#cut")
+    page.wait(lambda: page.text("#cut") == "Heal the link")
+    page.click("#paused")
+    page.wait(lambda: page.text("#paused") == "Go on")
+    assert [page.bottom(part) for part in parts] == places
+
+
 def test_an_address_of_no_story_is_answered_with_a_sentence_and_what_ran_goes_on(page: Page) -> None:
     for address, says in (
         ("?story=war", "There is no story 'war'; there are counter and sale."),
