@@ -76,8 +76,8 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     if not lanes:
         raise Wrong(
             "EmptyDirectory",
-            f"The directory of {' '.join(empty)} names no lane: nobody has added yet, or the table is older than it.",
-            f"{ADOPT.removesuffix('writes them.')}fills it by one scan; --scan looks at the whole table instead.",
+            f"The directory of {' '.join(empty)} names no lane: nobody has added yet, or no compactor has listed one.",
+            f"--scan looks at the whole table instead; {ADOPT.removesuffix('writes them.')}fills it by one scan.",
             DATA,
         )
     if empty:

@@ -6,6 +6,7 @@ Rule 1: The words of Typer, and of what it checks with, are not shown where the 
 import re
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -79,8 +80,17 @@ def wrong(failure: Any, typed: list[str]) -> Wrong:
         kind, message = "NoSuchCommand", f"There is no command {found[1]}.{_perhaps([f'`{each}`' for each in near])}"
         remedy = f"`{command} --help` lists the commands."
     elif found := EXTRA.match(message):
-        kind, message = "ExtraArgument", f"`{command}` takes fewer arguments: {shown(found[1])} is too much."
+        kind, message = _too_much(command, found[1], failure.ctx.command.params)
     return Wrong(kind, message, remedy, USAGE)
+
+
+def _too_much(command: str, words: str, params: list[Any]) -> tuple[str, str]:
+    """What is told of words that nothing takes. `add` and `hold` let every option through, because of `-6`."""
+    option = next((word.partition("=")[0] for word in words.split() if word.startswith("--")), None)
+    if option is None:
+        return "ExtraArgument", f"`{command}` takes fewer arguments: {shown(words)} is too much."
+    known = [name for param in params for name in param.opts if name.startswith("--")]
+    return "NoSuchOption", f"`{command}` has no option {option}.{_perhaps(get_close_matches(option, known, 1))}"
 
 
 def _bad_value(failure: Any, typed: list[str]) -> str:

@@ -36,6 +36,17 @@ AGAIN = (
         ("list --limit=0", "--limit is at least 1, not '0'.", "`ledgerctl list --help`"),
         ("watch c --interval a", "--interval is a number, not 'a'.", "`ledgerctl watch --help`"),
         ("top --by size", "--by is one of 'value', 'changes', 'pending', not 'size'.", "`ledgerctl top --help`"),
+        (
+            "add c 1 --kee x",
+            "`ledgerctl add` has no option --kee. Is it --key?",
+            "`ledgerctl add --help` says what it takes.",
+        ),
+        (
+            "add c -6 --kee=x",
+            "`ledgerctl add` has no option --kee. Is it --key?",
+            "`ledgerctl add --help` says what it takes.",
+        ),
+        ("add c -6 7", "`ledgerctl add` takes fewer arguments: '7' is too much.", "`ledgerctl add --help`"),
         ("add c 1_0", "'1_0' is not a whole number such as 12 or -6.", "`ledgerctl add --help`"),
     ],
 )
