@@ -90,6 +90,26 @@ def test_a_counter_added_to_and_read_on_an_engine_is_what_ledger_and_reader_say(
     assert Reader(asked, client=client).value(COUNTER) == 54
 
 
+def test_a_role_that_may_only_insert_has_the_same_outcomes_awaited(engine: Engine, table: str) -> None:
+    asked = settings(table, engine.endpoint_url, insert_only=True)
+
+    async def main() -> list[str]:
+        async with make_async_client(REGION, engine.endpoint_url) as client:
+            operations: list[str] = []
+            client.meta.events.register("before-call", lambda model, **_: operations.append(model.name))
+            async with AsyncLedger(asked, client=client) as ledger:
+                assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "recorded"
+                assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "replayed"
+                with pytest.raises(errors.TokenConflict):
+                    await ledger.add(COUNTER, -7, **KEYED)
+                packed = await ledger.add_many([Change(COUNTER, 1, f"k{n}", AT) for n in range(40)], pack=True)
+                assert {each.outcome for each in packed if isinstance(each, Receipt)} == {"accepted"}
+            return operations
+
+    assert {*asyncio.run(main())} == {"ExecuteStatement", "GetItem"}
+    assert Reader(asked, client=engine.client(REGION)).value(COUNTER) == 34
+
+
 def test_hundreds_in_flight_share_the_pool_and_each_is_recorded_once(engine: Engine, table: str) -> None:
     asked = settings(table, engine.endpoint_url)
 
