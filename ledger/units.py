@@ -8,7 +8,6 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-oper
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -73,28 +72,3 @@ def read_units(size: int, *, consistent: bool, transactional: bool = False) -> f
     if transactional:
         return float(units * TRANSACTIONAL)
     return float(units) if consistent else units / 2
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """Requests, their read and write units in their Region, and the write units each further Region pays again."""
-
-    requests: int = 0
-    read_units: float = 0.0
-    write_units: int = 0
-    replicated_units: int = 0
-
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(
-            self.requests + other.requests,
-            self.read_units + other.read_units,
-            self.write_units + other.write_units,
-            self.replicated_units + other.replicated_units,
-        )
-
-    def __sub__(self, other: "Cost") -> "Cost":
-        return self + Cost(-other.requests, -other.read_units, -other.write_units, -other.replicated_units)
-
-    def writes_in(self, regions: int) -> int:
-        """The write units of a table in this many Regions; a failed write is not replicated."""
-        return self.write_units + (regions - 1) * self.replicated_units

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from compactor import Compactor, Report
 from lab.engines.ministack import Engine
+from lab.meters.charge import Charge
 from lab.meters.meter import Meter
 from ledger import Change, Ledger, Settings
-from ledger.units import Cost
 from reader import Reader
 
 REGION = "eu-west-1"
@@ -60,9 +60,9 @@ class Bench:
         self.now_ms += self.settings.keep_ms
         return Report.total([folded, noted, self.compactor.compact(counter)])
 
-    def cost(self, *names: str) -> Cost:
+    def cost(self, *names: str) -> Charge:
         """What the meters of these have counted so far."""
-        return sum((self.meters[name].total() for name in names), start=Cost())
+        return sum((self.meters[name].total() for name in names), start=Charge())
 
 
 @dataclass(frozen=True, slots=True)

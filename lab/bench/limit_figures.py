@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from lab.bench.figure import Figure
+from lab.meters.charge import Charge
 from lab.meters.metered_table import TABLE, MeteredTable
 from ledger import Change, Ledger, Settings
 from ledger.by_region import ByRegion
@@ -23,7 +24,6 @@ from ledger.gate.items import gate_key
 from ledger.gate.outcome import REFUSED
 from ledger.limit import Limit
 from ledger.requests import Instant, Put, Written, run
-from ledger.units import Cost
 from ledger.values import Lane
 from reader import Reader
 
@@ -77,8 +77,8 @@ class Sale:
             table.is_charged = is_charged
 
     @property
-    def cost(self) -> Cost:
-        return sum((table.cost for table in self.tables.values()), start=Cost())
+    def cost(self) -> Charge:
+        return sum((table.cost for table in self.tables.values()), start=Charge())
 
 
 def add(sale: Sale, change: Change) -> None:

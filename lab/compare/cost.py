@@ -34,9 +34,10 @@ from lab.designs.trial import DESIGNS, SETTINGS, Trial
 from lab.engines.ministack import Engine
 from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
+from lab.meters.charge import Charge
 from lab.meters.meter import Meter
 from ledger.paging import every_item
-from ledger.units import Cost, item_bytes
+from ledger.units import item_bytes
 from ledgerctl.bill import Usage
 
 SEED = 1
@@ -57,9 +58,9 @@ class Spent:
     design: Design
     changes: int
     reads: int
-    change: Cost
-    housekeeping: Cost
-    read: Cost
+    change: Charge
+    housekeeping: Charge
+    read: Charge
     left_bytes: float
     left_items: float
 
@@ -137,13 +138,13 @@ def spend(engine: Engine, events: Sequence[Event], design: Design) -> Spent:
     )
 
 
-def _housekept(trial: Trial, meter: Meter, counters: set[str]) -> Cost:
+def _housekept(trial: Trial, meter: Meter, counters: set[str]) -> Charge:
     """What the design's housekeeping of these counters is charged."""
     before = meter.total()
     match trial.design:
         case TransactionMarker(keep_ms=int()):
             trial.expire(trial.design)
-            return Cost(replicated_units=(meter.total() - before).replicated_units)
+            return Charge(replicated_units=(meter.total() - before).replicated_units)
         case Hybrid():
             found = [trial.run(every_item(f"{THING}{each}", None, None, consistent=True)) for each in sorted(counters)]
             before = meter.total()

@@ -19,8 +19,9 @@ import re
 from collections.abc import Callable
 
 from lab.engines.partiql import request_of
+from lab.meters.charge import Charge
 from lab.meters.item_sizes import Fields, ItemSizes
-from ledger.units import Cost, Item, item_bytes, read_units, value_bytes, write_units
+from ledger.units import Item, item_bytes, read_units, value_bytes, write_units
 
 NOT_COUNTED = {"ExecuteStatement", "ExecuteTransaction", "TransactGetItems"}
 HIDES_SIZES = {"AttributeUpdates", "FilterExpression", "IndexName", "QueryFilter", "ScanFilter"}
@@ -55,7 +56,7 @@ def refuse_uncountable(operation: str, request: Fields) -> None:
             raise Uncountable(statement["Statement"]) from error
 
 
-def charge(operation: str, request: Fields, answer: Fields | None, seen: ItemSizes) -> Cost:
+def charge(operation: str, request: Fields, answer: Fields | None, seen: ItemSizes) -> Charge:
     """The cost of one request that reached DynamoDB; brings `seen` up to date.
 
     `request` is what the client's method was given, `answer` is botocore's parsed response, an error's too. Operations
@@ -63,11 +64,11 @@ def charge(operation: str, request: Fields, answer: Fields | None, seen: ItemSiz
     """
     rule, failed = RULES.get(operation), error(answer or {})
     if rule is None or (failed and failed not in FAILED):
-        return Cost(requests=1)
-    return Cost(requests=1) + rule(request, answer or {}, seen)
+        return Charge(requests=1)
+    return Charge(requests=1) + rule(request, answer or {}, seen)
 
 
-Rule = Callable[[Fields, Fields, ItemSizes], Cost]  # the request, its answer, and what was seen before
+Rule = Callable[[Fields, Fields, ItemSizes], Charge]  # the request, its answer, and what was seen before
 
 
 def error(answer: Fields) -> str:
@@ -84,13 +85,13 @@ def read_bytes(table: str, item: Item, request: Fields, seen: ItemSizes) -> int:
     return size
 
 
-def get_item(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
+def get_item(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
     table, item = request["TableName"], answer.get("Item")
     size = read_bytes(table, {**item, **request["Key"]}, request, seen) if item else 0
-    return Cost(read_units=read_units(size, consistent=request.get("ConsistentRead", False)))
+    return Charge(read_units=read_units(size, consistent=request.get("ConsistentRead", False)))
 
 
-def batch_get_item(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
+def batch_get_item(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
     units = 0.0
     for table, wanted in request["RequestItems"].items():
         items = answer.get("Responses", {}).get(table, [])
@@ -98,12 +99,12 @@ def batch_get_item(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
         absent = len(wanted["Keys"]) - unprocessed - len(items)
         sizes = [read_bytes(table, item, wanted, seen) for item in items] + [0] * absent
         units += sum(read_units(size, consistent=wanted.get("ConsistentRead", False)) for size in sizes)
-    return Cost(read_units=units)
+    return Charge(read_units=units)
 
 
-def page(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
+def page(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
     size = sum(read_bytes(request["TableName"], item, request, seen) for item in answer.get("Items", ()))
-    return Cost(read_units=read_units(size, consistent=request.get("ConsistentRead", False)))
+    return Charge(read_units=read_units(size, consistent=request.get("ConsistentRead", False)))
 
 
 def write(
@@ -115,7 +116,7 @@ def write(
     old: Item | None = None,
     new: Item | None = None,
     transactional: bool = False,
-) -> Cost:
+) -> Charge:
     """One item's write: the larger of before and after, also when its condition failed (UNITS)."""
     table, key = action["TableName"], action.get("Key") or action["Item"]
     before = item_bytes(old) if old else seen.size(table, key)
@@ -130,7 +131,7 @@ def write(
             after = before
     seen.resize(table, key, after if applied else before)
     units = write_units(max(before, after), transactional=transactional)
-    return Cost(write_units=units, replicated_units=units if applied and kind != "ConditionCheck" else 0)
+    return Charge(write_units=units, replicated_units=units if applied and kind != "ConditionCheck" else 0)
 
 
 def updated_bytes(action: Fields, before: int) -> int:
@@ -150,7 +151,7 @@ def updated_bytes(action: Fields, before: int) -> int:
 
 
 def single_write(kind: str) -> Rule:
-    def rule(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
+    def rule(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
         returned, which = answer.get("Attributes"), request.get("ReturnValues")
         old = answer.get("Item") or (returned if which == "ALL_OLD" else None)
         new = returned if which == "ALL_NEW" else None
@@ -159,8 +160,8 @@ def single_write(kind: str) -> Rule:
     return rule
 
 
-def batch_execute(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
-    cost = Cost()
+def batch_execute(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
+    cost = Charge()
     statements = request["Statements"]
     for statement, response in zip(statements, answer.get("Responses") or [{}] * len(statements), strict=True):
         operation, action = request_of(statement)
@@ -171,8 +172,8 @@ def batch_execute(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
     return cost
 
 
-def batch_write(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
-    cost = Cost()
+def batch_write(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
+    cost = Charge()
     for table, entries in request["RequestItems"].items():
         unprocessed = answer.get("UnprocessedItems", {}).get(table, [])
         for entry in entries:
@@ -182,16 +183,16 @@ def batch_write(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
     return cost
 
 
-def transact_write(request: Fields, answer: Fields, seen: ItemSizes) -> Cost:
+def transact_write(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
     """Twice the units for every item, also when cancelled; a token's repeat only reads the items (TRANSACTIONS)."""
     failed, token = error(answer), request.get("ClientRequestToken", "")
     actions = [(kind, action) for entry in request["TransactItems"] for kind, action in entry.items()]
     if not failed and token in seen.tokens:
         sizes = [seen.size(action["TableName"], action.get("Key") or action["Item"]) for _, action in actions]
-        return Cost(read_units=sum(read_units(size, consistent=True, transactional=True) for size in sizes))
+        return Charge(read_units=sum(read_units(size, consistent=True, transactional=True) for size in sizes))
     if not failed and token:
         seen.tokens.add(token)
-    cost = Cost()
+    cost = Charge()
     for (kind, action), reason in zip(actions, answer.get("CancellationReasons") or [{}] * len(actions), strict=True):
         cost += write(kind, action, seen, applied=not failed, old=reason.get("Item"), transactional=True)
     return cost

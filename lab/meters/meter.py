@@ -14,11 +14,9 @@ from typing import Any
 from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError, SSLError
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from lab.meters.charges import Uncountable, charge, refuse_uncountable
+from lab.meters.charge import Charge
+from lab.meters.charges import charge, refuse_uncountable
 from lab.meters.item_sizes import ItemSizes
-from ledger.units import Cost
-
-__all__ = ["Cost", "Meter", "Uncountable"]
 
 NEVER_SENT = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError, SSLError)
 
@@ -34,7 +32,7 @@ class Meter:
     def __init__(self, key: tuple[str, ...] = ("pk", "sk")) -> None:
         self._lock = threading.Lock()
         self._seen = ItemSizes(key)
-        self._costs: dict[str, Cost] = {}
+        self._costs: dict[str, Charge] = {}
         self._mark = f"meter-{id(self)}"  # where this meter keeps the request in botocore's context of it
 
     def attach(self, client: DynamoDBClient) -> None:
@@ -43,14 +41,14 @@ class Meter:
         events.register_last("before-parameter-build.dynamodb", self._before, unique_id=f"{self._mark}-before")
         events.register_first("response-received.dynamodb", self._after, unique_id=f"{self._mark}-after")
 
-    def costs(self) -> dict[str, Cost]:
+    def costs(self) -> dict[str, Charge]:
         """The cost so far of each operation ("PutItem"), a copy."""
         with self._lock:
             return dict(self._costs)
 
-    def total(self) -> Cost:
+    def total(self) -> Charge:
         """The cost so far of everything; subtract an earlier total for the cost of what was done between."""
-        return sum(self.costs().values(), start=Cost())
+        return sum(self.costs().values(), start=Charge())
 
     def _before(self, params: Mapping[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
         refuse_uncountable(model.name, params)
@@ -69,4 +67,4 @@ class Meter:
         operation = event_name.rpartition(".")[2]
         with self._lock:
             cost = charge(operation, context[self._mark], parsed_response, self._seen)
-            self._costs[operation] = self._costs.get(operation, Cost()) + cost
+            self._costs[operation] = self._costs.get(operation, Charge()) + cost

@@ -7,6 +7,7 @@ Rule 2: what several requests at once and several items in one are, is as in `le
 
 from typing import Any
 
+from lab.meters.charge import Charge
 from lab.meters.charges import charge
 from lab.meters.item_sizes import ItemSizes
 from ledger import wire
@@ -28,7 +29,6 @@ from ledger.requests import (
     Update,
     Written,
 )
-from ledger.units import Cost
 
 TABLE = "counters"
 OPERATIONS = {
@@ -49,7 +49,7 @@ class MeteredTable:
     def __init__(self) -> None:
         self.table = MemoryTable()
         self.is_charged = False
-        self.cost = Cost()
+        self.cost = Charge()
         self.answers: list[Any] = []
         self._seen = ItemSizes()
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 from time import process_time
 from typing import Any
 
+from lab.meters.charge import Charge
 from ledger import wire
 from ledger.conditions import Absent, has
 from ledger.requests import (
@@ -41,7 +42,7 @@ from ledger.requests import (
     key_of,
     refusals,
 )
-from ledger.units import Cost, item_bytes, number_bytes, read_units, write_units
+from ledger.units import item_bytes, number_bytes, read_units, write_units
 
 PAGE_BYTES = 1024 * 1024
 CHANGE, KEY = {"change"}, {"pk", "sk"}
@@ -104,9 +105,9 @@ class LeanTable:
         self._partitions: dict[str, Partition] = {}
 
     @property
-    def costs(self) -> dict[Paid, Cost]:
+    def costs(self) -> dict[Paid, Charge]:
         """So far, a copy."""
-        return {paid: Cost(int(n), read, int(w), int(r)) for paid, (n, read, w, r) in self._spent.items()}
+        return {paid: Charge(int(n), read, int(w), int(r)) for paid, (n, read, w, r) in self._spent.items()}
 
     def answer(self, request: Request, /) -> Any:
         began = process_time()

@@ -9,11 +9,11 @@ a million lanes is (million.py). What its messages lead to is in it.
 from collections import Counter
 from dataclasses import dataclass, field
 
+from lab.meters.charge import Charge
 from lab.scale.lean import Paid
 from lab.scale.region import Region
 from lab.scale.tails import Tails
 from ledger import items
-from ledger.units import Cost
 from ledger.values import Lane
 from service import observe
 
@@ -23,7 +23,7 @@ class Lived:
     """requests: of SQS, by operation. cpu_s, calls: by function. tails: of lanes, looked at now and then."""
 
     changes: int = 0
-    costs: dict[Paid, Cost] = field(default_factory=dict)
+    costs: dict[Paid, Charge] = field(default_factory=dict)
     requests: Counter[str] = field(default_factory=Counter)
     messages: int = 0
     metrics: Counter[str] = field(default_factory=Counter)
@@ -34,7 +34,8 @@ class Lived:
     def __add__(self, other: "Lived") -> "Lived":
         """What other lanes lived in the same time."""
         costs = {
-            paid: self.costs.get(paid, Cost()) + other.costs.get(paid, Cost()) for paid in {**self.costs, **other.costs}
+            paid: self.costs.get(paid, Charge()) + other.costs.get(paid, Charge())
+            for paid in {**self.costs, **other.costs}
         }
         return Lived(
             self.changes + other.changes,
@@ -47,9 +48,9 @@ class Lived:
             self.tails + other.tails,
         )
 
-    def cost(self, *payers: str, kind: str | None = None, operation: str | None = None) -> Cost:
+    def cost(self, *payers: str, kind: str | None = None, operation: str | None = None) -> Charge:
         """What these were charged, or all but `sweep`; of a kind and an operation, where they are given."""
-        found = Cost()
+        found = Charge()
         for (payer, what, how), cost in self.costs.items():
             paid = payer in payers if payers else payer != "sweep"
             if paid and kind in (None, what) and operation in (None, how):
@@ -88,7 +89,7 @@ def so_far(region: Region) -> Lived:
 
 
 def between(before: Lived, after: Lived, tails: Tails) -> Lived:
-    costs = {paid: cost - before.costs.get(paid, Cost()) for paid, cost in after.costs.items()}
+    costs = {paid: cost - before.costs.get(paid, Charge()) for paid, cost in after.costs.items()}
     return Lived(
         after.changes - before.changes,
         costs,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.units import Cost, item_bytes, number_bytes, read_units, value_bytes, write_units
+from ledger.units import item_bytes, number_bytes, read_units, value_bytes, write_units
 
 KB = 1024
 SIZES = st.integers(0, 400 * KB)
@@ -71,12 +71,6 @@ def test_a_read_costs_a_unit_for_4_kb_half_if_eventual_and_two_in_a_transaction(
     assert read_units(int(40.8 * KB), consistent=True) == 11  # a Query, charged as 44 KB
     assert read_units(1500 * 64, consistent=True) == 24
     assert (read_units(0, consistent=True), read_units(0, consistent=False)) == (1, 0.5)  # an absent item
-
-
-def test_every_further_region_pays_the_replicated_units_again_and_costs_subtract() -> None:
-    assert Cost(requests=2, write_units=3, replicated_units=2).writes_in(3) == 3 + 2 + 2
-    earlier, between = Cost(1, 0.5, 2, 2), Cost(3, 1.5, 1, 0)
-    assert earlier + between - earlier == between
 
 
 @given(SIZES, SIZES)

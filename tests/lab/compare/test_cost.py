@@ -8,7 +8,7 @@ from lab.compare.cost import KEY_LENGTH, ONE, SHOP, Spent, on_one_counter, shop_
 from lab.designs import Design
 from lab.designs.trial import DESIGNS
 from lab.engines.ministack import Engine
-from ledger.units import Cost
+from lab.meters.charge import Charge
 from ledgerctl.bill import PRICES, million_changes, million_reads
 
 BY_NAME = {design.name: design for design in DESIGNS}
@@ -26,10 +26,10 @@ def test_the_events_are_the_same_first_ones_for_all_and_of_one_counter_nothing_e
 
 def test_a_plain_add_is_a_unit_in_every_region(engine: Engine) -> None:
     add = on_one(engine, "atomic ADD", 8)
-    assert (add.changes, add.change) == (4, Cost(requests=4, write_units=4, replicated_units=4))
+    assert (add.changes, add.change) == (4, Charge(requests=4, write_units=4, replicated_units=4))
     assert [million_changes(add.usage, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
     assert million_reads(add.usage) == PRICES.read
-    assert (add.housekeeping, add.left_bytes, add.left_items) == (Cost(), 0, 0)
+    assert (add.housekeeping, add.left_bytes, add.left_items) == (Charge(), 0, 0)
 
 
 def test_a_marker_is_left_by_every_change_or_is_paid_for_in_the_other_regions_when_it_expires(engine: Engine) -> None:
@@ -37,8 +37,8 @@ def test_a_marker_is_left_by_every_change_or_is_paid_for_in_the_other_regions_wh
     size = len("marker#stock:all#") + KEY_LENGTH + len("stock:all") + len("pk" + "sk" + "change") + 2
     assert (stays.left_items, expires.left_items) == (1, 0)
     assert stays.left_bytes == pytest.approx(size, abs=1)
-    assert expires.change == Cost(requests=4, write_units=16, replicated_units=16)
-    assert expires.housekeeping == Cost(replicated_units=4)
+    assert expires.change == Charge(requests=4, write_units=16, replicated_units=16)
+    assert expires.housekeeping == Charge(replicated_units=4)
     assert [million_changes(expires.usage, regions) for regions in (1, 2, 3)] == [2.5, 5.625, 8.75]
 
 
@@ -55,7 +55,7 @@ def test_the_hybrids_consumer_looks_at_two_records_of_a_thing(engine: Engine) ->
 
 def test_ours_puts_and_deletes_and_shares_a_commit_and_a_note(engine: Engine) -> None:
     ours = on_one(engine, "this library", 70)
-    assert ours.change == Cost(requests=35, write_units=35, replicated_units=35)
+    assert ours.change == Charge(requests=35, write_units=35, replicated_units=35)
     assert ours.housekeeping.write_units == 2 + 2 + 35 + 1
     assert ours.left_items == pytest.approx(1 / 35)
     assert ours.left_bytes == pytest.approx(24 + 82 / 35, abs=0.2)
@@ -64,7 +64,7 @@ def test_ours_puts_and_deletes_and_shares_a_commit_and_a_note(engine: Engine) ->
 
 def test_packs_put_and_delete_many_in_a_unit_and_share_a_commit_and_a_note(engine: Engine) -> None:
     packs = on_one(engine, "this library, packs", 76)
-    assert packs.change == Cost(requests=1, write_units=1, replicated_units=1)  # 38 in a KB
+    assert packs.change == Charge(requests=1, write_units=1, replicated_units=1)  # 38 in a KB
     assert packs.housekeeping.write_units == 2 + 2 + 1 + 1
 
 

@@ -8,7 +8,7 @@ from lab.compare.scenarios import SCENARIOS
 from lab.compare.speed import Pace
 from lab.compare.tables import GROUPS, Row, choice
 from lab.designs import every
-from ledger.units import Cost
+from lab.meters.charge import Charge
 
 OURS = next(design for design in every(SETTINGS) if design.name == "this library")
 FAULTS = {each.name: Counted(400, 1, 2, 0, Reads(100, 3, 4)) for each in SCENARIOS}
@@ -18,7 +18,7 @@ def test_a_row_sums_what_befell_an_design() -> None:
     row = Row(
         OURS,
         Accuracy(OURS.name, False, FAULTS, {}),
-        Spent(OURS, 100, 10, Cost(100, 0, 100, 100), Cost(7, 20.0, 50, 50), Cost(10, 20.0), 24.0, 0.5),
+        Spent(OURS, 100, 10, Charge(100, 0, 100, 100), Charge(7, 20.0, 50, 50), Charge(10, 20.0), 24.0, 0.5),
         [Read(OURS.name, n, 1, 29, n / 100, 1, measured=n < 10**5) for n in CHANGES],
         Pace(OURS.name, 32, 1, 10, 3, 4.0, 1.0, 1.0, 0, 0, 0),
     )

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from lab.meters.charge import Charge
 from lab.meters.charges import Uncountable, charge, refuse_uncountable
 from lab.meters.item_sizes import ItemSizes
-from ledger.units import Cost
 
 Fields = dict[str, Any]
 
@@ -33,12 +33,12 @@ def seen(*items: Fields) -> ItemSizes:
     return memory
 
 
-def writes(units: int, replicated: int | None = None) -> Cost:
-    return Cost(requests=1, write_units=units, replicated_units=units if replicated is None else replicated)
+def writes(units: int, replicated: int | None = None) -> Charge:
+    return Charge(requests=1, write_units=units, replicated_units=units if replicated is None else replicated)
 
 
-def reads(units: float) -> Cost:
-    return Cost(requests=1, read_units=units)
+def reads(units: float) -> Charge:
+    return Charge(requests=1, read_units=units)
 
 
 def transaction(token: str = "token") -> Fields:
@@ -134,7 +134,7 @@ PROJECTED = {**OF_KEY, "ProjectionExpression": "a", "ConsistentRead": True}
     ],
 )
 def test_a_request_costs(
-    operation: str, request_: Fields, answer: Fields | None, there: list[Fields], cost: Cost
+    operation: str, request_: Fields, answer: Fields | None, there: list[Fields], cost: Charge
 ) -> None:
     assert charge(operation, request_, answer, seen(*there)) == cost
 
@@ -209,3 +209,9 @@ def test_a_transaction_repeated_with_its_token_only_reads() -> None:
 def test_a_request_whose_cost_its_answer_would_not_tell_is_refused(operation: str, request_: Fields) -> None:
     with pytest.raises(Uncountable):
         refuse_uncountable(operation, request_)
+
+
+def test_every_further_region_pays_the_replicated_units_again_and_costs_subtract() -> None:
+    assert Charge(requests=2, write_units=3, replicated_units=2).writes_in(3) == 3 + 2 + 2
+    earlier, between = Charge(1, 0.5, 2, 2), Charge(3, 1.5, 1, 0)
+    assert earlier + between - earlier == between

@@ -13,7 +13,9 @@ from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeou
 from moto import mock_aws
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from lab.meters.meter import Cost, Meter, Uncountable
+from lab.meters.charge import Charge
+from lab.meters.charges import Uncountable
+from lab.meters.meter import Meter
 
 KEY = {"pk": {"S": "p"}, "sk": {"S": "s"}}
 
@@ -74,8 +76,8 @@ def test_a_put_and_a_transaction_cost_as_much_when_their_condition_fails(client:
     with pytest.raises(client.exceptions.TransactionCanceledException):
         client.transact_write_items(TransactItems=[{"Put": put}])
     assert meter.costs() == {
-        "PutItem": Cost(requests=2, write_units=2, replicated_units=1),
-        "TransactWriteItems": Cost(requests=1, write_units=2),
+        "PutItem": Charge(requests=2, write_units=2, replicated_units=1),
+        "TransactWriteItems": Charge(requests=1, write_units=2),
     }
 
 
@@ -83,7 +85,7 @@ def test_every_attempt_that_was_answered_is_a_request() -> None:
     client, meter = make_answered_client((500, b"{}"), (200, b"{}")), Meter()
     meter.attach(client)
     client.put_item(TableName="t", Item=KEY)
-    assert meter.total() == Cost(requests=2, write_units=1, replicated_units=1)
+    assert meter.total() == Charge(requests=2, write_units=1, replicated_units=1)
 
 
 def test_a_lost_answer_is_a_request_and_a_refused_connection_is_none(client: DynamoDBClient, meter: Meter) -> None:
@@ -97,9 +99,9 @@ def test_a_lost_answer_is_a_request_and_a_refused_connection_is_none(client: Dyn
         client.meta.events.unregister("before-send.dynamodb", unique_id="fail")
 
     fail(EndpointConnectionError(endpoint_url="here"))
-    assert meter.total() == Cost()
+    assert meter.total() == Charge()
     fail(ReadTimeoutError(endpoint_url="here"))
-    assert meter.total() == Cost(requests=1, write_units=1, replicated_units=1)
+    assert meter.total() == Charge(requests=1, write_units=1, replicated_units=1)
 
 
 def test_two_clients_and_many_threads_may_share_a_meter_and_its_memory(client: DynamoDBClient, meter: Meter) -> None:
@@ -111,10 +113,10 @@ def test_two_clients_and_many_threads_may_share_a_meter_and_its_memory(client: D
     assert meter.costs()["DeleteItem"].write_units == 2
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: client.get_item(TableName="t", Key=KEY), range(80)))
-    assert meter.costs()["GetItem"] == Cost(requests=80, read_units=40)
+    assert meter.costs()["GetItem"] == Charge(requests=80, read_units=40)
 
 
 def test_an_uncountable_request_is_not_sent(client: DynamoDBClient, meter: Meter) -> None:
     with pytest.raises(Uncountable):
         client.scan(TableName="t", Select="COUNT")
-    assert meter.total() == Cost()
+    assert meter.total() == Charge()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from lab.meters.charge import Charge
 from lab.meters.metered_table import MeteredTable
 from lab.scale.lean import LOOK, LeanTable, Partition
 from ledger.conditions import Absent, Equals
@@ -27,7 +28,6 @@ from ledger.requests import (
     Transact,
     keyed,
 )
-from ledger.units import Cost
 
 PARTITIONS = ("delta#a", "fold#a", "lane#a")
 
@@ -72,7 +72,7 @@ def test_it_answers_as_the_table_in_memory_and_charges_as_the_meter(seed: int) -
         answer = lean.answer(request)
         assert answer == memory.answer(request)
         assert answer == metered.answer(request)
-    assert sum(lean.costs.values(), start=Cost()) == metered.cost
+    assert sum(lean.costs.values(), start=Charge()) == metered.cost
 
 
 def test_what_stood_there_before_is_answered_and_what_comes_is_beside_it() -> None:
@@ -108,9 +108,9 @@ def test_costs_are_told_by_who_pays_and_for_what() -> None:
     ):
         lean.answer(At("us-east-1", request))
     assert lean.costs == {
-        ("compact", LOOK, "GetItem"): Cost(1, 0.5),
-        ("compact", LOOK, "Query"): Cost(1, 0.5),
-        ("compact", "p", "GetItem"): Cost(1, 1.0),
+        ("compact", LOOK, "GetItem"): Charge(1, 0.5),
+        ("compact", LOOK, "Query"): Charge(1, 0.5),
+        ("compact", "p", "GetItem"): Charge(1, 1.0),
     }
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from lab.meters.charge import Charge
 from lab.scale import lines, lives
 from lab.scale.dollars import as_units, cpu_ms, finding
 from lab.scale.goal import Goal
@@ -12,7 +13,6 @@ from lab.scale.lived import Lived
 from lab.scale.loads import MORE, RINGS, Load, zipf
 from lab.scale.months import before, every_month, marks_units
 from lab.scale.tails import Tails
-from ledger.units import Cost
 from ledgerctl.finding import LAMBDA_GB_S
 from service.ring.ring import EVERY_S
 
@@ -65,11 +65,11 @@ def test_before_is_what_ring_md_reckoned() -> None:
 def hand_made() -> Lived:
     """A million changes."""
     costs = {
-        ("put", "delta", "PutItem"): Cost(10**6, 0, 10**6, 10**6),
-        ("ring", "lane", "BatchGetItem"): Cost(1_000, 8_000.0),
-        ("compact", "look", "GetItem"): Cost(30_000, 30_000.0),
-        ("compact", "fold", "TransactWriteItems"): Cost(20_000, 0, 100_000, 100_000),
-        ("sweep", "sweep", "PutItem"): Cost(9, 0, 9, 9),
+        ("put", "delta", "PutItem"): Charge(10**6, 0, 10**6, 10**6),
+        ("ring", "lane", "BatchGetItem"): Charge(1_000, 8_000.0),
+        ("compact", "look", "GetItem"): Charge(30_000, 30_000.0),
+        ("compact", "fold", "TransactWriteItems"): Charge(20_000, 0, 100_000, 100_000),
+        ("sweep", "sweep", "PutItem"): Charge(9, 0, 9, 9),
     }
     requests = Counter({"send": 3_000, "receive": 3_000, "delete": 3_000})
     calls, cpu_s = Counter({"ring": 1_000, "compact": 600}), Counter({"ring": 10, "compact": 20})
