@@ -20,9 +20,11 @@ from compactor.verify_gates import verify_gates
 from compactor.visit import visit
 from ledger import clocks
 from ledger.by_region import table_of
+from ledger.cost import carried
 from ledger.errors import GaveUp, LedgerError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuild_gates
+from ledger.observing import DONE, Observe, Observer, observed
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
 from ledger.shape import ShapeCheck
@@ -36,11 +38,15 @@ WORKERS = 8
 """Lanes that `run` compacts at once; one, on a table that asks for it (`ledger.requests.Table`)."""
 
 
+def _outcome_of(report: Report) -> str:
+    return next((type(problem).__name__ for problem in report.problems.values()), DONE)
+
+
 class Compactor:
     """Compacts the lanes of `settings.region`. Thread-safe; any number may run at once.
 
     clients: boto3 DynamoDB clients by Region, made where missing; clean and verify ask other Regions too.
-    clock as for Ledger. tables: whatever answers requests, by Region, instead of clients.
+    clock, observe as for Ledger. tables: whatever answers requests, by Region, instead of clients.
     """
 
     def __init__(
@@ -50,12 +56,15 @@ class Compactor:
         clients: Mapping[str, DynamoDBClient] | None = None,
         clock: clocks.Clock = clocks.wall_clock,
         tables: Mapping[str, Table] | None = None,
+        observe: Observe | None = None,
     ) -> None:
         self.settings = check_settings(settings)
+        self._observer = Observer(observe)
         self._table = table_of(settings, clients=clients, tables=tables)
         self._now = clocks.instants(clocks.checked(clock))
         self._shape = ShapeCheck(settings)
 
+    @observed("compactor.compact", DONE)
     def compact(self, counter: str) -> Report:
         """Clean, fold and settle a counter's lanes of this Region.
 
@@ -69,6 +78,7 @@ class Compactor:
             raise error
         return report
 
+    @observed("compactor.run", _outcome_of)
     def run(self) -> Report:
         """Compact every lane of this Region that needs it, found by a scan of the table. Failures are in the report.
 
@@ -78,8 +88,9 @@ class Compactor:
         unread = Report(problems={lane: error_of(lane) for lane in lanes.unread})
         at_once = 1 if getattr(self._table, "one_at_a_time", False) else WORKERS
         with ThreadPoolExecutor(at_once, thread_name_prefix="compactor") as workers:
-            return Report.total([unread, *workers.map(self._visit, lanes.needy)])
+            return Report.total([unread, *workers.map(carried(self._visit), lanes.needy)])
 
+    @observed("compactor.verify", DONE)
     def verify(self, counter: str) -> Verification:
         """Recount a counter from its segments and deltas, each lane in its own Region; writes nothing.
 
@@ -97,6 +108,7 @@ class Compactor:
         lanes = self.settings.lanes_of(counter)
         return tuple(self._run(verify(lane, read_time_max_ms=limit), lane.region) for lane in lanes)
 
+    @observed("compactor.rebuild", DONE)
     def rebuild(self, counter: str) -> dict[Lane, int]:
         """Recompute the checkpoints of a counter's lanes of this Region from their segments; their new totals.
 

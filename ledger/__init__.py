@@ -5,11 +5,14 @@ Change    one change of a batch     Delta     one change in its lane, named by i
 Receipt   an acknowledgement        errors    every error of this library
 Limit     what a value never passes Hold      a part of a limit, set aside
 Threshold what is told when a value passes it
+Cost      what a call cost          Observed  what a call came to
 """
 
 from ledger import errors
+from ledger.cost import Cost
 from ledger.gate.hold import Hold
 from ledger.limit import Limit
+from ledger.observing import Observed
 from ledger.settings import Settings
 from ledger.threshold import Threshold
 from ledger.values import Change, Delta, Lane, Receipt
@@ -17,4 +20,17 @@ from ledger.writer import Ledger
 
 __version__ = "0.1.0"
 
-__all__ = ["Change", "Delta", "Hold", "Lane", "Ledger", "Limit", "Receipt", "Settings", "Threshold", "errors"]
+__all__ = [
+    "Change",
+    "Cost",
+    "Delta",
+    "Hold",
+    "Lane",
+    "Ledger",
+    "Limit",
+    "Observed",
+    "Receipt",
+    "Settings",
+    "Threshold",
+    "errors",
+]

@@ -51,7 +51,7 @@ class AsyncDynamoTable:
                 stack.callback(self._clients.pop, region)
 
     async def answer(self, request: Request, /) -> Any:
-        return await self._run(self._exchange.answer(request))
+        return await self._run(self._exchange.metered().answer(request))
 
     async def _run(self, steps: Steps[Result]) -> Result:
         return await drive(steps, self._do)

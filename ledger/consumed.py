@@ -1,69 +1,63 @@
-"""What boto3 clients consume, as DynamoDB itself says: asked for on every request, and added up.
+"""What a request consumed, as its answer says: pure, for every way of sending.
 
-Rule 1: The hooks add one parameter and read one field.
-Rule 2: They change nothing else. A request that failed says nothing, and neither does one of an engine that does not
-tell: `untold` counts the latter, so that nobody takes a sum for the whole.
+Rule 1: DynamoDB's own word counts, and it is asked for with every request. Of a batch it is of all its statements, of a
+transaction under a token that was there already it is of reads.
+Rule 2: A refused condition tells nothing. It costs the larger of the item that is there, which was asked for too, and
+the one to be written (of an Update: the one that is there); a cancelled transaction costs that twice for each item.
+Rule 3: No other error costs anything: AWS names no units for it.
+Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
+https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
-from __future__ import annotations
+import re
+from collections.abc import Mapping
+from typing import Any
 
-import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from ledger.cost import Cost
+from ledger.failures import DUPLICATE
+from ledger.units import item_bytes, value_bytes, write_units
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.client import DynamoDBClient
+ASK = {"ReturnConsumedCapacity": "TOTAL"}
+_REFUSED = {"ConditionalCheckFailedException", "TransactionCanceledException", *DUPLICATE}
+_PUT_BY_STATEMENT = re.compile(r"'([^']+)': \?")
 
-READS = {"GetItem", "BatchGetItem", "Query", "Scan"}
-ASK = "ReturnConsumedCapacity"
-
-
-class Consumption(NamedTuple):
-    """Requests answered, what they consumed, and how many of them did not say."""
-
-    requests: int = 0
-    read_units: float = 0.0
-    write_units: float = 0.0
-    untold: int = 0
-
-    def __add__(self, other: object) -> Consumption:
-        if not isinstance(other, Consumption):
-            return NotImplemented
-        return Consumption(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[arg-type]
+Arguments = Mapping[str, Any]
 
 
-class Consumed:
-    """Adds up what the clients it is attached to consume. Thread-safe; attaching twice counts once."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._sum = Consumption()
-
-    def attach(self, client: DynamoDBClient) -> None:
-        events = client.meta.events
-        events.register("provide-client-params.dynamodb", _ask, unique_id="ledger-units-ask")
-        events.register("after-call.dynamodb", self._after, unique_id="ledger-units-after")
-
-    def take(self) -> Consumption:
-        """What was consumed since it was taken last."""
-        with self._lock:
-            taken, self._sum = self._sum, Consumption()
-        return taken
-
-    def _after(self, http_response: Any, parsed: Any, model: Any, **_: Any) -> None:
-        if http_response.status_code >= 300 or not _tells(model):
-            return
-        consumed: Any = parsed.get("ConsumedCapacity") or []
-        parts: list[Any] = consumed if isinstance(consumed, list) else [consumed]  # a list for batches, transactions
-        units = sum(part.get("CapacityUnits", 0.0) for part in parts)
-        read, write = (units, 0.0) if model.name in READS else (0.0, units)
-        with self._lock:
-            self._sum += Consumption(1, read, write, untold=0 if parts else 1)
+def of_answer(answer: Arguments, attempts: int, *, writes: bool) -> Cost:
+    consumed: Any = answer.get("ConsumedCapacity")
+    if not consumed:
+        return Cost(1, attempts, untold=1)
+    read = write = 0.0
+    for part in consumed if isinstance(consumed, list) else (consumed,):
+        units = part.get("CapacityUnits", 0.0)
+        reads = part.get("ReadCapacityUnits", 0.0) if writes else units
+        read, write = read + reads, write + units - reads
+    return Cost(1, attempts, read, write)
 
 
-def _ask(params: dict[str, Any], model: Any, **_: Any) -> None:
-    if _tells(model):
-        params[ASK] = "TOTAL"
+def of_failure(arguments: Arguments, answer: Arguments | None, attempts: int) -> Cost:
+    """answer: that of an error; None: none came."""
+    sent = min(attempts, 1)
+    return Cost(sent, attempts, untold=sent) if answer is None else Cost(1, attempts, 0, _refused(arguments, answer))
 
 
-def _tells(model: Any) -> bool:
-    return model.input_shape is not None and ASK in model.input_shape.members
+def _refused(arguments: Arguments, answer: Arguments) -> int:
+    if answer["Error"].get("Code") not in _REFUSED:
+        return 0
+    if "TransactItems" not in arguments:
+        return write_units(_bytes(arguments, answer))
+    actions = [action for each in arguments["TransactItems"] for action in each.values()]
+    reasons = answer.get("CancellationReasons") or [{}] * len(actions)
+    sizes = [_bytes(action, reason) for action, reason in zip(actions, reasons, strict=True)]
+    return sum(write_units(size, transactional=True) for size in sizes)
+
+
+def _bytes(action: Arguments, reason: Arguments) -> int:
+    """The larger of the item that a write asks for and the one that is there."""
+    if "Statement" in action:
+        names = _PUT_BY_STATEMENT.findall(action["Statement"])
+        asked = sum(len(name.encode()) for name in names) + sum(map(value_bytes, action["Parameters"]))
+    else:
+        asked = item_bytes(action.get("Item") or action["Key"])
+    return max(asked, item_bytes(reason.get("Item") or {}))

@@ -3,6 +3,7 @@
 Rule 1: A docstring says what happened, whether anything was written, and what to do next.
 Rule 2: A caller who catches `LedgerError` has caught them all.
 Rule 3: An error that concerns one change carries it as `delta`, ready for `Ledger.apply`.
+Rule 4: An error that a public call raises or answers carries as `cost` what the call cost, as a receipt does.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ledger.cost import Cost
     from ledger.values import Delta
 
 
@@ -22,9 +24,10 @@ def shown(value: object, most: int = 40) -> str:
 
 
 class LedgerError(Exception):
-    """The root of the tree. `delta` is the change it concerns, or None."""
+    """The root of the tree. `delta` is the change it concerns, or None. `cost`: what the call cost, or None."""
 
     delta: Delta | None = None
+    cost: Cost | None = None
 
 
 # -- what the caller passed: nothing was sent, nothing was written ----------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 
 from ledger import errors, failures, wire
 from ledger.conditions import Absent, has
+from ledger.cost import here
 from ledger.errors import LedgerError
 from ledger.requests import (
     AlreadyThere,
@@ -43,6 +44,10 @@ class Exchange(Endpoint):
     """The steps to a table's answers, as seen from a Region. insert_only: as for DynamoTable."""
 
     insert_only: bool
+
+    def metered(self) -> "Exchange":
+        """The same, for the call that goes on here."""
+        return Exchange(self.name, self.region, self.jitter, self.insert_only, meter=here())
 
     def answer(self, request: Request) -> Steps[Any]:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""

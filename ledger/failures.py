@@ -80,10 +80,11 @@ def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
 def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
     """After each attempt of a call, the last one too; `context` is the call's own."""
     context = request_dict["context"]
-    if not isinstance(caught_exception, _NO_CONNECTION):
-        context[_SENT] = True
-    elif _SENT not in context:
-        caught_exception.add_note(NEVER_SENT)
+    sent = context[_SENT] = context.get(_SENT, 0) + (not isinstance(caught_exception, _NO_CONNECTION))
+    if caught_exception is not None:
+        vars(caught_exception)[_SENT] = sent
+        if not sent:
+            caught_exception.add_note(NEVER_SENT)
 
 
 def _note_async_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
@@ -93,6 +94,16 @@ def _note_async_attempt(request_dict: Any, caught_exception: Exception | None = 
         each.__name__ == "ClientConnectorError" for each in type(error).__mro__
     )
     _note_attempt(request_dict, None if was_made else caught_exception)
+
+
+def attempts(failure: ClientError | BotoCoreError) -> int:
+    """How many HTTP requests there were."""
+    if isinstance(failure, ClientError):
+        return 1 + failure.response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
+    if isinstance(failure, NoCredentialsError | PartialCredentialsError):
+        return 0
+    noted: int = vars(failure).get(_SENT, 1)
+    return noted
 
 
 def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool, table: str) -> Exception:

@@ -6,6 +6,7 @@ Rule 2: First come, first sent: the first that waits leads, and takes with it wh
 Rule 3: A put that is stuck holds nobody: who has waited WAIT_S leads itself, as long as few puts are in flight.
 Rule 4: Every caller gets an outcome of its own, whatever befalls the one that led; who is interrupted, at whatever
 line, leaves nothing in the queue. So what is taken out of it is noted first, and `_leave` may come from anywhere.
+Rule 5: What a put costs is no more its leader's than anybody else's: each change that went in it has an equal share.
 """
 
 import threading
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from queue import Empty, SimpleQueue
 
+from ledger.cost import NOTHING, Cost, Meter, here
 from ledger.errors import LedgerError, OutcomeUnknown, Unavailable
 from ledger.packing import PACK_CHANGES, Outcome, failed
 from ledger.values import Delta, Lane, Receipt
@@ -31,12 +33,13 @@ WAITING_MAX = 4 * PACK_CHANGES
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A change that waits. batch: whom it leads, itself among them; empty while it leads nobody."""
+    """A change that waits. batch: whom it leads, itself among them; empty while it leads nobody. cost: its share."""
 
     delta: Delta
     woken: SimpleQueue[None] = field(default_factory=SimpleQueue)
     batch: Sequence["Waiter"] = ()
     outcome: Outcome | None = None
+    cost: Cost = NOTHING
 
 
 @dataclass(slots=True)
@@ -70,6 +73,8 @@ class Gatherer:
         except BaseException:
             self._leave(waiter, gone=True)
             raise
+        finally:
+            here().add(waiter.cost)
         if isinstance(outcome, LedgerError):
             raise outcome
         return outcome
@@ -122,10 +127,19 @@ class Gatherer:
             queue.leaders.difference_update(each for each in waiter.batch if each is not waiter)
             self._changed.notify_all()
         if waiter.batch:
-            outcomes = self._send([each.delta for each in waiter.batch])
-            for each, outcome in zip(waiter.batch, outcomes, strict=True):
-                each.outcome = outcome
+            self._put(waiter.batch)
         self._leave(waiter)
+
+    def _put(self, batch: Sequence[Waiter]) -> None:
+        with Meter() as meter:
+            try:
+                outcomes = self._send([each.delta for each in batch])
+            finally:
+                share = meter.take().share(len(batch))
+                for each in batch:
+                    each.cost = share
+        for each, outcome in zip(batch, outcomes, strict=True):
+            each.outcome = outcome
 
     def _leave(self, waiter: Waiter, *, gone: bool = False) -> None:
         """Tell everybody whom the waiter led, and give the turn on if it was the waiter's. gone: it waits no more."""

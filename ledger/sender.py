@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ledger.calls import Calls
+from ledger.cost import carried
 from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.forks import PerProcess
 from ledger.gather import Gatherer
@@ -56,7 +57,7 @@ class Sender:
         if at_once < 2:
             return [*map(self.run, request.parts)]
         with ThreadPoolExecutor(at_once, thread_name_prefix="ledger-lanes") as workers:
-            return [*workers.map(self.run, request.parts)]
+            return [*workers.map(carried(self.run), request.parts)]
 
     def _send(self, deltas: Sequence[Delta]) -> Sequence[Outcome]:
         return self.run(self._calls.lane_outcomes(deltas))

@@ -1,19 +1,21 @@
 """Sending operations of DynamoDB, as steps for whoever does them, at once or awaited: both have the same answers.
 
 Rule 1: nothing is sent here and nothing waits: a step says what to send, how long to wait, what to do at once.
-Rule 2: a response comes back in one place, `Endpoint.send`; a failure becomes one of ours there (`failures.py`).
+Rule 2: a response comes back in one place, `Endpoint.send`; a failure becomes one of ours there (`failures.py`), and
+what it all consumed is counted (`consumed.py`).
 Rule 3: a conflict or throttling is tried again a bounded number of times, with jitter and the same ClientRequestToken,
 because the SDK never does that for a cancelled transaction.
 Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ledger import errors, failures
+from ledger import consumed, errors, failures
+from ledger.cost import Meter
 from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.requests import Result
 from ledger.wire import Operation
@@ -66,11 +68,12 @@ def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A table as a Region answers for it."""
+    """A table as a Region answers for it. meter: of the call that the requests belong to."""
 
     name: str
     region: str
     jitter: Callable[[], float]
+    meter: Meter = field(default_factory=Meter, kw_only=True)
 
     def persist(self, operation: Operation, writes: bool) -> Steps[Any]:
         """Send; again, with the same arguments, while the failure is one that passes."""
@@ -88,10 +91,17 @@ class Endpoint:
 
     def send(self, operation: Operation, writes: bool) -> Steps[Any]:
         """The one place where a response comes back, whoever sends."""
+        name, arguments = operation
+        self.meter.begin()
         try:
-            return (yield Send(self.region, operation))
+            answer = yield Send(self.region, Operation(name, arguments | consumed.ASK))
         except (ClientError, BotoCoreError) as failure:
-            raise failures.error_of(failure, operation.name, writes, self.name) from failure
+            refused = getattr(failure, "response", None)
+            self.meter.end(consumed.of_failure(arguments, refused, failures.attempts(failure)))
+            raise failures.error_of(failure, name, writes, self.name) from failure
+        attempts = 1 + answer.get("ResponseMetadata", {}).get("RetryAttempts", 0)
+        self.meter.end(consumed.of_answer(answer, attempts, writes=writes))
+        return answer
 
     def back_off(self, attempt: int) -> Steps[None]:
         return wait(PAUSE_BASE_S * 2**attempt * self.jitter())

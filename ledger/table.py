@@ -62,7 +62,7 @@ class DynamoTable:
 
     def answer(self, request: Request, /) -> Any:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
-        return self._run(self._exchange.answer(request))
+        return self._run(self._exchange.metered().answer(request))
 
     def _run(self, steps: Steps[Result]) -> Result:
         return drive(steps, self._do)

@@ -15,6 +15,7 @@ from typing import Literal
 
 from ledger import tokens
 from ledger.checks import CHANGE_MAX, check_change, check_counter, check_region, to_datetime
+from ledger.cost import Cost
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput, shown
 from ledger.limit import Limit
@@ -125,11 +126,13 @@ class Receipt:
     outcome: "recorded" when this call put the delta, "replayed" when the same change was already there. A retry that
     comes after the delta was compacted and cleaned is "recorded" again, and still counts once. "accepted": it is in the
     table in a pack; whether it was there before is not told. With `insert_only` so is one whose token is taken, if the
-    role may not look what stands there.
+    role may not look what stands there. cost: what the call cost; where one call or one request is of many changes,
+    each has an equal share of it, so that the receipts and errors of a call add up to its cost.
     """
 
     outcome: Literal["recorded", "replayed", "accepted"]
     delta: Delta
+    cost: Cost | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

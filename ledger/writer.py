@@ -17,6 +17,7 @@ from ledger.by_region import table_of
 from ledger.calls import Calls
 from ledger.errors import LedgerError
 from ledger.gate.hold import Hold
+from ledger.observing import DONE, Observe, Observer, observed
 from ledger.requests import Table
 from ledger.sender import Sender
 from ledger.settings import Settings, check_settings
@@ -36,6 +37,8 @@ class Ledger:
     client: a boto3 DynamoDB client, else one is made with this library's time-outs, retries and pool. clients: by
     Region, because a limited counter's change may be decided in another one. clock() returns milliseconds since 1970,
     entropy(n) n random bytes. table, tables: anything that answers requests, such as a MemoryTable; tables by Region.
+
+    observe: called with an `Observed` after each call but `prepare`, which sends nothing, in the caller's thread.
     """
 
     def __init__(
@@ -49,8 +52,10 @@ class Ledger:
         entropy: clocks.Entropy = clocks.entropy,
         table: Table | None = None,
         tables: Mapping[str, Table] | None = None,
+        observe: Observe | None = None,
     ) -> None:
         self.settings = check_settings(settings)
+        self._observer = Observer(observe)
         asked = table_of(settings, client=client, clients=clients, table=table, tables=tables)
         self._calls = Calls(settings, clock, entropy)
         self._sender = Sender(self._calls, asked, gather=gather)
@@ -63,6 +68,7 @@ class Ledger:
         """
         self._sender.close()
 
+    @observed("ledger.add")
     def add(
         self,
         counter: str,
@@ -103,6 +109,7 @@ class Ledger:
         """
         return self._calls.prepare(Change(counter, change, idempotency_key, at, region))
 
+    @observed("ledger.apply")
     def apply(self, delta: Delta) -> Receipt:
         """Put a delta that `prepare` made, or that a receipt or an error carries. Any number of times, in any Region.
 
@@ -111,6 +118,7 @@ class Ledger:
         """
         return self._sender.add(self._calls.ours(delta))
 
+    @observed("ledger.add_many")
     def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
         """Record many changes: a Receipt or a LedgerError for each, in order; look at every one, no Change raises.
 
@@ -131,6 +139,7 @@ class Ledger:
         """
         return self._sender.add_many(self._calls.prepare_many(changes, pack), pack=pack)
 
+    @observed("ledger.hold", DONE)
     def hold(
         self,
         counter: str,
@@ -157,6 +166,7 @@ class Ledger:
         self._sender.run(program)
         return Hold(delta, self)
 
+    @observed("ledger.capture")
     def capture(self, hold: Hold, amount: int | None = None) -> Receipt:
         """What a hold was for has happened: `amount` counts (all of it unless said; 0 and parts have the hold's sign),
         and the rest can be taken again. "replayed" when it was captured before, with the same amount.
@@ -166,12 +176,14 @@ class Ledger:
         """
         return self._sender.run(self._calls.capture(hold, amount))
 
+    @observed("ledger.release", DONE)
     def release(self, hold: Hold) -> None:
         """Let a hold go: nothing of it counts, all of it can be taken again. Again: nothing happens. Raises as
         `capture`.
         """
         self._sender.run(self._calls.release(hold))
 
+    @observed("ledger.set_limit", DONE)
     def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> None:
         """Give one counter another floor, another ceiling or both; a side that is not named stays. It is written in the
         Region of the counter's Limit; the settings go on saying where other counters begin.

@@ -94,12 +94,12 @@ def _tell(call: Call, done: Adopted) -> None:
     since = time_text(to_datetime(done.began_ms)) if done.after else None
     if call.json:
         said = {"region": home, "new": done.new, "pages": done.pages, "goes_on_since": since, "other_regions": others}
-        call.document(said | show.cost_fields(call.consumed.take()))
+        call.document(said | show.cost_fields(call.meter.take()))
         return
     went_on = f", from where the run of {since} stopped" if since else ""
     call.say(f"scanned {show.counted(done.pages, 'page')}{went_on}: {home}'s lanes are in its directory")
     call.say(f"lanes that were new there: {done.new:,}", style="green")
-    call.note(show.cost(call.consumed.take()))
+    call.note(show.cost(call.meter.take()))
     if others:
         call.note(f"Run it for the other Regions too: {', '.join(f'--region {each}' for each in others)}.", "yellow")
     if unnamed := sorted(done.regions - {*regions}):

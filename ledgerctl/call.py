@@ -30,7 +30,7 @@ from ledger import Ledger, Settings, clocks
 from ledger.by_region import ByRegion
 from ledger.calls import Calls
 from ledger.client import CONFIG
-from ledger.consumed import Consumed
+from ledger.cost import Meter
 from ledger.errors import InvalidSettings, shown
 from ledger.failures import ConditionFailed, error_of, note_attempts
 from ledger.requests import Program, Table, run
@@ -63,25 +63,25 @@ class Surroundings:
 class Call:
     """The surroundings as the options of one command show them; made at the first use, so `cost` needs no table."""
 
-    def __init__(self, surroundings: Surroundings, options: Mapping[str, Any]) -> None:
+    def __init__(self, surroundings: Surroundings, options: Mapping[str, Any], meter: Meter | None = None) -> None:
         self.surroundings = surroundings
         self.json: bool = options["json"]
         self._options = options
         self._clients: dict[str, DynamoDBClient] = {}
         self._lock = threading.Lock()
-        self.consumed = Consumed()
+        self.meter = meter or Meter()  # of the command, on whatever table
         # No markup: a counter may be called "[red]". Tables fit the console, lines may be longer.
         plain: Any = {"markup": False, "highlight": False, "emoji": False, "_environ": surroundings.environ}
         self.out, self.err = Console(**plain), Console(**plain, stderr=True)
 
     def of_table(self, name: str) -> Call:
         """The same call on another table."""
-        return Call(self.surroundings, {**self._options, "table": name})
+        return Call(self.surroundings, {**self._options, "table": name}, self.meter)
 
     def of_region(self, region: str) -> Call:
         """The same call in another Region of the same ones."""
         regions = ",".join(self.settings.regions)
-        return Call(self.surroundings, {**self._options, "region": region, "regions": regions})
+        return Call(self.surroundings, {**self._options, "region": region, "regions": regions}, self.meter)
 
     @functools.cached_property
     def session(self) -> boto3.Session:
@@ -129,7 +129,7 @@ class Call:
         return ByRegion(self.settings.region, self.tables)
 
     def client(self, region: str) -> DynamoDBClient:
-        """The boto3 client of a Region; what it consumes is counted."""
+        """The boto3 client of a Region."""
         with self._lock:  # a session is not thread-safe while it makes a client
             if region not in self._clients:
                 url = self.settings.endpoint_url
@@ -139,7 +139,6 @@ class Call:
                     )
                 except ValueError as failure:
                     raise InvalidSettings(f"endpoint_url={shown(url, 200)} is refused by boto3: {failure}.") from None
-                self.consumed.attach(made)
                 self._clients[region] = note_attempts(made)
             return self._clients[region]
 

@@ -58,7 +58,7 @@ def command(
 
         def called(ctx: typer.Context, **given: Any) -> None:
             call = Call(ctx.obj or Surroundings(), {each.name: given.pop(each.name) for each in common})
-            with call.told():
+            with call.told(), call.meter:
                 function(call, **given)
 
         parameters = [context, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *common))]

@@ -47,7 +47,7 @@ def compact(call: Call, counters: Counters = None) -> None:
         fields = {"region": region, "counters": len(names), **told, "postponed_by": list(report.postponed_by)}
         fields |= {"conflicts": list(report.conflicts), "watermark_ahead_ms": ahead}
         fields |= {"problems": {name: str(error) for name, error in problems}}
-        call.document(fields | show.cost_fields(call.consumed.take()))
+        call.document(fields | show.cost_fields(call.meter.take()))
     else:
         what = show.counted(len(names), "counter")
         deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
@@ -59,7 +59,7 @@ def compact(call: Call, counters: Counters = None) -> None:
             call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
         for lane, ahead_ms in report.ahead.items():
             call.note(show.ahead(lane, ahead_ms), "yellow")
-        call.note(show.cost(call.consumed.take()))
+        call.note(show.cost(call.meter.take()))
     for name, error in problems:
         call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
     for token in report.conflicts:
@@ -103,7 +103,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
         waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
         right = len(names) - different - len(failed)
         call.say(f"counters that add up: {right:,} of {len(names):,}{waiting}", style=None if different else "green")
-        call.note(show.cost(call.consumed.take()))
+        call.note(show.cost(call.meter.take()))
     if different:
         call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")
     if different or failed:

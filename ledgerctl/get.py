@@ -13,7 +13,7 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
-from ledger.consumed import Consumption
+from ledger.cost import Cost
 from ledger.errors import ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from ledger.message import time_text
 from ledgerctl import completion, show
@@ -32,7 +32,7 @@ Counter = Annotated[str, typer.Argument(help="The counter's name.", autocompleti
 def get(call: Call, counter: Counter) -> None:
     """Show a counter: value, parts by Region, pending, cost of the read."""
     balance = call.reader.read(counter)
-    consumed = call.consumed.take()
+    consumed = call.meter.take()
     if call.json:
         call.document(fields_of(counter, balance) | show.cost_fields(consumed))
         return
@@ -83,7 +83,7 @@ def watch(
                     raise
                 _tell(call, failure)
             else:
-                consumed = call.consumed.take()
+                consumed = call.meter.take()
                 seen.append(balance.value)
                 if live:
                     graph = show.sparkline(list(seen), ascii_only=call.out.options.ascii_only)
@@ -110,7 +110,7 @@ def _line(counter: str, balance: Balance, before: Balance | None) -> str:
     return f"{show.moment(balance.as_of)}  {counter}  {balance.value:,}{change}"
 
 
-def _screen(counter: str, balance: Balance, before: Balance | None, graph: str, consumed: Consumption) -> Text:
+def _screen(counter: str, balance: Balance, before: Balance | None, graph: str, consumed: Cost) -> Text:
     change = balance.value - before.value if before else 0
     seconds = (balance.as_of - before.as_of).total_seconds() if before else 0.0
     per_second = change / seconds if seconds else 0.0

@@ -70,7 +70,7 @@ def history(
     if rows:
         call.out.print(show.table(("at", "Region", "token", "change", "sum so far"), rows, left=3))
     call.say(f"{show.counted(count, 'change')} of {counter}, together {total:,}")
-    call.note(show.cost(call.consumed.take()))
+    call.note(show.cost(call.meter.take()))
 
 
 @command("export", COUNTERS)
@@ -107,7 +107,7 @@ def export(
     what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')}"
     if late:
         call.note(f"strays among them, which no read counts yet: {late:,}", None)
-    call.note(f"{what} to {out or 'standard output'}; {show.cost(call.consumed.take())}", None)
+    call.note(f"{what} to {out or 'standard output'}; {show.cost(call.meter.take())}", None)
 
 
 def write(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:

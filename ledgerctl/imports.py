@@ -160,13 +160,13 @@ def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
     if call.json:
         counts = {"recorded": tally.recorded, "replayed": tally.replayed, "bad": tally.bad}
         bad_file = str(bad.path) if bad.count or bad.kept else None
-        consumed = show.cost_fields(call.consumed.take())
+        consumed = show.cost_fields(call.meter.take())
         call.document({**counts, "rows": tally.fine + tally.bad, "bad_file": bad_file, "dry_run": dry_run, **consumed})
     elif dry_run:
         call.say(f"changes: {tally.fine:,}, bad rows: {tally.bad:,}; nothing was written to the table")
     else:
         call.say(_counts(tally), style=None if tally.bad else "green")
-        call.note(show.cost(call.consumed.take()))
+        call.note(show.cost(call.meter.take()))
     if tally.bad:
         call.note(f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file.", "yellow")
         raise typer.Exit(DATA)

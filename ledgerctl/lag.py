@@ -81,7 +81,7 @@ def _show(call: Call, seen: list[LaneLag], limit: int, now_ms: int) -> None:
     call.say(f"lanes that wait for the compactor: {waiting:,} of {len(seen):,}", style="dim")
     for damage in filter(None, (each.damage for each in seen[:limit])):
         call.note(damage, "red")
-    call.note(show.cost(call.consumed.take()))
+    call.note(show.cost(call.meter.take()))
 
 
 def _age(time_ms: int | None, now_ms: int) -> int | None:

@@ -69,7 +69,7 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
             lanes += listing.lanes
             damaged += listing.damaged
             empty += [] if listing.lanes else [region]
-    call.note(f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.consumed.take())}")
+    call.note(f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.meter.take())}")
     if damaged:
         keys = named(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
         call.note(f"items of the directory that name no lane, passed by: {keys}", "red")
@@ -96,7 +96,7 @@ def _scanned(call: Call, prefix: str) -> Found:
     with show.bar(call.err, "scanning", None, count=False) as bar:
         scan = every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance, fold_min=call.settings.fold_min)
         holdings = call.run(through(scan, noted))
-    call.note(f"scanned the table for names: {show.cost(call.consumed.take())}")
+    call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     unlisted = frozenset(holdings) - listed
     if unlisted:
         call.note(f"lanes that no directory has: {named(sorted(unlisted))}. {ADOPT}", "yellow")

@@ -26,7 +26,7 @@ def show_(call: Call, counter: Counter) -> None:
     region = limit.region if limit else None
     if call.json:
         fields = {"counter": counter, "floor": found.floor, "ceiling": found.ceiling, "region": region}
-        call.document(fields | show.cost_fields(call.consumed.take()))
+        call.document(fields | show.cost_fields(call.meter.take()))
         return
     first = f"; set in {region}" if region else "; no region, so it is never set anew"
     call.say(f"{counter}  {bounds(found)}{first}")

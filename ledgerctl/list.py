@@ -11,6 +11,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
+from ledger.cost import carried
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
@@ -40,7 +41,7 @@ def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Do
             finally:
                 bar.advance()
 
-        return [*map(one, names[:1]), *workers.map(one, names[1:])]
+        return [*map(one, names[:1]), *workers.map(carried(one), names[1:])]
 
 
 @command("list", COUNTERS)
@@ -101,7 +102,7 @@ def top(
     if rows:
         call.out.print(show.table(("counter", "value", "changes", "pending"), rows))
     call.say(_shown(len(rows), len(names)), style="dim")
-    call.note(f"read them: {show.cost(call.consumed.take())}")
+    call.note(f"read them: {show.cost(call.meter.take())}")
 
 
 def _cell(value: object) -> str:

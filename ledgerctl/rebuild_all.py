@@ -87,7 +87,7 @@ def rebuild_all(
         call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})
     else:
         call.say(f"{said}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
-        call.note(show.cost(call.consumed.take()))
+        call.note(show.cost(call.meter.take()))
     for lane, why in failing.items():
         call.note(f"{lane}: {why}", "red")
     if failing:
@@ -130,7 +130,7 @@ def tell(call: Call, progress: Progress) -> None:
         call.document({"region": region, "rebuilt": progress.rebuilt, "failed": failed, "told": progress.told})
     else:
         call.say(f"rebuilt {show.counted(progress.rebuilt, 'counter')} in {region}", style="green")
-        call.note(show.cost(call.consumed.take()))
+        call.note(show.cost(call.meter.take()))
     if progress.failed:
         may_pass = all(isinstance(error, GaveUp | TableError) for error in progress.failed.values())
         raise typer.Exit(NO_ANSWER if may_pass else DATA)

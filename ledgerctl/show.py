@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ledger.consumed import Consumption
+from ledger.cost import Cost
 from ledger.message import time_of
 from ledger.values import Lane
 
@@ -22,7 +22,7 @@ AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "
 BLOCKS, DASHES = "▁▂▃▄▅▆▇█", "_.-=*#"
 
 
-def counted(number: int, thing: str) -> str:
+def counted(number: float, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
@@ -48,7 +48,7 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def cost(consumed: Consumption) -> str:
+def cost(consumed: Cost) -> str:
     """What requests consumed; "at least" where the endpoint left some of it out."""
     if not consumed.requests:
         return "no requests to DynamoDB"
@@ -58,7 +58,7 @@ def cost(consumed: Consumption) -> str:
     return f"{counted(consumed.requests, 'request')}, {least}{', '.join(units) or '0 units'}"
 
 
-def cost_fields(consumed: Consumption) -> dict[str, int | float]:
+def cost_fields(consumed: Cost) -> dict[str, int | float]:
     """The same for JSON."""
     return {"requests": consumed.requests, "read_units": consumed.read_units, "write_units": consumed.write_units}
 

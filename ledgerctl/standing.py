@@ -19,7 +19,7 @@ ROOMS = ("available", "here", "moving", "held")
 def standing(call: Call, counter: Counter) -> None:
     """Show a limited counter: its value, its limit, what is left and held."""
     found = call.reader.standing(counter)
-    consumed = call.consumed.take()
+    consumed = call.meter.take()
     if call.json:
         call.document(_fields(counter, found) | show.cost_fields(consumed))
         return
@@ -52,7 +52,7 @@ def holds(call: Call, counter: Counter) -> None:
     call.say(
         f"{show.counted(len(found), 'open hold')} of {counter}" + (f", of {over:,} the time is over" if over else "")
     )
-    call.note(show.cost(call.consumed.take()))
+    call.note(show.cost(call.meter.take()))
 
 
 def bounds(found: Standing) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ledger import tokens
+from ledger.cost import Cost
 from ledger.directory import BUCKETS
 from ledger.errors import InvalidInput, shown
 from ledger.requests import Key
@@ -21,6 +22,7 @@ class Balance:
     oldest_pending: when the oldest of these was asked for, None without any. by_region: the value's parts by the Region
     where the changes were asked for. cached: whether an earlier read's answer was used. closed: of a counter with a
     limit, whether the value is certainly within it: a Region may show a sale before the transfer that it lived on.
+    cost: what the read cost; nothing when its answer came from the cache.
     """
 
     value: int
@@ -31,6 +33,7 @@ class Balance:
     cached: bool = False
     oldest_pending: datetime | None = None
     closed: bool = True
+    cost: Cost | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from ledger import clocks
 from ledger.by_region import table_of
 from ledger.forks import PerProcess
 from ledger.gate.hold import Hold
+from ledger.observing import READ, Observe, Observer, observed
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.cache import Cache, own
-from reader.calls import Calls
+from reader.calls import Asked, Calls
 from reader.standing import Standing
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Reader:
 
     ttl: how many seconds `value` and `values` may answer from the cache. consistent: whether reads are strongly
     consistent in this Region (twice the read units); False may lag by what a replica node lags, and is a true sum too.
-    client, clock and table as for Ledger.
+    client, clock, table and observe as for Ledger.
     """
 
     def __init__(
@@ -38,19 +39,23 @@ class Reader:
         client: DynamoDBClient | None = None,
         clock: clocks.Clock = clocks.wall_clock,
         table: Table | None = None,
+        observe: Observe | None = None,
     ) -> None:
         self._calls = Calls(settings, ttl, consistent, clock)
         self.settings, self.ttl = settings, self._calls.ttl
         self._table = table_of(settings, table=table, client=client)
+        self._observer = Observer(observe)
         self._cache = PerProcess(lambda: Cache(self.ttl, self._calls.clock))
 
+    @observed("reader.value", READ)
     def value(self, counter: str) -> int:
         """The counter's value, at most `ttl` seconds old. A counter that nobody wrote is 0.
 
         Raises InvalidCounter, SettingsMismatch, DamagedItem, ReadTooSlow, Unavailable and the other TableErrors.
         """
-        return self.read(counter, max_age=self.ttl).value
+        return self._read(self._calls.asked(counter, self.ttl, 0)).value
 
+    @observed("reader.values", READ)
     def values(self, counters: Iterable[str]) -> dict[str, int]:
         """The values of several counters, at most `ttl` seconds old, those not in the cache read together."""
         names = self._calls.names(counters)
@@ -58,6 +63,7 @@ class Reader:
         known |= self._load_and_keep([name for name in names if name not in known])
         return {name: known[name].value for name in names}
 
+    @observed("reader.read", READ)
     def read(self, counter: str, max_age: float = 0, *, behind: float = 0) -> Balance:
         """The counter's balance, at most `max_age` seconds old; 0 reads the table.
 
@@ -71,12 +77,15 @@ class Reader:
 
         Raises as `value` does.
         """
-        asked = self._calls.asked(counter, max_age, behind)
+        return self._read(self._calls.asked(counter, max_age, behind))
+
+    def _read(self, asked: Asked) -> Balance:
         if asked.behind_ms:
             return self._load([asked.counter], asked.behind_ms)[asked.counter]
         balance = self._cache.value.balance(*asked[:2], self._balance) if asked.most_s else None
         return own(self._load_and_keep([asked.counter])[asked.counter]) if balance is None else balance
 
+    @observed("reader.history", READ)
     def history(self, counter: str, *, since: datetime | None = None, until: datetime | None = None) -> Iterator[Entry]:
         """Every change that is in the value, in the order of time; a stray is there after the next settle.
 
@@ -86,6 +95,7 @@ class Reader:
         """
         return self._run(self._calls.history(counter, since=since, until=until))
 
+    @observed("reader.history_page", READ)
     def history_page(
         self,
         counter: str,
@@ -106,6 +116,7 @@ class Reader:
         """
         return self._run(self._calls.history_page(counter, since=since, until=until, after=after, limit=limit))
 
+    @observed("reader.counters", READ)
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> CountersPage:
         """The next `limit` names of counters that begin with `prefix`, behind `after`, by the directory of lanes.
 
@@ -117,6 +128,7 @@ class Reader:
         """
         return self._run(self._calls.counters(prefix, after=after, limit=limit))
 
+    @observed("reader.standing", READ)
     def standing(self, counter: str) -> Standing:
         """Where a limited counter stands: its value, its limit, what of it is left, held and on its way. One request.
 
@@ -124,6 +136,7 @@ class Reader:
         """
         return self._run(self._calls.standing(counter))
 
+    @observed("reader.holds", READ)
     def holds(self, counter: str) -> list[Hold]:
         """The holds of a limited counter that nobody has ended yet, those that end first, first: read at the home of
         each lane, a request and one for each that was filed. For operators: it grows with the number of holds.

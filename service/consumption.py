@@ -1,29 +1,25 @@
-"""The capacity that a process has consumed, told as metrics; `ledger.consumed` adds it up.
+"""The capacity that a function consumes, told as metrics when it ends, also when it fails."""
 
-Rule 1: A request that failed says nothing, so the sums are a little low.
-"""
+from collections.abc import Callable
+from typing import Any
 
 from aws_lambda_powertools.metrics import MetricUnit
+from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from ledger.client import make_client
-from ledger.consumed import Consumed
-from ledger.settings import Settings
-from service.observe import READ_UNITS, WRITE_UNITS, Metered
-
-
-class Units(Consumed):
-    """Adds up what the clients it is attached to consume, and tells it."""
-
-    def tell(self, metrics: Metered) -> None:
-        """What was consumed since it was told last."""
-        consumed = self.take()
-        metrics.add_metric(READ_UNITS, MetricUnit.Count, consumed.read_units)
-        metrics.add_metric(WRITE_UNITS, MetricUnit.Count, consumed.write_units)
+from ledger.cost import Meter
+from service.observe import READ_UNITS, WRITE_UNITS, Handler, Metered
 
 
-def units_of(settings: Settings) -> Units:
-    """Attached to this process's client of every Region: clean asks the others."""
-    units = Units()
-    for region in settings.regions:
-        units.attach(make_client(region, settings.endpoint_url))
-    return units
+def telling(metrics: Metered, work: Callable[[Any, LambdaContext], Any]) -> Handler:
+    """The handler that does this work, and tells what it consumed."""
+
+    def handler(event: Any, context: LambdaContext) -> Any:
+        with Meter() as meter:
+            try:
+                return work(event, context)
+            finally:
+                cost = meter.take()
+                metrics.add_metric(READ_UNITS, MetricUnit.Count, cost.read_units)
+                metrics.add_metric(WRITE_UNITS, MetricUnit.Count, cost.write_units)
+
+    return handler

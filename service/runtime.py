@@ -15,6 +15,7 @@ import boto3
 
 from ledger.client import CONFIG
 from ledger.clocks import Clock, instants, wall_clock
+from ledger.cost import carried
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
@@ -67,7 +68,7 @@ class Runtime:
         if self._workers == 1:
             return [self._or_error(program) for program in programs]
         with ThreadPoolExecutor(self._workers, thread_name_prefix="service") as pool:
-            return list(pool.map(self._or_error, programs))
+            return list(pool.map(carried(self._or_error), programs))
 
     def _or_error(self, program: Generator[Any, Any, Result]) -> Result | Exception:
         try:

@@ -141,6 +141,7 @@ CALLS: dict[str, Call] = {
         gather=True,
         clock=lambda: NOW_MS,
         entropy=entropy,
+        observe=print,
     ),
     "Ledger on a table": call(
         lambda world, table: Ledger(MADE, table=not_network(table)).add("c", 1), table=MemoryTable()
@@ -186,6 +187,7 @@ CALLS: dict[str, Call] = {
         ttl=5,
         consistent=False,
         clock=lambda: NOW_MS,
+        observe=print,
     ),
     "Reader on a table": call(
         lambda world, table: Reader(MADE, table=not_network(table)).read("c"), table=MemoryTable()
@@ -197,9 +199,10 @@ CALLS: dict[str, Call] = {
         lambda world, now: Reader(MADE, table=world.home, clock=lambda: now).value(COUNTER), now=NOW_MS
     ),
     "Compactor": call(
-        lambda world, settings, clock: Compactor(settings, tables=world.tables, clock=clock).compact(COUNTER),
+        lambda world, settings, **given: Compactor(settings, tables=world.tables, **given).compact(COUNTER),
         settings=MADE,
         clock=lambda: NOW_MS,
+        observe=print,
     ),
     "Compactor on tables": call(
         lambda world, tables: Compactor(MADE, tables=not_network(tables)).compact(COUNTER),

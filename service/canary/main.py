@@ -8,20 +8,16 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from ledger.settings import Settings
 from ledger.table import DynamoTable
 from service.canary.handler import Canary
-from service.consumption import units_of
+from service.consumption import telling
 from service.observe import Handler, Watch
 
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
-units = units_of(settings)
 canary = Canary(settings, DynamoTable.of(settings), watch)
 
 
-def told(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    try:
-        return canary()
-    finally:
-        units.tell(watch.metrics)
+def work(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
+    return canary()
 
 
-handler: Handler = watch.around(told)
+handler: Handler = watch.around(telling(watch.metrics, work))

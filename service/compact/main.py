@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger.settings import Settings
 from service.compact.handler import Worker
-from service.consumption import units_of
+from service.consumption import telling
 from service.observe import Handler, Watch
 from service.runtime import Runtime
 
@@ -16,15 +16,11 @@ STOP_MS = 10_000
 
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
-units = units_of(settings)
 worker = Worker(settings, Runtime.of(settings, os.environ), watch.logger, watch.metrics)
 
 
-def told(event: dict[str, Any], context: LambdaContext) -> Any:
-    try:
-        return worker(event, lambda: context.get_remaining_time_in_millis() < STOP_MS)
-    finally:
-        units.tell(watch.metrics)
+def work(event: dict[str, Any], context: LambdaContext) -> Any:
+    return worker(event, lambda: context.get_remaining_time_in_millis() < STOP_MS)
 
 
-handler: Handler = watch.around(told)
+handler: Handler = watch.around(telling(watch.metrics, work))

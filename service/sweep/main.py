@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger.settings import Settings
-from service.consumption import units_of
+from service.consumption import telling
 from service.observe import Handler, Watch
 from service.runtime import Runtime
 from service.sweep.handler import Sweeper
@@ -20,7 +20,6 @@ VERIFY_ONE_IN = 100
 
 watch = Watch.of(os.environ)
 settings = Settings.from_env()
-units = units_of(settings)
 sweeper = Sweeper(
     settings,
     Runtime.of(settings, os.environ),
@@ -32,11 +31,8 @@ sweeper = Sweeper(
 )
 
 
-def told(event: dict[str, Any], context: LambdaContext) -> None:
-    try:
-        sweeper(lambda: context.get_remaining_time_in_millis() < STOP_MS)
-    finally:
-        units.tell(watch.metrics)
+def work(event: dict[str, Any], context: LambdaContext) -> None:
+    sweeper(lambda: context.get_remaining_time_in_millis() < STOP_MS)
 
 
-handler: Handler = watch.around(told)
+handler: Handler = watch.around(telling(watch.metrics, work))

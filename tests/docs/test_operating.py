@@ -19,7 +19,7 @@ from ledger.table import DynamoTable
 from ledger.values import Lane
 from reader import Reader
 from tests.docs.conftest import SETTINGS, Account, value
-from tests.docs.pages import ROOT, blocks
+from tests.docs.pages import ROOT, blocks, run
 
 COSTS = (ROOT / "docs" / "costs.md").read_text()
 COUNTER = "stock:85123A"
@@ -109,3 +109,9 @@ def test_a_visit_of_a_cold_lane_reads_what_the_page_on_costs_says(account: Accou
     assert visit(account, "never-folded") == never
     for _ in range(2):  # the first one writes its clean note
         assert least <= visit(account, "folded-once") <= most
+
+
+@pytest.mark.usefixtures("account")
+def test_what_a_call_cost_is_as_the_page_on_costs_prints_it() -> None:
+    spent = run(ROOT / "docs" / "costs.md")["spent"]
+    assert (spent["ledger.add"].requests, spent["ledger.add"].write_units) == (3, 2)

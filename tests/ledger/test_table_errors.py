@@ -23,6 +23,7 @@ from botocore.exceptions import (
 from ledger import Change, Ledger
 from ledger.client import CONFIG, make_client
 from ledger.conditions import Absent
+from ledger.consumed import ASK
 from ledger.errors import (
     LedgerError,
     NotAllowed,
@@ -273,8 +274,8 @@ def test_a_condition_that_fails_answers_the_item_and_is_no_error(retries: int) -
     edge = Edge(failed, failed)
     assert [edge.table.answer(put) for put in (PUT, Put(item(), version_is(7)))] == [item(), item()]
     assert edge.client.calls == [
-        ("put_item", conditional("attribute_not_exists(#0)", "pk", Item=item())),
-        ("put_item", conditional("#0 = :0", "version", {":0": {"N": "7"}}, Item=item())),
+        ("put_item", conditional("attribute_not_exists(#0)", "pk", Item=item()) | ASK),
+        ("put_item", conditional("#0 = :0", "version", {":0": {"N": "7"}}, Item=item()) | ASK),
     ]
 
 
@@ -529,7 +530,7 @@ def test_a_role_without_partiql_deletes_one_by_one_and_a_key_without_an_item_is_
     answer = table.answer(DeleteMany(tuple({**item(sk), **change} for sk in "abc")))
     assert answer == (None, AlreadyThere(item("b")), None)
     sent = {arguments["Key"]["sk"]["S"]: arguments for operation, arguments in client.calls[1:]}
-    assert sent["a"] == conditional("#0 = :0", "change", {":0": {"N": "7"}}, Key=item("a"))
+    assert sent["a"] == conditional("#0 = :0", "change", {":0": {"N": "7"}}, Key=item("a")) | ASK
 
 
 @pytest.mark.parametrize(
@@ -546,7 +547,7 @@ def test_a_statement_names_every_attribute_and_asks_for_the_item_that_is_there(
     edge.answer(many(({**item(), **more},)))
     sent = {"Statement": statement, "Parameters": [{"S": "p"}, {"S": "a"}, *more.values()]}
     expected = {"Statements": [sent | {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}]}
-    assert edge.client.calls == [("batch_execute_statement", expected)]
+    assert edge.client.calls == [("batch_execute_statement", expected | ASK)]
 
 
 # -- Together, Scan, clients ---------------------------------------------------------------------------------------
@@ -569,9 +570,8 @@ def test_a_scan_goes_on_after_a_key_and_asks_for_keys_only() -> None:
     edge = Edge({"Items": [item("b")], "LastEvaluatedKey": item("b")})
     page = edge.answer(Scan(Key("p", "a")))
     assert page.last == Key("p", "b")
-    assert edge.client.calls == [
-        ("scan", {"TableName": "counters", "ProjectionExpression": "pk, sk", "ExclusiveStartKey": item("a")})
-    ]
+    asked = {"TableName": "counters", "ProjectionExpression": "pk, sk", "ExclusiveStartKey": item("a")}
+    assert edge.client.calls == [("scan", asked | ASK)]
 
 
 @pytest.mark.parametrize("consistent", [True, False])

@@ -244,7 +244,7 @@ class Statements:
     def get_item(self, **_: Any) -> dict[str, Any]:
         return {}  # the table has no shape
 
-    def batch_execute_statement(self, Statements: list[Any]) -> dict[str, Any]:
+    def batch_execute_statement(self, Statements: list[Any], **_: Any) -> dict[str, Any]:
         self.calls.append(len(Statements))
         return {"Responses": [{} for _ in Statements]}
 

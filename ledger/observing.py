@@ -1,0 +1,146 @@
+"""What each public call came to: its cost, on its answer or its error, and `Observed`, for who gave `observe=`.
+
+Rule 1: a call is told once, when it is over: also one that failed, was cancelled or was interrupted.
+Rule 2: an observer changes no answer and loses no change: what it raises is logged once, at WARNING, and goes no
+further.
+Rule 3: a call inside another one's meter (`cost.py`) adds its cost to it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import iscoroutinefunction
+from time import perf_counter
+from typing import Any, TypeVar, cast
+
+from ledger.cost import NOTHING, Cost, Meter, here
+from ledger.errors import InvalidInput, LedgerError, shown
+
+READ, DONE, MIXED = "read", "done", "mixed"
+WELL = frozenset({"recorded", "replayed", "accepted", MIXED, READ, DONE})
+"""The outcomes of what went well."""
+
+LOG = logging.getLogger("ledger")
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A public call that is over.
+
+    name: class and method, such as "ledger.add", "reader.read", "compactor.compact"; an awaited call has the same.
+    milliseconds: how long the caller waited. cost: of all its requests. outcome: "recorded", "replayed" or "accepted",
+    as the receipt says, and "mixed" where the receipts of one `add_many` say different things; "read" of a reader's
+    calls; "done" of others that went well. Else the name of the error's class: of ledger.errors, or "CancelledError";
+    of `add_many` and `Compactor.run` that of the first error among the answers.
+    """
+
+    name: str
+    milliseconds: float
+    cost: Cost
+    outcome: str
+
+    @property
+    def went_well(self) -> bool:
+        return self.outcome in WELL
+
+
+Observe = Callable[[Observed], object]
+
+
+class Observer:
+    """Tells an `observe=`, if there is one. Raises InvalidInput for what cannot be called or would be awaited."""
+
+    def __init__(self, observe: Observe | None) -> None:
+        if observe is not None and not callable(observe):
+            raise InvalidInput(f"observe={shown(observe)} cannot be called: it is a function that takes an Observed.")
+        if iscoroutinefunction(observe):
+            raise InvalidInput(f"observe={shown(observe)} would have to be awaited: it is a plain function.")
+        self._observe = observe
+        self._has_failed = False
+
+    def tell(self, name: str, milliseconds: float, cost: Cost, outcome: str) -> None:
+        if self._observe is None:
+            return
+        try:
+            self._observe(Observed(name, milliseconds, cost, outcome))
+        except Exception:
+            if not self._has_failed:
+                LOG.warning("observe= failed: calls go on, and it is not told if it fails again", exc_info=True)
+            self._has_failed = True
+
+
+def of_receipts(answer: Any) -> str:
+    """The outcome of an add, or of many."""
+    if not isinstance(answer, list):
+        return str(answer.outcome)
+    errors = [each for each in answer if isinstance(each, LedgerError)]
+    outcomes = {each.outcome for each in answer} if not errors else {type(errors[0]).__name__}
+    return outcomes.pop() if len(outcomes) == 1 else MIXED if outcomes else DONE
+
+
+class _Call:
+    """A call that goes on."""
+
+    __slots__ = ("_began", "_meter", "_name", "_observer", "_outcome", "cost")
+
+    def __init__(self, observer: Observer, name: str) -> None:
+        self._observer, self._name = observer, name
+        self._meter, self._outcome = Meter(), ""
+        self.cost = NOTHING
+
+    def __enter__(self) -> _Call:
+        self._began = perf_counter()
+        self._meter.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, trace: object) -> None:
+        self._meter.__exit__()
+        if failure is not None:
+            self.cost, self._outcome = self._meter.take(), type(failure).__name__
+        if isinstance(failure, LedgerError):
+            failure.cost = self.cost
+        if self.cost is not NOTHING:
+            here().add(self.cost)
+        self._observer.tell(self._name, (perf_counter() - self._began) * 1_000, self.cost, self._outcome)
+
+    def answered(self, answer: Any, outcome: str | Callable[[Any], str]) -> Any:
+        """The answer, which now says what it cost, where it can."""
+        self.cost = self._meter.take()
+        self._outcome = outcome if isinstance(outcome, str) else outcome(answer)
+        if isinstance(answer, list):
+            sent = [each for each in answer if getattr(each, "delta", None) is not None]
+            share = self.cost.share(len(sent) or 1)
+            return [_paid(each, share if each.delta is not None else NOTHING) for each in answer]
+        return _paid(answer, self.cost)
+
+
+def _paid(answer: Any, cost: Cost) -> Any:
+    if isinstance(answer, LedgerError):
+        answer.cost = cost
+        return answer
+    return replace(answer, cost=cost) if hasattr(answer, "cost") else answer
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def observed(name: str, outcome: str | Callable[[Any], str] = of_receipts) -> Callable[[Method], Method]:
+    """For a public method, of an object with an `_observer`. outcome: of an answer; a failure's is its name."""
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def at_once(self: Any, /, *args: Any, **named: Any) -> Any:
+            with _Call(self._observer, name) as call:
+                return call.answered(method(self, *args, **named), outcome)
+
+        @wraps(method)
+        async def awaited(self: Any, /, *args: Any, **named: Any) -> Any:
+            with _Call(self._observer, name) as call:
+                return call.answered(await method(self, *args, **named), outcome)
+
+        return cast(Method, awaited if iscoroutinefunction(method) else at_once)
+
+    return decorate
