@@ -18,8 +18,9 @@ from ledger.by_region import Given
 from ledger.calls import Calls, Named
 from ledger.errors import InvalidInput, LedgerError, OutcomeUnknown
 from ledger.gate.hold import Hold
+from ledger.observing import DONE, Observe, observed
 from ledger.packing import failed
-from ledger.requests import Result
+from ledger.requests import Program, Result
 from ledger.settings import Settings
 from ledger.values import Change, Delta, Receipt
 
@@ -40,10 +41,12 @@ class AsyncLedger(Edge):
         *,
         clock: clocks.Clock = clocks.wall_clock,
         entropy: clocks.Entropy = clocks.entropy,
+        observe: Observe | None = None,
         **given: Unpack[Given],
     ) -> None:
-        super().__init__(settings, Calls(settings, clock, entropy), **given)
+        super().__init__(settings, Calls(settings, clock, entropy), observe, **given)
 
+    @observed("ledger.add")
     async def add(self, counter: str, change: int, **named: Unpack[Named]) -> Receipt:
         """As `Ledger.add`."""
         delta = self.prepare(counter, change, **named)
@@ -53,11 +56,13 @@ class AsyncLedger(Edge):
         """As `Ledger.prepare`: nothing is sent, and nothing awaited."""
         return self._calls.prepare(Change(counter, change, **named))
 
+    @observed("ledger.apply")
     async def apply(self, delta: Delta) -> Receipt:
         """As `Ledger.apply`."""
         delta = self._calls.ours(delta)
         return await self._run(self._calls.add(delta), delta)
 
+    @observed("ledger.add_many")
     async def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
         """As `Ledger.add_many`. Of one that is cancelled the cause is a group: an OutcomeUnknown for each change."""
         deltas = self._calls.prepare_many(changes, pack)
@@ -70,14 +75,18 @@ class AsyncLedger(Edge):
     def hold(self, counter: str, amount: int, *, expires: timedelta, **named: Unpack[Named]) -> AsyncHold:
         """As `Ledger.hold`: `async with ledger.hold(...) as hold`, or `hold = await ledger.hold(...)`."""
         delta, program = self._calls.hold(Change(counter, amount, **named), expires)
-        return AsyncHold(delta, self, self._run(program))
+        return AsyncHold(delta, self, self._granted(program))
 
-    capture = awaited(Calls.capture)
+    capture = awaited(Calls.capture, "ledger.capture")
     """As `Ledger.capture`."""
-    release = awaited(Calls.release)
+    release = awaited(Calls.release, "ledger.release", DONE)
     """As `Ledger.release`."""
-    set_limit = awaited(Calls.set_limit)
+    set_limit = awaited(Calls.set_limit, "ledger.set_limit", DONE)
     """As `Ledger.set_limit`."""
+
+    @observed("ledger.hold", DONE)
+    async def _granted(self, program: Program[None]) -> None:
+        await self._run(program)
 
     async def _run(self, program: Generator[Any, Any, Result], delta: Delta | None = None) -> Result:
         try:

@@ -19,6 +19,7 @@ from ledger.client import AsyncClient, check_async, make_async_client
 from ledger.errors import InvalidInput
 from ledger.exchange import Exchange
 from ledger.failures import note_attempts
+from ledger.observing import Observe, Observer, Outcome, observed, of_receipts
 from ledger.requests import Now, Program, Request, Result
 from ledger.settings import Settings
 from ledger.steps import AtOnce, Send, Step, Steps, Wait, method_of
@@ -69,8 +70,8 @@ class AsyncDynamoTable:
 class Edge:
     """What AsyncLedger and AsyncReader have in common: `async with` in one event loop, programs that are awaited."""
 
-    def __init__(self, settings: Settings, calls: Any, **given: Unpack[Given]) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, calls: Any, observe: Observe | None, **given: Unpack[Given]) -> None:
+        self.settings, self._observer = settings, Observer(observe)
         self._table: Any = table_of(settings, make=AsyncDynamoTable, **given)
         self._calls = calls
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -108,12 +109,15 @@ class Edge:
 
 def awaited(
     call: Callable[Concatenate[Any, Arguments], Program[Result]],
+    name: str,
+    outcome: Outcome = of_receipts,
 ) -> Callable[Concatenate[Any, Arguments], Coroutine[Any, Any, Result]]:
-    """A call of `Calls` as a method that is awaited."""
+    """A call of `Calls` as a method that is awaited, and observed under this name."""
 
+    @observed(name, outcome)
     @wraps(call)
-    def method(self: Edge, /, *args: Arguments.args, **named: Arguments.kwargs) -> Coroutine[Any, Any, Result]:
-        return self._run(call(self._calls, *args, **named))
+    async def method(self: Edge, /, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        return await self._run(call(self._calls, *args, **named))
 
     return method
 

@@ -81,6 +81,10 @@ def of_receipts(answer: Any) -> str:
     return outcomes.pop() if len(outcomes) == 1 else MIXED if outcomes else DONE
 
 
+Outcome = str | Callable[[Any], str]
+"""That of an answer."""
+
+
 class _Call:
     """A call that goes on."""
 
@@ -106,7 +110,7 @@ class _Call:
             here().add(self.cost)
         self._observer.tell(self._name, (perf_counter() - self._began) * 1_000, self.cost, self._outcome)
 
-    def answered(self, answer: Any, outcome: str | Callable[[Any], str]) -> Any:
+    def answered(self, answer: Any, outcome: Outcome) -> Any:
         """The answer, which now says what it cost, where it can."""
         self.cost = self._meter.take()
         self._outcome = outcome if isinstance(outcome, str) else outcome(answer)
@@ -127,8 +131,8 @@ def _paid(answer: Any, cost: Cost) -> Any:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def observed(name: str, outcome: str | Callable[[Any], str] = of_receipts) -> Callable[[Method], Method]:
-    """For a public method, of an object with an `_observer`. outcome: of an answer; a failure's is its name."""
+def observed(name: str, outcome: Outcome = of_receipts) -> Callable[[Method], Method]:
+    """For a public method of an object with an `_observer`, at once or awaited."""
 
     def decorate(method: Method) -> Method:
         @wraps(method)

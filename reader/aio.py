@@ -12,10 +12,11 @@ from weakref import WeakValueDictionary
 from ledger import clocks
 from ledger.awaited import Edge, awaited
 from ledger.by_region import Given
+from ledger.observing import READ, Observe, observed
 from ledger.settings import Settings
 from reader.balance import Balance
 from reader.cache import Cache, own
-from reader.calls import Calls
+from reader.calls import Asked, Calls
 
 
 class AsyncReader(Edge):
@@ -33,17 +34,20 @@ class AsyncReader(Edge):
         *,
         consistent: bool = True,
         clock: clocks.Clock = clocks.wall_clock,
+        observe: Observe | None = None,
         **given: Unpack[Given],
     ) -> None:
-        super().__init__(settings, Calls(settings, ttl, consistent, clock), **given)
+        super().__init__(settings, Calls(settings, ttl, consistent, clock), observe, **given)
         self.ttl = self._calls.ttl
         self._cache = Cache(self.ttl, self._calls.clock)
         self._loading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
+    @observed("reader.value", READ)
     async def value(self, counter: str) -> int:
         """As `Reader.value`."""
-        return (await self.read(counter, self.ttl)).value
+        return (await self._read(self._calls.asked(counter, self.ttl, 0))).value
 
+    @observed("reader.values", READ)
     async def values(self, counters: Iterable[str]) -> dict[str, int]:
         """As `Reader.values`."""
         names = self._calls.names(counters)
@@ -51,24 +55,28 @@ class AsyncReader(Edge):
         known |= await self._load([name for name in names if name not in known])
         return {name: known[name].value for name in names}
 
+    @observed("reader.read", READ)
     async def read(self, counter: str, max_age: float = 0, *, behind: float = 0) -> Balance:
         """As `Reader.read`."""
-        counter, most_s, behind_ms = self._calls.asked(counter, max_age, behind)
+        return await self._read(self._calls.asked(counter, max_age, behind))
+
+    async def _read(self, asked: Asked) -> Balance:
+        counter, most_s, behind_ms = asked
         if not most_s:
             return own((await self._load([counter], behind_ms))[counter])
         async with self._loading.setdefault(counter, asyncio.Lock()):
             known = self._cache.young([counter], most_s).get(counter)
             return own(known, cached=True) if known else own((await self._load([counter]))[counter])
 
-    history = awaited(Calls.history)
+    history = awaited(Calls.history, "reader.history", READ)
     """As `Reader.history`; all its requests are made when it is awaited."""
-    history_page = awaited(Calls.history_page)
+    history_page = awaited(Calls.history_page, "reader.history_page", READ)
     """As `Reader.history_page`."""
-    counters = awaited(Calls.counters)
+    counters = awaited(Calls.counters, "reader.counters", READ)
     """As `Reader.counters`."""
-    standing = awaited(Calls.standing)
+    standing = awaited(Calls.standing, "reader.standing", READ)
     """As `Reader.standing`."""
-    holds = awaited(Calls.holds)
+    holds = awaited(Calls.holds, "reader.holds", READ)
     """As `Reader.holds`."""
 
     async def _load(self, counters: Sequence[str], behind_ms: int = 0) -> dict[str, Balance]:
