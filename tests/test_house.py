@@ -191,6 +191,7 @@ TWICE = {
     "lag": "the program and its command",
     "lanes": "which there are, and which need a visit",
     "limit": "the value and its commands",
+    "logs": "a line for each call, and the judge of what functions wrote",
     "main": "one a function",
     "outcome": "what becomes of a token, how a demo ends",
     "parameters": "a request's, and a deployment's",
