@@ -23,7 +23,7 @@ from lab.meters.charge import Charge
 from lab.meters.item_sizes import Fields, ItemSizes
 from ledger.units import Item, item_bytes, read_units, value_bytes, write_units
 
-NOT_COUNTED = {"ExecuteStatement", "ExecuteTransaction", "TransactGetItems"}
+NOT_COUNTED = {"ExecuteTransaction", "TransactGetItems"}
 HIDES_SIZES = {"AttributeUpdates", "FilterExpression", "IndexName", "QueryFilter", "ScanFilter"}
 FAILED = {
     *("ConditionalCheckFailedException", "ConditionalCheckFailed", "DuplicateItem", "DuplicateItemException"),
@@ -49,7 +49,7 @@ def refuse_uncountable(operation: str, request: Fields) -> None:
             raise Uncountable(f"{operation} with {sorted(part)}")
     if operation in NOT_COUNTED or request.get("Select") == "COUNT":
         raise Uncountable(operation)
-    for statement in request.get("Statements", ()):
+    for statement in [request] if "Statement" in request else request.get("Statements", ()):
         try:
             request_of(statement)
         except ValueError as error:
@@ -160,6 +160,11 @@ def single_write(kind: str) -> Rule:
     return rule
 
 
+def execute(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
+    operation, action = request_of(request)
+    return write(operation.removesuffix("Item"), action, seen, applied=not error(answer))
+
+
 def batch_execute(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
     cost = Charge()
     statements = request["Statements"]
@@ -202,6 +207,7 @@ RULES: dict[str, Rule] = {
     "PutItem": single_write("Put"),
     "UpdateItem": single_write("Update"),
     "DeleteItem": single_write("Delete"),
+    "ExecuteStatement": execute,
     "BatchExecuteStatement": batch_execute,
     "BatchWriteItem": batch_write,
     "TransactWriteItems": transact_write,

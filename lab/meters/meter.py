@@ -68,3 +68,8 @@ class Meter:
         with self._lock:
             cost = charge(operation, context[self._mark], parsed_response, self._seen)
             self._costs[operation] = self._costs.get(operation, Charge()) + cost
+        if parsed_response is not None:
+            self._told(operation, context[self._mark], parsed_response, cost)
+
+    def _told(self, operation: str, request: Mapping[str, Any], answer: Any, charge: Charge) -> None:
+        """For a meter that does more with a request than to count it."""

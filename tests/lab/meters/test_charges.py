@@ -86,6 +86,11 @@ PROJECTED = {**OF_KEY, "ProjectionExpression": "a", "ConsistentRead": True}
             *("BatchExecuteStatement", {"Statements": [INSERT] * 3}, INSERTED, [], writes(4, replicated=2)),
             id="inserts are charged statement by statement",
         ),
+        pytest.param("ExecuteStatement", INSERT, {}, [], writes(2), id="one that is a request by itself, too"),
+        pytest.param(
+            *("ExecuteStatement", INSERT, {"Error": {"Code": "DuplicateItem"}}, [item(3000)], writes(3, replicated=0)),
+            id="and where a key is taken",
+        ),
         pytest.param(
             *("BatchWriteItem", BATCH, {}, [item(500), item(3584, OTHER)], writes(1 + 4)),
             id="a batch of deletes rounds up item by item",
@@ -195,7 +200,7 @@ def test_a_transaction_repeated_with_its_token_only_reads() -> None:
 @pytest.mark.parametrize(
     ("operation", "request_"),
     [
-        ("ExecuteStatement", {}),
+        ("ExecuteStatement", {"Statement": "SELECT * FROM t"}),
         ("Query", {"FilterExpression": "a = :a"}),
         ("Query", {"IndexName": "i"}),
         ("Scan", {"Select": "COUNT"}),
