@@ -78,13 +78,7 @@ def note_attempts(client: DynamoDBClient) -> DynamoDBClient:
 
 
 def _note_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
-    """After each attempt of a call, the last one too; `context` is the call's own."""
-    context = request_dict["context"]
-    sent = context[_SENT] = context.get(_SENT, 0) + (not isinstance(caught_exception, _NO_CONNECTION))
-    if caught_exception is not None:
-        vars(caught_exception)[_SENT] = sent
-        if not sent:
-            caught_exception.add_note(NEVER_SENT)
+    _note(request_dict["context"], caught_exception, not isinstance(caught_exception, _NO_CONNECTION))
 
 
 def _note_async_attempt(request_dict: Any, caught_exception: Exception | None = None, **_: Any) -> None:
@@ -93,7 +87,16 @@ def _note_async_attempt(request_dict: Any, caught_exception: Exception | None = 
     was_made = isinstance(caught_exception, EndpointConnectionError) and not any(
         each.__name__ == "ClientConnectorError" for each in type(error).__mro__
     )
-    _note_attempt(request_dict, None if was_made else caught_exception)
+    _note(request_dict["context"], caught_exception, was_made or not isinstance(caught_exception, _NO_CONNECTION))
+
+
+def _note(context: dict[str, Any], failure: Exception | None, was_sent: bool) -> None:
+    """After each attempt of a call, the last one too; `context` is the call's own."""
+    sent = context[_SENT] = context.get(_SENT, 0) + was_sent
+    if failure is not None:
+        vars(failure)[_SENT] = sent
+        if not sent:
+            failure.add_note(NEVER_SENT)
 
 
 def attempts(failure: ClientError | BotoCoreError) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lab.engines.ministack import Engine
-from ledger import Change, Ledger, Limit, Receipt, Settings, errors
+from ledger import Change, Cost, Ledger, Limit, Observed, Receipt, Settings, errors
 from ledger.aio import AsyncLedger
 from ledger.client import ATTEMPTS, CONNECT_TIMEOUT_S, POOL, READ_TIMEOUT_S, make_async_client
 from ledger.errors import InvalidSettings, OutcomeUnknown, Unavailable
@@ -90,6 +90,46 @@ def test_a_counter_added_to_and_read_on_an_engine_is_what_ledger_and_reader_say(
     assert Reader(asked, client=client).value(COUNTER) == 54
 
 
+def test_awaited_calls_say_what_they_cost_as_those_of_boto3_do(engine: Engine, table: str, table_names: Any) -> None:
+    other = next(table_names)
+    engine.create_table(other, REGION)
+    limits = {"seats:": Limit(ceiling=10, region=REGION)}
+    many = [Change(COUNTER, 1, f"k{n}", AT) for n in range(60)]
+    mine: list[Observed] = []
+    theirs: list[Observed] = []
+
+    async def main() -> None:
+        asked = settings(table, engine.endpoint_url, limits=limits)
+        async with AsyncLedger(asked, observe=mine.append) as ledger, AsyncReader(asked, observe=mine.append) as reader:
+            receipt = await ledger.add(COUNTER, -6, **KEYED)
+            await asyncio.gather(*(ledger.add_many(some) for some in (many, many[:1])))
+            costs = [each.cost or Cost() for each in await ledger.add_many(many)]
+            assert sum(each.write_units for each in costs) == pytest.approx(mine[-1].cost.write_units)
+            await ledger.add("seats:gig", 9, **KEYED)
+            with pytest.raises(errors.LimitReached) as refused:
+                await ledger.add("seats:gig", 2, **KEYED | {"idempotency_key": "2"})
+            assert (receipt.cost, refused.value.cost) == (mine[0].cost, mine[-1].cost)
+            assert (await reader.read(COUNTER)).cost == mine[-1].cost
+
+    asyncio.run(main())
+    asked, client = settings(other, engine.endpoint_url, limits=limits), engine.client(REGION)
+    ledger = Ledger(asked, client=client, observe=theirs.append)
+    ledger.add(COUNTER, -6, **KEYED)
+    ledger.add_many(many)
+    ledger.add_many(many[:1])
+    ledger.add_many(many)
+    ledger.add("seats:gig", 9, **KEYED)
+    with pytest.raises(errors.LimitReached):
+        ledger.add("seats:gig", 2, **KEYED | {"idempotency_key": "2"})
+    Reader(asked, client=client, observe=theirs.append).read(COUNTER)
+    told = [[(each.name, each.cost, each.outcome) for each in some] for some in (mine, theirs)]
+    assert [each for each in told[0] if each[0] != "ledger.add_many"] == [
+        each for each in told[1] if each[0] != "ledger.add_many"
+    ]
+    assert mine[0].cost == Cost(2, 2, 1.0, 1.0)
+    assert mine[-1].cost.untold == 1  # this engine's BatchGetItem does not say
+
+
 def test_a_role_that_may_only_insert_has_the_same_outcomes_awaited(engine: Engine, table: str) -> None:
     asked = settings(table, engine.endpoint_url, insert_only=True)
 
@@ -136,7 +176,8 @@ def test_an_add_cancelled_while_the_table_answers_is_unknown_and_the_connection_
                         return
                 reply(writer)
 
-        async with server(serve) as url, AsyncLedger(settings("counters", url)) as ledger:
+        told: list[Observed] = []
+        async with server(serve) as url, AsyncLedger(settings("counters", url), observe=told.append) as ledger:
             task = asyncio.ensure_future(ledger.add(COUNTER, -6, **KEYED))
             await came.wait()
             task.cancel()
@@ -145,6 +186,7 @@ def test_an_add_cancelled_while_the_table_answers_is_unknown_and_the_connection_
             unknown = cancelled.value.__cause__
             assert isinstance(unknown, OutcomeUnknown)
             assert unknown.delta == ledger.prepare(COUNTER, -6, **KEYED)
+            assert (told[0].outcome, told[0].cost.requests, told[0].cost.untold) == ("CancelledError", 2, 2)
             assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "recorded"
             assert len({*puts}) == 2
 
@@ -172,6 +214,7 @@ def test_a_connection_that_breaks_after_a_write_was_sent_leaves_it_unknown() -> 
             with pytest.raises(OutcomeUnknown) as raised:
                 await ledger.add(COUNTER, -6, **KEYED)
             assert raised.value.delta is not None
+            assert raised.value.cost == Cost(2, 1 + ATTEMPTS, untold=2)
         return puts
 
     assert asyncio.run(main()) == ATTEMPTS
