@@ -30,6 +30,14 @@ class Provider(CustomLLM):  # type: ignore[misc]
         self.go_on = asyncio.Event()
         self.go_on.set()
 
+    async def called(self, calling: asyncio.Future[Any], times: int = 1) -> None:
+        """Until it was called so often; raises what `calling` does when that ends before."""
+        async with asyncio.timeout(20):
+            while self.calls < times:
+                if calling.done():
+                    calling.result()
+                await asyncio.sleep(0.005)
+
     async def acompletion(self, *args: Any, **kwargs: Any) -> Any:
         self.calls += 1
         await self.go_on.wait()

@@ -11,12 +11,11 @@ from typing import Any
 import httpx
 import litellm
 import pytest
+from litellm.proxy import proxy_server
 
 from integrations.litellm import LedgerBudgets
 from tests.integrations.litellm_support import INPUT, MODEL, Provider, all_ended, hooks, installed
 from tests.integrations.support import CAP, Town
-
-proxy_server = pytest.importorskip("litellm.proxy.proxy_server", reason="the proxy is not installed")
 
 KEY = "llm:litellm_proxy_master_key"
 CONFIG = """

@@ -61,8 +61,7 @@ def test_an_estimate_is_held_while_a_call_goes_on_and_its_real_cost_counts(town:
     async def call() -> None:
         provider.go_on.clear()
         going = asyncio.ensure_future(acompletion())
-        while not provider.calls:
-            await asyncio.sleep(0.005)
+        await provider.called(going)
         held.append(town.held(ANN))
         provider.go_on.set()
         await going
@@ -163,8 +162,7 @@ def test_a_call_whose_task_is_cancelled_ends_when_its_time_is_over(town: Town, s
     async def main() -> None:
         provider.go_on.clear()
         reading = asyncio.ensure_future(read())
-        while not provider.calls:
-            await asyncio.sleep(0.005)
+        await provider.called(reading)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
