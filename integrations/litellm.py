@@ -10,6 +10,7 @@ Source: litellm 1.106, `utils.wrapper_async` and `proxy.utils.ProxyLogging`.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
@@ -18,10 +19,10 @@ from typing import Any, final
 
 from litellm.integrations.custom_logger import CustomLogger
 
-from integrations.budgets import TIMEOUT, Budgets, check_cost
+from integrations.budgets import TIMEOUT, Budgets
 from integrations.litellm_calls import OpenCall, OpenCalls, log
 from integrations.litellm_errors import RepeatsUnasked, may_be_billed, refusal
-from integrations.litellm_prices import UNITS, Asked, billed, cost_of, estimated, logged_cost, streamed_cost
+from integrations.litellm_prices import billed, cost_of, logged_cost, streamed_cost
 from integrations.litellm_requests import (
     Caller,
     by_metadata,
@@ -32,8 +33,9 @@ from integrations.litellm_requests import (
     repeats_unasked,
     sdk_request,
 )
+from integrations.litellm_terms import Terms
 from ledger import clocks
-from ledger.errors import InvalidInput, LedgerError, shown
+from ledger.errors import LedgerError
 
 Found = tuple[str | None, OpenCall | None]
 
@@ -66,14 +68,8 @@ class LedgerBudgets(CustomLogger):
         clock: clocks.Clock = clocks.wall_clock,
     ) -> None:
         super().__init__()
-        if unit not in UNITS:
-            raise InvalidInput(f"unit={shown(unit)} is not one of {UNITS}.")
-        if not callable(counters):
-            raise InvalidInput(f"counters is a function of the caller that names its budgets, not {shown(counters)}.")
         self.budgets = Budgets(ledger, timeout=timeout, over=over, clock=clock)
-        self._counters = counters
-        self._unit = unit
-        self._estimate = estimate if estimate is None else check_cost("estimate", estimate)
+        self._terms = Terms(self.budgets, counters, unit, estimate)
         self._name = f"ledger_{uuid.uuid4().hex}"  # where this object's marks stand, beside those of another
         self.open = OpenCalls()
 
@@ -83,6 +79,8 @@ class LedgerBudgets(CustomLogger):
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
     ) -> dict[str, Any]:
         """A request to the proxy, before it chooses a deployment."""
+        if self.open.get(mark_of(data, self._name)) is not None:  # this object is named twice in `callbacks`
+            return data
         caller = by_proxy(user_api_key_dict, data, self.budgets.now())
         return marked(data, self._name, await self._begin(caller, data, None))
 
@@ -102,26 +100,17 @@ class LedgerBudgets(CustomLogger):
         return marked(kwargs, self._name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
 
     async def _begin(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> str:
-        model = str(request.get("model"))
         try:
-            counters = list(self._counters(caller))
-            if not counters:
+            opening = self._terms.call(caller, request, owner)
+            if opening is None:
                 return UNBUDGETED
-            input, most = self._estimated(model, request)
-            asked = Asked(self._unit, model, request.get("messages"), input, most if request.get("stream") else input)
-            opening = OpenCall(self.budgets.reserve(counters, most), owner, asked)
-            return await self.open.begin(opening, self.budgets.timeout.total_seconds())
+            mark = await self.open.begin(opening, self.budgets.timeout.total_seconds())
         except LedgerError as error:
-            raise refusal(error, model) from error
-
-    def _estimated(self, model: str, request: Mapping[str, Any]) -> tuple[int, int]:
-        found = estimated(self._unit, model, request)
-        if found is None and self._estimate is None:
-            raise InvalidInput(
-                f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it, or no longest "
-                "answer. Pass estimate= to LedgerBudgets, register the model's price, or send max_tokens."
-            )
-        return found or (0, self._estimate or 0)
+            raise refusal(error, str(request.get("model"))) from error
+        task = asyncio.current_task()
+        if owner is not None and task is not None and not request.get("stream"):
+            self.open.end_with(task, mark)
+        return mark
 
     # -- an answer came ------------------------------------------------------------------------------------------------
 
@@ -212,7 +201,7 @@ class LedgerBudgets(CustomLogger):
     async def _failed(self, found: Found, failure: BaseException, told: Mapping[str, Any]) -> None:
         mark, there = found
         if there is not None:
-            cost = billed(self._unit, told) or (there.asked.input if may_be_billed(failure) else 0)
+            cost = billed(there.asked.unit, told) or (there.asked.input if may_be_billed(failure) else 0)
             await self.open.end(mark, cost)
 
     # -- in addition, and for what has no other hook: streams of the SDK, what a cache answered ------------------------

@@ -1,8 +1,8 @@
 """The calls of one process that reserved and have not ended.
 
-Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it.
-Rule 2: one of which nobody tells the end is over after the time-out: what was noted counts, else what its input costs,
-or of a stream, of which more may have been given, its estimate.
+Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it. No two have one mark,
+whatever their callers name them.
+Rule 2: one of which nobody tells the end is over after the time-out: what was noted counts, else its estimate.
 Rule 3: a settlement that fails is tried again, as long as the process lives; LiteLLM is not told, its answer stands.
 """
 
@@ -63,9 +63,19 @@ class OpenCalls:
     async def begin(self, opening: OpenCall, timeout_s: float) -> str:
         """The mark of a call that has reserved now. Raises what `Call.aopen` does."""
         await opening.call.aopen()
-        mark = opening.owner or uuid.uuid4().hex
+        mark = opening.owner if opening.owner and opening.owner not in self._there else uuid.uuid4().hex
         self._there[mark] = opening, asyncio.get_running_loop().call_later(timeout_s, self._over, mark)
         return mark
+
+    def end_with(self, task: asyncio.Task[Any], mark: str) -> None:
+        """A call that is not streamed is over when the task that makes it is cancelled: it may bill the input."""
+
+        def done(task: asyncio.Task[Any]) -> None:
+            there = self.get(mark)
+            if there is not None and task.cancelled():
+                go_on(self.end(mark, there.asked.input))
+
+        task.add_done_callback(done)
 
     def get(self, mark: str | None) -> OpenCall | None:
         there = self._there.get(mark) if mark is not None else None
@@ -98,4 +108,4 @@ class OpenCalls:
         there = self._there.get(mark)
         if there is not None:
             log.warning("%s: no hook told its end within the time-out", there[0].call.id)
-            go_on(self.end(mark, there[0].asked.left))
+            go_on(self.end(mark))

@@ -310,7 +310,7 @@ def test_a_settlement_that_fails_is_tried_again_and_the_answer_stands(
     [
         ({"user": None}, "This call has no user, and a budget is named by it"),
         ({"user": "ann b"}, "without spaces"),
-        ({"model": "ours/unknown"}, "LiteLLM has no price of it"),
+        ({"model": "ours/unknown"}, "LiteLLM has no price of it by the token"),
         ({"max_tokens": None}, "no longest answer"),
     ],
 )
