@@ -82,6 +82,16 @@ def installed(provider: Provider, *budgets: LedgerBudgets) -> Iterator[None]:
         litellm.input_callback[:] = [each for each in litellm.input_callback if each not in budgets]
 
 
+@contextmanager
+def dearer(model: str, price: float) -> Iterator[None]:
+    """Another price of an answer's token meanwhile."""
+    litellm.register_model({model: PRICES | {"output_cost_per_token": price}})
+    try:
+        yield
+    finally:
+        litellm.register_model({model: PRICES})
+
+
 def by_user(caller: Any) -> Iterable[str]:
     return [f"llm:{caller['user']}"]
 
