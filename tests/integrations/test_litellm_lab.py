@@ -1,23 +1,29 @@
-"""The lab's figures of budgets, smaller: nothing is wrong, beside a tracker that is passed; and each mistake is seen."""
+"""The lab's figures of budgets, smaller: nothing is wrong, beside a tracker that is passed. Each mistake is seen."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from integrations import budgets, litellm_calls, reserving
 from lab.budgets.calls import ENDS, measure
-from lab.budgets.world import CAP
+from lab.budgets.world import CAP, FAULTS
+from simulator import Faults
 
 CUSTOMERS = 2
+LOSING = replace(FAULTS, lost=200, cut=0)
+"""Answers are lost often, and none is undecided for long."""
+
 SEED = 1
 
 
-def test_no_budget_is_passed_under_faults_while_a_naive_tracker_is_passed_in_all() -> None:
-    figures = measure(CUSTOMERS, SEED)
+@pytest.mark.parametrize("faults", [FAULTS, LOSING])
+def test_no_budget_is_passed_under_faults_while_a_naive_tracker_is_passed_in_all(faults: Faults) -> None:
+    figures = measure(CUSTOMERS, SEED, faults)
     assert figures.is_right, figures
     assert 0 < figures.spent <= CUSTOMERS * CAP
     assert sum(figures.outcomes.values()) == CUSTOMERS * len(ENDS)
@@ -77,4 +83,4 @@ def test_each_mistake_is_seen(
     mistake: Callable[[pytest.MonkeyPatch], None], seen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mistake(monkeypatch)
-    assert getattr(measure(CUSTOMERS, SEED), seen) > 0
+    assert getattr(measure(CUSTOMERS, SEED, LOSING), seen) > 0

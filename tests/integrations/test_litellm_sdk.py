@@ -67,7 +67,7 @@ def test_an_estimate_is_held_while_a_call_goes_on_and_its_real_cost_counts(town:
         await going
         held.append(town.held(ANN))  # settled before the caller has its answer
 
-    budgets = hooks(town, ledger=Awaited(town.ledger()) if kind == "awaited" else town.ledger())
+    budgets = hooks(town, ledger=Awaited(town) if kind == "awaited" else town.ledger())
     assert stands_after(town, budgets, call, provider=provider) == (11, 0)
     assert held == [ESTIMATE, 0]
 
