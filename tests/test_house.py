@@ -176,7 +176,6 @@ TWICE = {
     "add": "the program and its command",
     "aio": "the awaited classes of the ledger and of the reader",
     "app": "the command line's and the API's",
-    "budgets": "those of calls, and the lab's figures of them",
     "calls": "those of a ledger, and those of a reader",
     "check": "a program of its room",
     "checker": "torture's adds to that of the histories",

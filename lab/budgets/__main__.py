@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from lab.budgets.calls import ENDS, measure
-from lab.budgets.judge import Figures
-from lab.budgets.world import CAP, REGIONS
+from lab.budgets.caps import CAP, REGIONS
+from lab.budgets.verdict import Figures
 
 
 def main(

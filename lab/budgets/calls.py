@@ -14,8 +14,8 @@ from contextlib import aclosing, contextmanager, suppress
 from random import Random
 from typing import Any
 
-from lab.budgets.judge import Called, Figures, judge
-from lab.budgets.world import CAP, ESTIMATE, FAULTS, LONGEST, REGIONS, TIMEOUT, World
+from lab.budgets.caps import CAP, ESTIMATE, FAULTS, LONGEST, REGIONS, TIMEOUT, World
+from lab.budgets.verdict import Called, Figures, judge
 from ledger.errors import LedgerError, LimitReached
 from simulator import Faults
 
@@ -143,7 +143,7 @@ async def naively(customer: str, region: str, end: str) -> None:
 
 def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
     """The figures of so many customers, twenty calls each."""
-    from lab.budgets.naive import NaiveBudgets
+    from lab.budgets.naive_tracker import NaiveBudgets
 
     names = [f"customer-{n}" for n in range(customers)]
     world, naive, figures = World(seed, faults), NaiveBudgets(CAP), Figures()

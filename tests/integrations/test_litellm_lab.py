@@ -5,13 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from integrations import budgets, litellm_calls, reserving
 from lab.budgets.calls import ENDS, measure
-from lab.budgets.world import CAP, FAULTS
+from lab.budgets.caps import CAP, FAULTS
 from simulator import Faults
 
 CUSTOMERS = 2
@@ -59,6 +60,11 @@ def holds_under_a_name_for_each_attempt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(reserving, "_hold", hold)
 
 
+def holds_for_a_day(patch: pytest.MonkeyPatch) -> None:
+    hold = reserving._hold
+    patch.setattr(reserving, "_hold", lambda *of: hold(*of[:-1], timedelta(days=1)))
+
+
 def finds_a_call_by_the_name_that_its_caller_gave_it(patch: pytest.MonkeyPatch) -> None:
     begin = litellm_calls.OpenCalls.begin
 
@@ -76,6 +82,7 @@ def finds_a_call_by_the_name_that_its_caller_gave_it(patch: pytest.MonkeyPatch) 
         (settles_twice, "doubled"),
         (gives_back_without_settling, "uncounted"),
         (holds_under_a_name_for_each_attempt, "stuck"),
+        (holds_for_a_day, "held"),
         (finds_a_call_by_the_name_that_its_caller_gave_it, "uncounted"),
     ],
 )

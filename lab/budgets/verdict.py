@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from lab.budgets.world import ANSWER, CAP, ESTIMATE, REGIONS, TIMEOUT, World
+from lab.budgets.caps import ANSWER, CAP, ESTIMATE, REGIONS, TIMEOUT, World
 from ledger.errors import LedgerError
 
 
