@@ -9,7 +9,8 @@ import pytest
 from integrations.litellm_prices import Asked, cost_of, estimated
 
 HELLO = [{"role": "user", "content": "hello"}]
-PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x.invalid/a.png"}}]}]
+SHARP = {"url": "https://x.invalid/a.png", "detail": "high"}
+PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": SHARP}]}]
 INPUT = 20
 """Micro-dollars of HELLO to gpt-4o, whose answers are 10 a token."""
 
@@ -43,6 +44,7 @@ def test_each_of_several_prompts_is_answered_and_the_best_is_chosen_of_answers_t
     ("model", "request_"),
     [
         ("gpt-image-1", {"prompt": "a cat"}),
+        ("gpt-image-1", {"prompt": "a cat", "max_tokens": 10}),
         ("tts-1", {"input": "hello"}),
         ("whisper-1", {}),
         ("gpt-4o", {"messages": [{"role": "user", "content": [{"type": "no such"}]}], "max_tokens": 1}),

@@ -448,8 +448,18 @@ def test_wrong_arguments_are_told(town: Town, given: dict[str, Any], told: str) 
         hooks(town, **given)
 
 
+def test_what_the_recipe_gives_to_try_answers_four_and_refuses_the_fifth(capsys: pytest.CaptureFixture[str]) -> None:
+    source, _ = blocks(RECIPES / "llm-budgets.md", "py")
+    with (
+        installed(Provider()),
+        pytest.raises(litellm.BudgetExceededError, match="llm:ann has less than 320 left"),
+    ):
+        exec(compile(source, "try.py", "exec", dont_inherit=True), {"__name__": "__main__"})
+    assert capsys.readouterr().out.splitlines().count("answered") == 4
+
+
 def test_the_file_of_the_recipe_for_the_proxy_runs_as_it_stands() -> None:
-    (source,) = blocks(RECIPES / "llm-budgets.md", "py")
+    _, source = blocks(RECIPES / "llm-budgets.md", "py")
     names: dict[str, Any] = {"__name__": "our_budgets"}
     exec(compile(source, "our_budgets.py", "exec", dont_inherit=True), names)
     caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")
