@@ -61,7 +61,7 @@ def holds_under_a_name_for_each_attempt(patch: pytest.MonkeyPatch) -> None:
 
 
 def holds_for_a_day(patch: pytest.MonkeyPatch) -> None:
-    hold = reserving._hold
+    hold: Any = reserving._hold
     patch.setattr(reserving, "_hold", lambda *of: hold(*of[:-1], timedelta(days=1)))
 
 

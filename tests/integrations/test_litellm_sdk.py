@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
@@ -412,7 +413,9 @@ def test_where_no_price_is_known_what_the_operator_said_is_held_and_counts(town:
 
 def test_a_call_that_the_operator_names_no_budget_for_passes(town: Town) -> None:
     provider = Provider()
-    assert stands_after(town, hooks(town, counters=lambda caller: []), acompletion, provider=provider) == (0, 0)
+    budgets = hooks(town, counters=lambda caller: [])
+    unpriced = functools.partial(acompletion, model="ours/unknown")
+    assert stands_after(town, budgets, unpriced, provider=provider) == (0, 0)
     assert provider.calls == 1
 
 
