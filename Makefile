@@ -68,7 +68,7 @@ bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and unit
 budgets: $(LITELLM)/.made ## LLM budgets on real LiteLLM, many calls at once under faults, beside a naive tracker; some minutes
 	@PYTHONPATH=$(LITELLM) $(BIN)/python -m lab.budgets $(ARGS)
 
-litellm: $(LITELLM)/.made ## the tests of budgets on LiteLLM's hooks, with the real package
+litellm: $(ENGINE)/.made $(LITELLM)/.made ## the tests of budgets on LiteLLM's hooks, with the real package and its proxy
 	@PYTHONPATH=$(LITELLM) $(BIN)/python -m pytest -q tests/integrations $(ARGS)
 
 scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
@@ -157,6 +157,7 @@ $(ASYNC)/.made: requirements-async.lock $(VENV)/.made
 	@$(BIN)/python $(PIP) --target $(ASYNC) -r requirements-async.lock
 	@touch $@
 
+# LiteLLM and what its proxy imports: some 300 MB, so only who asks for it has it.
 $(LITELLM)/.made: requirements-litellm.lock $(VENV)/.made
 	@echo "making $(LITELLM)"
 	@rm -rf $(LITELLM)

@@ -10,6 +10,7 @@ Source: litellm 1.106, `utils.wrapper_async` and `proxy.utils.ProxyLogging`.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
@@ -18,10 +19,10 @@ from typing import Any, final
 
 from litellm.integrations.custom_logger import CustomLogger
 
-from integrations.budgets import TIMEOUT, Budgets, check_cost
+from integrations.budgets import TIMEOUT, Budgets
 from integrations.litellm_calls import OpenCall, OpenCalls, log
 from integrations.litellm_errors import RepeatsUnasked, may_be_billed, refusal
-from integrations.litellm_prices import UNITS, Asked, billed, cost_of, estimated, logged_cost, streamed_cost
+from integrations.litellm_prices import billed, cost_of, logged_cost
 from integrations.litellm_requests import (
     Caller,
     by_metadata,
@@ -32,8 +33,9 @@ from integrations.litellm_requests import (
     repeats_unasked,
     sdk_request,
 )
+from integrations.litellm_terms import Terms
 from ledger import clocks
-from ledger.errors import InvalidInput, LedgerError, shown
+from ledger.errors import LedgerError
 
 Found = tuple[str | None, OpenCall | None]
 
@@ -66,14 +68,8 @@ class LedgerBudgets(CustomLogger):
         clock: clocks.Clock = clocks.wall_clock,
     ) -> None:
         super().__init__()
-        if unit not in UNITS:
-            raise InvalidInput(f"unit={shown(unit)} is not one of {UNITS}.")
-        if not callable(counters):
-            raise InvalidInput(f"counters is a function of the caller that names its budgets, not {shown(counters)}.")
         self.budgets = Budgets(ledger, timeout=timeout, over=over, clock=clock)
-        self._counters = counters
-        self._unit = unit
-        self._estimate = estimate if estimate is None else check_cost("estimate", estimate)
+        self._terms = Terms(self.budgets, counters, unit, estimate)
         self._name = f"ledger_{uuid.uuid4().hex}"  # where this object's marks stand, beside those of another
         self.open = OpenCalls()
 
@@ -83,6 +79,8 @@ class LedgerBudgets(CustomLogger):
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
     ) -> dict[str, Any]:
         """A request to the proxy, before it chooses a deployment."""
+        if self.open.get(mark_of(data, self._name)) is not None:  # this object is named twice in `callbacks`
+            return data
         caller = by_proxy(user_api_key_dict, data, self.budgets.now())
         return marked(data, self._name, await self._begin(caller, data, None))
 
@@ -92,36 +90,22 @@ class LedgerBudgets(CustomLogger):
             return None
         request = sdk_request(kwargs)
         if repeats := repeats_unasked(kwargs):
-            raise RepeatsUnasked(
-                f"{repeats}: LiteLLM would repeat this call without asking a hook, outside any budget. Use "
-                "max_retries, or the retries and fallbacks of a litellm.Router.",
-                str(request.get("model")),
-                "",
-            )
+            raise RepeatsUnasked(repeats, str(request.get("model")))
         caller = by_metadata(request, self.budgets.now())
         return marked(kwargs, self._name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
 
     async def _begin(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> str:
-        model = str(request.get("model"))
         try:
-            counters = list(self._counters(caller))
-            if not counters:
+            opening = self._terms.call(caller, request, owner)
+            if opening is None:
                 return UNBUDGETED
-            input, most = self._estimated(model, request)
-            asked = Asked(self._unit, model, request.get("messages"), input, most if request.get("stream") else input)
-            opening = OpenCall(self.budgets.reserve(counters, most), owner, asked)
-            return await self.open.begin(opening, self.budgets.timeout.total_seconds())
+            opening.details = getattr(request.get("litellm_logging_obj"), "model_call_details", None)
+            mark = await self.open.begin(opening, self.budgets.timeout.total_seconds())
         except LedgerError as error:
-            raise refusal(error, model) from error
-
-    def _estimated(self, model: str, request: Mapping[str, Any]) -> tuple[int, int]:
-        found = estimated(self._unit, model, request)
-        if found is None and self._estimate is None:
-            raise InvalidInput(
-                f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it, or no longest "
-                "answer. Pass estimate= to LedgerBudgets, register the model's price, or send max_tokens."
-            )
-        return found or (0, self._estimate or 0)
+            raise refusal(error, str(request.get("model"))) from error
+        if owner is not None and not request.get("stream"):
+            self.open.end_with(asyncio.current_task(), mark)
+        return mark
 
     # -- an answer came ------------------------------------------------------------------------------------------------
 
@@ -134,7 +118,7 @@ class LedgerBudgets(CustomLogger):
             return
         ends = there.is_of(request_data)
         if not ends or there.noted is None:  # else what its attempts noted is the call's cost
-            there.note(cost_of(there.asked, response, request_data.get("litellm_logging_obj")))
+            there.note(cost_of(there.asked, response, request_data.get("litellm_logging_obj")), response)
         if ends:
             await self.open.end(mark)
 
@@ -143,15 +127,16 @@ class LedgerBudgets(CustomLogger):
         mark, there = self._found(data)
         if there is not None:
             if there.noted is None:  # from a cache, or of a route without deployments
-                there.note(cost_of(there.asked, response, data.get("litellm_logging_obj")))
+                there.note(cost_of(there.asked, response, data.get("litellm_logging_obj")), response)
             await self.open.end(mark)
 
     async def async_post_call_streaming_iterator_hook(
         self, user_api_key_dict: Any, response: Any, request_data: dict[str, Any]
     ) -> AsyncGenerator[Any, None]:
         """A request to the proxy is answered in a stream, whose client may leave at any chunk."""
-        found = self._found(request_data)
-        async with aclosing(self._counted(found, response, request_data.get("litellm_logging_obj"))) as chunks:
+        mark, there = self._found(request_data)
+        logging = request_data.get("litellm_logging_obj")
+        async with aclosing(self.open.counted(mark, there, response, logging)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
@@ -159,27 +144,10 @@ class LedgerBudgets(CustomLogger):
         """The chunks of a stream of the SDK. One that is left before its end counts what it gave; LiteLLM itself tells
         no hook of that, so without this the estimate counts, after the time-out. Close it, as with `aclosing`.
         """
-        found = self._logged(response.logging_obj.model_call_details)
-        async with aclosing(self._counted(found, response, response.logging_obj)) as chunks:
+        mark, there = self._logged(response.logging_obj.model_call_details)
+        async with aclosing(self.open.counted(mark, there, response, response.logging_obj)) as chunks:
             async for chunk in chunks:
                 yield chunk
-
-    async def _counted(self, found: Found, response: Any, logging: Any) -> AsyncGenerator[Any, None]:
-        mark, there = found
-        chunks: list[Any] = []
-        cut: BaseException | None = None
-        try:
-            async for chunk in response:
-                chunks.append(chunk)
-                yield chunk
-        except BaseException as failure:
-            cut = failure
-            raise
-        finally:
-            if there is not None:
-                if chunks:
-                    there.note(streamed_cost(there.asked, chunks, logging))
-                await self.open.end(mark, there.asked.input if cut is None or may_be_billed(cut) else 0)
 
     # -- a call failed -------------------------------------------------------------------------------------------------
 
@@ -207,12 +175,12 @@ class LedgerBudgets(CustomLogger):
         if there.is_of(request_data):
             await self._failed((mark, there), exception, {})
         elif may_be_billed(exception):
-            there.note(there.asked.input)
+            there.note(there.asked.input, exception)
 
     async def _failed(self, found: Found, failure: BaseException, told: Mapping[str, Any]) -> None:
         mark, there = found
         if there is not None:
-            cost = billed(self._unit, told) or (there.asked.input if may_be_billed(failure) else 0)
+            cost = billed(there.asked.unit, told) or (there.asked.input if may_be_billed(failure) else 0)
             await self.open.end(mark, cost)
 
     # -- in addition, and for what has no other hook: streams of the SDK, what a cache answered ------------------------
@@ -224,7 +192,7 @@ class LedgerBudgets(CustomLogger):
         if there is None or (there.owner is None and there.noted is not None):  # its request's own hook ends it
             return
         if there.noted is None:
-            there.note(logged_cost(there.asked, kwargs, response_obj))
+            there.note(logged_cost(there.asked, kwargs, response_obj), response_obj)
         await self.open.end(mark)
 
     async def async_log_failure_event(
@@ -244,7 +212,8 @@ class LedgerBudgets(CustomLogger):
         return mark, self.open.get(mark)
 
     def _logged(self, kwargs: Mapping[str, Any]) -> Found:
-        """Of a log event; some routes lose the metadata, and a call of the SDK has its own id for a mark."""
-        mark, there = self._found(kwargs.get("litellm_params") or {})
-        own = logged_id(kwargs)
-        return (mark, there) if there is not None else (own, self.open.get(own))
+        """Of a log event. A call that another object refused has lost its mark, and so have some routes: LiteLLM's own
+        object of the call is left. Its id may be another's, too: a caller may choose it.
+        """
+        mark = mark_of(kwargs.get("litellm_params") or {}, self._name) or self.open.mark_by(kwargs)
+        return mark, self.open.get(mark)

@@ -1,8 +1,8 @@
 """The calls of one process that reserved and have not ended.
 
-Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it.
-Rule 2: one of which nobody tells the end is over after the time-out: what was noted counts, else what its input costs,
-or of a stream, of which more may have been given, its estimate.
+Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it. No two have one mark,
+whatever their callers name them.
+Rule 2: one of which nobody tells the end is over after the time-out: what was noted counts, else its estimate.
 Rule 3: a settlement that fails is tried again, as long as the process lives; LiteLLM is not told, its answer stands.
 """
 
@@ -11,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from integrations.asked import go_on
 from integrations.budgets import Call
-from integrations.litellm_prices import Asked
+from integrations.litellm_errors import may_be_billed
+from integrations.litellm_prices import Asked, streamed_cost
 from ledger.errors import LedgerError
 
 log = logging.getLogger("exact-counter.litellm")
@@ -31,20 +32,28 @@ AGAIN_MAX = 60
 @dataclass(slots=True)
 class OpenCall:
     """owner: LiteLLM's id of the call that reserved, of which its attempts may have others; None of one that came to
-    the proxy. noted: what its answers cost.
+    the proxy. details: what LiteLLM's log events of it are called with. noted: what its answers cost; last: of what
+    that was told last.
     """
 
     call: Call
     owner: str | None
     asked: Asked
+    details: object = None
     noted: int | None = None
+    last: object = None
 
     def is_of(self, request: Mapping[str, Any]) -> bool:
         """Whether this is the call itself, and not an attempt that it makes."""
         return self.owner is not None and self.owner == request.get("litellm_call_id")
 
-    def note(self, cost: int | None) -> None:
-        """One more answer; where its cost cannot be told the estimate counts."""
+    def note(self, cost: int | None, of: object) -> None:
+        """One more answer, or failure, told once for each time that the hooks are installed; where its cost cannot be
+        told the estimate counts.
+        """
+        if of is self.last:
+            return
+        self.last = of
         if cost is None:
             cost = self.call.estimate
             log.warning("%s: the cost of an answer cannot be told, so its estimate of %d counts", self.call.id, cost)
@@ -63,13 +72,28 @@ class OpenCalls:
     async def begin(self, opening: OpenCall, timeout_s: float) -> str:
         """The mark of a call that has reserved now. Raises what `Call.aopen` does."""
         await opening.call.aopen()
-        mark = opening.owner or uuid.uuid4().hex
+        mark = uuid.uuid4().hex
         self._there[mark] = opening, asyncio.get_running_loop().call_later(timeout_s, self._over, mark)
         return mark
+
+    def end_with(self, task: asyncio.Task[Any] | None, mark: str) -> None:
+        """A call that is not streamed is over when the task that makes it is cancelled: it may bill the input."""
+
+        def done(task: asyncio.Task[Any]) -> None:
+            there = self.get(mark)
+            if there is not None and task.cancelled():
+                go_on(self.end(mark, there.asked.input))
+
+        if task is not None:
+            task.add_done_callback(done)
 
     def get(self, mark: str | None) -> OpenCall | None:
         there = self._there.get(mark) if mark is not None else None
         return there and there[0]
+
+    def mark_by(self, details: object) -> str | None:
+        """Of the call that LiteLLM itself knows by these."""
+        return next((mark for mark, (there, _) in self._there.items() if there.details is details), None)
 
     async def end(self, mark: str | None, otherwise: int | None = None) -> None:
         """What was noted counts; where nothing was, `otherwise`, and where that is None the estimate."""
@@ -77,6 +101,25 @@ class OpenCalls:
         if there is not None:
             there[1].cancel()
             await asyncio.shield(go_on(self._settled(there[0], otherwise, AGAIN_MAX)))
+
+    async def counted(
+        self, mark: str | None, there: OpenCall | None, response: Any, logging: Any
+    ) -> AsyncGenerator[Any, None]:
+        """The chunks of a stream, which ends its call however it ends: what it gave counts."""
+        chunks: list[Any] = []
+        cut: BaseException | None = None
+        try:
+            async for chunk in response:
+                chunks.append(chunk)
+                yield chunk
+        except BaseException as failure:
+            cut = failure
+            raise
+        finally:
+            if there is not None and self.get(mark) is there:
+                if chunks:
+                    there.note(streamed_cost(there.asked, chunks, logging), chunks)
+                await self.end(mark, there.asked.input if cut is None or may_be_billed(cut) else 0)
 
     async def _settled(self, ending: OpenCall, otherwise: int | None, tries: int) -> None:
         cost = otherwise if ending.noted is None else ending.noted
@@ -98,4 +141,4 @@ class OpenCalls:
         there = self._there.get(mark)
         if there is not None:
             log.warning("%s: no hook told its end within the time-out", there[0].call.id)
-            go_on(self.end(mark, there[0].asked.left))
+            go_on(self.end(mark))

@@ -19,6 +19,14 @@ class RepeatsUnasked(litellm.BadRequestError, ImportError):
     An ImportError, too: that alone is what the SDK does not begin to repeat at once.
     """
 
+    def __init__(self, setting: str, model: str) -> None:
+        super().__init__(
+            f"{setting}: LiteLLM would repeat this call without asking a hook, outside any budget. Use max_retries, or "
+            "the retries and fallbacks of a litellm.Router.",
+            model,
+            "",
+        )
+
 
 def refusal(error: LedgerError, model: str) -> Exception:
     """BudgetExceededError (its status is `litellm.budget_exceeded_status_code`), BadRequestError (400) or

@@ -31,43 +31,45 @@ def micro_dollars(dollars: float) -> int:
     return math.ceil(round(dollars * 1_000_000, 6))
 
 
-def estimated(unit: str, model: str, data: Mapping[str, Any]) -> tuple[int, int] | None:
-    """What a request costs with nothing answered, and with all that may be; None when no price is known."""
-    prompt = litellm.token_counter(model=model, **_counted(data)) if _counted(data) else None
-    deployments = _deployments(model)
-    answers = _number(data.get("n")) or 1
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a call asked for. prompt: its tokens; input: what they cost, with nothing answered."""
+
+    unit: str
+    model: str
+    prompt: int
+    input: int
+
+
+def estimated(unit: str, model: str, data: Mapping[str, Any]) -> tuple[Asked, int] | None:
+    """What a request asks for, and what it costs with all that may be answered; None when that cannot be told."""
+    prompt = _prompt(model, data)
     asked = next((each for name in MOST if (each := _number(data.get(name))) is not None), None)
-    costs = [_estimated(unit, each, prompt, asked, answers) for each in deployments]
-    known = [each for each in costs if each is not None]
-    return max(known, key=lambda each: each[1]) if prompt is not None and known else None
+    if prompt is None:
+        return None
+    costs = [_estimated(unit, each, prompt, asked, _answers(data)) for each in _deployments(model)]
+    input, most = max((each for each in costs if each), key=lambda each: each[1], default=(None, None))
+    return None if input is None or most is None else (Asked(unit, model, prompt, input), most)
 
 
 MOST = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 """What a request may call the most tokens of an answer."""
 
 ANSWERING = ("chat", "completion", "responses")
-"""The modes of models whose answer is tokens; an embedding's is none."""
+"""The modes of models whose answer is tokens."""
+
+UNANSWERED = ("embedding", "moderation")
+"""Those that are paid by the token, too, and answer none. Pictures, speech, searches are paid by something else."""
 
 
 def _estimated(
-    unit: str, deployment: Mapping[str, Any], prompt: int | None, asked: int | None, answers: int
+    unit: str, deployment: Mapping[str, Any], prompt: int, asked: int | None, answers: int
 ) -> tuple[int, int] | None:
-    most = asked if asked is not None else _output_max(deployment["model"])
-    if prompt is None or most is None:
+    most = _output_max(deployment, asked)
+    if most is None:
         return None
     costs = [_tokens_cost(unit, deployment, prompt, each) for each in (0, most * answers)]
     return None if None in costs else (costs[0] or 0, costs[1] or 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a call asked for. input: what it costs with nothing answered; left: when nobody tells its end."""
-
-    unit: str
-    model: str
-    messages: Any
-    input: int
-    left: int
 
 
 def cost_of(asked: Asked, response: Any, logging: Any) -> int | None:
@@ -115,8 +117,8 @@ def _texts(response: Any) -> Iterator[str]:
 def streamed_cost(asked: Asked, chunks: Sequence[Any], logging: Any) -> int | None:
     """What the chunks of a stream cost, however many came; None when that cannot be told."""
     with suppress(Exception):  # chunks of another form, such as bytes
-        messages = asked.messages if isinstance(asked.messages, list) else None
-        return cost_of(asked, litellm.stream_chunk_builder(list(chunks), messages=messages), logging)
+        answer = litellm.stream_chunk_builder(list(chunks), count_prompt_tokens=lambda: asked.prompt)
+        return cost_of(asked, answer, logging)
     return None
 
 
@@ -150,9 +152,11 @@ def _tokens_cost(unit: str, deployment: Mapping[str, Any], prompt: int, completi
     if in_price is not None and out_price is not None:
         return micro_dollars(prompt * in_price + completion * out_price)
     with suppress(Exception):  # LiteLLM raises several kinds for a model that it has no price of
-        return micro_dollars(
-            sum(litellm.cost_per_token(model=deployment["model"], prompt_tokens=prompt, completion_tokens=completion))
-        )
+        name = deployment["model"]
+        dollars = sum(litellm.cost_per_token(model=name, prompt_tokens=prompt, completion_tokens=completion))
+        # It takes a price that is not listed for 0.
+        listed = dollars or litellm.model_cost[litellm.get_model_info(name)["key"]].get(PRICES[0]) is not None
+        return micro_dollars(dollars) if listed else None
     return None
 
 
@@ -164,18 +168,35 @@ def _deployments(model: str) -> Sequence[Mapping[str, Any]]:
     return [each if "*" not in each["model"] else {**each, "model": model} for each in own] or [{"model": model}]
 
 
-def _output_max(model: str) -> int | None:
+def _output_max(deployment: Mapping[str, Any], asked: int | None) -> int | None:
+    """The most tokens of an answer; None where that is not known, or something else than tokens is paid for."""
+    info: Mapping[str, Any] = {}
     with suppress(Exception):
-        info = litellm.get_model_info(model)
-        return _number(info.get("max_output_tokens")) if info.get("mode") in ANSWERING else 0
+        info = litellm.get_model_info(deployment["model"])
+    if info.get("mode") in UNANSWERED:
+        return 0
+    if (info.get("mode") or ANSWERING[0]) not in ANSWERING:
+        return None
+    return asked if asked is not None else _number(info.get("max_output_tokens"))
+
+
+def _prompt(model: str, data: Mapping[str, Any]) -> int | None:
+    """The tokens that are sent; None where they cannot be counted. Nothing is fetched: each picture counts alike."""
+    if isinstance(data.get("messages"), list):
+        given = {"messages": data["messages"], "tools": data.get("tools"), "use_default_image_token_count": True}
+    else:
+        text = data.get("prompt", data.get("input"))
+        given = {"text": text if isinstance(text, str) else str(text)} if text is not None else {}
+    with suppress(Exception):  # of a message of another form
+        return _number(litellm.token_counter(model=model, **given)) if given else None
     return None
 
 
-def _counted(data: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(data.get("messages"), list):
-        return {"messages": data["messages"], "tools": data.get("tools")}
-    text = data.get("prompt", data.get("input"))
-    return {"text": text if isinstance(text, str) else str(text)} if text is not None else {}
+def _answers(data: Mapping[str, Any]) -> int:
+    """To each of several prompts there are `n` answers, chosen of `best_of`."""
+    prompt = data.get("prompt")
+    prompts = len(prompt) if isinstance(prompt, list) and not all(isinstance(each, int) for each in prompt) else 1
+    return prompts * max(_number(data.get("n")) or 1, _number(data.get("best_of")) or 1)
 
 
 def _number(value: object) -> int | None:

@@ -154,7 +154,10 @@ def test_a_loop_over_pages_stands_in_one_file_alone() -> None:
 
 
 def test_the_wheel_holds_what_it_reaches_for_and_needs_what_its_packages_import_and_no_more() -> None:
-    there = {*PROJECT["tool"]["setuptools"]["packages"]}
+    packages = {*PROJECT["tool"]["setuptools"]["packages"]}
+    there = {name for name in packages if "." not in name}
+    folders = {path.parent.relative_to(ROOT) for name in there for path in (ROOT / name).rglob("*.py")}
+    assert packages == {".".join(folder.parts) for folder in folders}
     assert not there & {"infra", "lab", "service", "tests"}
     assert all(KNOWS[package] <= there for package in there)
     assert third_party(*OURS) == named(PROJECT["project"]["dependencies"]) == set(DISTRIBUTIONS.values())
@@ -176,7 +179,6 @@ TWICE = {
     "add": "the program and its command",
     "aio": "the awaited classes of the ledger and of the reader",
     "app": "the command line's and the API's",
-    "budgets": "those of calls, and the lab's figures of them",
     "calls": "those of a ledger, and those of a reader",
     "check": "a program of its room",
     "checker": "torture's adds to that of the histories",

@@ -30,6 +30,14 @@ class Provider(CustomLLM):  # type: ignore[misc]
         self.go_on = asyncio.Event()
         self.go_on.set()
 
+    async def called(self, calling: asyncio.Future[Any], times: int = 1) -> None:
+        """Until it was called so often; raises what `calling` does when that ends before."""
+        async with asyncio.timeout(20):
+            while self.calls < times:
+                if calling.done():
+                    calling.result()
+                await asyncio.sleep(0.005)
+
     async def acompletion(self, *args: Any, **kwargs: Any) -> Any:
         self.calls += 1
         await self.go_on.wait()
@@ -72,6 +80,16 @@ def installed(provider: Provider, *budgets: LedgerBudgets) -> Iterator[None]:
             there = getattr(litellm, name)
             there[:] = [each for each in there if each not in budgets]
         litellm.input_callback[:] = [each for each in litellm.input_callback if each not in budgets]
+
+
+@contextmanager
+def dearer(model: str, price: float) -> Iterator[None]:
+    """Another price of an answer's token meanwhile."""
+    litellm.register_model({model: PRICES | {"output_cost_per_token": price}})
+    try:
+        yield
+    finally:
+        litellm.register_model({model: PRICES})
 
 
 def by_user(caller: Any) -> Iterable[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from integrations.budgets import Budgets
 from ledger import Ledger, Limit, Settings
+from ledger.aio import AsyncLedger
 from ledger.errors import LedgerError
 from reader import Reader
 from simulator import Faults, Simulation
@@ -51,30 +52,22 @@ class Town:
         return self.spent(counter), self.held(counter)
 
 
-class Awaited:
-    """A ledger whose calls are coroutines, over one that blocks. Each waits, so that a task can be cancelled in it."""
+class Awaited(AsyncLedger):
+    """An AsyncLedger, of the loop that asks first. Each answer waits, so that a task can be cancelled in it."""
 
-    def __init__(self, inner: Ledger) -> None:
-        self._inner = inner
+    def __init__(self, town: Town) -> None:
+        super().__init__(town.settings(), table=town.world.table(HERE), clock=town.world.clock)
         self.waits = asyncio.Event()
         self.waits.set()
 
-    async def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    async def _run(self, *args: Any) -> Any:
+        self._loop = self._loop or asyncio.get_running_loop()
+        return await super()._run(*args)
+
+    async def _answer(self, request: Any) -> Any:
         await asyncio.sleep(0)
         await self.waits.wait()
-        return getattr(self._inner, name)(*args, **kwargs)
-
-    def hold(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call("hold", *args, **kwargs)
-
-    async def capture(self, *args: Any) -> Any:
-        return await self._call("capture", *args)
-
-    async def release(self, *args: Any) -> Any:
-        return await self._call("release", *args)
-
-    async def add(self, *args: Any, **kwargs: Any) -> Any:
-        return await self._call("add", *args, **kwargs)
+        return await super()._answer(request)
 
 
 class Failing:

@@ -306,7 +306,7 @@ Ledgers = Callable[[Town], Any]
 
 @pytest.fixture(params=["threads", "awaited"])
 def ledgers(request: pytest.FixtureRequest) -> Ledgers:
-    return (lambda town: town.ledger()) if request.param == "threads" else (lambda town: Awaited(town.ledger()))
+    return (lambda town: town.ledger()) if request.param == "threads" else (lambda town: Awaited(town))
 
 
 def test_a_coroutine_reserves_and_settles_with_a_ledger_of_either_kind(town: Town, ledgers: Ledgers) -> None:
@@ -349,7 +349,7 @@ def test_a_task_that_is_cancelled_counts_what_it_said_and_gives_back_the_rest(to
 
 def test_a_task_that_is_cancelled_while_a_budget_is_asked_leaves_nothing_held(town: Town) -> None:
     async def main() -> None:
-        ledger = Awaited(town.ledger())
+        ledger = Awaited(town)
         ledger.waits.clear()
         opening = asyncio.ensure_future(town.budgets(ledger=ledger).reserve([A, B], 600).aopen())
         for _ in range(3):
@@ -367,7 +367,7 @@ def test_a_task_that_is_cancelled_while_a_budget_is_asked_leaves_nothing_held(to
 
 def test_a_task_that_is_cancelled_while_it_settles_settles(town: Town) -> None:
     async def main() -> None:
-        ledger = Awaited(town.ledger())
+        ledger = Awaited(town)
         call = await town.budgets(ledger=ledger).reserve([A], 600).aopen()
         ledger.waits.clear()
         call.settle(250)
@@ -436,4 +436,4 @@ def test_what_is_no_ledger_and_an_async_ledger_in_a_blocking_call_are_told(town:
     with pytest.raises(InvalidInput, match="kept by a Ledger"):
         Budgets("counters")
     with pytest.raises(InvalidInput, match="cannot be asked by a function that blocks"):
-        town.budgets(ledger=Awaited(town.ledger())).reserve([A], 1).open()
+        town.budgets(ledger=Awaited(town)).reserve([A], 1).open()

@@ -11,12 +11,11 @@ from typing import Any
 import httpx
 import litellm
 import pytest
+from litellm.proxy import proxy_server
 
 from integrations.litellm import LedgerBudgets
 from tests.integrations.litellm_support import INPUT, MODEL, Provider, all_ended, hooks, installed
 from tests.integrations.support import CAP, Town
-
-proxy_server = pytest.importorskip("litellm.proxy.proxy_server", reason="the proxy is not installed")
 
 KEY = "llm:litellm_proxy_master_key"
 CONFIG = """
@@ -58,6 +57,7 @@ def asked_after(
     town: Town, runner: asyncio.Runner, *requests: Any, provider: Provider | None = None, **given: Any
 ) -> list[Any]:
     """What some requests, functions of a client, answered; then each call has ended."""
+    twice = given.pop("twice", False)
     budgets = hooks(town, counters=given.pop("counters", by_key), **given)
 
     async def main() -> list[Any]:
@@ -67,7 +67,7 @@ def asked_after(
         await all_ended(budgets)
         return answers
 
-    with installed(provider or Provider(), budgets):
+    with installed(provider or Provider(), *[budgets] * (1 + twice)):
         return runner.run(main())
 
 
@@ -92,6 +92,16 @@ def test_a_refusal_is_the_proxys_own_budget_error_and_the_provider_is_not_called
     assert f"The budget {KEY} has less than 2008 left" in answers[0].json()["error"]["message"]
     assert provider.calls == 0
     assert town.stands(KEY) == (0, 0)
+
+
+def test_an_object_that_is_installed_twice_reserves_once(town: Town, runner: asyncio.Runner) -> None:
+    (told,) = asked_after(town, runner, chat(max_tokens=300), twice=True)  # 608 of 1,000
+    assert told.status_code == 200
+    assert town.stands(KEY) == (11, 0)
+    asked_after(town, runner, chat(stream=True))
+    once = town.spent(KEY) - 11
+    asked_after(town, runner, chat(stream=True), twice=True)
+    assert town.stands(KEY) == (11 + 2 * once, 0)
 
 
 def test_all_retries_of_a_request_share_one_reservation(town: Town, runner: asyncio.Runner) -> None:
@@ -218,17 +228,15 @@ def test_a_client_that_names_its_calls_alike_or_forges_their_mark_gets_none_for_
     provider = Provider()
     provider.go_on.clear()
 
-    async def later() -> None:
-        while provider.calls < 2:
-            await asyncio.sleep(0.005)
+    async def later(asking: asyncio.Future[Any]) -> None:
+        await provider.called(asking, 2)
         await asyncio.sleep(0.3)
         provider.go_on.set()
 
     async def main(client: httpx.AsyncClient) -> list[int]:
-        letting = asyncio.ensure_future(later())
-        statuses = await at_once(client)
-        await letting
-        return statuses
+        asking = asyncio.ensure_future(at_once(client))
+        await later(asking)
+        return await asking
 
     (statuses,) = asked_after(town, runner, main, provider=provider)
     assert statuses == [200, 200, 422, 422]  # each holds 408 of 1,000

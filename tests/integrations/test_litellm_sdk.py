@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
@@ -16,7 +17,7 @@ from integrations.litellm_errors import RepeatsUnasked
 from integrations.litellm_prices import micro_dollars
 from ledger.errors import InvalidInput, Throttled
 from tests.docs.pages import RECIPES, blocks
-from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, hooks, installed
+from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, dearer, hooks, installed
 from tests.integrations.support import CAP, TIMEOUT, Awaited, Failing, Town
 
 ANN = "llm:ann"
@@ -61,14 +62,13 @@ def test_an_estimate_is_held_while_a_call_goes_on_and_its_real_cost_counts(town:
     async def call() -> None:
         provider.go_on.clear()
         going = asyncio.ensure_future(acompletion())
-        while not provider.calls:
-            await asyncio.sleep(0.005)
+        await provider.called(going)
         held.append(town.held(ANN))
         provider.go_on.set()
         await going
         held.append(town.held(ANN))  # settled before the caller has its answer
 
-    budgets = hooks(town, ledger=Awaited(town.ledger()) if kind == "awaited" else town.ledger())
+    budgets = hooks(town, ledger=Awaited(town) if kind == "awaited" else town.ledger())
     assert stands_after(town, budgets, call, provider=provider) == (11, 0)
     assert held == [ESTIMATE, 0]
 
@@ -151,30 +151,105 @@ class Clocked(asyncio.SelectorEventLoop):
         return super().time() + self.ahead_s
 
 
-@pytest.mark.parametrize(("stream", "cost"), [(False, INPUT), (True, ESTIMATE)])
-def test_a_call_whose_task_is_cancelled_ends_when_its_time_is_over(town: Town, stream: bool, cost: int) -> None:
+def test_a_call_whose_task_is_cancelled_pays_the_input_at_once(town: Town) -> None:
     budgets, provider = hooks(town), Provider()
-
-    async def read() -> None:
-        answer = await acompletion(stream=stream)
-        async for _ in answer:
-            pass
 
     async def main() -> None:
         provider.go_on.clear()
-        reading = asyncio.ensure_future(read())
-        while not provider.calls:
-            await asyncio.sleep(0.005)
-        reading.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reading
+        calling = asyncio.ensure_future(acompletion())
+        await provider.called(calling)
         assert town.stands(ANN) == (0, ESTIMATE)
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        await all_ended(budgets)
+
+    with installed(provider, budgets):
+        asyncio.run(main())
+    assert town.stands(ANN) == (INPUT, 0)
+
+
+async def given_up(provider: Provider) -> None:
+    """A call that its task gives up, and goes on."""
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await acompletion()
+
+
+async def left(provider: Provider) -> None:
+    """A stream that is left on the way."""
+    stream = await acompletion(stream=True)
+    await anext(stream)
+
+
+async def late(provider: Provider) -> None:
+    """A call that is answered when its time is over."""
+    calling = asyncio.ensure_future(acompletion())
+    await provider.called(calling)
+    Clocked.ahead_s += TIMEOUT.total_seconds() + 1
+    await asyncio.sleep(0.05)
+    provider.go_on.set()
+    await calling
+
+
+@pytest.mark.parametrize("way", [given_up, left, late])
+def test_a_call_of_which_nobody_tells_the_end_counts_its_estimate_when_its_time_is_over(town: Town, way: Any) -> None:
+    budgets, provider = hooks(town), Provider()
+
+    async def main() -> None:
+        provider.go_on.clear()
+        await way(provider)
+        assert town.stands(ANN) == ((ESTIMATE, 0) if way is late else (0, ESTIMATE))
         Clocked.ahead_s += TIMEOUT.total_seconds() + 1
         await all_ended(budgets)
 
     with installed(provider, budgets), asyncio.Runner(loop_factory=Clocked) as runner:
         runner.run(main())
-    assert town.stands(ANN) == (cost, 0)
+    assert town.stands(ANN) == (ESTIMATE, 0)
+
+
+def test_calls_that_their_callers_name_alike_count_each(town: Town) -> None:
+    provider = Provider()
+
+    async def call() -> None:
+        provider.go_on.clear()
+        calling = [asyncio.ensure_future(acompletion(litellm_call_id="mine")) for _ in range(3)]
+        await provider.called(asyncio.gather(*calling), 3)
+        with pytest.raises(litellm.InternalServerError):
+            await acompletion(litellm_call_id="mine", mock_response=RuntimeError("down"))
+        await asyncio.sleep(0.1)  # LiteLLM logs that
+        assert town.stands(ANN) == (0, 3 * ESTIMATE)
+        provider.go_on.set()
+        await asyncio.gather(*calling)
+        assert town.stands(ANN) == (33, 0)
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (33, 0)
+
+
+def test_a_price_that_changes_meanwhile_counts_as_it_is_when_the_answer_comes(town: Town) -> None:
+    provider = Provider()
+
+    async def call() -> None:
+        provider.go_on.clear()
+        calling = asyncio.ensure_future(acompletion(max_tokens=4))
+        await provider.called(calling)
+        assert town.held(ANN) == INPUT + 2 * 4
+        with dearer(MODEL, 20e-6):
+            provider.go_on.set()
+            await calling
+
+    assert stands_after(town, hooks(town), call, provider=provider) == (5 + 3 * 20, 0)
+
+
+def test_one_who_may_spend_no_more_keeps_no_other_from_a_routers_deployment(town: Town) -> None:
+    async def call() -> None:
+        router = litellm.Router([{"model_name": "small", "litellm_params": {"model": MODEL}}], num_retries=0)
+        for _ in range(3):
+            with pytest.raises(litellm.BudgetExceededError):
+                await router.acompletion("small", HELLO, user="bob", max_tokens=1_000)
+        await router.acompletion("small", HELLO, user="ann", max_tokens=40)
+
+    assert stands_after(town, hooks(town), call) == (11, 0)
 
 
 def test_a_stream_that_is_left_counts_what_it_gave_at_once(town: Town) -> None:
@@ -312,7 +387,7 @@ def test_a_settlement_that_fails_is_tried_again_and_the_answer_stands(
     [
         ({"user": None}, "This call has no user, and a budget is named by it"),
         ({"user": "ann b"}, "without spaces"),
-        ({"model": "ours/unknown"}, "LiteLLM has no price of it"),
+        ({"model": "ours/unknown"}, "LiteLLM has no price of it by the token"),
         ({"max_tokens": None}, "no longest answer"),
     ],
 )
@@ -338,7 +413,9 @@ def test_where_no_price_is_known_what_the_operator_said_is_held_and_counts(town:
 
 def test_a_call_that_the_operator_names_no_budget_for_passes(town: Town) -> None:
     provider = Provider()
-    assert stands_after(town, hooks(town, counters=lambda caller: []), acompletion, provider=provider) == (0, 0)
+    budgets = hooks(town, counters=lambda caller: [])
+    unpriced = functools.partial(acompletion, model="ours/unknown")
+    assert stands_after(town, budgets, unpriced, provider=provider) == (0, 0)
     assert provider.calls == 1
 
 
@@ -374,8 +451,18 @@ def test_wrong_arguments_are_told(town: Town, given: dict[str, Any], told: str) 
         hooks(town, **given)
 
 
+def test_what_the_recipe_gives_to_try_answers_four_and_refuses_the_fifth(capsys: pytest.CaptureFixture[str]) -> None:
+    source, _ = blocks(RECIPES / "llm-budgets.md", "py")
+    with (
+        installed(Provider()),
+        pytest.raises(litellm.BudgetExceededError, match="llm:ann has less than 320 left"),
+    ):
+        exec(compile(source, "try.py", "exec", dont_inherit=True), {"__name__": "__main__"})
+    assert capsys.readouterr().out.splitlines().count("answered") == 4
+
+
 def test_the_file_of_the_recipe_for_the_proxy_runs_as_it_stands() -> None:
-    (source,) = blocks(RECIPES / "llm-budgets.md", "py")
+    _, source = blocks(RECIPES / "llm-budgets.md", "py")
     names: dict[str, Any] = {"__name__": "our_budgets"}
     exec(compile(source, "our_budgets.py", "exec", dont_inherit=True), names)
     caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")

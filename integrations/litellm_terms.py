@@ -1,0 +1,55 @@
+"""`Terms`: in which budgets a LiteLLM call reserves, and how much.
+
+Rule 1: the operator names the budgets, from what is known of the caller.
+Rule 2: what a call may cost is LiteLLM's to tell, else the operator's; a call of which nobody knows it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from integrations.budgets import Budgets, check_cost
+from integrations.litellm_calls import OpenCall
+from integrations.litellm_prices import UNITS, Asked, estimated
+from integrations.litellm_requests import Caller
+from ledger.errors import InvalidInput, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """As the arguments of LedgerBudgets. Raises InvalidInput."""
+
+    budgets: Budgets
+    counters: Callable[[Caller], Iterable[str]]
+    unit: str
+    estimate: int | None
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise InvalidInput(f"unit={shown(self.unit)} is not one of {UNITS}.")
+        if not callable(self.counters):
+            raise InvalidInput(
+                f"counters is a function of the caller that names its budgets, not {shown(self.counters)}."
+            )
+        if self.estimate is not None:
+            check_cost("estimate", self.estimate)
+
+    def call(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> OpenCall | None:
+        """Nothing is reserved yet; None for a call without a budget. Raises InvalidInput."""
+        counters = list(self.counters(caller))
+        if not counters:
+            return None
+        asked, most = self._estimated(str(request.get("model")), request)
+        return OpenCall(self.budgets.reserve(counters, most), owner, asked)
+
+    def _estimated(self, model: str, request: Mapping[str, Any]) -> tuple[Asked, int]:
+        found = estimated(self.unit, model, request)
+        if found is None and self.estimate is None:
+            raise InvalidInput(
+                f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it by the token, no "
+                "longest answer, or no count of what is sent. Pass estimate= to LedgerBudgets, register the model's "
+                "price, or send max_tokens."
+            )
+        return found or (Asked(self.unit, model, 0, 0), self.estimate or 0)

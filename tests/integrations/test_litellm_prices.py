@@ -1,0 +1,75 @@
+"""What a LiteLLM call may cost before it, by LiteLLM's own list of prices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from integrations.litellm_prices import Asked, cost_of, estimated
+
+HELLO = [{"role": "user", "content": "hello"}]
+SHARP = {"url": "https://x.invalid/a.png", "detail": "high"}
+PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": SHARP}]}]
+INPUT = 20
+"""Micro-dollars of HELLO to gpt-4o, whose answers are 10 a token."""
+
+
+def most(model: str, unit: str = "micro-dollars", **request: Any) -> int | None:
+    found = estimated(unit, model, request)
+    return found and found[1]
+
+
+@pytest.mark.parametrize(
+    ("request_", "cost"),
+    [
+        ({"messages": HELLO, "max_tokens": 10}, INPUT + 100),
+        ({"messages": HELLO, "max_tokens": 10, "n": 3}, INPUT + 300),
+        ({"messages": HELLO, "max_completion_tokens": 10, "max_tokens": 99}, INPUT + 100),
+        ({"messages": HELLO}, INPUT + 16_384 * 10),
+    ],
+)
+def test_an_estimate_is_of_all_answers_at_their_longest(request_: dict[str, Any], cost: int) -> None:
+    assert most("gpt-4o", **request_) == cost
+
+
+def test_each_of_several_prompts_is_answered_and_the_best_is_chosen_of_answers_that_are_paid() -> None:
+    one = most("gpt-3.5-turbo-instruct", prompt="a", max_tokens=100) or 0
+    assert (most("gpt-3.5-turbo-instruct", prompt=["a", "b"], max_tokens=100) or 0) > 2 * one - 10
+    assert (most("gpt-3.5-turbo-instruct", prompt=[1, 2, 3], max_tokens=100) or 0) < one + 30
+    assert (most("gpt-3.5-turbo-instruct", prompt="a", max_tokens=100, best_of=3) or 0) > 3 * one - 10
+
+
+@pytest.mark.parametrize(
+    ("model", "request_"),
+    [
+        ("gpt-image-1", {"prompt": "a cat"}),
+        ("gpt-image-1", {"prompt": "a cat", "max_tokens": 10}),
+        ("tts-1", {"input": "hello"}),
+        ("whisper-1", {}),
+        ("gpt-4o", {"messages": [{"role": "user", "content": [{"type": "no such"}]}], "max_tokens": 1}),
+        ("twelvelabs.marengo-embed-2-7-v1:0", {"input": "hello"}),
+        ("no/such", {"messages": HELLO}),
+    ],
+)
+def test_what_is_not_paid_by_the_token_or_cannot_be_counted_is_not_known_and_not_0(
+    model: str, request_: dict[str, Any]
+) -> None:
+    assert estimated("micro-dollars", model, request_) is None
+
+
+def test_an_embedding_costs_its_input_and_what_is_free_costs_nothing() -> None:
+    assert most("text-embedding-3-small", input="hello " * 100) == 3
+    assert most("text-embedding-3-small", unit="tokens", input="hello") == 1
+    assert most("omni-moderation-latest", input="hello") == 0
+
+
+def test_a_picture_is_counted_without_asking_the_network_for_it() -> None:
+    found = most("gpt-4o", messages=PICTURE, max_tokens=1)
+    assert found is not None
+    assert found > INPUT
+
+
+def test_an_answer_of_which_nothing_is_known_is_not_free() -> None:
+    assert cost_of(Asked("micro-dollars", "no/such", 3, 0), {"usage": {"prompt_tokens": 3}}, None) is None
+    assert cost_of(Asked("micro-dollars", "gpt-4o", 8, INPUT), {}, None) is None
