@@ -49,7 +49,7 @@ def _refused(arguments: Arguments, answer: Arguments) -> int:
         return write_units(_bytes(arguments, answer))
     actions = [action for each in arguments["TransactItems"] for action in each.values()]
     reasons = answer.get("CancellationReasons") or [{}] * len(actions)
-    sizes = [_bytes(action, reason) for action, reason in zip(actions, reasons, strict=True)]
+    sizes = [_bytes(action, reason) for action, reason in zip(actions, reasons, strict=False)]
     return sum(write_units(size, transactional=True) for size in sizes)
 
 
