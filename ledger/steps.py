@@ -99,8 +99,7 @@ class Endpoint:
             refused = getattr(failure, "response", None)
             self.meter.end(consumed.of_failure(arguments, refused, failures.attempts(failure)))
             raise failures.error_of(failure, name, writes, self.name) from failure
-        attempts = 1 + answer.get("ResponseMetadata", {}).get("RetryAttempts", 0)
-        self.meter.end(consumed.of_answer(answer, attempts, writes=writes))
+        self.meter.end(consumed.of_answer(answer, writes=writes))
         return answer
 
     def back_off(self, attempt: int) -> Steps[None]:

@@ -71,6 +71,31 @@ def test_an_answer_and_a_failure_say_what_they_cost(request_: Request, script: l
     assert of(Edge(*script).table, request_) == cost
 
 
+ODD_ANSWERS: list[dict[str, Any]] = [
+    {"ConsumedCapacity": [None]},
+    {"ConsumedCapacity": "much"},
+    {"ConsumedCapacity": {"TableName": "counters"}},
+    {"ConsumedCapacity": {"CapacityUnits": None}},
+    {"ConsumedCapacity": {"CapacityUnits": 1.0, "ReadCapacityUnits": None}},
+    {"ResponseMetadata": None},
+    {"ResponseMetadata": {"RetryAttempts": None}},
+]
+
+
+@pytest.mark.parametrize("odd", ODD_ANSWERS)
+def test_an_answer_that_says_its_cost_oddly_is_an_answer_all_the_same_and_told_nothing(odd: dict[str, Any]) -> None:
+    with Meter() as meter:
+        assert Edge(odd).answer(PUT) is None
+    assert meter.take() == Cost(1, 1, untold=1)
+
+
+@pytest.mark.parametrize("there", [{"a": {}}, {"a": {"N": "x"}}, {"a": {"?": 1}}, {"a": {"B": "text"}}])
+def test_an_item_that_cannot_be_measured_is_shown_all_the_same(there: dict[str, Any]) -> None:
+    with Meter() as meter:
+        assert Edge(refusal("ConditionalCheckFailedException", Item=there)).answer(PUT) == there
+    assert meter.take() == Cost(1, 1, untold=1)
+
+
 def test_each_try_of_a_transaction_that_met_another_is_reckoned() -> None:
     conflict = refusal("TransactionCanceledException", CancellationReasons=[{"Code": "TransactionConflict"}, {}])
     edge = Edge(*[conflict] * TRIES_MAX)
