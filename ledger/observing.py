@@ -16,7 +16,7 @@ from inspect import iscoroutinefunction
 from time import perf_counter
 from typing import Any, TypeVar, cast
 
-from ledger.cost import NOTHING, Cost, Meter, here
+from ledger.cost import NOTHING, Cost, Meter
 from ledger.errors import InvalidInput, LedgerError, shown
 
 READ, DONE, MIXED = "read", "done", "mixed"
@@ -106,8 +106,8 @@ class _Call:
             self.cost, self._outcome = self._meter.take(), type(failure).__name__
         if isinstance(failure, LedgerError):
             failure.cost = self.cost
-        if self.cost is not NOTHING:
-            here().add(self.cost)
+        if self._meter.outer is not None and self.cost is not NOTHING:
+            self._meter.outer.add(self.cost)
         self._observer.tell(self._name, (perf_counter() - self._began) * 1_000, self.cost, self._outcome)
 
     def answered(self, answer: Any, outcome: Outcome) -> Any:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, cast
@@ -297,17 +297,36 @@ def test_an_awaited_call_that_is_cancelled_is_told_with_the_request_that_told_no
     assert told == [Observed("ledger.add", told[0].milliseconds, Cost(1, 1, untold=1), "CancelledError")]
 
 
+class Lazy:
+    _observer = Observer(None)
+
+    @observed("lazy.wait", "done")
+    async def wait(self) -> None:
+        here().add(Cost(1))
+        await asyncio.sleep(0)
+
+
 def test_a_coroutine_that_is_thrown_away_leaves_no_meter_behind() -> None:
-    class Lazy:
-        _observer = Observer(None)
-
-        @observed("lazy.wait", "done")
-        async def wait(self) -> None:
-            await asyncio.sleep(0)
-
     before = Meter()
     with before:
         waiting = Lazy().wait()
         copy_context().run(waiting.send, None)  # as in a task, whose context is not the one where it is thrown away
         waiting.close()
+        assert here() is before
+    assert before.take() == Cost(1)
+
+
+def test_a_coroutine_that_is_thrown_away_during_another_call_takes_no_meter_and_pays_nothing_there() -> None:
+    waiting = Lazy().wait()
+    Context().run(waiting.send, None)
+    with Meter() as meter:
+        waiting.close()  # as the garbage collector does, at any line
+        here().add(Cost(2))
+    assert meter.take() == Cost(2)
+
+
+def test_a_meter_that_was_interrupted_as_it_began_ends_with_the_one_around_it() -> None:
+    with Meter() as before:
+        with Meter():
+            Meter().__enter__()
         assert here() is before
