@@ -125,6 +125,12 @@ def test_a_request_that_is_interrupted_told_nothing() -> None:
     assert meter.take() == Cost()
 
 
+@pytest.mark.parametrize("request_", [PUT, PutMany((item(),)), Get(KEY)])
+def test_what_has_no_client_is_not_sent_and_costs_nothing(request_: Request) -> None:
+    table = DynamoTable("counters", "eu-west-1", lambda region: cast(Any, None))
+    assert of(table, request_) == Cost()
+
+
 def test_requests_of_a_tables_own_threads_belong_to_the_call_that_asked() -> None:
     class Many(Script):
         def query(self, **_: Any) -> Any:
