@@ -67,8 +67,8 @@ class Observer:
     def tell(self, name: str, milliseconds: float, cost: Cost, outcome: str) -> None:
         if self._observe is None or _TELLING.get():
             return
-        _TELLING.set(True)
         try:
+            _TELLING.set(True)
             _done(self._observe(Observed(name, milliseconds, cost, outcome)))
         except (Exception, CancelledError):  # no task is cancelled here, where nothing is awaited
             self._fail()
