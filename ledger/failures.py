@@ -148,7 +148,7 @@ def code_of(failure: BaseException | None) -> str:
     code: str = answer["Error"].get("Code", "")
     if code != "TransactionCanceledException":
         return code.removesuffix("Exception") if code == "ConditionalCheckFailedException" else code
-    reasons = {reason.get("Code") for reason in answer.get("CancellationReasons", [])}
+    reasons = {reason.get("Code") for reason in answer.get("CancellationReasons") or ()}
     telling = ("ConditionalCheckFailed", "ValidationError", *sorted(CONFLICT), *sorted(THROTTLING))
     return next((reason for reason in telling if reason in reasons), code)
 

@@ -18,7 +18,7 @@ from botocore.exceptions import (
 from ledger import Cost, Ledger, Limit, Settings
 from ledger.conditions import Absent
 from ledger.cost import Meter, carried, here
-from ledger.errors import LedgerError, LimitReached
+from ledger.errors import LedgerError, LimitReached, OutcomeUnknown
 from ledger.memory import MemoryTable
 from ledger.requests import At, Get, GetMany, Key, Put, PutMany, Query, Request, Together, Transact
 from ledger.steps import TRIES_MAX
@@ -69,6 +69,12 @@ CASES: list[tuple[Request, list[Any], Cost]] = [
 @pytest.mark.parametrize(("request_", "script", "cost"), CASES)
 def test_an_answer_and_a_failure_say_what_they_cost(request_: Request, script: list[Any], cost: Cost) -> None:
     assert of(Edge(*script).table, request_) == cost
+
+
+def test_a_cancelled_transaction_whose_reasons_are_null_is_one_of_ours_and_reckoned() -> None:
+    with Meter() as meter, pytest.raises(OutcomeUnknown):
+        Edge(refusal("TransactionCanceledException", CancellationReasons=None)).answer(Transact((PUT,)))
+    assert meter.take() == Cost(1, 1, 0, 2)
 
 
 ODD_ANSWERS: list[dict[str, Any]] = [
