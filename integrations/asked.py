@@ -72,6 +72,18 @@ async def run_async(program: Program[Result], ledger: Any) -> Result:
         return result
 
 
+async def to_its_end(doing: Coroutine[Any, Any, Result]) -> Result:
+    """Its answer. A task that is cancelled meanwhile waits for the end and is cancelled then, from what failed, because
+    the ledger may close behind it; one that is cancelled again leaves it to go on.
+    """
+    task = go_on(doing)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError as cancelled:
+        await asyncio.wait([task])
+        raise cancelled from (None if task.cancelled() else task.exception())
+
+
 def go_on(doing: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
     """A task that goes on when the task that awaits its shield is cancelled."""
     task = asyncio.ensure_future(doing)

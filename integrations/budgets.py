@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from integrations.asked import Program, check_ledger, go_on, run, run_async
+from integrations.asked import Program, check_ledger, go_on, run, run_async, to_its_end
 from integrations.reserving import Named, release, reserve, settle
 from integrations.spends import spending
 from ledger import clocks
@@ -163,8 +163,11 @@ class Call:
         return self
 
     async def aclose(self, *, failed: bool = False) -> None:
-        """As `close`. When its task is cancelled meanwhile it goes on to its end."""
-        self._keep(await asyncio.shield(go_on(run_async(self._ended(failed), self._budgets.ledger))))
+        """As `close`. When its task is cancelled meanwhile it goes on to its end, and the task is cancelled then."""
+        await to_its_end(self._closed(failed))
+
+    async def _closed(self, failed: bool) -> None:
+        self._keep(await run_async(self._ended(failed), self._budgets.ledger))
 
     async def __aenter__(self) -> Call:
         return await self.aopen()

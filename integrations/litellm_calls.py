@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from integrations.asked import go_on
+from integrations.asked import go_on, to_its_end
 from integrations.budgets import Call
 from integrations.litellm_errors import may_be_billed
 from integrations.litellm_prices import Asked, streamed_cost
@@ -100,7 +100,7 @@ class OpenCalls:
         there = self._there.pop(mark, None) if mark is not None else None
         if there is not None:
             there[1].cancel()
-            await asyncio.shield(go_on(self._settled(there[0], otherwise, AGAIN_MAX)))
+            await to_its_end(self._settled(there[0], otherwise, AGAIN_MAX))
 
     async def counted(
         self, mark: str | None, there: OpenCall | None, response: Any, logging: Any

@@ -5,6 +5,7 @@ transaction under a token that was there already it is of reads.
 Rule 2: A refused condition tells nothing. It costs the larger of the item that is there, which was asked for too, and
 the one to be written (of an Update: the one that is there); a cancelled transaction costs that twice for each item.
 Rule 3: No other error costs anything: AWS names no units for it.
+Rule 4: Reckoning fails no call: an answer or an error that cannot be read told nothing.
 Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 """
@@ -13,33 +14,40 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ledger import failures
 from ledger.cost import Cost
-from ledger.failures import DUPLICATE
 from ledger.units import item_bytes, value_bytes, write_units
 
 ASK = {"ReturnConsumedCapacity": "TOTAL"}
-_REFUSED = {"ConditionalCheckFailedException", "TransactionCanceledException", *DUPLICATE}
+_REFUSED = {"ConditionalCheckFailedException", "TransactionCanceledException", *failures.DUPLICATE}
 _PUT_BY_STATEMENT = re.compile(r"'([^']+)': \?")
 
 Arguments = Mapping[str, Any]
 
 
-def of_answer(answer: Arguments, attempts: int, *, writes: bool) -> Cost:
-    consumed: Any = answer.get("ConsumedCapacity")
-    if not consumed:
+def of_answer(answer: Arguments, *, writes: bool) -> Cost:
+    attempts = failures.attempts_of(answer)
+    try:
+        consumed: Any = answer["ConsumedCapacity"] or [{}]
+        read = write = 0.0
+        for part in consumed if isinstance(consumed, list) else (consumed,):
+            units = float(part["CapacityUnits"])
+            reads = float(part.get("ReadCapacityUnits", 0)) if writes else units
+            read, write = read + reads, write + units - reads
+    except Exception:
         return Cost(1, attempts, untold=1)
-    read = write = 0.0
-    for part in consumed if isinstance(consumed, list) else (consumed,):
-        units = part.get("CapacityUnits", 0.0)
-        reads = part.get("ReadCapacityUnits", 0.0) if writes else units
-        read, write = read + reads, write + units - reads
     return Cost(1, attempts, read, write)
 
 
 def of_failure(arguments: Arguments, answer: Arguments | None, attempts: int) -> Cost:
     """answer: that of an error; None: none came."""
     sent = min(attempts, 1)
-    return Cost(sent, attempts, untold=sent) if answer is None else Cost(1, attempts, 0, _refused(arguments, answer))
+    if answer is None:
+        return Cost(sent, attempts, untold=sent)
+    try:
+        return Cost(1, attempts, 0, _refused(arguments, answer))
+    except Exception:
+        return Cost(1, attempts, untold=1)
 
 
 def _refused(arguments: Arguments, answer: Arguments) -> int:

@@ -3,7 +3,9 @@
 Rule 1: what is asked inside `with Meter() as meter` belongs to that meter: a context variable holds it, and a table
 reads it once, when it is asked, so that the threads and tasks that send for the table need no context.
 Rule 2: who hands programs to threads of its own takes the meter along: `carried`.
-Rule 3: a request is open from when it is sent until its answer is counted, so one whose call was cancelled or
+Rule 3: a meter ends only where it was entered: a coroutine that is thrown away ends in whatever context the garbage
+collector runs, perhaps in the middle of another call.
+Rule 4: a request is open from when it is sent until its answer is counted, so one whose call was cancelled or
 interrupted is one that told nothing.
 """
 
@@ -58,20 +60,24 @@ NOTHING = Cost()
 class Meter:
     """A cost that grows, whatever threads it comes from. `with` it, what is asked is counted here."""
 
-    __slots__ = ("_cost", "_lock", "_open", "_outer")
+    __slots__ = ("_cost", "_lock", "_open", "outer")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._cost, self._open = NOTHING, 0
-        self._outer: Meter | None = None
+        self.outer: Meter | None = None
 
     def __enter__(self) -> Meter:
-        self._outer = _HERE.get()
+        self.outer = _HERE.get()
         _HERE.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _HERE.set(self._outer)  # not reset(token): a coroutine that is thrown away ends in another context
+        meter = _HERE.get()
+        while meter is not None and meter is not self:  # one that was interrupted as it began did not end
+            meter = meter.outer
+        if meter is self:
+            _HERE.set(self.outer)
 
     def begin(self) -> None:
         """A request is sent."""

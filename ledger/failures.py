@@ -102,11 +102,19 @@ def _note(context: dict[str, Any], failure: Exception | None, was_sent: bool) ->
 def attempts(failure: ClientError | BotoCoreError) -> int:
     """How many HTTP requests there were."""
     if isinstance(failure, ClientError):
-        return 1 + failure.response.get("ResponseMetadata", {}).get("RetryAttempts", 0)
+        return attempts_of(failure.response)
     if isinstance(failure, NoCredentialsError | PartialCredentialsError):
         return 0
     noted: int = vars(failure).get(_SENT, 1)
     return noted
+
+
+def attempts_of(answer: Any) -> int:
+    """How many HTTP requests a response came after, itself included; 1 where it does not say."""
+    try:
+        return 1 + int(answer["ResponseMetadata"]["RetryAttempts"])
+    except (LookupError, TypeError, ValueError):
+        return 1
 
 
 def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool, table: str) -> Exception:
@@ -140,7 +148,7 @@ def code_of(failure: BaseException | None) -> str:
     code: str = answer["Error"].get("Code", "")
     if code != "TransactionCanceledException":
         return code.removesuffix("Exception") if code == "ConditionalCheckFailedException" else code
-    reasons = {reason.get("Code") for reason in answer.get("CancellationReasons", [])}
+    reasons = {reason.get("Code") for reason in answer.get("CancellationReasons") or ()}
     telling = ("ConditionalCheckFailed", "ValidationError", *sorted(CONFLICT), *sorted(THROTTLING))
     return next((reason for reason in telling if reason in reasons), code)
 

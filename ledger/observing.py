@@ -2,21 +2,24 @@
 
 Rule 1: a call is told once, when it is over: also one that failed, was cancelled or was interrupted.
 Rule 2: an observer changes no answer and loses no change: what it raises is logged once, at WARNING, and goes no
-further.
+further, nor does what the log raises; only an interruption does. What an observer asks itself is told to nobody.
 Rule 3: a call inside another one's meter (`cost.py`) adds its cost to it.
 """
 
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import wraps
-from inspect import iscoroutinefunction
+from inspect import iscoroutine, iscoroutinefunction
 from time import perf_counter
 from typing import Any, TypeVar, cast
 
-from ledger.cost import NOTHING, Cost, Meter, here
+from ledger.cost import NOTHING, Cost, Meter
 from ledger.errors import InvalidInput, LedgerError, shown
 
 READ, DONE, MIXED = "read", "done", "mixed"
@@ -56,20 +59,37 @@ class Observer:
     def __init__(self, observe: Observe | None) -> None:
         if observe is not None and not callable(observe):
             raise InvalidInput(f"observe={shown(observe)} cannot be called: it is a function that takes an Observed.")
-        if iscoroutinefunction(observe):
+        if iscoroutinefunction(observe) or iscoroutinefunction(type(observe).__call__):
             raise InvalidInput(f"observe={shown(observe)} would have to be awaited: it is a plain function.")
         self._observe = observe
         self._has_failed = False
 
     def tell(self, name: str, milliseconds: float, cost: Cost, outcome: str) -> None:
-        if self._observe is None:
+        if self._observe is None or _TELLING.get():
             return
         try:
-            self._observe(Observed(name, milliseconds, cost, outcome))
-        except Exception:
-            if not self._has_failed:
+            _TELLING.set(True)
+            _done(self._observe(Observed(name, milliseconds, cost, outcome)))
+        except (Exception, CancelledError):  # no task is cancelled here, where nothing is awaited
+            self._fail()
+        finally:
+            _TELLING.set(False)
+
+    def _fail(self) -> None:
+        has_failed, self._has_failed = self._has_failed, True
+        if not has_failed:
+            with suppress(Exception):
                 LOG.warning("observe= failed: calls go on, and it is not told if it fails again", exc_info=True)
-            self._has_failed = True
+
+
+_TELLING: ContextVar[bool] = ContextVar("ledger-telling", default=False)
+
+
+def _done(answer: object) -> None:
+    """Raises TypeError for what an observer answers that would have to be awaited."""
+    if iscoroutine(answer):
+        answer.close()
+        raise TypeError("observe= answered a coroutine, which nobody awaits: it is a plain function.")
 
 
 def of_receipts(answer: Any) -> str:
@@ -106,8 +126,8 @@ class _Call:
             self.cost, self._outcome = self._meter.take(), type(failure).__name__
         if isinstance(failure, LedgerError):
             failure.cost = self.cost
-        if self.cost is not NOTHING:
-            here().add(self.cost)
+        if self._meter.outer is not None and self.cost is not NOTHING:
+            self._meter.outer.add(self.cost)
         self._observer.tell(self._name, (perf_counter() - self._began) * 1_000, self.cost, self._outcome)
 
     def answered(self, answer: Any, outcome: Outcome) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ledger import consumed, errors, failures
-from ledger.cost import Meter
+from ledger.cost import NOTHING, Meter
 from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.requests import Result
 from ledger.wire import Operation
@@ -95,12 +95,14 @@ class Endpoint:
         self.meter.begin()
         try:
             answer = yield Send(self.region, Operation(name, arguments | consumed.ASK))
+        except LedgerError:  # of `method_of`: there is no client
+            self.meter.end(NOTHING)
+            raise
         except (ClientError, BotoCoreError) as failure:
             refused = getattr(failure, "response", None)
             self.meter.end(consumed.of_failure(arguments, refused, failures.attempts(failure)))
             raise failures.error_of(failure, name, writes, self.name) from failure
-        attempts = 1 + answer.get("ResponseMetadata", {}).get("RetryAttempts", 0)
-        self.meter.end(consumed.of_answer(answer, attempts, writes=writes))
+        self.meter.end(consumed.of_answer(answer, writes=writes))
         return answer
 
     def back_off(self, attempt: int) -> Steps[None]:

@@ -21,6 +21,7 @@ from ledger.errors import (
     InvalidInput,
     InvalidKey,
     InvalidTime,
+    LedgerError,
     LimitReached,
     OutcomeUnknown,
     OutOfReach,
@@ -375,14 +376,39 @@ def test_a_task_that_is_cancelled_while_it_settles_settles(town: Town) -> None:
         for _ in range(3):
             await asyncio.sleep(0)
         closing.cancel()
+        await asyncio.sleep(0)
+        ledger.waits.set()
         with pytest.raises(asyncio.CancelledError):
             await closing
-        ledger.waits.set()
-        while len(asyncio.all_tasks()) > 1:
-            await asyncio.sleep(0)
+        assert call.ended  # now, because whoever is cancelled closes its ledger, or ends its loop
 
     asyncio.run(main())
     assert town.stands(A) == (250, 0)
+
+
+def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_is_cancelled_again(town: Town) -> None:
+    class Refuses(Awaited):
+        async def capture(self, *_: Any) -> Any:
+            await self.waits.wait()
+            raise LedgerError("no")
+
+    async def main() -> None:
+        ledger = Refuses(town)
+        call = await town.budgets(ledger=ledger).reserve([A], 600).aopen()
+        ledger.waits.clear()
+        first, second = (asyncio.ensure_future(call.aclose()) for _ in range(2))
+        for each in (first, second, second):
+            await asyncio.sleep(0)
+            each.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        ledger.waits.set()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await first
+        assert isinstance(cancelled.value.__cause__, LedgerError)
+        assert not call.ended
+
+    asyncio.run(main())
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

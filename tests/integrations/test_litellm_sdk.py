@@ -7,12 +7,13 @@ import functools
 import logging
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import litellm
 import pytest
 
 from integrations.litellm import LedgerBudgets
+from integrations.litellm_calls import OpenCall, OpenCalls
 from integrations.litellm_errors import RepeatsUnasked
 from integrations.litellm_prices import micro_dollars
 from ledger.errors import InvalidInput, Throttled
@@ -167,6 +168,26 @@ def test_a_call_whose_task_is_cancelled_pays_the_input_at_once(town: Town) -> No
     with installed(provider, budgets):
         asyncio.run(main())
     assert town.stands(ANN) == (INPUT, 0)
+
+
+def test_a_task_that_is_cancelled_while_its_call_ends_waits_for_the_end(town: Town) -> None:
+    async def main() -> None:
+        ledger, calls = Awaited(town), OpenCalls()
+        call = town.budgets(ledger=ledger).reserve([ANN], 600)
+        mark = await calls.begin(OpenCall(call, None, asked=cast(Any, None)), 60)
+        ledger.waits.clear()
+        ending = asyncio.ensure_future(calls.end(mark, 250))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        ending.cancel()
+        await asyncio.sleep(0)
+        ledger.waits.set()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+        assert call.ended
+
+    asyncio.run(main())
+    assert town.stands(ANN) == (250, 0)
 
 
 async def given_up(provider: Provider) -> None:

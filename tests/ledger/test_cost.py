@@ -18,7 +18,7 @@ from botocore.exceptions import (
 from ledger import Cost, Ledger, Limit, Settings
 from ledger.conditions import Absent
 from ledger.cost import Meter, carried, here
-from ledger.errors import LedgerError, LimitReached
+from ledger.errors import LedgerError, LimitReached, OutcomeUnknown
 from ledger.memory import MemoryTable
 from ledger.requests import At, Get, GetMany, Key, Put, PutMany, Query, Request, Together, Transact
 from ledger.steps import TRIES_MAX
@@ -71,6 +71,37 @@ def test_an_answer_and_a_failure_say_what_they_cost(request_: Request, script: l
     assert of(Edge(*script).table, request_) == cost
 
 
+def test_a_cancelled_transaction_whose_reasons_are_null_is_one_of_ours_and_reckoned() -> None:
+    with Meter() as meter, pytest.raises(OutcomeUnknown):
+        Edge(refusal("TransactionCanceledException", CancellationReasons=None)).answer(Transact((PUT,)))
+    assert meter.take() == Cost(1, 1, 0, 2)
+
+
+ODD_ANSWERS: list[dict[str, Any]] = [
+    {"ConsumedCapacity": [None]},
+    {"ConsumedCapacity": "much"},
+    {"ConsumedCapacity": {"TableName": "counters"}},
+    {"ConsumedCapacity": {"CapacityUnits": None}},
+    {"ConsumedCapacity": {"CapacityUnits": 1.0, "ReadCapacityUnits": None}},
+    {"ResponseMetadata": None},
+    {"ResponseMetadata": {"RetryAttempts": None}},
+]
+
+
+@pytest.mark.parametrize("odd", ODD_ANSWERS)
+def test_an_answer_that_says_its_cost_oddly_is_an_answer_all_the_same_and_told_nothing(odd: dict[str, Any]) -> None:
+    with Meter() as meter:
+        assert Edge(odd).answer(PUT) is None
+    assert meter.take() == Cost(1, 1, untold=1)
+
+
+@pytest.mark.parametrize("there", [{"a": {}}, {"a": {"N": "x"}}, {"a": {"?": 1}}, {"a": {"B": "text"}}])
+def test_an_item_that_cannot_be_measured_is_shown_all_the_same(there: dict[str, Any]) -> None:
+    with Meter() as meter:
+        assert Edge(refusal("ConditionalCheckFailedException", Item=there)).answer(PUT) == there
+    assert meter.take() == Cost(1, 1, untold=1)
+
+
 def test_each_try_of_a_transaction_that_met_another_is_reckoned() -> None:
     conflict = refusal("TransactionCanceledException", CancellationReasons=[{"Code": "TransactionConflict"}, {}])
     edge = Edge(*[conflict] * TRIES_MAX)
@@ -98,6 +129,12 @@ def test_a_request_that_is_interrupted_told_nothing() -> None:
         table.answer(PUT)
     assert meter.take() == Cost(1, 1, untold=1)
     assert meter.take() == Cost()
+
+
+@pytest.mark.parametrize("request_", [PUT, PutMany((item(),)), Get(KEY)])
+def test_what_has_no_client_is_not_sent_and_costs_nothing(request_: Request) -> None:
+    table = DynamoTable("counters", "eu-west-1", lambda region: cast(Any, None))
+    assert of(table, request_) == Cost()
 
 
 def test_requests_of_a_tables_own_threads_belong_to_the_call_that_asked() -> None:

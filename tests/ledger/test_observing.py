@@ -4,8 +4,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from typing import Any, cast
 
@@ -208,7 +209,52 @@ def test_what_an_observer_raises_changes_nothing_and_is_logged_once(caplog: pyte
 async def awaits(_: Observed) -> None: ...
 
 
-@pytest.mark.parametrize("odd", [5, "print", [], awaits])
+class Awaits:
+    async def __call__(self, _: Observed) -> None: ...
+
+
+def is_cancelled(_: Observed) -> None:
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("fails", [is_cancelled, lambda observed: awaits(observed), partial(Awaits())])
+def test_an_observer_that_is_cancelled_or_would_be_awaited_has_failed(
+    fails: Callable[[Observed], object], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Ledger(SETTINGS, table=MemoryTable(), observe=fails).add(LIKES, 1).outcome == "recorded"
+    assert [record.name for record in caplog.records] == ["ledger"]
+
+
+def test_a_log_that_fails_too_loses_no_receipt() -> None:
+    class Broken(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise OSError(record.name)
+
+    def fails(_: Observed) -> None:
+        raise ValueError
+
+    broken = Broken()
+    logging.getLogger("ledger").addHandler(broken)
+    try:
+        assert Ledger(SETTINGS, table=MemoryTable(), observe=fails).add(LIKES, 1).outcome == "recorded"
+    finally:
+        logging.getLogger("ledger").removeHandler(broken)
+
+
+def test_what_an_observer_asks_itself_is_told_to_nobody() -> None:
+    told: list[str] = []
+
+    def observe(observed: Observed) -> None:
+        told.append(observed.name)
+        ledger.add("calls", 1)
+
+    ledger = Ledger(SETTINGS, table=MemoryTable(), observe=observe)
+    ledger.add(LIKES, 1)
+    ledger.add(LIKES, 1)
+    assert told == ["ledger.add"] * 2
+
+
+@pytest.mark.parametrize("odd", [5, "print", [], awaits, Awaits()])
 @pytest.mark.parametrize(
     "make",
     [
@@ -297,17 +343,36 @@ def test_an_awaited_call_that_is_cancelled_is_told_with_the_request_that_told_no
     assert told == [Observed("ledger.add", told[0].milliseconds, Cost(1, 1, untold=1), "CancelledError")]
 
 
+class Lazy:
+    _observer = Observer(None)
+
+    @observed("lazy.wait", "done")
+    async def wait(self) -> None:
+        here().add(Cost(1))
+        await asyncio.sleep(0)
+
+
 def test_a_coroutine_that_is_thrown_away_leaves_no_meter_behind() -> None:
-    class Lazy:
-        _observer = Observer(None)
-
-        @observed("lazy.wait", "done")
-        async def wait(self) -> None:
-            await asyncio.sleep(0)
-
     before = Meter()
     with before:
         waiting = Lazy().wait()
         copy_context().run(waiting.send, None)  # as in a task, whose context is not the one where it is thrown away
         waiting.close()
+        assert here() is before
+    assert before.take() == Cost(1)
+
+
+def test_a_coroutine_that_is_thrown_away_during_another_call_takes_no_meter_and_pays_nothing_there() -> None:
+    waiting = Lazy().wait()
+    Context().run(waiting.send, None)
+    with Meter() as meter:
+        waiting.close()  # as the garbage collector does, at any line
+        here().add(Cost(2))
+    assert meter.take() == Cost(2)
+
+
+def test_a_meter_that_was_interrupted_as_it_began_ends_with_the_one_around_it() -> None:
+    with Meter() as before:
+        with Meter():
+            Meter().__enter__()
         assert here() is before
