@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from inspect import iscoroutinefunction
-from typing import Any, TypeVar
+from typing import Any
 
-from ledger.errors import InvalidInput, LedgerError, shown
-
-Result = TypeVar("Result")
+from ledger import awaited
+from ledger.errors import InvalidInput, shown
+from ledger.requests import Result, drive
 
 Program = Generator[Callable[[Any], Any], Any, Result]
 """Yields functions of the ledger. Their answers come back, and the errors of `ledger.errors` are raised in it."""
@@ -40,36 +40,13 @@ def run(program: Program[Result], ledger: Any) -> Result:
     if is_async(ledger):
         program.close()
         raise InvalidInput("An AsyncLedger cannot be asked by a function that blocks: `async with`, or give a Ledger.")
-    answer: Any = None
-    try:
-        asked = next(program)
-        while True:
-            try:
-                answer = asked(ledger)
-            except LedgerError as error:
-                asked = program.throw(error)
-            else:
-                asked = program.send(answer)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+    return drive(program, lambda asked: asked(ledger))
 
 
 async def run_async(program: Program[Result], ledger: Any) -> Result:
     """Ask in threads, or await an AsyncLedger. Raises what the program does."""
     awaits = is_async(ledger)
-    try:
-        asked = next(program)
-        while True:
-            try:
-                answer = await (asked(ledger) if awaits else asyncio.to_thread(asked, ledger))
-            except LedgerError as error:
-                asked = program.throw(error)
-            else:
-                asked = program.send(answer)
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+    return await awaited.drive(program, lambda asked: asked(ledger) if awaits else asyncio.to_thread(asked, ledger))
 
 
 async def to_its_end(doing: Coroutine[Any, Any, Result]) -> Result:
