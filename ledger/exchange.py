@@ -165,7 +165,7 @@ class Exchange(Endpoint):
         except LedgerError as error:
             return [type(error)(*error.args) for _ in statements]
         unanswered = [{"Error": {"Code": "no response"}}] * (len(statements) - len(answer["Responses"]))
-        resent = answer.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+        resent = failures.attempts_of(answer) > 1
         return [_statement_answer(each.get("Error"), resent) for each in (*answer["Responses"], *unanswered)]
 
     def _get_many(self, keys: Sequence[Key], consistent: bool) -> Steps[tuple[Item | None, ...]]:

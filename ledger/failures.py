@@ -130,7 +130,7 @@ def error_of(failure: ClientError | BotoCoreError, operation: str, writes: bool,
     message = answer["Error"].get("Message", str(failure))
     if code == "ConditionalCheckFailed":
         return ConditionFailed(*map(_what_was_there, answer.get("CancellationReasons") or [{"Code": code, **answer}]))
-    sent_before = answer.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+    sent_before = attempts_of(answer) > 1
     if writes and (sent_before or code == "TransactionInProgressException"):
         return no_answer(operation, writes, f"{code}: {message}")
     return known(code, f"{operation} on {table}: {message}") or no_answer(operation, writes, f"{code}: {message}")
