@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager, suppress
 from random import Random
 from typing import Any
 
 from lab.budgets.caps import CAP, ESTIMATE, FAULTS, LONGEST, REGIONS, TIMEOUT, World
-from lab.budgets.verdict import Called, Figures, judge
+from lab.budgets.verdict import Figures, judge
 from ledger.errors import LedgerError, LimitReached
 from simulator import Faults
 
@@ -51,8 +50,6 @@ class Processes:
         from integrations.litellm import LedgerBudgets
 
         self._figures = figures
-        self._called: defaultdict[str, Called] = defaultdict(Called)
-        figures.calls = self._called
         self.hooks = {
             region: LedgerBudgets(
                 world.ledger(region), counters_in(region), timeout=TIMEOUT, clock=world.simulation.clock
@@ -63,7 +60,6 @@ class Processes:
     async def call(self, customer: str, region: str, end: str) -> None:
         import litellm
 
-        called = self._called[customer]
         try:
             await self._ends(customer, region, end)
             outcome = end
@@ -73,9 +69,7 @@ class Processes:
             outcome = "failed"
         except (litellm.ServiceUnavailableError, LedgerError):
             outcome = "undecided"
-        if outcome != "refused" and outcome != "failed":
-            setattr(called, outcome, getattr(called, outcome) + 1)
-        self._figures.outcomes[outcome] += 1
+        self._figures.calls[customer][outcome] += 1
 
     async def _ends(self, customer: str, region: str, end: str) -> None:
         import litellm

@@ -7,7 +7,7 @@ Rule 3: when it is over nothing is held: what is left can be taken, all of it.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from lab.budgets.caps import ANSWER, CAP, ESTIMATE, REGIONS, TIMEOUT, World
@@ -15,21 +15,14 @@ from ledger.errors import LedgerError
 
 
 @dataclass
-class Called:
-    """What became of a customer's calls. undecided: the table could not be asked, so something may be held."""
-
-    answered: int = 0
-    left: int = 0
-    died: int = 0
-    undecided: int = 0
-
-
-@dataclass
 class Figures:
-    """Of all customers. over, uncounted, doubled, stuck and held are numbers of customers, and 0 where all is right."""
+    """Of all customers. over, uncounted, doubled, stuck and held are numbers of customers, and 0 where all is right.
 
-    calls: dict[str, Called] = field(default_factory=dict)
-    outcomes: Counter[str] = field(default_factory=Counter)
+    calls: how many of each customer's ended in which way; "undecided": the table could not be asked, so something may
+    be held.
+    """
+
+    calls: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     naive: Counter[str] = field(default_factory=Counter)
     spent: int = 0
     over: int = 0
@@ -37,6 +30,10 @@ class Figures:
     doubled: int = 0
     stuck: int = 0
     held: int = 0
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        return sum(self.calls.values(), Counter())
 
     @property
     def is_right(self) -> bool:
@@ -49,14 +46,14 @@ def judge(world: World, figures: Figures) -> None:
     reader = calm.reader(REGIONS[0])
     for customer, called in figures.calls.items():
         held = reader.standing(f"llm:{customer}").held.up or 0
-        figures.stuck += held > ESTIMATE * (called.died + called.undecided)
+        figures.stuck += held > ESTIMATE * (called["died"] + called["undecided"])
     calm.simulation.wait(int(TIMEOUT.total_seconds() * 1000))
     for customer, called in figures.calls.items():
         spent, beside = (reader.read(f"{name}llm:{customer}").value for name in ("", "over:"))
         figures.spent += spent
-        figures.over += max(spent, ANSWER * called.answered) > CAP
-        figures.uncounted += spent + beside < ANSWER * called.answered
-        figures.doubled += spent + beside > ANSWER * (called.answered + called.left)
+        figures.over += max(spent, ANSWER * called["answered"]) > CAP
+        figures.uncounted += spent + beside < ANSWER * called["answered"]
+        figures.doubled += spent + beside > ANSWER * (called["answered"] + called["left"])
         figures.held += not all_can_be_taken(calm, customer, CAP - spent)
 
 
