@@ -496,3 +496,21 @@ def test_dollars_below_0_are_no_cost() -> None:
     for wrong in (-0.1, float("nan"), float("inf"), True, "1"):
         with pytest.raises(InvalidInput, match="dollars are no cost"):
             micro_dollars(wrong)  # type: ignore[arg-type]
+
+
+def test_an_embedding_counts_its_input_and_a_picture_its_price_within_what_the_operator_said(town: Town) -> None:
+    async def embeds() -> None:
+        await litellm.aembedding("text-embedding-3-small", input=["hello"], user="ann", mock_response=[0.1, 0.2])
+
+    async def draws() -> None:
+        asked = {"prompt": "a cat", "size": "1024x1024", "mock_response": "https://pictures/cat"}
+        await litellm.aimage_generation(model="azure/dall-e-3", user="ann", **asked)
+
+    town.ledger().set_limit(ANN, ceiling=100_000)
+    assert stands_after(town, hooks(town), embeds) == (1, 0)
+    with pytest.raises(litellm.BadRequestError, match="What a call of 'azure/dall-e-3' may cost is not known"):
+        stands_after(town, hooks(town), draws)
+    assert stands_after(town, hooks(town, estimate=90_000), draws) == (
+        1 + 44_001,
+        0,
+    )  # LiteLLM lists 4.19617e-08 dollars a pixel
