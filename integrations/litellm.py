@@ -203,8 +203,8 @@ class LedgerBudgets(CustomLogger):
             await self._failed((mark, there), kwargs.get("exception") or Exception(), kwargs)
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Mapping[str, Any]) -> None:
-        params = kwargs.get("litellm_params") or {}
-        if params.get("acompletion") is False and mark_of(params, self._name) is None:
+        blocks = (kwargs.get("litellm_params") or {}).get("acompletion") is False
+        if blocks and mark_of(kwargs, self._name) is None:
             log.error("%s: completion() asks no hook that could refuse it: this call is in no budget", model)
 
     def _found(self, request: Mapping[str, Any]) -> Found:
@@ -215,5 +215,5 @@ class LedgerBudgets(CustomLogger):
         """Of a log event. A call that another object refused has lost its mark, and so have some routes: LiteLLM's own
         object of the call is left. Its id may be another's, too: a caller may choose it.
         """
-        mark = mark_of(kwargs.get("litellm_params") or {}, self._name) or self.open.mark_by(kwargs)
+        mark = mark_of(kwargs, self._name) or self.open.mark_by(kwargs)
         return mark, self.open.get(mark)

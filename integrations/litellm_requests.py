@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from itertools import product
 from typing import Any
 
 import litellm
@@ -97,9 +98,9 @@ def marked(request: Mapping[str, Any], name: str, mark: str) -> dict[str, Any]:
 
 
 def mark_of(request: Mapping[str, Any], name: str) -> str | None:
-    """Of a request, or of the `litellm_params` of one that is logged."""
-    for place in METADATA:
-        found = request.get(place)
+    """Of a request; of one that is logged, or failed on a pass-through route, its metadata are in `litellm_params`."""
+    for params, place in product((request, request.get("litellm_params") or {}), METADATA):
+        found = params.get(place)
         if isinstance(found, Mapping) and isinstance(mark := found.get(name), str):
             return mark
     return None

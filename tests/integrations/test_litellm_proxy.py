@@ -61,6 +61,8 @@ def asked_after(
     budgets = hooks(town, counters=given.pop("counters", by_key), **given)
 
     async def main() -> list[Any]:
+        litellm.logging_callback_manager.add_litellm_async_success_callback(budgets)  # as the proxy does at its start
+        litellm.logging_callback_manager.add_litellm_async_failure_callback(budgets)
         transport = httpx.ASGITransport(app=proxy_server.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://proxy", headers=HEADERS) as client:
             answers = [await request(client) for request in requests]
