@@ -15,6 +15,7 @@ from typing import Any
 from ledger import awaited
 from ledger.errors import InvalidInput, shown
 from ledger.requests import Result, drive
+from ledger.settings import Settings
 
 Program = Generator[Callable[[Any], Any], Any, Result]
 """Yields functions of the ledger. Their answers come back, and the errors of `ledger.errors` are raised in it."""
@@ -25,7 +26,8 @@ _going_on: set[asyncio.Task[Any]] = set()
 
 def check_ledger(ledger: object) -> Any:
     """A Ledger, or one whose calls are coroutines; raises InvalidInput for anything else."""
-    if not all(callable(getattr(ledger, name, None)) for name in ("hold", "capture", "release", "add")):
+    asked = all(callable(getattr(ledger, name, None)) for name in ("hold", "capture", "release", "add"))
+    if not asked or not isinstance(getattr(ledger, "settings", None), Settings):
         raise InvalidInput(f"Budgets are kept by a Ledger or an AsyncLedger, not by {shown(ledger)}.")
     return ledger
 
@@ -49,15 +51,19 @@ async def run_async(program: Program[Result], ledger: Any) -> Result:
     return await awaited.drive(program, lambda asked: asked(ledger) if awaits else asyncio.to_thread(asked, ledger))
 
 
-async def to_its_end(doing: Coroutine[Any, Any, Result]) -> Result:
+async def to_its_end(doing: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     """Its answer. A task that is cancelled meanwhile waits for the end and is cancelled then, from what failed, because
-    the ledger may close behind it; one that is cancelled again leaves it to go on.
+    the ledger may close behind it; one that is cancelled again leaves it to go on. A loop that ends cancels what is
+    done, too: then it is done anew, which must change nothing that was done before.
     """
-    task = go_on(doing)
+    task = go_on(doing())
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError as cancelled:
         await asyncio.wait([task])
+        if task.cancelled():
+            task = go_on(doing())
+            await asyncio.wait([task])
         raise cancelled from (None if task.cancelled() else task.exception())
 
 

@@ -17,11 +17,11 @@ from types import MappingProxyType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from integrations.asked import Program, check_ledger, go_on, run, run_async, to_its_end
-from integrations.reserving import Named, release, reserve, settle
+from integrations.reserving import Named, check_cost, release, reserve, settle
 from integrations.spends import spending
 from ledger import clocks
-from ledger.checks import check_change, check_counter, check_key, check_time, to_datetime
-from ledger.errors import InvalidChange, InvalidInput, InvalidKey, LedgerError, shown
+from ledger.checks import check_counter, check_key, check_time, to_datetime
+from ledger.errors import InvalidInput, InvalidKey, LedgerError, shown
 from ledger.gate.hold import Hold
 
 P = ParamSpec("P")
@@ -68,12 +68,17 @@ class Budgets:
         """
         names = [counters] if isinstance(counters, str) else list(dict.fromkeys(counters))
         for name in names:
-            check_counter(self.over + check_counter(name))
+            beside = check_counter(self.over + check_counter(name))
+            if self.ledger.settings.limit_of(beside) is not None:
+                raise InvalidInput(
+                    f"{beside} counts what {name} refuses of a cost, and has a limit: give another over=."
+                )
         if (call is None) is not (at is None):
             raise InvalidKey("call and at go together: both name the call, and both are the same when it is repeated.")
-        id = uuid.uuid4().hex if call is None else check_key(call)
         when = self.now() if at is None else to_datetime(check_time("at", at))
-        return Call(self, names, check_cost("estimate", estimate), Named(id, when))
+        named = Named(uuid.uuid4().hex if call is None else check_key(call), when)
+        check_key(named.rest)
+        return Call(self, names, check_cost("estimate", estimate), named)
 
     def spends(
         self,
@@ -84,7 +89,8 @@ class Budgets:
         """Decorates a function, a coroutine function or a generator of either kind; each call of it is a call.
 
         counters, estimate: called with its arguments. cost: called with what it returns, or with each item it yields,
-        and then summed: one that is cut off counts what it gave. Raises as `Call`, before the function begins.
+        and then summed: one that is cut off counts what it gave. Of a generator the items alone are passed on, nothing
+        that is sent into it or returned. Raises as `Call`, before the function begins.
         """
 
         def reserved(*args: Any, **kwargs: Any) -> Call:
@@ -121,9 +127,10 @@ class Call:
 
     def settle(self, cost: int) -> None:
         """Say what the call costs, all in all; again as more is known. It is written when the block is left, by an
-        exception or a cancelled task, too. Raises InvalidInput: then the estimate counts, until another cost is said.
+        exception or a cancelled task, too. Raises InvalidInput: then the estimate counts, or what was said if that is
+        more, until another cost is said.
         """
-        self.cost = self.estimate if self.cost is None else self.cost
+        self.cost = max(self.estimate, self.cost or 0)
         self.cost = check_cost("cost", cost)
 
     # -- blocking ------------------------------------------------------------------------------------------------------
@@ -164,7 +171,7 @@ class Call:
 
     async def aclose(self, *, failed: bool = False) -> None:
         """As `close`. When its task is cancelled meanwhile it goes on to its end, and the task is cancelled then."""
-        await to_its_end(self._closed(failed))
+        await to_its_end(lambda: self._closed(failed))
 
     async def _closed(self, failed: bool) -> None:
         self._keep(await run_async(self._ended(failed), self._budgets.ledger))
@@ -206,12 +213,3 @@ class Call:
         """What is granted to a task that was cancelled."""
         with suppress(LedgerError):
             await run_async(release(await asking), self._budgets.ledger)
-
-
-def check_cost(name: str, cost: object) -> int:
-    """`cost` itself; raises InvalidChange unless it is a whole number from 0 to 10**18."""
-    if not isinstance(cost, int) or isinstance(cost, bool) or cost < 0:
-        raise InvalidChange(
-            f"{name}={shown(cost)} is no cost: a whole number of 0 or more in the budget's unit, such as micro-dollars."
-        )
-    return check_change(cost)

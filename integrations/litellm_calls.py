@@ -100,7 +100,7 @@ class OpenCalls:
         there = self._there.pop(mark, None) if mark is not None else None
         if there is not None:
             there[1].cancel()
-            await to_its_end(self._settled(there[0], otherwise, AGAIN_MAX))
+            await to_its_end(lambda: self._settled(there[0], otherwise, AGAIN_MAX))
 
     async def counted(
         self, mark: str | None, there: OpenCall | None, response: Any, logging: Any

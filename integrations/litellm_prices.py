@@ -43,17 +43,23 @@ class Asked:
 
 def estimated(unit: str, model: str, data: Mapping[str, Any]) -> tuple[Asked, int] | None:
     """What a request asks for, and what it costs with all that may be answered; None when that cannot be told."""
-    prompt = _prompt(model, data)
-    asked = next((each for name in MOST if (each := _number(data.get(name))) is not None), None)
-    if prompt is None:
+    more = data.get("extra_body")
+    data = {**data, **more} if isinstance(more, Mapping) else data
+    prompt, answers = _prompt(model, data), _answers(data)
+    asked = [_number(data[name]) for name in MOST if data.get(name) is not None]
+    longest = max((each for each in asked if each is not None), default=None) if None not in asked else None
+    if prompt is None or answers is None:
         return None
-    costs = [_estimated(unit, each, prompt, asked, _answers(data)) for each in _deployments(model)]
+    costs = [_estimated(unit, each, prompt, longest, answers) for each in _deployments(model)]
     input, most = max((each for each in costs if each), key=lambda each: each[1], default=(None, None))
     return None if input is None or most is None else (Asked(unit, model, prompt, input), most)
 
 
 MOST = ("max_completion_tokens", "max_tokens", "max_output_tokens")
-"""What a request may call the most tokens of an answer."""
+"""What a request may call the most tokens of an answer. Which one holds is the provider's, so it is the largest."""
+
+BESIDE = ("system", "instructions", "functions", "response_format", "text", "prediction", "suffix")
+"""What a request may send beside its messages, prompt or input, and pays for."""
 
 ANSWERING = ("chat", "completion", "responses")
 """The modes of models whose answer is tokens."""
@@ -182,21 +188,25 @@ def _output_max(deployment: Mapping[str, Any], asked: int | None) -> int | None:
 
 def _prompt(model: str, data: Mapping[str, Any]) -> int | None:
     """The tokens that are sent; None where they cannot be counted. Nothing is fetched: each picture counts alike."""
-    if isinstance(data.get("messages"), list):
-        given = {"messages": data["messages"], "tools": data.get("tools"), "use_default_image_token_count": True}
-    else:
-        text = data.get("prompt", data.get("input"))
-        given = {"text": text if isinstance(text, str) else str(text)} if text is not None else {}
+    chat, text = isinstance(data.get("messages"), list), data.get("prompt", data.get("input"))
+    if not chat and text is None:
+        return None
+    texts = [*map(data.get, BESIDE), *(() if chat else (text, data.get("tools")))]
     with suppress(Exception):  # of a message of another form
-        return _number(litellm.token_counter(model=model, **given)) if given else None
+        counted = litellm.token_counter(model=model, text="\n".join(str(each) for each in texts if each is not None))
+        if chat:
+            given = {"messages": data["messages"], "tools": data.get("tools"), "use_default_image_token_count": True}
+            counted += litellm.token_counter(model=model, **given)
+        return _number(counted)
     return None
 
 
-def _answers(data: Mapping[str, Any]) -> int:
-    """To each of several prompts there are `n` answers, chosen of `best_of`."""
+def _answers(data: Mapping[str, Any]) -> int | None:
+    """To each of several prompts there are `n` answers, chosen of `best_of`; None where those are no numbers."""
     prompt = data.get("prompt")
     prompts = len(prompt) if isinstance(prompt, list) and not all(isinstance(each, int) for each in prompt) else 1
-    return prompts * max(_number(data.get("n")) or 1, _number(data.get("best_of")) or 1)
+    said = [_number(data[name]) for name in ("n", "best_of") if data.get(name) is not None]
+    return None if None in said else prompts * max((each or 1 for each in said), default=1)
 
 
 def _number(value: object) -> int | None:

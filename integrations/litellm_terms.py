@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from integrations.budgets import Budgets, check_cost
+from integrations.budgets import Budgets
 from integrations.litellm_calls import OpenCall
 from integrations.litellm_prices import UNITS, Asked, estimated
 from integrations.litellm_requests import Caller
+from integrations.reserving import check_cost
 from ledger.errors import InvalidInput, shown
 
 

@@ -16,9 +16,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from integrations.asked import Program
+from ledger.checks import check_change
 from ledger.errors import (
     GaveUp,
     HoldEnded,
+    InvalidChange,
     LedgerError,
     LimitReached,
     OutcomeUnknown,
@@ -26,6 +28,7 @@ from ledger.errors import (
     Throttled,
     TransactionConflict,
     Unavailable,
+    shown,
 )
 from ledger.gate.hold import Hold
 
@@ -55,6 +58,11 @@ class Named:
 
     id: str
     at: datetime
+
+    @property
+    def rest(self) -> str:
+        """Of what is added above the hold, or after it ended."""
+        return f"{self.id}/rest"
 
 
 def again(asked: Callable[[Any], Any]) -> Program[Any]:
@@ -148,4 +156,13 @@ def _added(counter: str, rest: int, named: Named) -> Program[bool]:
 
 
 def _add(counter: str, rest: int, named: Named) -> Callable[[Any], Any]:
-    return lambda ledger: ledger.add(counter, rest, idempotency_key=f"{named.id}/rest", at=named.at)
+    return lambda ledger: ledger.add(counter, rest, idempotency_key=named.rest, at=named.at)
+
+
+def check_cost(name: str, cost: object) -> int:
+    """`cost` itself; raises InvalidChange unless it is a whole number from 0 to 10**18."""
+    if not isinstance(cost, int) or isinstance(cost, bool) or cost < 0:
+        raise InvalidChange(
+            f"{name}={shown(cost)} is no cost: a whole number of 0 or more in the budget's unit, such as micro-dollars."
+        )
+    return check_change(cost)

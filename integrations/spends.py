@@ -1,7 +1,7 @@
 """`spending`: a function, a coroutine function or a generator that reserves before it begins.
 
 Rule 1: of a generator the cost is the sum of what its items cost, so one that is cut off counts what it gave.
-Rule 2: where the cost of a result cannot be told, its estimate counts: it was paid for.
+Rule 2: where the cost of a result or an item cannot be told, the estimate counts: it was paid for.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import aclosing, closing
 from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any
 
+from integrations.reserving import check_cost
 from ledger.errors import InvalidInput, shown
 
 if TYPE_CHECKING:
@@ -54,8 +55,7 @@ def _generator(function: Any, reserved: Callable[..., Call], cost: Callable[[Any
             spent = 0
             call.settle(spent)
             for item in items:
-                spent += cost(item)
-                call.settle(spent)
+                spent = _summed(call, spent, cost, item)
                 yield item
 
     return wrapper
@@ -67,11 +67,18 @@ def _async_generator(function: Any, reserved: Callable[..., Call], cost: Callabl
             spent = 0
             call.settle(spent)
             async for item in items:
-                spent += cost(item)
-                call.settle(spent)
+                spent = _summed(call, spent, cost, item)
                 yield item
 
     return wrapper
+
+
+def _summed(call: Call, spent: int, cost: Callable[[Any], int], item: Any) -> int:
+    """What the items cost, with this one."""
+    call.settle(max(spent, call.estimate))
+    spent += check_cost("cost", cost(item))
+    call.settle(spent)
+    return spent
 
 
 KINDS: tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...] = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Generator, Iterable
 from datetime import timedelta
+from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, NoReturn, Unpack
 
 from ledger import clocks
@@ -106,9 +107,11 @@ class AsyncHold(Hold):
         self._granting: Coroutine[Any, Any, None] | None = granting
 
     def __await__(self) -> Generator[Any, Any, AsyncHold]:
-        granting, self._granting = self._granting, None
-        if granting is not None:
-            yield from granting.__await__()
+        if self._granting is not None:
+            if getcoroutinestate(self._granting) != CORO_CREATED:
+                raise InvalidInput("This hold was asked for and not granted: ask the ledger for one again.")
+            yield from self._granting.__await__()
+            self._granting = None
         return self
 
     async def capture(self, amount: int | None = None) -> Receipt:  # type: ignore[override]
@@ -135,7 +138,5 @@ class AsyncHold(Hold):
 
 
 def _unknown(delta: Delta | None) -> LedgerError:
-    why = (
-        "The call was cancelled: it may or may not have been applied. Call again with the same key, or apply the delta."
-    )
+    why = "The call was cancelled: it may have been applied. Call again with the same key, or apply the delta."
     return OutcomeUnknown(why) if delta is None else failed(OutcomeUnknown(why), delta)

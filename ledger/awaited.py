@@ -15,7 +15,7 @@ from inspect import isawaitable
 from typing import Any, Concatenate, ParamSpec, Self, Unpack
 
 from ledger.by_region import Given, table_of
-from ledger.client import AsyncClient, check_async, make_async_client
+from ledger.client import AsyncClient, answered, check_async, make_async_client
 from ledger.errors import InvalidInput
 from ledger.exchange import Exchange
 from ledger.failures import note_attempts
@@ -44,10 +44,9 @@ class AsyncDynamoTable:
 
     async def open(self, stack: AsyncExitStack) -> None:
         """Make the clients that were not given, and leave them to `stack`. Raises NotAllowed and InvalidSettings."""
-        settings = self._settings
-        for region in settings.regions if settings.limits else [settings.region]:
+        for region in self._settings.regions if self._settings.limits else [self._settings.region]:
             if region not in self._clients:
-                made = make_async_client(region, settings.endpoint_url)
+                made = make_async_client(region, self._settings.endpoint_url)
                 self._clients[region] = await stack.enter_async_context(made)
                 stack.callback(self._clients.pop, region)
 
@@ -60,7 +59,7 @@ class AsyncDynamoTable:
     async def _do(self, step: Step) -> Any:
         match step:
             case Send():
-                return await method_of(self._clients.get, step)(**step.operation.arguments)
+                return await answered(method_of(self._clients.get, step)(**step.operation.arguments))
             case Wait(seconds):
                 return await self._pause(seconds)
             case AtOnce(parts):
@@ -68,7 +67,7 @@ class AsyncDynamoTable:
 
 
 class Edge:
-    """What AsyncLedger and AsyncReader have in common: `async with` in one event loop, programs that are awaited."""
+    """What AsyncLedger and AsyncReader share: `async with` in one event loop, programs awaited there, nowhere else."""
 
     def __init__(self, settings: Settings, calls: Any, observe: Observe | None, **given: Unpack[Given]) -> None:
         self.settings, self._observer = settings, Observer(observe)
@@ -80,22 +79,24 @@ class Edge:
     async def __aenter__(self) -> Self:
         if self._loop is not None:
             raise InvalidInput(f"This {type(self).__name__} is in an `async with` already.")
+        self._loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
+            stack.callback(setattr, self, "_loop", None)
             if isinstance(self._table, AsyncDynamoTable):
                 await self._table.open(stack)
             self._opened = stack.pop_all()
-        self._loop = asyncio.get_running_loop()
         return self
 
     async def __aexit__(self, *failure: object) -> None:
-        self._loop = None
         await self._opened.aclose()
 
-    async def _run(self, program: Generator[Any, Any, Result]) -> Result:
-        """Raises what the program does, and InvalidInput outside of `async with` and in another event loop."""
+    def _check_loop(self) -> None:
         if self._loop is not asyncio.get_running_loop():
             where = "outside of" if self._loop is None else "in another event loop than"
             raise InvalidInput(f"This {type(self).__name__} is used {where} its `async with`: each loop needs its own.")
+
+    async def _run(self, program: Generator[Any, Any, Result]) -> Result:
+        self._check_loop()
         return await drive(program, self._answer)
 
     async def _answer(self, request: Request | AtOnce) -> Any:

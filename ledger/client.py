@@ -12,17 +12,18 @@ because closing it may need a lock that another thread of the parent held.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.client import BaseClient
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ConnectionClosedError, HTTPClientError
 
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.failures import is_async, no_client, note_attempts
@@ -96,6 +97,25 @@ async def make_async_client(region: str, endpoint_url: str | None = None) -> Asy
         except ValueError as failure:
             raise _url_refused(endpoint_url, failure) from None
         yield note_attempts(client)
+
+
+async def answered(response: Awaitable[Any]) -> Any:
+    """An awaited response. A client that is closed fails it, as any connection that ends does.
+
+    aiohttp then cancels who waits for a connection, as if somebody had cancelled that task; what comes later meets a
+    session that is not there, and one of another event loop meets that.
+    """
+    try:
+        return await response
+    except asyncio.CancelledError as cancelled:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ConnectionClosedError(endpoint_url="of a client that is closed", error=cancelled) from cancelled
+    except HTTPClientError as failure:
+        if isinstance(failure.kwargs.get("error"), AttributeError | RuntimeError):
+            failure.args = ("the client is closed, or of another event loop: each loop needs its own",)
+        raise
 
 
 def check_sync(client: DynamoDBClient) -> DynamoDBClient:

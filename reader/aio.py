@@ -51,6 +51,7 @@ class AsyncReader(Edge):
     async def values(self, counters: Iterable[str]) -> dict[str, int]:
         """As `Reader.values`."""
         names = self._calls.names(counters)
+        self._check_loop()
         known = self._cache.young(names, self.ttl)
         known |= await self._load([name for name in names if name not in known])
         return {name: known[name].value for name in names}
@@ -62,6 +63,7 @@ class AsyncReader(Edge):
 
     async def _read(self, asked: Asked) -> Balance:
         counter, most_s, behind_ms = asked
+        self._check_loop()
         if not most_s:
             return own((await self._load([counter], behind_ms))[counter])
         async with self._loading.setdefault(counter, asyncio.Lock()):

@@ -6,7 +6,7 @@ Rule 3: Each Update may come twice, or long after its sender stopped waiting: it
 breaks its condition, or it writes what is there.
 """
 
-from ledger.actions import Set
+from ledger.actions import Remove, Set
 from ledger.checks import check_counter
 from ledger.conditions import Absent, Condition, Equals
 from ledger.decoding import decoded, integer, text_of
@@ -57,10 +57,8 @@ def crossing_of(region: str, counter: str, name: str, item: Item) -> Crossing:
 def cross(before: Crossing | None, crossing: Crossing) -> Update:
     """Keep a crossing, IF the last one is as it was seen."""
     seen: Condition = Absent() if before is None else Equals("number", _n(before.number))
-    bound = "above" if crossing.above is not None else "below"
-    numbers = {bound: crossing.above if crossing.above is not None else crossing.below}
-    numbers |= {name: getattr(crossing, name) for name in ("number", "value", "at_ms", "told")}
-    actions = [Set(name, _n(number)) for name, number in numbers.items() if number is not None]
+    numbers = {name: getattr(crossing, name) for name in (*BOUNDS, "number", "value", "at_ms", "told")}
+    actions = [Remove(name) if number is None else Set(name, _n(number)) for name, number in numbers.items()]
     key = crossing_key(crossing.region, crossing.counter, crossing.name)
     return Update(key, (Set("side", {"S": crossing.side}), *actions), seen)
 

@@ -259,6 +259,31 @@ def test_the_end_of_the_block_leaves_what_is_in_flight_unknown() -> None:
     asyncio.run(main())
 
 
+def test_the_end_of_the_block_tells_those_that_wait_for_a_connection_too_and_cancels_none() -> None:
+    async def main() -> list[Any]:
+        came = asyncio.Semaphore(0)
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while operation := await request(reader):
+                if operation == "putitem":
+                    came.release()
+                    await reader.read()
+                    return
+                reply(writer)
+
+        async with server(serve) as url:
+            async with AsyncLedger(settings("counters", url)) as ledger:
+                await ledger._run(ledger._calls.shape.program())
+                adds = [asyncio.ensure_future(ledger.add(COUNTER, 1)) for _ in range(POOL + 20)]
+                for _ in range(POOL):
+                    await came.acquire()
+            return await asyncio.gather(*adds, return_exceptions=True)
+
+    found = asyncio.run(main())
+    assert {type(each) for each in found} == {OutcomeUnknown}
+    assert "the client is closed" in str(found[0])
+
+
 def test_a_client_of_another_loop_loses_nothing(engine: Engine, table: str) -> None:
     asked = settings(table, engine.endpoint_url)
     clients: list[Any] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -411,6 +412,47 @@ def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_i
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("awaits", [False, True])
+def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(town: Town, awaits: bool) -> None:
+    """asyncio.run cancels every task that is left: the one that settles, and what it waits for."""
+
+    class Slow:
+        """A ledger whose first capture is begun, and not over, when the loop ends."""
+
+        settings = town.settings()
+
+        def __init__(self, begun: Callable[[], object]) -> None:
+            self._inner, self._begun = town.ledger(), begun
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inner, name)
+
+        def capture(self, *given: Any) -> Any:
+            self._begun()
+            time.sleep(0.1)
+            return self._inner.capture(*given)
+
+    async def main() -> None:
+        begun, loop = asyncio.Event(), asyncio.get_running_loop()
+        awaited = Awaited(town)
+        ledger: Any = awaited if awaits else Slow(lambda: loop.call_soon_threadsafe(begun.set))
+
+        async def call() -> None:
+            async with town.budgets(ledger=ledger).reserve([A, B], 600) as call:
+                call.settle(250)
+                if awaits:
+                    awaited.waits.clear()
+                    loop.call_later(0.05, awaited.waits.set)
+                    loop.call_soon(begun.set)
+
+        _ = loop.create_task(call())
+        await begun.wait()
+        await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    assert (town.stands(A), town.stands(B)) == ((250, 0), (250, 0))
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 
 
@@ -421,6 +463,12 @@ def test_what_is_no_cost_is_refused_and_an_answer_that_came_with_it_counts_its_e
     with pytest.raises(InvalidChange), town.budgets().reserve([A], 600) as call:
         call.settle(cost)
     assert town.stands(A) == (600, 0)
+    for counter, estimate, said in ((B, 100, 700), (C, 700, 0)):
+        with town.budgets().reserve([counter], estimate) as call:
+            call.settle(said)
+            with pytest.raises(InvalidChange):
+                call.settle(cost)
+        assert town.stands(counter) == (700, 0)
 
 
 @pytest.mark.parametrize(
@@ -429,6 +477,7 @@ def test_what_is_no_cost_is_refused_and_an_answer_that_came_with_it_counts_its_e
         ({"counters": ["llm: key"]}, InvalidCounter, "without spaces"),
         ({"counters": ["llm:" + "k" * 252]}, InvalidCounter, "1 to 256"),
         ({"call": "req-7"}, InvalidKey, "call and at go together"),
+        ({"call": "x" * 1_020, "at": datetime(2026, 1, 1, tzinfo=UTC)}, InvalidKey, "1,025"),
         ({"at": datetime(2026, 1, 1, tzinfo=UTC)}, InvalidKey, "call and at go together"),
         ({"call": "req-7", "at": datetime(2026, 1, 1)}, InvalidTime, "no time zone"),
     ],
@@ -443,6 +492,12 @@ def test_bad_input_is_told_before_anything_is_held(
 def test_a_counter_without_a_limit_is_no_budget(town: Town) -> None:
     with pytest.raises(InvalidInput, match="has no limit"):
         town.budgets().reserve(["key-1"], 1).open()
+
+
+def test_what_counts_the_rest_of_a_cost_may_have_no_limit(town: Town) -> None:
+    """It would refuse the rest of a cost when the call is over, and then that is counted nowhere."""
+    with pytest.raises(InvalidInput, match="give another over="):
+        Budgets(town.ledger(), over="llm:over:", clock=town.world.clock).reserve([A], 1)
 
 
 def test_a_counter_that_is_named_twice_is_held_once_and_one_name_is_no_list_of_letters(town: Town) -> None:

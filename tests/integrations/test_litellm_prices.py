@@ -11,6 +11,7 @@ from integrations.litellm_prices import Asked, cost_of, estimated
 HELLO = [{"role": "user", "content": "hello"}]
 SHARP = {"url": "https://x.invalid/a.png", "detail": "high"}
 PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": SHARP}]}]
+WORDS = "word " * 1_000
 INPUT = 20
 """Micro-dollars of HELLO to gpt-4o, whose answers are 10 a token."""
 
@@ -25,7 +26,9 @@ def most(model: str, unit: str = "micro-dollars", **request: Any) -> int | None:
     [
         ({"messages": HELLO, "max_tokens": 10}, INPUT + 100),
         ({"messages": HELLO, "max_tokens": 10, "n": 3}, INPUT + 300),
-        ({"messages": HELLO, "max_completion_tokens": 10, "max_tokens": 99}, INPUT + 100),
+        ({"messages": HELLO, "max_completion_tokens": 1, "max_tokens": 10}, INPUT + 100),
+        ({"messages": HELLO, "max_completion_tokens": 1, "max_tokens": "10"}, INPUT + 16_384 * 10),
+        ({"messages": HELLO, "max_tokens": 1, "extra_body": {"max_tokens": 10, "n": 3}}, INPUT + 300),
         ({"messages": HELLO}, INPUT + 16_384 * 10),
     ],
 )
@@ -50,12 +53,29 @@ def test_each_of_several_prompts_is_answered_and_the_best_is_chosen_of_answers_t
         ("gpt-4o", {"messages": [{"role": "user", "content": [{"type": "no such"}]}], "max_tokens": 1}),
         ("twelvelabs.marengo-embed-2-7-v1:0", {"input": "hello"}),
         ("no/such", {"messages": HELLO}),
+        ("gpt-4o", {"messages": HELLO, "max_tokens": 1, "n": 5.0}),
     ],
 )
 def test_what_is_not_paid_by_the_token_or_cannot_be_counted_is_not_known_and_not_0(
     model: str, request_: dict[str, Any]
 ) -> None:
     assert estimated("micro-dollars", model, request_) is None
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"messages": HELLO, "system": WORDS},
+        {"messages": HELLO, "tools": [{"name": "of Anthropic", "description": WORDS, "input_schema": {}}]},
+        {"messages": HELLO, "functions": [{"name": "old", "description": WORDS}]},
+        {"messages": HELLO, "response_format": {"json_schema": {"description": WORDS}}},
+        {"input": "hello", "instructions": WORDS},
+        {"input": "hello", "tools": [{"type": "function", "name": "f", "description": WORDS}]},
+        {"prompt": "hello", "suffix": WORDS},
+    ],
+)
+def test_whatever_a_request_sends_is_in_its_estimate(request_: dict[str, Any]) -> None:
+    assert (most("gpt-4o", unit="tokens", **request_, max_tokens=1) or 0) > 1_000
 
 
 def test_an_embedding_costs_its_input_and_what_is_free_costs_nothing() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Generator, Iterator
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from integrations.reserving import OverBudget
 from ledger.errors import InvalidChange, InvalidInput
 from tests.integrations.support import CAP, Town
 
-A = "llm:ann"
+A, B = "llm:ann", "llm:bob"
 
 
 @pytest.fixture
@@ -107,6 +108,30 @@ def test_a_result_whose_cost_cannot_be_told_counts_its_estimate(town: Town, cost
     with pytest.raises((InvalidChange, ZeroDivisionError)):
         answer()
     assert town.stands(A) == (600, 0)
+
+
+@pytest.mark.parametrize("cost", [0.5, None, -1])
+def test_a_stream_of_which_an_items_cost_cannot_be_told_counts_its_estimate(town: Town, cost: Any) -> None:
+    costs = {"one": 7, "two": cost}
+
+    @town.budgets().spends(lambda: [A], lambda: 600, costs.__getitem__)
+    def stream() -> Iterator[str]:
+        yield from costs
+
+    @town.budgets().spends(lambda: [B], lambda: 5, costs.__getitem__)
+    async def awaited() -> AsyncIterator[str]:
+        for each in costs:
+            yield each
+
+    async def main() -> None:
+        async for each in awaited():
+            assert each == "one"
+
+    with pytest.raises(InvalidChange):
+        list(stream())
+    with pytest.raises(InvalidChange):
+        asyncio.run(main())
+    assert (town.stands(A), town.stands(B)) == ((600, 0), (7, 0))
 
 
 def test_what_is_no_function_is_told(town: Town) -> None:

@@ -1,8 +1,8 @@
 """AsyncLedger: the answers and errors of Ledger, what a cancelled call leaves, many adds in flight, and misuse."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from itertools import count
@@ -337,6 +337,28 @@ def test_of_a_call_that_was_cancelled_before_it_began_nothing_was_sent() -> None
     assert not table.items
 
 
+def test_a_client_that_is_closed_cancels_no_task_that_nobody_cancelled() -> None:
+    """aiohttp does, to those that wait for a connection; a TaskGroup would take that for an end like any other."""
+
+    class Closed:
+        async def get_item(self, **_: Any) -> Any:
+            return {}
+
+        async def put_item(self, **_: Any) -> Any:
+            waiting = asyncio.get_running_loop().create_future()
+            waiting.cancel()
+            await waiting
+
+    async def add(ledger: AsyncLedger) -> None:
+        with pytest.raises(OutcomeUnknown) as raised:
+            await ledger.add(LIKES, 1)
+        assert raised.value.delta is not None
+        answers = await ledger.add_many([Change(LIKES, 1), Change(LIKES, 2)], pack=True)
+        assert [type(each) for each in answers] == [OutcomeUnknown, OutcomeUnknown]
+
+    run(add, client=Closed())
+
+
 # -- many in flight ------------------------------------------------------------------------------------------------
 
 
@@ -453,6 +475,47 @@ def test_a_hold_to_await_is_not_left_by_a_plain_with() -> None:
             raise AssertionError("it was entered")
 
     run(hold, table=MemoryTable())
+
+
+def test_a_hold_that_was_refused_or_is_being_asked_for_is_not_given_to_who_awaits_it_again() -> None:
+    async def hold(ledger: AsyncLedger) -> None:
+        await ledger.add(STOCK, 3)
+        refused = ledger.hold(STOCK, -8, expires=MINUTE)
+        with pytest.raises(LimitReached):
+            await refused
+        with pytest.raises(InvalidInput, match="not granted"):
+            await refused
+        with pytest.raises(InvalidInput, match="not granted"):
+            async with refused:
+                raise AssertionError("nothing is held")
+        granted = ledger.hold(STOCK, -3, expires=MINUTE)
+        assert await granted is await granted
+
+    run(hold, table=MemoryTable())
+
+
+def test_a_block_that_two_tasks_enter_at_once_is_entered_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    @asynccontextmanager
+    async def slowly(region: str, _: object) -> AsyncIterator[Any]:
+        opened.append(region)
+        await asyncio.sleep(0.01)  # as one that asks for credentials
+        yield Crowd(1)
+        opened.remove(region)
+
+    async def main() -> None:
+        ledger = AsyncLedger(settings())
+        entered = await asyncio.gather(ledger.__aenter__(), ledger.__aenter__(), return_exceptions=True)
+        assert [type(each) for each in entered] == [AsyncLedger, InvalidInput]
+        assert opened == [REGION]
+        await ledger.__aexit__()
+        assert not opened
+        async with ledger:
+            assert (await ledger.add(LIKES, 1)).outcome == "recorded"
+
+    monkeypatch.setattr("ledger.awaited.make_async_client", slowly)
+    asyncio.run(main())
 
 
 def test_a_conflict_is_told_to_whoever_awaits() -> None:

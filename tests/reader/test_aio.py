@@ -138,3 +138,17 @@ def test_outside_of_its_block_a_reader_says_so(table: MemoryTable) -> None:
 
         with pytest.raises(InvalidInput, match="AsyncReader is used outside of its `async with`"):
             asyncio.run(misuse())
+
+
+def test_outside_of_its_block_and_in_another_loop_not_even_what_is_known_is_answered(table: MemoryTable) -> None:
+    async def main() -> None:
+        asked = reader(table)
+        async with asked:
+            assert await asked.value(LIKES) == 15
+            with pytest.raises(InvalidInput, match="in another event loop"):
+                await asyncio.to_thread(asyncio.run, asked.value(LIKES))
+        for call in (asked.value(LIKES), asked.values([LIKES]), asked.values([])):
+            with pytest.raises(InvalidInput, match="outside of its `async with`"):
+                await call
+
+    asyncio.run(main())

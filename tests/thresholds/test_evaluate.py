@@ -244,6 +244,19 @@ def test_the_same_name_with_another_number_goes_on_from_its_side() -> None:
     assert [(each["below"], each["side"], each["number"]) for each in shop.events] == [(10, IN, 1), (4, OUT, 2)]
 
 
+def test_the_same_name_on_the_other_direction_is_told_by_its_own_number_also_after_a_crash() -> None:
+    shop = Shop()
+    shop.add(200)
+    shop.evaluate(settings(thresholds={"stock:": (Threshold(above=100, name="alarm"),)}))
+    shop.down = True
+    with pytest.raises(Unavailable):
+        shop.evaluate(settings(thresholds={"stock:": (Threshold(below=10, name="alarm"),)}))
+    shop.down = False
+    shop.evaluate(settings(thresholds={"stock:": (Threshold(below=10, name="alarm"),)}))
+    [_, told] = shop.events
+    assert ("above" in told, told["below"], told["side"], told["value"]) == (False, 10, OUT, 200)
+
+
 def test_a_limited_counter_is_read_from_its_gates() -> None:
     shop = Shop()
     limits = {"stock:": Limit(floor=0)}
