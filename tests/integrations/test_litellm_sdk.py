@@ -449,6 +449,13 @@ def test_where_no_price_is_known_what_the_operator_said_is_held_and_counts(town:
     assert stands_after(town, hooks(town, estimate=300), call) == (300, 0)
 
 
+def test_a_budget_that_the_operator_names_without_a_list_is_one_and_no_answer_at_all_is_told(town: Town) -> None:
+    assert stands_after(town, hooks(town, counters=lambda caller: ANN), acompletion) == (11, 0)
+    nameless = installed(Provider(), hooks(town, counters=lambda caller: None))
+    with nameless, pytest.raises(litellm.BadRequestError, match="the names of counters"):
+        asyncio.run(acompletion())
+
+
 def test_a_call_that_the_operator_names_no_budget_for_passes(town: Town) -> None:
     provider = Provider()
     budgets = hooks(town, counters=lambda caller: [])
