@@ -2,7 +2,8 @@
 
 Rule 1: a budget is a limited counter. Nothing here decides: no cache, no copy, no reset; a period is in the name.
 Rule 2: what is reserved ends with the call, however it ends, and by itself when the process dies.
-Rule 3: a call that fails before it said a cost counts nothing; one that ends well and said none counts its estimate.
+Rule 3: a call that fails before it said a cost counts nothing. One that said none and ended well, or was left, by a
+cancelled task or after a time-out, counts its estimate: what is not known is not free.
 Rule 4: a task that is cancelled while a budget is asked leaves no hold that the answer would have brought.
 """
 
@@ -17,7 +18,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from integrations.asked import Program, check_ledger, go_on, run, run_async, to_its_end
-from integrations.reserving import Named, check_cost, check_counters, release, reserve, settle
+from integrations.reserving import Named, check_cost, check_counters, may_be_billed, release, reserve, settle
 from integrations.spends import spending
 from ledger import clocks
 from ledger.checks import check_counter, check_key, check_time, to_datetime
@@ -153,7 +154,7 @@ class Call:
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.close(failed=failure is not None)
+            self.close(failed=not may_be_billed(failure))
         except LedgerError as error:
             self._tell(error, failure)
 
@@ -183,7 +184,7 @@ class Call:
         self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            await self.aclose(failed=failure is not None)
+            await self.aclose(failed=not may_be_billed(failure))
         except LedgerError as error:
             self._tell(error, failure)
 

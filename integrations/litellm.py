@@ -21,7 +21,7 @@ from litellm.integrations.custom_logger import CustomLogger
 
 from integrations.budgets import TIMEOUT, Budgets
 from integrations.litellm_calls import OpenCall, OpenCalls, log
-from integrations.litellm_errors import RepeatsUnasked, may_be_billed, refusal
+from integrations.litellm_errors import RepeatsUnasked, is_paid, refusal
 from integrations.litellm_prices import billed, cost_of, logged_cost
 from integrations.litellm_requests import (
     Caller,
@@ -174,13 +174,13 @@ class LedgerBudgets(CustomLogger):
             return
         if there.is_of(request_data):
             await self._failed((mark, there), exception, {})
-        elif may_be_billed(exception):
+        elif is_paid(exception):
             there.note(there.asked.input, exception)
 
     async def _failed(self, found: Found, failure: BaseException, told: Mapping[str, Any]) -> None:
         mark, there = found
         if there is not None:
-            cost = billed(there.asked.unit, told) or (there.asked.input if may_be_billed(failure) else 0)
+            cost = billed(there.asked.unit, told) or (there.asked.input if is_paid(failure) else 0)
             await self.open.end(mark, cost)
 
     # -- in addition, and for what has no other hook: streams of the SDK, what a cache answered ------------------------

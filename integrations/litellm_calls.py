@@ -17,7 +17,7 @@ from typing import Any
 
 from integrations.asked import go_on, to_its_end
 from integrations.budgets import Call
-from integrations.litellm_errors import may_be_billed
+from integrations.litellm_errors import is_paid
 from integrations.litellm_prices import Asked, streamed_cost
 from ledger.errors import LedgerError
 
@@ -119,7 +119,7 @@ class OpenCalls:
             if there is not None and self.get(mark) is there:
                 if chunks:
                     there.note(streamed_cost(there.asked, chunks, logging), chunks)
-                await self.end(mark, there.asked.input if cut is None or may_be_billed(cut) else 0)
+                await self.end(mark, there.asked.input if cut is None or is_paid(cut) else 0)
 
     async def _settled(self, ending: OpenCall, otherwise: int | None, tries: int) -> None:
         cost = otherwise if ending.noted is None else ending.noted

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import litellm
 
-from integrations.reserving import OverBudget
+from integrations.reserving import OverBudget, may_be_billed
 from ledger.errors import InvalidInput, LedgerError
 
 DISCONNECTED = 499
@@ -46,7 +46,7 @@ def refusal(error: LedgerError, model: str) -> Exception:
     return told
 
 
-def may_be_billed(failure: BaseException) -> bool:
+def is_paid(failure: BaseException) -> bool:
     """Whether the provider may have worked: nobody waited for its answer any more."""
-    is_left = not isinstance(failure, Exception) or getattr(failure, "status_code", None) == DISCONNECTED
-    return is_left or isinstance(failure, litellm.Timeout)
+    gone = getattr(failure, "status_code", None) == DISCONNECTED
+    return gone or isinstance(failure, litellm.Timeout) or may_be_billed(failure)

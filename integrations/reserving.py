@@ -170,6 +170,11 @@ def check_counters(counters: object) -> list[str]:
     return list(dict.fromkeys(map(check_counter, [counters] if isinstance(counters, str) else counters)))
 
 
+def may_be_billed(end: BaseException | None) -> bool:
+    """Whether a call that ended like this may be paid for: it was answered, or nobody waited for the answer."""
+    return not isinstance(end, Exception) or isinstance(end, TimeoutError)
+
+
 def check_cost(name: str, cost: object) -> int:
     """`cost` itself; raises InvalidChange unless it is a whole number from 0 to 10**18."""
     if not isinstance(cost, int) or isinstance(cost, bool) or cost < 0:

@@ -338,7 +338,7 @@ def test_a_coroutine_reserves_and_settles_with_a_ledger_of_either_kind(town: Tow
     assert [town.stands(each) for each in (A, B, C)] == [(250, 0), (250, 0), (0, 0)]
 
 
-def test_a_task_that_is_cancelled_counts_what_it_said_and_gives_back_the_rest(town: Town, ledgers: Ledgers) -> None:
+def test_a_task_that_is_cancelled_counts_what_it_said_or_its_estimate(town: Town, ledgers: Ledgers) -> None:
     async def calls(budgets: Budgets, counter: str, cost: int | None, began: asyncio.Event) -> None:
         async with budgets.reserve([counter], 400) as call:
             if cost is not None:
@@ -357,7 +357,22 @@ def test_a_task_that_is_cancelled_counts_what_it_said_and_gives_back_the_rest(to
                 await task
 
     asyncio.run(main())
-    assert (town.stands(A), town.stands(B)) == ((70, 0), (0, 0))
+    assert (town.stands(A), town.stands(B)) == ((70, 0), (400, 0))
+
+
+@pytest.mark.parametrize("left", [TimeoutError, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+def test_a_call_that_nobody_waits_for_any_more_counts_its_estimate(town: Town, left: type[BaseException]) -> None:
+    def call(counter: str, *costs: int) -> None:
+        with town.budgets().reserve([counter], 400) as reserved:
+            for cost in costs:
+                reserved.settle(cost)
+            raise left
+
+    with pytest.raises(left):
+        call(A)
+    with pytest.raises(left):
+        call(B, 0)
+    assert (town.stands(A), town.stands(B)) == ((400, 0), (0, 0))
 
 
 def test_a_task_that_is_cancelled_while_a_budget_is_asked_leaves_nothing_held(town: Town) -> None:
