@@ -129,8 +129,10 @@ class Call:
     def settle(self, cost: int) -> None:
         """Say what the call costs, all in all; again as more is known. It is written when the block is left, by an
         exception or a cancelled task, too. Raises InvalidInput: then the estimate counts, or what was said if that is
-        more, until another cost is said.
+        more, until another cost is said; and for a call that has ended.
         """
+        if self.ended:
+            raise InvalidInput(f"The call {self.id} has ended: what else it cost is an `add` to its budgets.")
         self.cost = max(self.estimate, self.cost or 0)
         self.cost = check_cost("cost", cost)
 

@@ -20,8 +20,8 @@ from typing import Any, final
 from litellm.integrations.custom_logger import CustomLogger
 
 from integrations.budgets import TIMEOUT, Budgets
-from integrations.litellm_calls import OpenCall, OpenCalls, log
-from integrations.litellm_errors import RepeatsUnasked, is_paid, refusal
+from integrations.litellm_calls import OpenCall, OpenCalls
+from integrations.litellm_errors import RepeatsUnasked, is_paid, log, refusal
 from integrations.litellm_prices import billed, cost_of, logged_cost
 from integrations.litellm_requests import (
     Caller,
@@ -35,7 +35,7 @@ from integrations.litellm_requests import (
 )
 from integrations.litellm_terms import Terms
 from ledger import clocks
-from ledger.errors import LedgerError
+from ledger.errors import InvalidInput, LedgerError, shown
 
 Found = tuple[str | None, OpenCall | None]
 
@@ -144,6 +144,8 @@ class LedgerBudgets(CustomLogger):
         """The chunks of a stream of the SDK. One that is left before its end counts what it gave; LiteLLM itself tells
         no hook of that, so without this the estimate counts, after the time-out. Close it, as with `aclosing`.
         """
+        if not hasattr(response, "logging_obj"):
+            raise InvalidInput(f"What acompletion(stream=True) answers is a stream, not {shown(response)}.")
         mark, there = self._logged(response.logging_obj.model_call_details)
         async with aclosing(self.open.counted(mark, there, response, response.logging_obj)) as chunks:
             async for chunk in chunks:

@@ -9,7 +9,6 @@ Rule 3: a settlement that fails is tried again, for ten minutes; LiteLLM is not 
 from __future__ import annotations
 
 import asyncio
-import logging
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
@@ -17,11 +16,9 @@ from typing import Any
 
 from integrations.asked import go_on, to_its_end
 from integrations.budgets import Call
-from integrations.litellm_errors import is_paid
+from integrations.litellm_errors import is_paid, log
 from integrations.litellm_prices import Asked, streamed_cost
 from ledger.errors import LedgerError
-
-log = logging.getLogger("exact-counter.litellm")
 
 AGAIN_S = 10
 """After so long a settlement that failed is tried again."""
@@ -140,5 +137,10 @@ class OpenCalls:
     def _over(self, mark: str) -> None:
         there = self._there.get(mark)
         if there is not None:
-            log.warning("%s: no hook told its end within the time-out", there[0].call.id)
+            of, noted = there[0].call, there[0].noted
+            counts = f"its estimate of {of.estimate}" if noted is None else f"its cost of {noted}"
+            log.warning(
+                "%s: no hook told its end within the time-out, so %s counts in %s. Was a stream left?",
+                *(of.id, counts, ", ".join(of.counters)),
+            )
             go_on(self.end(mark))

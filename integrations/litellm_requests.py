@@ -13,7 +13,8 @@ from typing import Any
 
 import litellm
 
-from ledger.errors import InvalidInput
+from integrations.litellm_errors import IncompleteCall
+from ledger.errors import InvalidInput, shown
 
 METADATA = ("metadata", "litellm_metadata")
 
@@ -26,6 +27,8 @@ PLACES = {
 }
 """Where the proxy notes its caller in the metadata."""
 
+KNOWN = (*PLACES, "model", "day", "month")
+
 UNASKED = ("num_retries", "context_window_fallback_dict")
 """With these `acompletion` of the SDK repeats a call without asking a hook; a Router's repetitions ask."""
 
@@ -33,11 +36,14 @@ UNASKED = ("num_retries", "context_window_fallback_dict")
 class Caller(dict[str, str]):
     """Who calls, as far as is known: key, user, team, organization, end_user; model; day and month, in UTC.
 
-    `caller["key"]` raises InvalidInput where there is none, and `"team" in caller` asks.
+    `caller["key"]` raises IncompleteCall where there is none, and InvalidInput for any other name; `"team" in caller`
+    asks.
     """
 
     def __missing__(self, name: str) -> str:
-        raise InvalidInput(
+        if name not in KNOWN:
+            raise InvalidInput(f"No caller has {shown(name)}: budgets are named by {', '.join(KNOWN)}.")
+        raise IncompleteCall(
             f"This call has no {name}, and a budget is named by it. It has {', '.join(sorted(self))}. "
             f"Send it with a {name}, or name the budget without: `if {name!r} in caller`."
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 from integrations.budgets import Budgets
 from integrations.litellm_calls import OpenCall
+from integrations.litellm_errors import IncompleteCall
 from integrations.litellm_prices import UNITS, Asked, estimated
 from integrations.litellm_requests import Caller
 from integrations.reserving import check_cost, check_counters
@@ -48,7 +49,7 @@ class Terms:
     def _estimated(self, model: str, request: Mapping[str, Any]) -> tuple[Asked, int]:
         found = estimated(self.unit, model, request)
         if found is None and self.estimate is None:
-            raise InvalidInput(
+            raise IncompleteCall(
                 f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it by the token, no "
                 "longest answer, or no count of what is sent. Pass estimate= to LedgerBudgets, register the model's "
                 "price, or send max_tokens."

@@ -451,9 +451,31 @@ def test_where_no_price_is_known_what_the_operator_said_is_held_and_counts(town:
 
 def test_a_budget_that_the_operator_names_without_a_list_is_one_and_no_answer_at_all_is_told(town: Town) -> None:
     assert stands_after(town, hooks(town, counters=lambda caller: ANN), acompletion) == (11, 0)
-    nameless = installed(Provider(), hooks(town, counters=lambda caller: None))
-    with nameless, pytest.raises(litellm.BadRequestError, match="the names of counters"):
+
+
+@pytest.mark.parametrize(
+    ("counters", "told"),
+    [
+        (lambda caller: None, "are the names of counters"),
+        (lambda caller: [caller["usr"]], "No caller has 'usr': budgets are named by key, user, team"),
+        (lambda caller: ["budget:ann"], "'budget:ann' has no limit"),
+    ],
+)
+def test_what_the_operator_has_to_mend_is_logged_and_not_told_to_the_caller(
+    town: Town, counters: Any, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    provider = Provider()
+    broken = installed(provider, hooks(town, counters=counters))
+    with broken, pytest.raises(litellm.InternalServerError, match="not set up right") as refused:
         asyncio.run(acompletion())
+    assert told in caplog.text
+    assert told not in str(refused.value)
+    assert provider.calls == 0
+
+
+def test_what_is_no_stream_is_told(town: Town) -> None:
+    with pytest.raises(InvalidInput, match="is a stream, not"):
+        asyncio.run(anext(hooks(town).stream([1, 2])))
 
 
 def test_a_call_that_the_operator_names_no_budget_for_passes(town: Town) -> None:
@@ -498,12 +520,11 @@ def test_wrong_arguments_are_told(town: Town, given: dict[str, Any], told: str) 
 
 def test_what_the_recipe_gives_to_try_answers_four_and_refuses_the_fifth(capsys: pytest.CaptureFixture[str]) -> None:
     source, _ = blocks(RECIPES / "llm-budgets.md", "py")
-    with (
-        installed(Provider()),
-        pytest.raises(litellm.BudgetExceededError, match="llm:ann has less than 320 left"),
-    ):
+    with installed(Provider()):
         exec(compile(source, "try.py", "exec", dont_inherit=True), {"__name__": "__main__"})
-    assert capsys.readouterr().out.splitlines().count("answered") == 4
+    *answers, refusal = capsys.readouterr().out.splitlines()
+    assert answers[-4:] == ["answered"] * 4
+    assert "llm:ann has less than 320 left" in refusal
 
 
 def test_the_file_of_the_recipe_for_the_proxy_runs_as_it_stands() -> None:
