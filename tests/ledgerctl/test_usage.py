@@ -29,6 +29,9 @@ AGAIN = (
         ("get", "`ledgerctl get` needs COUNTER.", "`ledgerctl get --help` says what it takes."),
         ("hold c 1", "`ledgerctl hold` needs --expires.", "`ledgerctl hold --help` says what it takes."),
         ("get c --tabel x", "`ledgerctl get` has no option --tabel. Is it --table?", "`ledgerctl get --help`"),
+        ("get c -table x", "`ledgerctl get` has no option -table. Is it --table?", "`ledgerctl get --help`"),
+        ("get c -t x", "`ledgerctl get` has no option -t.", "`ledgerctl get --help`"),
+        ("compact --all", "`ledgerctl compact` has no option --all.", "`ledgerctl compact --help`"),
         ("get c --table", "--table needs a value.", "`ledgerctl get --help`"),
         ("get c --json=3", "--json takes no value.", "`ledgerctl get --help`"),
         ("get c d", "`ledgerctl get` takes fewer arguments: 'd' is too much.", "`ledgerctl get --help`"),
@@ -122,8 +125,9 @@ def test_what_is_piped_is_not_broken() -> None:
 
 
 def completed(world: Surroundings, line: str) -> list[str]:
-    """What bash is offered behind this line."""
-    environ = {"_LEDGERCTL_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+    """What bash is offered behind this line, which it breaks at spaces and at colons."""
+    words = [word for each in line.split(" ") for word in (re.findall(r":+|[^:]+", each) or [""])]
+    environ = {"_LEDGERCTL_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
     said = CliRunner().invoke(app, [], obj=world, prog_name="ledgerctl", env=environ)
     assert said.stderr == ""
     return said.stdout.split()
@@ -137,6 +141,17 @@ def test_the_names_of_counters_are_completed_from_the_directory() -> None:
         assert completed(tables.world, f"ledgerctl {command} st") == ["stock:1", "stock:2"]
     assert completed(tables.world, "ledgerctl verify seats:1 stock:2 s") == ["seats:1", "stock:1", "stock:2"]
     assert completed(tables.world, "ledgerctl get x") == []
+
+
+def test_a_name_is_completed_behind_its_colon_where_bash_puts_only_the_rest_of_it() -> None:
+    tables = Tables()
+    for name in ("stock:a:1", "stock:a:2", "stock:b", "seats:1"):
+        assert tables.ctl("add", name, "1").code == 0
+    assert completed(tables.world, "ledgerctl get stock:") == ["a:1", "a:2", "b"]
+    assert completed(tables.world, "ledgerctl get stock:a:") == ["1", "2"]
+    assert completed(tables.world, "ledgerctl get stock:b") == ["b"]
+    assert completed(tables.world, "ledgerctl verify stock:b seats:") == ["1"]
+    assert completed(tables.world, "ledgerctl verify stock:b ") == ["seats:1", "stock:a:1", "stock:a:2", "stock:b"]
 
 
 def test_tables_and_regions_are_completed_and_what_cannot_be_asked_completes_nothing() -> None:
