@@ -2,7 +2,7 @@
 
 Rule 1: It is never in the way: what cannot be asked, or takes too long, completes nothing and says nothing.
 Rule 2: Counters are those of this Region's directory, whose 256 buckets cost half a read unit each.
-Rule 3: bash breaks words at colons, as in `stock:85123A`, and puts an answer behind the last one: it is asked and told so.
+Rule 3: bash breaks a word such as `stock:85123A` at its colon, and puts what it is told behind the last one.
 """
 
 import io

@@ -8,10 +8,11 @@ import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from shutil import get_terminal_size
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ledger.errors import shown
 from ledgerctl.call import Call, Surroundings
@@ -28,13 +29,26 @@ TAKES = (
     (r"less than or equal to (\S+)|x<=(\S+)", "at most {}"),
     (r"is not one of (.*?)\.?$", "one of {}"),
 )
+FRAMED = 80  # columns
 NEAR = 0.7  # --tabel is near --table, --all is not
 UNKNOWN = re.compile(r"No such command (.*?)\.(?: Did you mean (.*)\?)?")
 EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
 
+class Command(TyperCommand):
+    """A command. Its help, like the program's, has no frames on a narrow terminal: they would cut names off."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _unframe(self)
+        super().format_help(ctx, formatter)
+
+
 class Program(TyperGroup):
     """The program, which tells of what was typed wrong itself."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _unframe(self)
+        super().format_help(ctx, formatter)
 
     def main(
         self,
@@ -62,6 +76,11 @@ class Program(TyperGroup):
             typer.echo("Nothing was done.", err=True)
             code = 1
         sys.exit(code or 0)
+
+
+def _unframe(command: Command | Program) -> None:
+    if get_terminal_size().columns < FRAMED:
+        command.rich_markup_mode = None
 
 
 def wrong(failure: Any, typed: list[str]) -> Wrong:

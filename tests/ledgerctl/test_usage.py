@@ -1,8 +1,11 @@
 """What is typed wrong is told in our words, lines are broken between words, and the shell completes names."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -70,6 +73,23 @@ def test_help_lists_every_command_in_a_group_and_fits_80_columns() -> None:
     assert max(map(len, said.out.splitlines())) <= 80
 
 
+def test_help_cuts_no_name_off() -> None:
+    for command in app.registered_commands:
+        said = Tables().ctl(str(command.name), "--help").out
+        assert "Usage: ledgerctl" in said
+        assert "…" not in said
+
+
+@pytest.mark.parametrize("words", [[], ["init"], ["cost"], ["limit", "set"]])
+def test_on_a_narrow_terminal_help_has_no_frames_which_would_cut_names_off(words: list[str]) -> None:
+    environ = {**os.environ, "COLUMNS": "60"}
+    command = [sys.executable, "-m", "ledgerctl", *words, "--help"]
+    said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+    assert "Usage: ledgerctl" in said
+    assert not set("…│") & set(said)
+    assert max(map(len, said.splitlines())) <= 60
+
+
 def shell_words(text: str) -> list[str]:
     """What a shell makes of one command: a backslash at the end of a line joins it with the next, and only so."""
     (command,) = text.replace("\\\n", "").splitlines()
@@ -127,7 +147,11 @@ def test_what_is_piped_is_not_broken() -> None:
 def completed(world: Surroundings, line: str) -> list[str]:
     """What bash is offered behind this line, which it breaks at spaces and at colons."""
     words = [word for each in line.split(" ") for word in (re.findall(r":+|[^:]+", each) or [""])]
-    environ = {"_LEDGERCTL_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
+    environ = {
+        "_LEDGERCTL_COMPLETE": "complete_bash",
+        "COMP_WORDS": "\n".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
     said = CliRunner().invoke(app, [], obj=world, prog_name="ledgerctl", env=environ)
     assert said.stderr == ""
     return said.stdout.split()
