@@ -60,7 +60,11 @@ class SellingPainter(Painter):
             why = [f"oversold by {over:,}: each Region sold seats that the other had sold"]
             return {"mood": mood, "note": note, "why": why}
         left = SEATS - scene.seats(design, "sold")
-        return {"mood": "exact" if scene.left[region][design].value == left else "behind", "note": note, "why": []}
+        if scene.left[region][design].value == left:
+            return {"mood": "exact", "note": note, "why": []}
+        if scene.resting:
+            return {"mood": "wrong", "note": note, "why": [f"{left:,} are left: sales were overwritten"]}
+        return {"mood": "behind", "note": note, "why": []}
 
     def at_rest(self) -> str:
         scene = self._selling

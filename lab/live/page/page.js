@@ -7,6 +7,7 @@ const number = { format: (value) => english.format(value).replace("-", "−") };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const wide = matchMedia("(min-width: 861px)");
 const ROWS = 14;
+const START = `make demo-web PORT=${location.port}`; // where this page looks for it
 const HELD_MS = 1000; // a slider that is being moved is not set back by an older picture
 const held = {};
 let picture = null;
@@ -22,7 +23,7 @@ async function ask(what) {
     });
     if (!answer.ok) said = (await answer.json()).error;
   } catch {
-    said = "The demo does not answer: start it again with make demo-web.";
+    said = `The demo does not answer: start it again with ${START}.`;
   }
   write($("#problem"), said);
 }
@@ -310,4 +311,4 @@ function showRequests(requests) {
 const pictures = new EventSource("/pictures");
 pictures.addEventListener("message", (event) => show(JSON.parse(event.data)));
 pictures.addEventListener("open", () => write($("#problem"), ""));
-pictures.addEventListener("error", () => write($("#problem"), "The demo has ended. Start it again with make demo-web; this page goes on by itself."));
+pictures.addEventListener("error", () => write($("#problem"), `The demo has ended. Start it again with ${START}; this page goes on by itself.`));

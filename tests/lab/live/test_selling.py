@@ -91,6 +91,24 @@ def test_a_number_of_seats_is_told_as_right_only_where_so_many_are_left() -> Non
     assert moods == {"exact", "behind"}
 
 
+def test_a_sale_that_ends_early_says_which_number_of_seats_is_wrong_and_why() -> None:
+    teller = Teller("sale", 7)
+    scene = teller.scene
+    assert isinstance(scene, Selling)
+    for _ in range(400):
+        scene.step()
+    scene.come_to_rest()
+    while not scene.resting:
+        scene.step()
+    assert scene.oversold("atomic") == 0
+    for region in REGIONS:
+        counters = SellingPainter(teller).region(region)["counters"]
+        assert (counters["ours"]["mood"], counters["ours"]["why"]) == ("exact", [])
+        left = SEATS - scene.seats("atomic", "sold")
+        assert counters["atomic"]["mood"] == "wrong"
+        assert counters["atomic"]["why"] == [f"{left} are left: sales were overwritten"]
+
+
 def test_nobody_can_crash_at_a_gate() -> None:
     with pytest.raises(BadControl, match="a gate needs no compactor"):
         Selling().crash(REGIONS[0])
