@@ -92,8 +92,8 @@ COUNTER = Story(
         ),
         Step(
             "rest",
-            "Nobody buys any more. Once everything is delivered, also what comes a second time, what is wrong "
-            "stays wrong. Then a step or a control goes on.",
+            "Nobody buys any more. Once everything is delivered, even what comes a second time, what is wrong "
+            "stays wrong. Press a step or a control to go on.",
             Scene.come_to_rest,
             rests,
         ),

@@ -10,7 +10,7 @@ from PIL import Image, ImageSequence
 from tests.browser.conftest import Page
 
 BYTES_MAX = 2_000_000
-SIZE = (960, 890)
+SIZE = (960, 940)
 EVERY_MS, FRAME_MS, LAST_MS = 700, 250, 5_000
 """A picture of each so many ms of the scene, which is shown for so long; the last one longer."""
 
