@@ -13,7 +13,7 @@ import typer
 from ledger import __version__
 from ledgerctl import completion
 from ledgerctl.call import Call, Surroundings
-from ledgerctl.usage import Program
+from ledgerctl.usage import Command, Program
 
 COUNTERS, LIMITS, COMPACTION, TABLE = "Counters", "Limits", "Compaction", "The table, its queue and its bill"
 """The groups of commands, as help shows them."""
@@ -65,7 +65,7 @@ def command(
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
         called.__doc__ = function.__doc__
-        of.command(name, rich_help_panel=group or None, **settings)(called)
+        of.command(name, cls=Command, rich_help_panel=group or None, **settings)(called)
         return function
 
     return register

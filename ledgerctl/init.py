@@ -35,7 +35,10 @@ CREATE: dict[str, Any] = {
 
 @command("init", TABLE)
 def init(
-    call: Call, deletion_protection: Annotated[bool, typer.Option(help="Nobody deletes it by mistake.")] = True
+    call: Call,
+    no_deletion_protection: Annotated[
+        bool, typer.Option("--no-deletion-protection", help="Let anybody delete it, by mistake too.")
+    ] = False,
 ) -> None:
     """Make the table, with a replica in every Region of --regions."""
     home, name = call.settings.region, call.settings.table
@@ -48,7 +51,7 @@ def init(
 
     there = call.ask(home, "describe_table", TableName=name)
     if isinstance(there, TableMissing):
-        protected = {"DeletionProtectionEnabled": deletion_protection}
+        protected = {"DeletionProtectionEnabled": not no_deletion_protection}
         _do(call, home, "create_table", **CREATE, **protected)
         step(f"{home}: made the table {name}")
     elif isinstance(there, LedgerError):
@@ -56,7 +59,7 @@ def init(
     else:
         _refuse(call, home, there["Table"], "Nothing was changed.", new=True)
         refuse_another_shape(call)
-    make_ready(call, step, deletion_protection=deletion_protection)
+    make_ready(call, step, deletion_protection=not no_deletion_protection)
     if call.json:
         call.document({"table": name, "regions": list(call.settings.regions), "steps": steps})
     elif not steps:

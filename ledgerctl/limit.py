@@ -13,8 +13,9 @@ from ledgerctl.call import Call
 from ledgerctl.command import LIMITS, app, command
 from ledgerctl.get import Counter
 from ledgerctl.standing import bounds
+from ledgerctl.usage import Program
 
-limits = typer.Typer(no_args_is_help=True, help="Show or set what a counter never passes.")
+limits = typer.Typer(cls=Program, no_args_is_help=True, help="Show or set what a counter never passes.")
 app.add_typer(limits, name="limit", rich_help_panel=LIMITS)
 
 

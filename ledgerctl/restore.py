@@ -41,7 +41,9 @@ def restore(
     to: Annotated[str, typer.Option(help="The name of the new table.")],
     at: Annotated[str | None, typer.Option(help="A time of the last 35 days; without it and --backup, now.")] = None,
     backup: Annotated[str | None, typer.Option(help="The ARN of a backup, instead of a time.")] = None,
-    deletion_protection: Annotated[bool, typer.Option(help="Nobody deletes the new table by mistake.")] = True,
+    no_deletion_protection: Annotated[
+        bool, typer.Option("--no-deletion-protection", help="Let anybody delete the new table, by mistake too.")
+    ] = False,
 ) -> None:
     """Restore the table to a new one, and rebuild and verify all of it there. May be cut off and run again."""
     if at is not None and backup is not None:
@@ -61,7 +63,7 @@ def restore(
             steps.say(f"began to restore {source} to {to}")
         active(new, new.settings.region, ())
         steps.read()
-        steps.once("ready", lambda: make_ready(new, steps.say, deletion_protection=deletion_protection))
+        steps.once("ready", lambda: make_ready(new, steps.say, deletion_protection=not no_deletion_protection))
         for region in new.settings.regions:
             there = new.of_region(region)
             steps.once(f"adopted {region}", partial(_adopt, there, steps))

@@ -3,17 +3,20 @@
 Rule 1: The words of Typer, and of what it checks with, are not shown where the mistake is known.
 """
 
+import os
 import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from shutil import get_terminal_size
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from ledger.errors import shown
 from ledgerctl.call import Call, Surroundings
+from ledgerctl.completion import with_colons
 from ledgerctl.failures import USAGE, Wrong
 
 UsageError: Any = typer.BadParameter.__bases__[0]
@@ -26,12 +29,26 @@ TAKES = (
     (r"less than or equal to (\S+)|x<=(\S+)", "at most {}"),
     (r"is not one of (.*?)\.?$", "one of {}"),
 )
+FRAMED = 80  # columns
+NEAR = 0.7  # --tabel is near --table, --all is not
 UNKNOWN = re.compile(r"No such command (.*?)\.(?: Did you mean (.*)\?)?")
 EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)")
 
 
+class Command(TyperCommand):
+    """A command. Its help, like the program's, has no frames on a narrow terminal: they would cut names off."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _unframe(self)
+        super().format_help(ctx, formatter)
+
+
 class Program(TyperGroup):
     """The program, which tells of what was typed wrong itself."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        _unframe(self)
+        super().format_help(ctx, formatter)
 
     def main(
         self,
@@ -43,7 +60,8 @@ class Program(TyperGroup):
         **extra: Any,
     ) -> Any:
         def run() -> Any:
-            return super(Program, self).main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+            with with_colons(os.environ.get("_LEDGERCTL_COMPLETE")):
+                return super(Program, self).main(args, prog_name, complete_var, False, windows_expand_args, **extra)
 
         if not standalone_mode:
             return run()
@@ -60,14 +78,18 @@ class Program(TyperGroup):
         sys.exit(code or 0)
 
 
+def _unframe(command: Command | Program) -> None:
+    if get_terminal_size().columns < FRAMED:
+        command.rich_markup_mode = None
+
+
 def wrong(failure: Any, typed: list[str]) -> Wrong:
     """How a UsageError is told. typed: the words of the command line."""
     command = failure.ctx.command_path if failure.ctx else " ".join(["ledgerctl", *typed[:1]])
     kind, message = type(failure).__name__, failure.format_message()
     remedy = f"`{command} --help` says what it takes."
     if kind == "NoSuchOption":
-        near = [each for each in failure.possibilities or () if each != "--help"]
-        message = f"`{command}` has no option {failure.option_name}.{_perhaps(near)}"
+        message = f"`{command}` has no option {_no_option(failure, typed)}"
     elif kind == "MissingParameter":
         message = f"`{command}` needs {_name(failure.param)}."
     elif kind == "BadOptionUsage":
@@ -84,13 +106,22 @@ def wrong(failure: Any, typed: list[str]) -> Wrong:
     return Wrong(kind, message, remedy, USAGE)
 
 
+def _no_option(failure: Any, typed: list[str]) -> str:
+    """The word that was typed, and the options that are near it: `-table` is told as itself, not as `-t`."""
+    name = failure.option_name
+    whole = next((word for word in typed if len(name) == 2 < len(word) and word.startswith(name)), name).split("=")[0]
+    known = [each for param in failure.ctx.command.params for each in param.opts if each.startswith("--")]
+    near = get_close_matches("--" + whole.lstrip("-"), known, 2, NEAR)
+    return f"{whole}.{_perhaps(near)}"
+
+
 def _too_much(command: str, words: str, params: list[Any]) -> tuple[str, str]:
     """What is told of words that nothing takes. `add` and `hold` let every option through, because of `-6`."""
     option = next((word.partition("=")[0] for word in words.split() if word.startswith("--")), None)
     if option is None:
         return "ExtraArgument", f"`{command}` takes fewer arguments: {shown(words)} is too much."
     known = [name for param in params for name in param.opts if name.startswith("--")]
-    return "NoSuchOption", f"`{command}` has no option {option}.{_perhaps(get_close_matches(option, known, 1))}"
+    return "NoSuchOption", f"`{command}` has no option {option}.{_perhaps(get_close_matches(option, known, 1, NEAR))}"
 
 
 def _bad_value(failure: Any, typed: list[str]) -> str:

@@ -35,13 +35,13 @@ class CountingPainter(Painter):
     def region(self, region: str) -> dict[str, Any]:
         scene = self._counting
         read = scene.readings[region]["ours"]
-        there = scene.truth.count - read.known_count
+        known, changes = read.known_count, several(scene.truth.count, "change")
         columns = ["known", *scene.DESIGNS]
         first = 2 + REGIONS.index(region) * len(columns)
         return {
             "know": {
                 "value": read.known,
-                "says": several(read.known_count, "change") + (f", lacks {there:,}" if there else ", all there are"),
+                "says": f"{known:,} of {changes}" if known < scene.truth.count else f"all of {changes}",
             },
             "counters": {
                 design: {"value": reading.value, **judged(scene, design, reading)}
@@ -59,18 +59,26 @@ class CountingPainter(Painter):
         state, done = scene.compactor_is(region), scene.done[region]
         if state == "about to crash":
             return "The compactor crashes at its next write."
-        after = self._after_crash(region)
         if state == "crashed":
-            return f"The compactor crashed right after a write. {after}"
+            return "The compactor crashed right after a write."
         work = f"Compactor: {done['folded']:,} folded, {done['settled']:,} settled, {done['cleaned']:,} cleaned."
-        return f"{work} {after}".strip()
+        return f"{work} {self._after_crash(region)}".strip()
 
     def _after_crash(self, region: str) -> str:
         readings = self._counting.since_crash.get(region)
         if not readings:
             return ""
         wrong = sum(is_wrong(reading) for reading in readings)
-        return f"Since the crash: {several(wrong, 'wrong reading')}." if wrong else "No number changed by the crash."
+        return f"Since the crash: {several(wrong, 'wrong reading')}." if wrong else "The crash changed no number."
+
+    def news(self) -> str:
+        """What a crash changed, while it is the matter."""
+        scene = self._counting
+        for region in REGIONS:
+            if scene.compactor_is(region) == "crashed":
+                return f"The compactor of {region} crashed right after a write. {self._after_crash(region)}".strip()
+        told = self._teller.step.name == "crash" and self._after_crash(REGIONS[0])
+        return f"The compactor of {REGIONS[0]} is back, from its checkpoint. {told}" if told else ""
 
     def at_rest(self) -> str:
         scene = self._counting
@@ -80,7 +88,7 @@ class CountingPainter(Painter):
             return "equals the truth" if not any(offs) else f"is wrong for good ({', '.join(map(signed, offs))})"
 
         return (
-            f"At rest, everything was delivered: this library {words('ours')} in both Regions, "
+            f"At rest: this library {words('ours')} in both Regions, "
             f"atomic ADD {words('atomic')}, the naive merge {words('merge')}."
         )
 
@@ -103,8 +111,8 @@ def judged(scene: Counting, design: str, reading: Reading) -> dict[str, Any]:
     why = [said_of(design, each) for each in reading.why]
     if at_rest:
         return {"mood": "wrong", "note": f"wrong for good: {signed(off)}", "why": why}
-    if reading.why and all(each.kind == "coming" for each in reading.why):
-        return {"mood": "behind", "note": f"{signed(off)}, its item is on the way", "why": []}
+    if reading.why and {each.kind for each in reading.why} <= {"coming", "early"}:
+        return {"mood": "behind", "note": "nothing lost or doubled", "why": why}
     return {"mood": "wrong" if design == "ours" else "off", "note": f"off by {signed(off)}", "why": why}
 
 
@@ -113,11 +121,13 @@ SAID = {
         "overwritten": ("add was overwritten", "adds were overwritten"),
         "again": ("answer was lost, and the add sent again", "answers were lost, and the adds sent again"),
         "coming": ("add is on its way", "adds are on their way"),
+        "early": ("add is ahead of its change", "adds are ahead of their changes"),
     },
     "merge": {
         "overwritten": ("change went with an overwritten total", "changes went with an overwritten total"),
         "again": ("change was merged twice", "changes were merged twice"),
         "coming": ("change is on its way", "changes are on their way"),
+        "early": ("change is here early, in a total", "changes are here early, in a total"),
     },
 }
 

@@ -72,8 +72,10 @@ class Loop:
                     raise BadControl("Only a paused scene goes on by steps. Pause it first.")
                 case {"go": name}:
                     teller.go(name)
+                    self._meet()
                 case {"tell": by_itself}:
                     teller.tell(by_itself)
+                    self._meet()
                 case {"begin": {"story": story, "seed": seed}}:
                     self._begin(story, seed)
                 case _:
@@ -111,8 +113,12 @@ class Loop:
 
     def _begin(self, story: object, seed: object) -> None:
         self._teller = Teller(story, seed)
-        self._painter = PAINTERS[self._teller.story.scene](self._teller)
+        self._meet()
         self._show()
+
+    def _meet(self) -> None:
+        """The story may be in a new scene: a painter knows one."""
+        self._painter = PAINTERS[self._teller.story.scene](self._teller)
 
     def _show(self) -> None:
         self._picture = json.dumps(self._painter.picture(), separators=(",", ":")).encode()

@@ -73,11 +73,17 @@ class Painter:
         """One sentence on what is right and what is wrong for good."""
         raise NotImplementedError
 
+    def news(self) -> str:
+        """One sentence or two on what has just happened, or nothing."""
+        return ""
+
     def verdict(self) -> str:
         """One sentence on what is going on."""
         scene = self.scene
         if scene.controls.paused:
             return "Paused: step goes on to the next request of a writer or compactor."
+        if not scene.resting and (news := self.news()):
+            return news
         if scene.controls.cut:
             return self.CUT
         if scene.resting:

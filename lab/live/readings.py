@@ -9,7 +9,7 @@ from typing import Literal
 
 from lab.live.contents import Content
 
-Kind = Literal["overwritten", "again", "coming"]
+Kind = Literal["overwritten", "again", "coming", "early"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ def reasons(
     found = (
         Why("overwritten", len(lost), -amount(lost)),
         Why("again", len(content.again), amount(content.again)),
-        Why("coming", len(coming) + len(early), amount(early) - amount(coming)),
+        Why("coming", len(coming), -amount(coming)),
+        Why("early", len(early), amount(early)),
     )
     return tuple(why for why in found if why.changes) if sum(why.amount for why in found) == off else ()

@@ -48,17 +48,23 @@ class SellingPainter(Painter):
         scene = self._selling
         waits = sum(told == "waits" for told in scene.orders[region]["ours"].values())
         here = f"This Region has rights to {several(scene.left[region]['ours'].here, 'seat')}."
-        return f"{here} {several(waits, 'customer')} waiting for the other Region." if waits else here
+        verb = "waits" if waits == 1 else "wait"
+        return f"{here} {several(waits, 'customer')} {verb} for the other Region." if waits else here
 
     def _judged(self, region: str, design: str) -> dict[str, Any]:
         scene = self._selling
-        note = f"left; sold here: {scene.seats(design, 'sold', region):,}"
+        note = f"left, {scene.seats(design, 'sold', region):,} sold here"
         over = scene.oversold(design)
         if over:
             mood = "wrong" if scene.resting else "off"
             why = [f"oversold by {over:,}: each Region sold seats that the other had sold"]
             return {"mood": mood, "note": note, "why": why}
-        return {"mood": "exact", "note": note, "why": []}
+        left = SEATS - scene.seats(design, "sold")
+        if scene.left[region][design].value == left:
+            return {"mood": "exact", "note": note, "why": []}
+        if scene.resting:
+            return {"mood": "wrong", "note": note, "why": [f"{left:,} are left: sales were overwritten"]}
+        return {"mood": "behind", "note": note, "why": []}
 
     def at_rest(self) -> str:
         scene = self._selling

@@ -2,7 +2,8 @@
 
 Rule 1: A caption says what happens and why, and no number: numbers are read from the scene.
 Rule 2: A step takes a time of the scene, or until something is the case; nothing of it depends on the clock.
-Rule 3: Whoever moves a control that a step sets takes over: the story goes on only when it is asked to.
+Rule 3: The first step is told in a new scene: what was sold out, or is wrong for good, would show nothing.
+Rule 4: Whoever moves a control that a step sets takes over: the story goes on only when it is asked to.
 """
 
 from collections.abc import Callable
@@ -63,8 +64,8 @@ COUNTER = Story(
     (
         Step(
             "count",
-            "Both Regions sell tickets. Of ADD the cable brings one number, which overwrites what was added here "
-            "meanwhile; of this library it brings the changes.",
+            "Both Regions sell tickets. For ADD the cable brings one number, which overwrites what was added here "
+            "meanwhile; for this library it brings the changes.",
             sets(cut=False, writes_per_s=6),
             lasts(9_000),
         ),
@@ -84,15 +85,15 @@ COUNTER = Story(
         ),
         Step(
             "heal",
-            "The cable is whole, and all arrives, in any order. This library adds it up; the last number that "
+            "The cable is whole, and everything arrives, in any order. This library adds it up; the last number that "
             "ADD wrote replaces what the other Region counted.",
             sets(cut=False, writes_per_s=6),
             lasts(9_000),
         ),
         Step(
             "rest",
-            "Nobody buys any more. When all is delivered, also what comes a second time, what is wrong stays "
-            "wrong. Then choose a step, or a control, and go on.",
+            "Nobody buys any more. Once everything is delivered, even what comes a second time, what is wrong "
+            "stays wrong. Press a step or a control to go on.",
             Scene.come_to_rest,
             rests,
         ),
@@ -146,7 +147,6 @@ class Teller:
         if type(seed) is not int or not 0 <= seed <= SEED_MAX:
             raise BadControl(f"A seed is a whole number from 0 to {SEED_MAX:,}, not {seed!r}.")
         self.story, self.seed = STORIES[name], seed
-        self.scene = self.story.scene(seed)
         self.by_itself = True
         self._go(0)
 
@@ -175,8 +175,8 @@ class Teller:
         if name not in names:
             raise BadControl(f"There is no step {name!r}; there are {', '.join(names)}.")
         self.by_itself = False
-        self.scene.set({"paused": False})
         self._go(names.index(str(name)))
+        self.scene.set({"paused": False})
 
     def tell(self, by_itself: object) -> None:
         """Go on by itself, from its start if it was over, or stop doing so. Raises BadControl."""
@@ -189,6 +189,8 @@ class Teller:
             self.scene.set({"paused": False})
 
     def _go(self, at: int) -> None:
+        if at == 0:
+            self.scene = self.story.scene(self.seed)
         self.at, self._began_ms = at, self.scene.now_ms
         self.step.does(self.scene)
 

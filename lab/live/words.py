@@ -2,7 +2,7 @@
 
 
 def signed(number: int) -> str:
-    return f"{number:+,}".replace("-", "\N{MINUS SIGN}")
+    return f"{number:+,}".replace("-", "\N{MINUS SIGN}") if number else "±0"
 
 
 def several(number: int, what: str) -> str:

@@ -1,8 +1,11 @@
 """What is typed wrong is told in our words, lines are broken between words, and the shell completes names."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +32,9 @@ AGAIN = (
         ("get", "`ledgerctl get` needs COUNTER.", "`ledgerctl get --help` says what it takes."),
         ("hold c 1", "`ledgerctl hold` needs --expires.", "`ledgerctl hold --help` says what it takes."),
         ("get c --tabel x", "`ledgerctl get` has no option --tabel. Is it --table?", "`ledgerctl get --help`"),
+        ("get c -table x", "`ledgerctl get` has no option -table. Is it --table?", "`ledgerctl get --help`"),
+        ("get c -t x", "`ledgerctl get` has no option -t.", "`ledgerctl get --help`"),
+        ("compact --all", "`ledgerctl compact` has no option --all.", "`ledgerctl compact --help`"),
         ("get c --table", "--table needs a value.", "`ledgerctl get --help`"),
         ("get c --json=3", "--json takes no value.", "`ledgerctl get --help`"),
         ("get c d", "`ledgerctl get` takes fewer arguments: 'd' is too much.", "`ledgerctl get --help`"),
@@ -65,6 +71,23 @@ def test_help_lists_every_command_in_a_group_and_fits_80_columns() -> None:
     groups = re.findall(r"^╭─ (.*?) ─+╮$", said.out, re.MULTILINE)
     assert groups == ["Options", "The table, its queue and its bill", "Counters", "Limits", "Compaction"]
     assert max(map(len, said.out.splitlines())) <= 80
+
+
+def test_help_cuts_no_name_off() -> None:
+    for command in app.registered_commands:
+        said = Tables().ctl(str(command.name), "--help").out
+        assert "Usage: ledgerctl" in said
+        assert "…" not in said
+
+
+@pytest.mark.parametrize("words", [[], ["init"], ["cost"], ["limit", "set"]])
+def test_on_a_narrow_terminal_help_has_no_frames_which_would_cut_names_off(words: list[str]) -> None:
+    environ = {**os.environ, "COLUMNS": "60"}
+    command = [sys.executable, "-m", "ledgerctl", *words, "--help"]
+    said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+    assert "Usage: ledgerctl" in said
+    assert not set("…│") & set(said)
+    assert max(map(len, said.splitlines())) <= 60
 
 
 def shell_words(text: str) -> list[str]:
@@ -122,8 +145,13 @@ def test_what_is_piped_is_not_broken() -> None:
 
 
 def completed(world: Surroundings, line: str) -> list[str]:
-    """What bash is offered behind this line."""
-    environ = {"_LEDGERCTL_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+    """What bash is offered behind this line, which it breaks at spaces and at colons."""
+    words = [word for each in line.split(" ") for word in (re.findall(r":+|[^:]+", each) or [""])]
+    environ = {
+        "_LEDGERCTL_COMPLETE": "complete_bash",
+        "COMP_WORDS": "\n".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
     said = CliRunner().invoke(app, [], obj=world, prog_name="ledgerctl", env=environ)
     assert said.stderr == ""
     return said.stdout.split()
@@ -137,6 +165,17 @@ def test_the_names_of_counters_are_completed_from_the_directory() -> None:
         assert completed(tables.world, f"ledgerctl {command} st") == ["stock:1", "stock:2"]
     assert completed(tables.world, "ledgerctl verify seats:1 stock:2 s") == ["seats:1", "stock:1", "stock:2"]
     assert completed(tables.world, "ledgerctl get x") == []
+
+
+def test_a_name_is_completed_behind_its_colon_where_bash_puts_only_the_rest_of_it() -> None:
+    tables = Tables()
+    for name in ("stock:a:1", "stock:a:2", "stock:b", "seats:1"):
+        assert tables.ctl("add", name, "1").code == 0
+    assert completed(tables.world, "ledgerctl get stock:") == ["a:1", "a:2", "b"]
+    assert completed(tables.world, "ledgerctl get stock:a:") == ["1", "2"]
+    assert completed(tables.world, "ledgerctl get stock:b") == ["b"]
+    assert completed(tables.world, "ledgerctl verify stock:b seats:") == ["1"]
+    assert completed(tables.world, "ledgerctl verify stock:b ") == ["seats:1", "stock:a:1", "stock:a:2", "stock:b"]
 
 
 def test_tables_and_regions_are_completed_and_what_cannot_be_asked_completes_nothing() -> None:

@@ -2,10 +2,12 @@
 "use strict";
 
 const $ = (selector, under = document) => under.querySelector(selector);
-const number = new Intl.NumberFormat("en");
+const english = new Intl.NumberFormat("en");
+const number = { format: (value) => english.format(value).replace("-", "−") };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const wide = matchMedia("(min-width: 861px)");
 const ROWS = 14;
+const START = `make demo-web PORT=${location.port}`; // where this page looks for it
 const HELD_MS = 1000; // a slider that is being moved is not set back by an older picture
 const held = {};
 let picture = null;
@@ -21,7 +23,7 @@ async function ask(what) {
     });
     if (!answer.ok) said = (await answer.json()).error;
   } catch {
-    said = "The demo does not answer: start it again with make demo-web.";
+    said = `The demo does not answer: start it again with ${START}.`;
   }
   write($("#problem"), said);
 }
@@ -117,12 +119,16 @@ function showStory(story) {
     $("#stories").replaceChildren(...picture.stories.map(([name, title]) => {
       const link = document.createElement("a");
       link.textContent = title;
-      link.href = `?${new URLSearchParams({ story: name, seed: story.seed })}`;
       if (name === story.name) link.setAttribute("aria-current", "page");
       return link;
     }));
     $("#regions").replaceChildren();
   }
+  picture.stories.forEach(([name], at) => { // the seed may be another one: a second tab asked for it
+    const address = `?${new URLSearchParams({ story: name, seed: story.seed })}`;
+    const link = $("#stories").children[at];
+    if (link.getAttribute("href") !== address) link.href = address;
+  });
   [...list.children].forEach((item, at) => {
     const button = item.firstElementChild;
     if (at === story.at) button.setAttribute("aria-current", "step"); else button.removeAttribute("aria-current");
@@ -222,14 +228,16 @@ function makeRegion(region) {
 
 function showChart(figure, region) {
   const { samples } = picture;
-  const lines = Object.keys(picture.lines).map((name) => [name, samples.map((sample) => sample[region.columns[name]] ?? 0)]);
-  const values = lines.flatMap(([, points]) => points);
+  const drawn = ({ columns }) =>
+    Object.keys(picture.lines).map((name) => [name, samples.map((sample) => sample[columns[name]] ?? 0)]);
+  const lines = drawn(region);
+  const values = picture.regions.flatMap((each) => drawn(each).flatMap(([, points]) => points)); // one scale for both
   const least = values.length ? Math.min(...values) : 0;
   const most = Math.max(least + 10, ...values);
   for (const [name, points] of lines) {
-    const drawn = points.map((value, x) =>
+    const path = points.map((value, x) =>
       `${(600 * x / Math.max(119, points.length - 1)).toFixed(1)} ${(122 - 114 * (value - least) / (most - least)).toFixed(1)}`);
-    $(`path.${name}`, figure).setAttribute("d", drawn.length > 1 ? `M${drawn.join("L")}` : "");
+    $(`path.${name}`, figure).setAttribute("d", path.length > 1 ? `M${path.join("L")}` : "");
   }
   write($(".most", figure), number.format(most));
   write($(".least", figure), number.format(least));
@@ -279,7 +287,7 @@ function move(block, was) {
 }
 
 function signed(change) {
-  return change < 0 ? `−${number.format(-change)}` : `+${number.format(change)}`;
+  return `${change < 0 ? "" : "+"}${number.format(change)}`;
 }
 
 function showRequests(requests) {
@@ -303,4 +311,4 @@ function showRequests(requests) {
 const pictures = new EventSource("/pictures");
 pictures.addEventListener("message", (event) => show(JSON.parse(event.data)));
 pictures.addEventListener("open", () => write($("#problem"), ""));
-pictures.addEventListener("error", () => write($("#problem"), "The demo has ended. Start it again with make demo-web; this page goes on by itself."));
+pictures.addEventListener("error", () => write($("#problem"), `The demo has ended. Start it again with ${START}; this page goes on by itself.`));

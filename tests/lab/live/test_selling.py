@@ -46,6 +46,7 @@ def test_the_conditional_add_oversells_through_a_cut_and_reads_zero() -> None:
     picture = SellingPainter(teller).picture()
     for region in picture["regions"]:
         assert region["counters"]["ours"]["mood"] == "exact"
+        assert region["counters"]["ours"]["note"].startswith("left, ")
         assert region["counters"]["atomic"]["mood"] == "wrong"
         assert region["counters"]["atomic"]["why"] == [
             f"oversold by {scene.oversold('atomic')}: each Region sold seats that the other had sold"
@@ -67,13 +68,45 @@ def test_while_the_link_is_cut_customers_wait_where_there_are_no_rights_and_are_
     for _ in range(300):
         scene.step()
     scene.set({"cut": True})
-    while not any("waiting for the other" in SellingPainter(teller).region(region)["state"] for region in REGIONS):
+    while not any("for the other Region" in SellingPainter(teller).region(region)["state"] for region in REGIONS):
         scene.step()
     assert scene.seats("ours", "waits") > 0
     scene.come_to_rest()
     while not scene.resting:
         scene.step()
     assert scene.seats("ours", "waits") == 0
+
+
+def test_a_number_of_seats_is_told_as_right_only_where_so_many_are_left() -> None:
+    teller, moods = Teller("sale", 7), set()
+    scene = teller.scene
+    assert isinstance(scene, Selling)
+    for _ in range(600):
+        teller.pass_time()
+        for region in REGIONS:
+            for design, counter in SellingPainter(teller).region(region)["counters"].items():
+                is_so = counter["value"] == SEATS - scene.seats(design, "sold")
+                assert counter["mood"] == ("exact" if is_so else "behind")
+                moods.add(counter["mood"])
+    assert moods == {"exact", "behind"}
+
+
+def test_a_sale_that_ends_early_says_which_number_of_seats_is_wrong_and_why() -> None:
+    teller = Teller("sale", 7)
+    scene = teller.scene
+    assert isinstance(scene, Selling)
+    for _ in range(400):
+        scene.step()
+    scene.come_to_rest()
+    while not scene.resting:
+        scene.step()
+    assert scene.oversold("atomic") == 0
+    for region in REGIONS:
+        counters = SellingPainter(teller).region(region)["counters"]
+        assert (counters["ours"]["mood"], counters["ours"]["why"]) == ("exact", [])
+        left = SEATS - scene.seats("atomic", "sold")
+        assert counters["atomic"]["mood"] == "wrong"
+        assert counters["atomic"]["why"] == [f"{left} are left: sales were overwritten"]
 
 
 def test_nobody_can_crash_at_a_gate() -> None:

@@ -94,7 +94,7 @@ def test_step_by_step_each_does_what_it_says() -> None:
     teller.go("rest")
     assert scene.controls.writes_per_s == 0
     teller.go("count")
-    assert scene.controls.writes_per_s > 0
+    assert teller.scene.controls.writes_per_s > 0
     for _ in range(3_000):
         teller.pass_time()
     assert teller.step.name == "count"
@@ -104,6 +104,22 @@ def test_a_story_that_is_over_is_told_again_from_its_first_step() -> None:
     teller, _ = told("counter", 1)
     teller.tell(by_itself=True)
     assert (teller.step.name, teller.scene.controls.writes_per_s) == ("count", 6)
+
+
+@pytest.mark.parametrize("asked", [{"tell": True}, {"go": "sell"}])
+def test_a_sale_that_is_told_again_has_seats_again_and_the_page_is_sent_them(asked: object) -> None:
+    loop = Loop("sale", 3)
+    loop.do({"go": "rest"})
+    teller = loop._teller
+    while not teller.over:
+        teller.pass_time()
+    loop.do(asked)
+    assert teller.step.name == "sell"
+    pictures = loop.pictures()
+    picture = json.loads(next(pictures))
+    pictures.close()
+    assert picture["now_ms"] == 0
+    assert "this library 0, conditional ADD 0" in picture["head"]["says"]
 
 
 @pytest.mark.parametrize(
