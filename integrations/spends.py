@@ -1,6 +1,7 @@
 """`spending`: a function, a coroutine function or a generator that reserves before it begins.
 
-Rule 1: of a generator the cost is the sum of what its items cost, so one that is cut off counts what it gave.
+Rule 1: of a generator the cost is the sum of what its items cost, so one that is cut off counts what it gave. One that
+is given up before its first item counts its estimate, as any call.
 Rule 2: where the cost of a result or an item cannot be told, the estimate counts: it was paid for.
 """
 
@@ -53,10 +54,10 @@ def _generator(function: Any, reserved: Callable[..., Call], cost: Callable[[Any
     def wrapper(*args: Any, **kwargs: Any) -> Iterator[Any]:
         with reserved(*args, **kwargs) as call, closing(function(*args, **kwargs)) as items:
             spent = 0
-            call.settle(spent)
             for item in items:
                 spent = _summed(call, spent, cost, item)
                 yield item
+            call.settle(spent)
 
     return wrapper
 
@@ -65,10 +66,10 @@ def _async_generator(function: Any, reserved: Callable[..., Call], cost: Callabl
     async def wrapper(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         async with reserved(*args, **kwargs) as call, aclosing(function(*args, **kwargs)) as items:
             spent = 0
-            call.settle(spent)
             async for item in items:
                 spent = _summed(call, spent, cost, item)
                 yield item
+            call.settle(spent)
 
     return wrapper
 

@@ -60,14 +60,22 @@ def test_a_stream_that_is_cut_off_counts_what_it_gave(town: Town) -> None:
     assert closed == [600, 600]
 
 
-def test_a_coroutine_that_is_given_up_counts_its_estimate(town: Town) -> None:
-    @town.budgets().spends(lambda: [A], lambda: 30, lambda answer: 7)
+def test_a_coroutine_or_a_stream_that_is_given_up_before_it_gave_anything_counts_its_estimate(town: Town) -> None:
+    spends = town.budgets().spends(lambda: [A], lambda: 30, lambda answer: 7)
+
+    @spends
     async def asks() -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(asks(), 0.01))
-    assert town.stands(A) == (30, 0)
+    @spends
+    async def streams() -> AsyncIterator[str]:
+        await asks.__wrapped__()  # type: ignore[attr-defined]
+        yield "never"
+
+    for given_up in (asks(), anext(streams())):
+        with pytest.raises(TimeoutError):
+            asyncio.run(asyncio.wait_for(given_up, 0.01))
+    assert town.stands(A) == (60, 0)
 
 
 def test_an_asynchronous_stream_whose_task_is_cancelled_counts_what_it_gave(town: Town) -> None:
