@@ -36,8 +36,10 @@ class LedgerError(Exception):
 class InvalidInput(LedgerError, ValueError):
     """An argument is not acceptable. Nothing was written. Correct it; a retry of the same call fails again."""
 
+    _so = " Nothing was written."
+
     def __init__(self, why: str) -> None:
-        super().__init__(f"{why} Nothing was written.")
+        super().__init__(f"{why}{self._so}")
         self.why = why
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -65,6 +67,8 @@ class InvalidTime(InvalidInput):
 
 class InvalidSettings(InvalidInput):
     """Settings are out of range or contradict each other. Nothing was sent. The message names the settings."""
+
+    _so = ""  # whoever makes settings asked for nothing to be written
 
 
 class InvalidMessage(InvalidInput):
