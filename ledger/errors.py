@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def shown(value: object, most: int = 40) -> str:
-    """What was passed, as a message shows it: short, ASCII, and never a failure of its own."""
+    """What was passed, as a message shows it: short, ASCII but for the … of what was cut, never a failure of its own."""
     try:
-        return ascii(value)[:most]
+        text = ascii(value)
+        return text if len(text) <= most else f"{text[: most - 1]}…"
     except Exception:  # a number too long to print, a list too deep, a __repr__ that fails
         return f"an object of {ascii(type(value).__name__)[1:-1]}"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import tokens
-from ledger.errors import InvalidCounter, InvalidSettings
+from ledger.errors import InvalidCounter, InvalidSettings, shown
 from ledger.limit import Limit
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.threshold import Threshold
@@ -105,8 +105,11 @@ def test_every_region_of_dynamodb_that_boto3_knows_is_one_and_so_are_those_to_co
 def test_what_was_passed_is_shown_as_far_as_a_log_line_goes(name: str, passed: object, most: int) -> None:
     with pytest.raises(InvalidSettings) as raised:
         settings(**{name: passed})
-    assert f"{name}={ascii(passed)[:most]}" in str(raised.value)
-    assert f"{name}={ascii(passed)[: most + 1]}" not in str(raised.value)
+    assert f"{name}={ascii(passed)[: most - 1]}… " in f"{raised.value} "
+
+
+def test_a_value_that_is_cut_ends_in_a_sign_of_it_within_its_length() -> None:
+    assert (shown("x" * 38), shown("x" * 39)) == (f"'{'x' * 38}'", f"'{'x' * 38}…")
 
 
 def test_settings_at_their_limits_are_made() -> None:
