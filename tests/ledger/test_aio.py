@@ -463,7 +463,7 @@ def test_a_client_of_boto3_is_none_to_await_and_one_of_aiobotocore_is_none_to_ca
 
 @pytest.mark.skipif(find_spec("aiobotocore") is not None, reason="aiobotocore is here")
 def test_without_aiobotocore_a_ledger_says_what_to_install() -> None:
-    with pytest.raises(InvalidInput, match=r"pip install 'exact-counter\[async\]'"):
+    with pytest.raises(InvalidInput, match=r"in a clone, pip install '\.\[async\]'"):
         run(lambda ledger: ledger.add(LIKES, 1))
 
 
