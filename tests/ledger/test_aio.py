@@ -28,6 +28,7 @@ from ledger.memory import MemoryTable
 from ledger.requests import Item
 from ledger.values import Delta
 from reader import Reader
+from reader.aio import AsyncReader
 
 REGION = "eu-west-1"
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
@@ -459,6 +460,12 @@ def test_a_client_of_boto3_is_none_to_await_and_one_of_aiobotocore_is_none_to_ca
 
     with pytest.raises(InvalidInput, match="one of aiobotocore"):
         Ledger(settings(), client=DynamoDB())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("made", [AsyncLedger, AsyncReader])
+def test_an_argument_that_is_not_known_is_told_of_the_class_that_was_called(made: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match=rf"^{made.__name__}\(\) got an unexpected keyword argument 'gather'$"):
+        made(settings(), gather=True)
 
 
 @pytest.mark.skipif(find_spec("aiobotocore") is not None, reason="aiobotocore is here")
