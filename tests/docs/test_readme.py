@@ -73,7 +73,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "page", [README, TESTING, DOCS / "limits.md", DOCS / "thresholds.md"], ids=lambda page: page.stem
+    "page", [README, TESTING, SETTINGS, DOCS / "limits.md", DOCS / "thresholds.md"], ids=lambda page: page.stem
 )
 def test_the_python_of_a_page_prints_what_its_comments_say(page: Path) -> None:
     run(page)
