@@ -3,7 +3,9 @@
 import ast
 import hashlib
 import json
+import os
 import re
+import subprocess
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from datetime import UTC, datetime
@@ -159,6 +161,16 @@ def test_every_make_target_that_is_named_exists() -> None:
     named |= set(re.findall(r"^make ([a-z]+)", "".join(text for page in PAGES for text in blocks(page, "sh")), re.M))
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {"demo", "test"} <= named <= targets
+
+
+def test_make_says_that_it_makes_what_is_installed_anew_when_a_lock_is_newer(tmp_path: Path) -> None:
+    stamp = tmp_path / ".made"
+    command = ["make", "-n", f"VENV={tmp_path}", str(stamp)]
+    assert "(once; a minute or so)" in subprocess.check_output(command, cwd=ROOT, text=True)
+    stamp.touch()
+    os.utime(stamp, (0, 0))
+    said = subprocess.check_output(command, cwd=ROOT, text=True)
+    assert f"making {tmp_path} anew with all that is in it: requirements.lock is newer (a minute or so)" in said
 
 
 def test_the_settings_on_their_page_are_those_of_the_code() -> None:
