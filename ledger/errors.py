@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def shown(value: object, most: int = 40) -> str:
-    """What was passed, as a message shows it: short, ASCII but for the … of what was cut, never a failure of its own."""
+    """What was passed, as a message shows it: short, ASCII, a … where it was cut, and never a failure of its own."""
     try:
         text = ascii(value)
         return text if len(text) <= most else f"{text[: most - 1]}…"
