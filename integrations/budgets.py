@@ -17,7 +17,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from integrations.asked import Program, check_ledger, go_on, run, run_async, to_its_end
-from integrations.reserving import Named, check_cost, release, reserve, settle
+from integrations.reserving import Named, check_cost, check_counters, release, reserve, settle
 from integrations.spends import spending
 from ledger import clocks
 from ledger.checks import check_counter, check_key, check_time, to_datetime
@@ -66,9 +66,9 @@ class Budgets:
         estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens. call, at: who asks
         again for the same call names both again, in any process, and reserves once. Raises InvalidInput.
         """
-        names = [counters] if isinstance(counters, str) else list(dict.fromkeys(counters))
+        names = check_counters(counters)
         for name in names:
-            beside = check_counter(self.over + check_counter(name))
+            beside = check_counter(self.over + name)
             if self.ledger.settings.limit_of(beside) is not None:
                 raise InvalidInput(
                     f"{beside} counts what {name} refuses of a cost, and has a limit: give another over=."

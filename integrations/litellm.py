@@ -70,7 +70,7 @@ class LedgerBudgets(CustomLogger):
         super().__init__()
         self.budgets = Budgets(ledger, timeout=timeout, over=over, clock=clock)
         self._terms = Terms(self.budgets, counters, unit, estimate)
-        self._name = f"ledger_{uuid.uuid4().hex}"  # where this object's marks stand, beside those of another
+        self.name = f"ledger_{uuid.uuid4().hex}"  # of its marks; public, or LiteLLM takes two objects for one
         self.open = OpenCalls()
 
     # -- a call begins -------------------------------------------------------------------------------------------------
@@ -79,20 +79,20 @@ class LedgerBudgets(CustomLogger):
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
     ) -> dict[str, Any]:
         """A request to the proxy, before it chooses a deployment."""
-        if self.open.get(mark_of(data, self._name)) is not None:  # this object is named twice in `callbacks`
+        if self.open.get(mark_of(data, self.name)) is not None:  # this object is named twice in `callbacks`
             return data
         caller = by_proxy(user_api_key_dict, data, self.budgets.now())
-        return marked(data, self._name, await self._begin(caller, data, None))
+        return marked(data, self.name, await self._begin(caller, data, None))
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any], call_type: Any) -> dict[str, Any] | None:
         """An attempt: of the proxy, where its request reserved before, or of a Router or the SDK, which reserves."""
-        if mark_of(kwargs, self._name) is not None:
+        if mark_of(kwargs, self.name) is not None:
             return None
         request = sdk_request(kwargs)
         if repeats := repeats_unasked(kwargs):
             raise RepeatsUnasked(repeats, str(request.get("model")))
         caller = by_metadata(request, self.budgets.now())
-        return marked(kwargs, self._name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
+        return marked(kwargs, self.name, await self._begin(caller, request, str(kwargs["litellm_call_id"])))
 
     async def _begin(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> str:
         try:
@@ -204,16 +204,16 @@ class LedgerBudgets(CustomLogger):
 
     def log_pre_api_call(self, model: Any, messages: Any, kwargs: Mapping[str, Any]) -> None:
         blocks = (kwargs.get("litellm_params") or {}).get("acompletion") is False
-        if blocks and mark_of(kwargs, self._name) is None:
+        if blocks and mark_of(kwargs, self.name) is None:
             log.error("%s: completion() asks no hook that could refuse it: this call is in no budget", model)
 
     def _found(self, request: Mapping[str, Any]) -> Found:
-        mark = mark_of(request, self._name)
+        mark = mark_of(request, self.name)
         return mark, self.open.get(mark)
 
     def _logged(self, kwargs: Mapping[str, Any]) -> Found:
         """Of a log event. A call that another object refused has lost its mark, and so have some routes: LiteLLM's own
         object of the call is left. Its id may be another's, too: a caller may choose it.
         """
-        mark = mark_of(kwargs, self._name) or self.open.mark_by(kwargs)
+        mark = mark_of(kwargs, self.name) or self.open.mark_by(kwargs)
         return mark, self.open.get(mark)

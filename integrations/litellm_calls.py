@@ -3,7 +3,7 @@
 Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it. No two have one mark,
 whatever their callers name them.
 Rule 2: one of which nobody tells the end is over after the time-out: what was noted counts, else its estimate.
-Rule 3: a settlement that fails is tried again, as long as the process lives; LiteLLM is not told, its answer stands.
+Rule 3: a settlement that fails is tried again, for ten minutes; LiteLLM is not told, its answer stands.
 """
 
 from __future__ import annotations

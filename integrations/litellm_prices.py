@@ -17,6 +17,7 @@ from typing import Any
 
 import litellm
 
+from integrations.litellm_tokens import answers_of, field, longest_of, number, prompt_of
 from ledger.errors import InvalidChange, shown
 
 UNITS = ("micro-dollars", "tokens")
@@ -45,21 +46,13 @@ def estimated(unit: str, model: str, data: Mapping[str, Any]) -> tuple[Asked, in
     """What a request asks for, and what it costs with all that may be answered; None when that cannot be told."""
     more = data.get("extra_body")
     data = {**data, **more} if isinstance(more, Mapping) else data
-    prompt, answers = _prompt(model, data), _answers(data)
-    asked = [_number(data[name]) for name in MOST if data.get(name) is not None]
-    longest = max((each for each in asked if each is not None), default=None) if None not in asked else None
+    prompt, answers, longest = prompt_of(model, data), answers_of(data), longest_of(data)
     if prompt is None or answers is None:
         return None
     costs = [_estimated(unit, each, prompt, longest, answers) for each in _deployments(model)]
     input, most = max((each for each in costs if each), key=lambda each: each[1], default=(None, None))
     return None if input is None or most is None else (Asked(unit, model, prompt, input), most)
 
-
-MOST = ("max_completion_tokens", "max_tokens", "max_output_tokens")
-"""What a request may call the most tokens of an answer. Which one holds is the provider's, so it is the largest."""
-
-BESIDE = ("system", "instructions", "functions", "response_format", "text", "prediction", "suffix")
-"""What a request may send beside its messages, prompt or input, and pays for."""
 
 ANSWERING = ("chat", "completion", "responses")
 """The modes of models whose answer is tokens."""
@@ -86,18 +79,26 @@ def cost_of(asked: Asked, response: Any, logging: Any) -> int | None:
     with suppress(Exception):  # whatever the price list does, a call that is over is settled
         if asked.unit != "tokens" and (dollars := logging.response_cost_calculator(result=response)):
             return micro_dollars(dollars)
-    usage = _field(response, "usage")
-    prompt, completion = (_number(_field(usage, name) or _field(usage, other)) or 0 for name, other in USAGE)
+    usage = field(response, "usage")
+    prompt, completion = (sum(number(field(usage, name)) or 0 for name in _told_by(usage, *all)) for all in USAGE)
     names = [*_names(details), asked.model]
-    if prompt:
-        return _first_cost(asked.unit, names, prompt, completion)
+    if prompt or completion:
+        return _first_cost(asked.unit, names, prompt or asked.prompt, completion)
     # A provider that tells no usage of a stream: LiteLLM makes that 0 tokens.
     text = "".join(_texts(response))
     told = _first_cost(asked.unit, names, 0, litellm.token_counter(model=asked.model, text=text)) if text else None
     return None if told is None else asked.input + told
 
 
-USAGE = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+USAGE = (
+    ("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+    ("completion_tokens", "output_tokens"),
+)
+"""OpenAI's name of what went in, and what came out, or Anthropic's, who tells what was cached beside."""
+
+
+def _told_by(usage: Any, one: str, *others: str) -> Sequence[str]:
+    return others if field(usage, one) is None else (one,)
 
 
 def _names(details: Mapping[str, Any]) -> Iterator[str]:
@@ -113,9 +114,9 @@ def _first_cost(unit: str, names: Sequence[str], prompt: int, completion: int) -
 
 
 def _texts(response: Any) -> Iterator[str]:
-    for choice in _field(response, "choices") or ():
-        message = _field(choice, "message")
-        for part in (_field(message, "content"), _field(message, "tool_calls")):
+    for choice in field(response, "choices") or ():
+        message = field(choice, "message")
+        for part in (field(message, "content"), field(message, "tool_calls")):
             if part:
                 yield str(part)
 
@@ -140,7 +141,7 @@ def logged_cost(asked: Asked, kwargs: Mapping[str, Any], response: Any) -> int |
 def billed(unit: str, told: Mapping[str, Any]) -> int:
     """What a failure is said to have cost."""
     if unit == "tokens":
-        return _number(_field(told.get("combined_usage_object"), "total_tokens")) or 0
+        return number(field(told.get("combined_usage_object"), "total_tokens")) or 0
     return _told(told.get("response_cost")) or 0
 
 
@@ -183,35 +184,4 @@ def _output_max(deployment: Mapping[str, Any], asked: int | None) -> int | None:
         return 0
     if (info.get("mode") or ANSWERING[0]) not in ANSWERING:
         return None
-    return asked if asked is not None else _number(info.get("max_output_tokens"))
-
-
-def _prompt(model: str, data: Mapping[str, Any]) -> int | None:
-    """The tokens that are sent; None where they cannot be counted. Nothing is fetched: each picture counts alike."""
-    chat, text = isinstance(data.get("messages"), list), data.get("prompt", data.get("input"))
-    if not chat and text is None:
-        return None
-    texts = [*map(data.get, BESIDE), *(() if chat else (text, data.get("tools")))]
-    with suppress(Exception):  # of a message of another form
-        counted = litellm.token_counter(model=model, text="\n".join(str(each) for each in texts if each is not None))
-        if chat:
-            given = {"messages": data["messages"], "tools": data.get("tools"), "use_default_image_token_count": True}
-            counted += litellm.token_counter(model=model, **given)
-        return _number(counted)
-    return None
-
-
-def _answers(data: Mapping[str, Any]) -> int | None:
-    """To each of several prompts there are `n` answers, chosen of `best_of`; None where those are no numbers."""
-    prompt = data.get("prompt")
-    prompts = len(prompt) if isinstance(prompt, list) and not all(isinstance(each, int) for each in prompt) else 1
-    said = [_number(data[name]) for name in ("n", "best_of") if data.get(name) is not None]
-    return None if None in said else prompts * max((each or 1 for each in said), default=1)
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _field(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return asked if asked is not None else number(info.get("max_output_tokens"))

@@ -14,7 +14,7 @@ from integrations.budgets import Budgets
 from integrations.litellm_calls import OpenCall
 from integrations.litellm_prices import UNITS, Asked, estimated
 from integrations.litellm_requests import Caller
-from integrations.reserving import check_cost
+from integrations.reserving import check_cost, check_counters
 from ledger.errors import InvalidInput, shown
 
 
@@ -39,7 +39,7 @@ class Terms:
 
     def call(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> OpenCall | None:
         """Nothing is reserved yet; None for a call without a budget. Raises InvalidInput."""
-        counters = list(self.counters(caller))
+        counters = check_counters(self.counters(caller))
         if not counters:
             return None
         asked, most = self._estimated(str(request.get("model")), request)

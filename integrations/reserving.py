@@ -9,18 +9,18 @@ Rule 4: what a table did not decide is asked again, some times; then its error i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from integrations.asked import Program
-from ledger.checks import check_change
+from ledger.checks import check_change, check_counter
 from ledger.errors import (
     GaveUp,
     HoldEnded,
     InvalidChange,
+    InvalidInput,
     LedgerError,
     LimitReached,
     OutcomeUnknown,
@@ -40,11 +40,12 @@ TRIES_MAX = 5
 
 class OverBudget(LimitReached):
     """A budget has too little left for an estimate: `counter` names it, `estimate` is what was asked. No budget holds
-    anything of the call. A new attempt is a new call.
+    anything of the call; one whose release failed, which a note tells, until its time is over. A new attempt is a new
+    call.
     """
 
     def __init__(self, counter: str, estimate: int) -> None:
-        super().__init__(f"The budget {counter} has less than {estimate} left. Nothing of this call is held.")
+        super().__init__(f"The budget {counter} has less than {estimate} left. Nothing of this call counts.")
         self.counter = counter
         self.estimate = estimate
 
@@ -83,11 +84,14 @@ def reserve(counters: Sequence[str], estimate: int, named: Named, expires: timed
         try:
             holds.append((yield from again(_hold(counter, estimate, named, expires))))
         except LedgerError as error:
-            with suppress(LedgerError):  # what stays held ends by itself
+            told = OverBudget(counter, estimate) if isinstance(error, LimitReached) else error
+            try:
                 yield from release(holds)
-            if isinstance(error, LimitReached):
-                raise OverBudget(counter, estimate) from error
-            raise
+            except LedgerError as left:
+                told.add_note(f"A budget before it holds its estimate until the time of the call is over: {left}")
+            if told is error:
+                raise
+            raise told from error
     return holds
 
 
@@ -157,6 +161,13 @@ def _added(counter: str, rest: int, named: Named) -> Program[bool]:
 
 def _add(counter: str, rest: int, named: Named) -> Callable[[Any], Any]:
     return lambda ledger: ledger.add(counter, rest, idempotency_key=named.rest, at=named.at)
+
+
+def check_counters(counters: object) -> list[str]:
+    """The names of budgets, each once; one text is one name. Raises InvalidInput."""
+    if not isinstance(counters, Iterable):
+        raise InvalidInput(f"The budgets of a call are the names of counters, [] for none, not {shown(counters)}.")
+    return list(dict.fromkeys(map(check_counter, [counters] if isinstance(counters, str) else counters)))
 
 
 def check_cost(name: str, cost: object) -> int:

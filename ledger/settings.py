@@ -78,6 +78,7 @@ class Settings:
         object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
         for wrong in self._contradictions():
             raise InvalidSettings(wrong)
+        object.__setattr__(self, "thresholds", {prefix: tuple(some) for prefix, some in self.thresholds.items()})
 
     def _contradictions(self) -> list[str]:
         regions = shown(self.regions, 200)

@@ -20,7 +20,7 @@ from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
 from ledger.through import through
-from service.event_bus import EventBus
+from service.event_bus import EventBus, NotTold
 from service.work import Bury, Send, WorkQueue
 from thresholds import Tell
 
@@ -57,6 +57,8 @@ class Runtime:
 
     def answer(self, request: Any, /) -> Any:
         if isinstance(request, Tell):
+            if self._bus is None:
+                raise NotTold("There is no event bus: set LEDGER_THRESHOLD_BUS. The crossing is kept, and told then.")
             return self._bus.answer(request)
         return (self._queue if isinstance(request, Send | Bury) else self._table).answer(request)
 

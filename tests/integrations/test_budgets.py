@@ -73,6 +73,17 @@ def test_a_budget_that_refuses_leaves_nothing_held_in_the_others(town: Town) -> 
     assert (again.counter, again.estimate, str(again)) == (B, 200, str(refused.value))
 
 
+def test_a_refusal_that_could_not_release_another_budget_says_so(town: Town) -> None:
+    budgets = town.budgets(ledger=Failing(town.ledger(), "release", LedgerError("no"), 1))
+    with budgets.reserve([B], 900), pytest.raises(OverBudget, match="Nothing of this call counts") as refused:
+        budgets.reserve([A, B], 200).open()
+    assert "holds its estimate until the time of the call is over: no" in refused.value.__notes__[0]
+    assert town.stands(A) == (0, 200)
+    town.wait(2 * TIMEOUT)
+    with town.budgets().reserve([A], CAP) as call:
+        call.settle(0)
+
+
 def test_a_call_that_fails_gives_all_of_it_back(town: Town) -> None:
     with pytest.raises(ZeroDivisionError), town.budgets().reserve([A, B], 600):
         1 / 0
@@ -476,6 +487,8 @@ def test_what_is_no_cost_is_refused_and_an_answer_that_came_with_it_counts_its_e
     [
         ({"counters": ["llm: key"]}, InvalidCounter, "without spaces"),
         ({"counters": ["llm:" + "k" * 252]}, InvalidCounter, "1 to 256"),
+        ({"counters": None}, InvalidInput, r"the names of counters, \[\] for none, not None"),
+        ({"counters": [["llm:key"]]}, InvalidCounter, "not"),
         ({"call": "req-7"}, InvalidKey, "call and at go together"),
         ({"call": "x" * 1_020, "at": datetime(2026, 1, 1, tzinfo=UTC)}, InvalidKey, "1,025"),
         ({"at": datetime(2026, 1, 1, tzinfo=UTC)}, InvalidKey, "call and at go together"),

@@ -90,6 +90,15 @@ def test_a_picture_is_counted_without_asking_the_network_for_it() -> None:
     assert found > INPUT
 
 
+def test_what_was_cached_counts_and_an_answer_to_what_was_cached_whole() -> None:
+    """Anthropic's own form tells it beside what was not; OpenAI's tells of what went in all."""
+    cached = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 5_000}
+    asked = Asked("tokens", "claude-sonnet-4-5-20250929", 8, 8)
+    assert cost_of(asked, {"usage": {"input_tokens": 10, "output_tokens": 5, **cached}}, None) == 5_115
+    assert cost_of(asked, {"usage": {"prompt_tokens": 5_110, "completion_tokens": 5, **cached}}, None) == 5_115
+    assert cost_of(asked, {"usage": {"prompt_tokens": 0, "completion_tokens": 5}}, None) == 13
+
+
 def test_an_answer_of_which_nothing_is_known_is_not_free() -> None:
     assert cost_of(Asked("micro-dollars", "no/such", 3, 0), {"usage": {"prompt_tokens": 3}}, None) is None
     assert cost_of(Asked("micro-dollars", "gpt-4o", 8, INPUT), {}, None) is None

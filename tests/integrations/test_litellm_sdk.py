@@ -381,6 +381,23 @@ def test_two_objects_of_different_units_both_hold_or_none_does(town: Town) -> No
     assert (town.stands(ANN), town.stands("llm:tokens:ann")) == ((11, 0), (8, 0))
 
 
+def test_a_stream_ends_in_each_of_two_objects(town: Town) -> None:
+    """It does by LiteLLM's log event alone, which of two objects that look alike only one would get."""
+    one = hooks(town)
+    other = hooks(town, unit="tokens", counters=lambda caller: [f"llm:tokens:{caller['user']}"])
+
+    async def main() -> None:
+        async for _ in await acompletion(stream=True):
+            pass
+        await all_ended(one)
+        await all_ended(other)
+
+    with installed(Provider(), one, other):
+        asyncio.run(main())
+    assert town.held(ANN) == town.held("llm:tokens:ann") == 0
+    assert town.spent("llm:tokens:ann") > 0
+
+
 def test_a_settlement_that_fails_is_tried_again_and_the_answer_stands(
     town: Town, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -430,6 +447,13 @@ def test_where_no_price_is_known_what_the_operator_said_is_held_and_counts(town:
         await acompletion(model="ours/unknown")
 
     assert stands_after(town, hooks(town, estimate=300), call) == (300, 0)
+
+
+def test_a_budget_that_the_operator_names_without_a_list_is_one_and_no_answer_at_all_is_told(town: Town) -> None:
+    assert stands_after(town, hooks(town, counters=lambda caller: ANN), acompletion) == (11, 0)
+    nameless = installed(Provider(), hooks(town, counters=lambda caller: None))
+    with nameless, pytest.raises(litellm.BadRequestError, match="the names of counters"):
+        asyncio.run(acompletion())
 
 
 def test_a_call_that_the_operator_names_no_budget_for_passes(town: Town) -> None:

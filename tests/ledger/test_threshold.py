@@ -117,3 +117,11 @@ def test_what_is_no_mapping_from_prefixes_is_refused(given: Any) -> None:
 def test_a_variable_that_says_no_thresholds_is_named(text: str, why: str) -> None:
     with pytest.raises(InvalidSettings, match=why):
         Settings.from_env({"LEDGER_TABLE": "counters", "AWS_REGION": A, "LEDGER_THRESHOLDS": text})
+
+
+def test_a_list_that_changes_later_changes_no_settings() -> None:
+    some = [LOW]
+    own = settings(thresholds={"stock:": some})
+    some.append(Threshold(below=10, name="same"))
+    assert own == settings(thresholds={"stock:": (LOW,)})
+    assert own.told_here("stock:1") == (LOW,)

@@ -293,6 +293,11 @@ def test_a_runtime_hands_each_request_to_what_knows_it() -> None:
     assert (len(events.asked), len(table.items)) == (1, 1)
 
 
+def test_a_crossing_without_a_bus_is_kept_and_its_bus_is_asked_for() -> None:
+    with pytest.raises(NotTold, match="set LEDGER_THRESHOLD_BUS"):
+        Runtime(Region()).answer(TELL)
+
+
 def test_a_region_that_tells_makes_a_bus_and_no_other_does(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[Any, ...]] = []
     monkeypatch.setattr("service.runtime.boto3.client", lambda *given, **_: made.append(given))

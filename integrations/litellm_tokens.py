@@ -1,0 +1,56 @@
+"""How many tokens a request sends, and how many it may be answered, before it is sent.
+
+Rule 1: what cannot be counted is None and never 0.
+Rule 2: counts are LiteLLM's own. Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import litellm
+
+MOST = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+"""What a request may call the most tokens of an answer. Which one holds is the provider's, so it is the largest."""
+
+BESIDE = ("system", "instructions", "functions", "response_format", "text", "prediction", "suffix")
+"""What a request may send beside its messages, prompt or input, and pays for."""
+
+
+def prompt_of(model: str, data: Mapping[str, Any]) -> int | None:
+    """The tokens that are sent; None where they cannot be counted. Each picture counts alike."""
+    chat, text = isinstance(data.get("messages"), list), data.get("prompt", data.get("input"))
+    if not chat and text is None:
+        return None
+    texts = [*map(data.get, BESIDE), *(() if chat else (text, data.get("tools")))]
+    with suppress(Exception):  # of a message of another form
+        counted = litellm.token_counter(model=model, text="\n".join(str(each) for each in texts if each is not None))
+        if chat:
+            given = {"messages": data["messages"], "tools": data.get("tools"), "use_default_image_token_count": True}
+            counted += litellm.token_counter(model=model, **given)
+        return number(counted)
+    return None
+
+
+def longest_of(data: Mapping[str, Any]) -> int | None:
+    """The longest answer that it asks for; None where it names none, or what is no number."""
+    asked = [number(data[name]) for name in MOST if data.get(name) is not None]
+    return max((each or 0 for each in asked), default=None) if None not in asked else None
+
+
+def answers_of(data: Mapping[str, Any]) -> int | None:
+    """To each of several prompts there are `n` answers, chosen of `best_of`; None where those are no numbers."""
+    prompt = data.get("prompt")
+    prompts = len(prompt) if isinstance(prompt, list) and not all(isinstance(each, int) for each in prompt) else 1
+    said = [number(data[name]) for name in ("n", "best_of") if data.get(name) is not None]
+    return None if None in said else prompts * max((each or 1 for each in said), default=1)
+
+
+def number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def field(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
