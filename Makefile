@@ -138,7 +138,7 @@ node_modules/.made: package-lock.json
 # A stamp is touched last, so an install that was cut off starts again.
 $(VENV)/.made: requirements.lock
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("Python 3.11 or later is needed, and $(PYTHON) is %d.%d: make PYTHON=python3.12 ..." % v[:2])'
-	@echo "making $(VENV) (once; a minute or so)"
+	@echo "making $(VENV) $(if $(wildcard $@),anew with all that is in it: $< is newer (a minute or so),(once; a minute or so))"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python $(PIP) -r requirements.lock
 	@$(BIN)/python -c 'import os, pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "checkout.pth").write_text(os.getcwd() + "\n")'

@@ -70,6 +70,8 @@ class Edge:
     """What AsyncLedger and AsyncReader share: `async with` in one event loop, programs awaited there, nowhere else."""
 
     def __init__(self, settings: Settings, calls: Any, observe: Observe | None, **given: Unpack[Given]) -> None:
+        for unknown in sorted(given.keys() - Given.__annotations__.keys()):
+            raise TypeError(f"{type(self).__name__}() got an unexpected keyword argument {unknown!r}")
         self.settings, self._observer = settings, Observer(observe)
         self._table: Any = table_of(settings, make=AsyncDynamoTable, **given)
         self._calls = calls

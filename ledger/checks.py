@@ -5,6 +5,7 @@ Rule 2: a value of the caller's that fails while it is looked at is the caller's
 """
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey, InvalidTime, shown
@@ -15,6 +16,7 @@ CHANGE_MAX = 10**18
 KEY_BYTES_MAX = 1_024
 
 _COUNTER = re.compile(r"[!-~]{1,256}")
+_PREFIX = re.compile(r"[!-~]{0,256}")
 _REGION = re.compile(r"[a-z0-9-]{1,32}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -28,6 +30,19 @@ def check_counter(counter: object) -> str:
         f"A counter's name is 1 to 256 printable ASCII characters without spaces, not {shown(counter, 80)} "
         f"({f'{len(counter)} characters' if isinstance(counter, str) else type(counter).__name__})."
     )
+
+
+def is_prefix(prefix: object) -> bool:
+    """Whether names of counters can begin with it; with the empty one all do."""
+    return type(prefix) is str and _PREFIX.fullmatch(prefix) is not None
+
+
+def meant(given: object, known: Iterable[str]) -> str:
+    """ " Did you mean …?" with the one of the known names that is near to what was given; empty if none is."""
+    import difflib  # a millisecond that only a mistake costs
+
+    near = difflib.get_close_matches(given, known, 1) if isinstance(given, str) else []
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def check_change(change: object) -> int:

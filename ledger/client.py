@@ -86,7 +86,7 @@ async def make_async_client(region: str, endpoint_url: str | None = None) -> Asy
         from aiobotocore.config import AioConfig
         from aiobotocore.session import get_session
     except ModuleNotFoundError:
-        raise InvalidInput("aiobotocore is not installed: pip install 'exact-counter[async]'.") from None
+        raise InvalidInput("aiobotocore is not installed: in a clone, pip install '.[async]'.") from None
     config = AioConfig(**OPTIONS, user_agent=f"aiobotocore/{aiobotocore.__version__} exact-counter")
     async with AsyncExitStack() as stack:
         made = get_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def shown(value: object, most: int = 40) -> str:
-    """What was passed, as a message shows it: short, ASCII, and never a failure of its own."""
+    """What was passed, as a message shows it: short, ASCII, a … where it was cut, and never a failure of its own."""
     try:
-        return ascii(value)[:most]
+        text = ascii(value)
+        return text if len(text) <= most else f"{text[: most - 1]}…"
     except Exception:  # a number too long to print, a list too deep, a __repr__ that fails
         return f"an object of {ascii(type(value).__name__)[1:-1]}"
 
@@ -36,8 +37,10 @@ class LedgerError(Exception):
 class InvalidInput(LedgerError, ValueError):
     """An argument is not acceptable. Nothing was written. Correct it; a retry of the same call fails again."""
 
+    _so = " Nothing was written."
+
     def __init__(self, why: str) -> None:
-        super().__init__(f"{why} Nothing was written.")
+        super().__init__(f"{why}{self._so}")
         self.why = why
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -65,6 +68,8 @@ class InvalidTime(InvalidInput):
 
 class InvalidSettings(InvalidInput):
     """Settings are out of range or contradict each other. Nothing was sent. The message names the settings."""
+
+    _so = ""  # whoever makes settings asked for nothing to be written
 
 
 class InvalidMessage(InvalidInput):

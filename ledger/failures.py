@@ -195,4 +195,4 @@ def no_client(failure: BotoCoreError) -> LedgerError:
 def no_answer(operation: str, writes: bool, why: str) -> LedgerError:
     if writes:
         return errors.OutcomeUnknown(f"{operation} may or may not have been applied ({why}).")
-    return errors.Unavailable(f"{operation} got no answer ({why}). Nothing was written. Read again later.")
+    return errors.Unavailable(f"{operation} got no answer ({why}). Nothing was written. Call again later.")

@@ -6,7 +6,6 @@ Rule 2: Only `from_env` reads the environment, and an argument wins over it.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -14,7 +13,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ledger import lanes, tokens
+from ledger.checks import is_prefix, meant
 from ledger.entries import ENTRIES_MAX
+from ledger.environment import parsed
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit
 from ledger.threshold import Threshold, contradictions
@@ -125,18 +126,31 @@ class Settings:
                 f"fold_max={self.fold_max} is above {FOLD_MAX_LIMIT}: an item holds 400 KB.",
             ),
         ]
+        for name in ("shards", "limits", "thresholds"):
+            rules += (
+                (
+                    is_prefix(prefix),
+                    f"{name}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
+                    "characters without spaces.",
+                )
+                for prefix in getattr(self, name)
+            )
         for prefix, shards in self.shards.items():
-            fits = type(prefix) is str and type(shards) is int and 1 <= shards <= SHARDS_MAX
+            fits = type(shards) is int and 1 <= shards <= SHARDS_MAX
             rules.append(
                 (fits, f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix.")
             )
         for prefix, limit in self.limits.items():
             name = f"limits[{shown(prefix)}]"
-            fits = type(prefix) is str and type(limit) is Limit
+            fits = type(limit) is Limit
             rules.append((fits, f"{name}={shown(limit)} is not a Limit for a prefix."))
             known = not fits or limit.region in (None, *self.regions)
             rules.append(
-                (known, f"{name}: {shown(limit, 120)} has its first rights in no Region of regions={regions}.")
+                (
+                    known,
+                    f"{name}: {shown(limit, 120)} has its first rights in no Region of regions={regions}."
+                    f"{'' if known else meant(limit.region, self.regions)}",
+                )
             )
         for prefix, thresholds in self.thresholds.items():
             rules += ((False, wrong) for wrong in contradictions(prefix, thresholds, self.regions))
@@ -200,7 +214,7 @@ class Settings:
             variable = REGION_FROM if f.name == "region" else f"LEDGER_{f.name.upper()}"
             text = given.get(variable)
             if f.name not in arguments and text is not None and not _fits("", text):
-                arguments[f.name] = _parsed(f.name, variable, text)
+                arguments[f.name] = parsed(f.name, variable, text)
         for name, variable in (("table", "LEDGER_TABLE"), ("region", REGION_FROM)):
             if name not in arguments:
                 raise InvalidSettings(f"{name} is not set: pass {name}= or set {variable}.")
@@ -212,16 +226,6 @@ def check_settings(settings: object) -> Settings:
     if not isinstance(settings, Settings):
         raise InvalidSettings(f"settings is a Settings(table=, region=, ...), not {shown(settings)}.")
     return settings
-
-
-_FORMATS = {
-    "regions": "names with commas",
-    "shards": 'JSON such as {"stock:": 4}',
-    "limits": 'JSON such as {"stock:": {"floor": 0}}',
-    "thresholds": 'JSON such as {"stock:": [{"below": 10}]}',
-    "clean": "true or false",
-    "insert_only": "true or false",
-}
 
 
 def _fits(pattern: str, text: object) -> bool:
@@ -236,41 +240,6 @@ def _no_region(name: str) -> str:
     near = difflib.get_close_matches(parts[2], DIRECTIONS) if parts else []
     meant = f" Did you mean {parts[1]}-{near[0]}-{parts[3]}?" if parts and near else ""
     return f"AWS has no Region {name}.{meant} With an endpoint_url it is taken."
-
-
-def _parsed(name: str, variable: str, text: object) -> Any:
-    try:
-        if type(text) is not str:
-            raise TypeError
-        match name:
-            case "table" | "region" | "endpoint_url":
-                return text
-            case "regions":
-                return tuple(part.strip() for part in text.split(",") if part.strip())
-            case "shards":
-                return dict(json.loads(text, object_pairs_hook=_once))
-            case "limits":
-                return {prefix: Limit(**said) for prefix, said in json.loads(text, object_pairs_hook=_once).items()}
-            case "thresholds":
-                said = json.loads(text, object_pairs_hook=_once)
-                return {prefix: tuple(Threshold(**each) for each in some) for prefix, some in said.items()}
-            case "clean" | "insert_only":
-                return {"true": True, "false": False}[text.lower()]
-            case _:
-                return int(text)
-    except InvalidSettings as error:
-        raise InvalidSettings(f"{variable}: {error.why}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InvalidSettings(
-            f"{variable}={shown(text, 200)} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
-        ) from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; of two that are said of one prefix nobody knows which is meant."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError
-    return dict(pairs)
 
 
 def check_lane(lane: object) -> Lane:

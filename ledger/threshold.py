@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from ledger.checks import CHANGE_MAX, check_region
+from ledger.checks import CHANGE_MAX, check_region, meant
 from ledger.errors import InvalidInput, InvalidSettings, shown
 
 IN, OUT = "in", "out"
 """The sides of a threshold: what it says holds of the value, or does not."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_UNNAMED = "{side}-{bound}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,18 +33,19 @@ class Threshold:
 
     above: int | None = None
     below: int | None = None
-    name: str = ""
+    name: str = _UNNAMED
     region: str | None = None
 
     def __post_init__(self) -> None:
         given = {side: bound for side, bound in (("above", self.above), ("below", self.below)) if bound is not None}
         if len(given) != 1:
-            raise InvalidSettings(f"A Threshold has above or below, and not both, not {shown(given)}.")
+            which = "both were given: make two" if given else "neither was given, as in Threshold(below=10)"
+            raise InvalidSettings(f"A Threshold has above or below; {which}.")
         ((side, bound),) = given.items()
         if type(bound) is not int or abs(bound) > CHANGE_MAX:
             raise InvalidSettings(f"{side}={shown(bound)} is not an int of magnitude at most 10**18.")
-        if type(self.name) is str and not self.name:
-            object.__setattr__(self, "name", f"{side}-{bound}")
+        if self.name is _UNNAMED:
+            object.__setattr__(self, "name", _UNNAMED.format(side=side, bound=bound))
         if type(self.name) is not str or not _NAME.fullmatch(self.name):
             raise InvalidSettings(f"name={shown(self.name)} is not 1 to 64 letters, digits, dots, _ and -.")
         if self.region is not None:
@@ -61,13 +63,13 @@ class Threshold:
 def contradictions(prefix: object, given: object, regions: Sequence[str]) -> Iterator[str]:
     """What is wrong with the thresholds of a prefix: sentences."""
     name = f"thresholds[{shown(prefix)}]"
-    fits = type(prefix) is str and isinstance(given, tuple | list)
-    if not fits or not isinstance(given, tuple | list) or any(type(each) is not Threshold for each in given):
+    if not isinstance(given, tuple | list) or any(type(each) is not Threshold for each in given):
         yield f"{name}={shown(given)} is not a tuple of Thresholds for a prefix."
         return
     for each in given:
         if each.region not in (None, *regions):
-            yield f"{name}: {each.name} is told in no Region of regions={shown(tuple(regions), 200)}."
+            told = f"told in no Region of regions={shown(tuple(regions), 200)}.{meant(each.region, regions)}"
+            yield f"{name}: {each.name} is {told}"
     for one, other in combinations(given, 2):
         if one.name == other.name:
             yield f"{name} has two thresholds with the name {one.name}: their crossings could not be told apart."

@@ -10,7 +10,7 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if missing.name not in ("rich", "typer"):
             raise
-        sys.exit(f"ledgerctl needs {missing.name}, which is not installed: pip install 'exact-counter[cli]'")
+        sys.exit(f"ledgerctl needs {missing.name}, which is not installed: in a clone, pip install '.[cli]'")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it, too, is told how to go on
     try:
         app(prog_name="ledgerctl")

@@ -30,7 +30,7 @@ UNREACHABLE = (
     boto.ProxyConnectionError,
 )
 SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
-ADVICE = (" Give this process credentials.", " Check this process's role.", " Read again later.", " Call again.")
+ADVICE = (" Give this process credentials.", " Check this process's role.", " Call again later.", " Call again.")
 NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
 LIMITS: dict[type, str] = {
     errors.LimitReached: "`ledgerctl standing COUNTER` shows what is left, what is held and what is on its way.",

@@ -56,7 +56,7 @@ def fields_of(counter: str, balance: Balance) -> dict[str, object]:
 
 def summary(balance: Balance) -> str:
     if balance.count == 0:
-        return "nobody has added to it; `ledgerctl list` names the counters there are"
+        return "nobody has added to it; `ledgerctl list` names the counters that are listed, with --scan all there are"
     return f"{show.counted(balance.count, 'change')}, {balance.pending:,} of them pending in the tail"
 
 

@@ -73,12 +73,13 @@ def list_(
             call.document(row)
         return
     if not rows:
-        call.say(f"no counter begins with {prefix!r}" if prefix else "no counter yet; `ledgerctl add` makes the first")
+        none = f"no counter begins with {prefix!r}" if prefix else "no counter yet; `ledgerctl add` makes the first"
+        call.say(none + _not_listed(scan=scan))
         return
     columns = ["counter", "Regions", "lanes", *(["deltas held"] if scan else [])]
     shown = [[_cell(row[name]) for name in ("counter", "regions", "lanes", "deltas") if name in row] for row in rows]
     call.out.print(show.table(columns, shown, left=2))
-    call.say(_shown(len(rows), len(lanes_of)), style="dim")
+    call.say(_shown(len(rows), len(lanes_of), scan=scan), style="dim")
 
 
 @command("top", COUNTERS)
@@ -101,7 +102,7 @@ def top(
     rows = [(name, f"{b.value:,}", f"{b.count:,}", f"{b.pending:,}") for name, b in balances[:limit]]
     if rows:
         call.out.print(show.table(("counter", "value", "changes", "pending"), rows))
-    call.say(_shown(len(rows), len(names)), style="dim")
+    call.say(_shown(len(rows), len(names), scan=scan), style="dim")
     call.note(f"read them: {show.cost(call.meter.take())}")
 
 
@@ -109,5 +110,11 @@ def _cell(value: object) -> str:
     return " ".join(value) if isinstance(value, list) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _shown(shown: int, all_: int) -> str:
-    return f"{shown:,} of {all_:,} counters" + ("; --limit shows more" if shown < all_ else "")
+def _shown(shown: int, all_: int, *, scan: bool) -> str:
+    more = "; --limit shows more" if shown < all_ else ""
+    return f"{shown:,} of {all_:,} counters{more}{_not_listed(scan=scan)}"
+
+
+def _not_listed(*, scan: bool) -> str:
+    """The service lists a lane in seconds; without it, `compact` and `adopt` do."""
+    return "" if scan else "; --scan finds also those that no compactor has listed"

@@ -143,10 +143,15 @@ def watermark_finding(ahead: Sequence[tuple[Lane, int]], seen: int) -> Finding:
 def shape_finding(item: Item | None, settings: Settings) -> Finding:
     """The table's `shape` item against the settings. Raises DamagedItem."""
     if item is None:
-        remedy = "Nobody tells a process with other regions or shards: `ledgerctl init` writes it."
+        remedy = "Nobody tells a process with other regions, shards or limits: `ledgerctl init` writes it."
         return Finding("warn", SHAPE, "the table has none", remedy)
     told = items.shape_of(item)
     wrong = mismatches(settings, told)
+    lacking = sorted(settings.limits.keys() - told.limits.keys())
+    if lacking and not wrong:
+        says = f"lacks limits {' '.join(lacking)}; a process without them is not refused, and adds past them"
+        remedy = "`ledgerctl init` with this LEDGER_LIMITS adds them, as soon as every process has it."
+        return Finding("warn", SHAPE, says, remedy)
     good = f"regions {' '.join(told.regions)}, shards {dict(told.shards) or 'one each'}"
     if told.limits:
         good += f", limits {' '.join(told.limits)}"

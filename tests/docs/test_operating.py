@@ -112,6 +112,8 @@ def test_a_visit_of_a_cold_lane_reads_what_the_page_on_costs_says(account: Accou
 
 
 @pytest.mark.usefixtures("account")
-def test_what_a_call_cost_is_as_the_page_on_costs_prints_it() -> None:
+def test_what_a_call_cost_is_as_the_page_on_costs_prints_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEDGER_TABLE", SETTINGS.table)
+    monkeypatch.setenv("AWS_REGION", SETTINGS.region)
     spent = run(ROOT / "docs" / "costs.md")["spent"]
     assert (spent["ledger.add"].requests, spent["ledger.add"].write_units) == (3, 2)

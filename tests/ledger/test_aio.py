@@ -28,6 +28,7 @@ from ledger.memory import MemoryTable
 from ledger.requests import Item
 from ledger.values import Delta
 from reader import Reader
+from reader.aio import AsyncReader
 
 REGION = "eu-west-1"
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
@@ -461,9 +462,15 @@ def test_a_client_of_boto3_is_none_to_await_and_one_of_aiobotocore_is_none_to_ca
         Ledger(settings(), client=DynamoDB())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("made", [AsyncLedger, AsyncReader])
+def test_an_argument_that_is_not_known_is_told_of_the_class_that_was_called(made: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match=rf"^{made.__name__}\(\) got an unexpected keyword argument 'gather'$"):
+        made(settings(), gather=True)
+
+
 @pytest.mark.skipif(find_spec("aiobotocore") is not None, reason="aiobotocore is here")
 def test_without_aiobotocore_a_ledger_says_what_to_install() -> None:
-    with pytest.raises(InvalidInput, match=r"pip install 'exact-counter\[async\]'"):
+    with pytest.raises(InvalidInput, match=r"in a clone, pip install '\.\[async\]'"):
         run(lambda ledger: ledger.add(LIKES, 1))
 
 

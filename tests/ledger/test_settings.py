@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import tokens
-from ledger.errors import InvalidCounter, InvalidSettings
+from ledger.errors import InvalidCounter, InvalidSettings, shown
+from ledger.limit import Limit
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
+from ledger.threshold import Threshold
 from ledger.values import Lane
 
 
@@ -39,13 +41,19 @@ def test_the_defaults_are_those_of_the_design() -> None:
         *(({"allowed_lateness_ms": ms}, ["allowed_lateness_ms"]) for ms in (-1, 1.5, True)),
         *(({"keep_ms": ms}, ["keep_ms"]) for ms in (0, "600000")),
         *(({name: 0}, [name]) for name in ("read_time_max_ms", "fold_min", "fold_max")),
-        ({"keep_ms": 60_000}, ["keep_ms=60000", "read_time_max_ms=60000: else a delta could be deleted", "needs it. "]),
+        ({"keep_ms": 60_000}, ["keep_ms=60000", "read_time_max_ms=60000: else a delta could be deleted", "needs it."]),
         ({"read_time_max_ms": 600_000}, ["keep_ms=600000", "read_time_max_ms=600000"]),
         ({"fold_min": 9_000}, ["fold_min=9000", "fold_max=8000"]),
         ({"fold_max": FOLD_MAX_LIMIT + 1}, [f"fold_max={FOLD_MAX_LIMIT + 1}"]),
         ({"shards": {"stock:": 0}}, ["shards['stock:']=0"]),
         *(({"shards": {"stock:": shards}}, ["shards['stock:']"]) for shards in (SHARDS_MAX + 1, True, "4")),
         *(({"shards": shards}, ["shards"]) for shards in ({5: 4}, None)),
+        *(
+            ({name: {prefix: each}}, [f"{name}[", "]: a prefix is text"])
+            for name, each in (("shards", 4), ("limits", Limit(floor=0)), ("thresholds", (Threshold(below=1),)))
+            for prefix in ("stock :", "é", "a" * 257, 5)
+        ),
+        ({"limits": {"a:": Limit(floor=-1, region="eu-wst-1")}}, ["in no Region", "Did you mean eu-west-1?"]),
     ],
     ids=str,
 )
@@ -97,8 +105,11 @@ def test_every_region_of_dynamodb_that_boto3_knows_is_one_and_so_are_those_to_co
 def test_what_was_passed_is_shown_as_far_as_a_log_line_goes(name: str, passed: object, most: int) -> None:
     with pytest.raises(InvalidSettings) as raised:
         settings(**{name: passed})
-    assert f"{name}={ascii(passed)[:most]}" in str(raised.value)
-    assert f"{name}={ascii(passed)[: most + 1]}" not in str(raised.value)
+    assert f"{name}={ascii(passed)[: most - 1]}… " in f"{raised.value} "
+
+
+def test_a_value_that_is_cut_ends_in_a_sign_of_it_within_its_length() -> None:
+    assert (shown("x" * 38), shown("x" * 39)) == (f"'{'x' * 38}'", f"'{'x' * 38}…")
 
 
 def test_settings_at_their_limits_are_made() -> None:
@@ -219,6 +230,8 @@ def test_what_must_be_set_is_named_when_it_is_missing(variable: str) -> None:
         ("LEDGER_SHARDS", '{"a": 4, "a": 4}', "LEDGER_SHARDS"),  # a prefix twice
         ("LEDGER_LIMITS", '{"a": {"floor": 0}, "a": {"ceiling": 0}}', "LEDGER_LIMITS"),
         ("LEDGER_LIMITS", '{"a": {"floor": 0, "region": "EU"}}', "LEDGER_LIMITS: A Region's name"),
+        ("LEDGER_LIMITS", '{"a": {"flor": 0}}', r"LEDGER_LIMITS: A Limit has no 'flor': .* Did you mean floor\?$"),
+        *(("LEDGER_LIMITS", f'{{"a": {said}}}', "cannot be read as limits") for said in ("5", '"floor"', "null")),
         *(("LEDGER_CLEAN", text, "LEDGER_CLEAN") for text in ("no", "0")),
         *(("LEDGER_KEEP_MS", text, "LEDGER_KEEP_MS") for text in ("10m", "1.5")),
         ("LEDGER_FOLD_MIN", "0x10", "LEDGER_FOLD_MIN"),

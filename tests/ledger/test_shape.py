@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
-from botocore.exceptions import ClientError, NoCredentialsError
+from botocore.exceptions import ClientError, ConnectTimeoutError, NoCredentialsError
 
 from compactor import Compactor
 from ledger import Change, Ledger, Settings, items
@@ -218,6 +218,12 @@ def test_who_gets_no_shape_adds_as_before(failure: Exception, called: list[str])
     for _ in range(3):
         assert ledger.add("stock", 1).outcome == "recorded"
     assert client.called == called
+
+
+def test_an_add_whose_shape_got_no_answer_says_what_to_do() -> None:
+    client = Client(ConnectTimeoutError(endpoint_url="https://nowhere"))
+    with pytest.raises(Unavailable, match=r"^get_item got no answer .* Nothing was written\. Call again later\.$"):
+        Ledger(OURS, client=cast(Any, client)).add("stock", 1)
 
 
 # -- the item, and who writes it --------------------------------------------------------------------------------------

@@ -48,13 +48,14 @@ def test_they_are_read_from_the_environment() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({}, "above or below"),
-        ({"above": 1, "below": 1}, "above or below"),
+        ({}, r"above or below; neither was given, as in Threshold\(below=10\)"),
+        ({"above": 1, "below": 1}, "above or below; both were given"),
         ({"above": "1"}, "above='1' is not an int"),
         ({"above": True}, "above=True is not an int"),
         ({"below": 10**18 + 1}, "magnitude at most"),
         ({"above": 1, "name": "a b"}, "name='a b' is not"),
         ({"above": 1, "name": None}, "name=None is not"),
+        ({"above": 1, "name": ""}, "name='' is not"),
         ({"above": 1, "region": "EU"}, "A Region's name"),
     ],
 )
@@ -71,7 +72,8 @@ def test_a_threshold_that_is_none_is_refused(given: dict[str, Any], why: str) ->
         ([LOW, Threshold(below=10, name="low", region=A)], "below-10 and low say the same"),
         ([LOW, Threshold(above=9)], "above=9 and below=10 contradict each other"),
         ([Threshold(above=5), LOW], "above=5 and below=10 contradict each other"),
-        ([Threshold(above=5, region="ap-south-1")], "above-5 is told in no Region"),
+        ([Threshold(above=5, region="ap-south-1")], r"above-5 is told in no Region of regions=\('eu-west-1', .*\)\.$"),
+        ([Threshold(above=5, region="us-eats-1")], r"Did you mean us-east-1\?"),
         ([{"below": 10}], "is not a tuple of Thresholds"),
         (LOW, "is not a tuple of Thresholds"),
         ("ab", "is not a tuple of Thresholds"),
@@ -100,7 +102,13 @@ def test_what_is_no_mapping_from_prefixes_is_refused(given: Any) -> None:
     ("text", "why"),
     [
         ('{"a": [{"below": 1}], "a": [{"below": 2}]}', "LEDGER_THRESHOLDS"),
-        ('{"a": [{"under": 1}]}', "LEDGER_THRESHOLDS"),
+        (
+            '{"a": [{"under": 1}]}',
+            r"LEDGER_THRESHOLDS: A Threshold has no 'under': it has above, below, name, region\.$",
+        ),
+        ('{"a": [{"bellow": 1}]}', r"A Threshold has no 'bellow': .*\. Did you mean below\?$"),
+        ('{"a": [5]}', "cannot be read as thresholds"),
+        ('{"a": ["below"]}', "cannot be read as thresholds"),
         ('{"a": {"below": 1}}', "LEDGER_THRESHOLDS"),
         ('[{"below": 1}]', "LEDGER_THRESHOLDS"),
         ('{"a": [{"below": 1.5}]}', r"LEDGER_THRESHOLDS: below=1.5 is not an int"),

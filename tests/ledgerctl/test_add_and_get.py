@@ -230,7 +230,15 @@ def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
     for name, change in (("a:1", 5), ("a:2", 9), ("a:2", -1), ("b:1", 100)):
         tables.ledger.add(name, change)
     assert [each["counter"] for each in tables.ctl("list", "--prefix", "a:", "--json").documents] == ["a:1", "a:2"]
-    assert tables.ctl("list", "--limit", "1").out.splitlines()[-1] == "1 of 3 counters; --limit shows more"
+    assert (
+        tables.ctl("list", "--limit", "1").out.splitlines()[-1]
+        == "1 of 3 counters; --limit shows more; --scan finds also those that no compactor has listed"
+    )
+    assert tables.ctl("list", "--scan").out.splitlines()[-1] == "3 of 3 counters"
+    assert (
+        tables.ctl("top").out.splitlines()[-1]
+        == "3 of 3 counters; --scan finds also those that no compactor has listed"
+    )
     assert [each["counter"] for each in tables.ctl("top", "--json").documents] == ["a:2", "a:1", "b:1"]
     assert [each["value"] for each in tables.ctl("top", "--by", "value", "--json").documents] == [100, 8, 5]
     assert "no counter begins with 'x'" in tables.ctl("list", "--prefix", "x").out

@@ -117,6 +117,7 @@ NO_STREAM = {"Table": TABLE | {"StreamSpecification": {"StreamEnabled": False}}}
 OFF = {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED"}}
 EXPIRES = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}
 UNREAD = ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "mark#x")
+LIMITS = '{"stock:": {"floor": 0}}'
 ODD = {"LEDGER_CLEAN": "false", "LEDGER_ALLOWED_LATENESS_MS": "0", "LEDGER_KEEP_MS": "60001"}
 LANES = "regions and shards against lanes"
 LISTED = "directory of lanes"
@@ -131,13 +132,26 @@ NARROW = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, 
         ({}, {"DescribeTimeToLive": EXPIRES}, 1, {f"{A} time to live": "fail"}),
         ({}, {"DescribeContinuousBackups": OFF}, 0, {f"{A} point-in-time recovery": "warn"}),
         ({}, {"GetItem": {}}, 0, {"shape": "warn"}),
+        ({"LEDGER_LIMITS": LIMITS}, {"UpdateItem": NEVER_WRITTEN}, 0, {"shape": "warn"}),
         ({}, {"GetItem": DAMAGED}, 1, {"shape": "fail"}),
         ({}, {"GetItem": REFUSED}, 0, {"shape": "warn", f"may read histories in {A}": "warn"}),
         ({}, {"Scan": {"Items": [key_of(pk) for pk in UNREAD]}}, 1, {LANES: "fail", LISTED: "warn"}),
         (ODD, {}, 0, {"clean": "warn", "allowed_lateness_ms": "warn", "keep_ms": "warn"}),
         ({}, dict.fromkeys(("Scan", "DeleteItem", "DescribeTable"), REFUSED), 0, dict.fromkeys(NARROW, "warn")),
     ],
-    ids=["strong", "stream", "expires", "backups", "no-shape", "damaged", "unseen", "unread", "settings", "narrow"],
+    ids=[
+        "strong",
+        "stream",
+        "expires",
+        "backups",
+        "no-shape",
+        "no-limit",
+        "damaged",
+        "unseen",
+        "unread",
+        "settings",
+        "narrow",
+    ],
 )
 def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know(
     environ: dict[str, str], changed: dict[str, Any], code: int, found: dict[str, str]
@@ -160,6 +174,17 @@ def test_a_table_of_other_shards_or_regions_fails_and_init_leaves_it_as_it_is(sh
     said = ctl(made, "init")
     assert (said.code, said.out) == (2, "")
     assert "Nothing was changed" in said.err
+
+
+def test_a_limit_that_the_shape_lacks_is_to_know_until_init_adds_it(engine: Engine, name: str) -> None:
+    assert ctl(on(engine, name, A), "init").code == 0
+    limited = on(engine, name, A)
+    limited = replace(limited, environ={**limited.environ, "LEDGER_LIMITS": LIMITS})
+    assert "lacks limits stock:; a process without them is not refused" in ctl(limited, "doctor").out
+    assert ctl(on(engine, name, A), "add", "stock:1", "-6").code == 0
+    assert ctl(limited, "init").code == 0
+    assert "lacks limits" not in ctl(limited, "doctor").out
+    assert ctl(on(engine, name, A), "add", "stock:2", "-6").code == 2
 
 
 def test_init_adds_a_region_to_the_shape_and_the_old_list_is_refused(engine: Engine, name: str) -> None:

@@ -167,6 +167,19 @@ def test_an_import_goes_on_from_a_line_of_the_file_alone(tables: Tables, path: P
     assert (f"--from-line {line}: the last row of {path} is in line 11." in said.err) == (code == 2)
 
 
+BARE = """
+import sys
+sys.modules["typer"] = None
+from ledgerctl.__main__ import main
+main()
+"""
+
+
+def test_without_its_packages_ledgerctl_says_how_to_install_them() -> None:
+    said = subprocess.run([sys.executable, "-c", BARE], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert said.stderr == "ledgerctl needs typer, which is not installed: in a clone, pip install '.[cli]'\n"
+
+
 ENDED = """
 import functools, signal, sys
 from ledgerctl import __main__, app
