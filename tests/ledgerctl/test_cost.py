@@ -189,7 +189,7 @@ def test_a_read_asks_every_shard_in_every_region() -> None:
 
 
 def test_completion_knows_every_command() -> None:
-    environ = {"_LEDGERCTL_COMPLETE": "complete_bash", "COMP_WORDS": "ledgerctl ver", "COMP_CWORD": "1"}
+    environ = {"_LEDGERCTL_COMPLETE": "complete_bash", "COMP_WORDS": "ledgerctl\nver", "COMP_CWORD": "1"}
     said = CliRunner().invoke(app, [], env=environ, prog_name="ledgerctl")
     assert said.stdout.split() == ["verify"]
 
