@@ -51,7 +51,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         *(
             ({name: {prefix: each}}, [f"{name}[", "]: a prefix is text"])
             for name, each in (("shards", 4), ("limits", Limit(floor=0)), ("thresholds", (Threshold(below=1),)))
-            for prefix in ("stock :", "é", "a" * 257, 5)
+            for prefix in ("stock :", "a" * 257, 5)
         ),
         ({"limits": {"a:": Limit(floor=-1, region="eu-wst-1")}}, ["in no Region", "Did you mean eu-west-1?"]),
     ],
