@@ -13,10 +13,10 @@ LOG = logging.getLogger("ledger.calls")
 
 def log(observed: Observed) -> None:
     """Times are in milliseconds, as the caller waited; units are DynamoDB's, "at least" where a request told none."""
-    cost = observed.cost
+    cost, least = observed.cost, "at least " if observed.cost.untold else ""
     LOG.log(
         logging.DEBUG if observed.went_well else logging.WARNING,
-        "%s %s: %.1f ms, %g requests, %g attempts, %s%g read units, %g write units",
+        "%s %s: %.1f ms, requests %g, attempts %g, read units %s%g, write units %s%g",
         *(observed.name, observed.outcome, observed.milliseconds, cost.requests, cost.attempts),
-        *("at least " if cost.untold else "", cost.read_units, cost.write_units),
+        *(least, cost.read_units, least, cost.write_units),
     )

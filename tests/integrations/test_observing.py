@@ -75,9 +75,9 @@ def test_a_line_is_debug_for_what_went_well_and_a_warning_for_what_did_not(caplo
     for observed in (ADDED, READ, REFUSED):
         log(observed)
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
-        ("DEBUG", "ledger.add recorded: 12.5 ms, 2 requests, 3 attempts, 1 read units, 1 write units"),
-        ("DEBUG", "reader.read read: 30.0 ms, 1 requests, 1 attempts, at least 2.5 read units, 0 write units"),
-        ("WARNING", "ledger.add LimitReached: 7.0 ms, 1 requests, 1 attempts, 0 read units, 1 write units"),
+        ("DEBUG", "ledger.add recorded: 12.5 ms, requests 2, attempts 3, read units 1, write units 1"),
+        ("DEBUG", "reader.read read: 30.0 ms, requests 1, attempts 1, read units at least 2.5, write units at least 0"),
+        ("WARNING", "ledger.add LimitReached: 7.0 ms, requests 1, attempts 1, read units 0, write units 1"),
     ]
 
 
