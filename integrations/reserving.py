@@ -171,8 +171,11 @@ def check_counters(counters: object) -> list[str]:
 
 
 def may_be_billed(end: BaseException | None) -> bool:
-    """Whether a call that ended like this may be paid for: it was answered, or nobody waited for the answer."""
-    return not isinstance(end, Exception) or isinstance(end, TimeoutError)
+    """Whether a call that ended like this may be paid for: it was answered, or nobody waited for the answer.
+
+    A time-out is an error with that in its name: those of httpx, OpenAI, Anthropic and botocore are no TimeoutError.
+    """
+    return not isinstance(end, Exception) or any("timeout" in each.__name__.lower() for each in type(end).__mro__)
 
 
 def check_cost(name: str, cost: object) -> int:
