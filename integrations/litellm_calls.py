@@ -120,7 +120,7 @@ class OpenCalls:
 
     async def _settled(self, ending: OpenCall, otherwise: int | None, tries: int) -> None:
         cost = otherwise if ending.noted is None else ending.noted
-        if cost is not None:
+        if cost is not None and not ending.call.ended:  # it is done anew where a loop ends
             ending.call.settle(cost)
         try:
             await ending.call.aclose()

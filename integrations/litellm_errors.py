@@ -10,7 +10,7 @@ import logging
 import litellm
 
 from integrations.reserving import UNDECIDED, OverBudget, may_be_billed
-from ledger.errors import InvalidCounter, InvalidInput, LedgerError
+from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, LedgerError
 
 log = logging.getLogger("exact-counter.litellm")
 
@@ -38,7 +38,7 @@ class IncompleteCall(InvalidInput):
 
 def refusal(error: LedgerError, model: str) -> Exception:
     """What a call that may not begin gets: BudgetExceededError (its status is `litellm.budget_exceeded_status_code`),
-    BadRequestError (400) where it lacks something, ServiceUnavailableError (503) where the table could not be asked.
+    BadRequestError (400) where it lacks something or asks for too much, ServiceUnavailableError (503) where the table could not be asked.
     Anything else is the operator's to mend: InternalServerError (500), and the log says what.
     """
     told: Exception
@@ -51,7 +51,7 @@ def refusal(error: LedgerError, model: str) -> Exception:
             entity_type="budget",
             entity_id=error.counter,
         )
-    elif isinstance(error, IncompleteCall | InvalidCounter):
+    elif isinstance(error, IncompleteCall | InvalidCounter | InvalidChange):
         told = litellm.BadRequestError(str(error), model=model, llm_provider="")
     elif isinstance(error, UNDECIDED):
         told = litellm.ServiceUnavailableError(
@@ -70,4 +70,4 @@ def refusal(error: LedgerError, model: str) -> Exception:
 def is_paid(failure: BaseException) -> bool:
     """Whether the provider may have worked: nobody waited for its answer any more."""
     gone = getattr(failure, "status_code", None) == DISCONNECTED
-    return gone or isinstance(failure, litellm.Timeout) or may_be_billed(failure)
+    return gone or may_be_billed(failure)

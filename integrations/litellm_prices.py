@@ -156,9 +156,9 @@ def _tokens_cost(unit: str, deployment: Mapping[str, Any], prompt: int, completi
     if unit == "tokens":
         return prompt + completion
     in_price, out_price = deployment.get(PRICES[0]), deployment.get(PRICES[1])
-    if in_price is not None and out_price is not None:
-        return micro_dollars(prompt * in_price + completion * out_price)
-    with suppress(Exception):  # LiteLLM raises several kinds for a model that it has no price of
+    with suppress(Exception):  # LiteLLM raises several kinds for a model that it has no price of; a number is too large
+        if in_price is not None and out_price is not None:
+            return micro_dollars(prompt * in_price + completion * out_price)
         name = deployment["model"]
         dollars = sum(litellm.cost_per_token(model=name, prompt_tokens=prompt, completion_tokens=completion))
         # It takes a price that is not listed for 0.

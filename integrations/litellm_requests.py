@@ -105,8 +105,8 @@ def marked(request: Mapping[str, Any], name: str, mark: str) -> dict[str, Any]:
 
 def mark_of(request: Mapping[str, Any], name: str) -> str | None:
     """Of a request; of one that is logged, or failed on a pass-through route, its metadata are in `litellm_params`."""
-    for params, place in product((request, request.get("litellm_params") or {}), METADATA):
-        found = params.get(place)
+    for params, place in product((request, request.get("litellm_params")), METADATA):
+        found = params.get(place) if isinstance(params, Mapping) else None  # a caller may send anything
         if isinstance(found, Mapping) and isinstance(mark := found.get(name), str):
             return mark
     return None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from integrations.litellm_prices import Asked, cost_of, estimated
+from integrations.litellm_prices import Asked, _estimated, cost_of, estimated
 
 HELLO = [{"role": "user", "content": "hello"}]
 SHARP = {"url": "https://x.invalid/a.png", "detail": "high"}
@@ -102,3 +102,10 @@ def test_what_was_cached_counts_and_an_answer_to_what_was_cached_whole() -> None
 def test_an_answer_of_which_nothing_is_known_is_not_free() -> None:
     assert cost_of(Asked("micro-dollars", "no/such", 3, 0), {"usage": {"prompt_tokens": 3}}, None) is None
     assert cost_of(Asked("micro-dollars", "gpt-4o", 8, INPUT), {}, None) is None
+
+
+@pytest.mark.parametrize("most", [10**19, 10**400])
+def test_an_answer_too_long_for_any_price_has_none_that_is_known(most: int) -> None:
+    priced = {"model": "gpt-4o", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}
+    assert _estimated("micro-dollars", priced, 5, 10, 1) == (5, 15)
+    assert _estimated("micro-dollars", priced, 5, most, 1) is None

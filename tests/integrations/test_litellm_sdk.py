@@ -16,6 +16,7 @@ from integrations.litellm import LedgerBudgets
 from integrations.litellm_calls import OpenCall, OpenCalls
 from integrations.litellm_errors import RepeatsUnasked
 from integrations.litellm_prices import micro_dollars
+from integrations.litellm_requests import mark_of
 from ledger.errors import InvalidInput, Throttled
 from tests.docs.pages import RECIPES, blocks
 from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, dearer, hooks, installed
@@ -188,6 +189,37 @@ def test_a_task_that_is_cancelled_while_its_call_ends_waits_for_the_end(town: To
 
     asyncio.run(main())
     assert town.stands(ANN) == (250, 0)
+
+
+def test_a_call_that_a_loop_ends_while_it_ends_counts_and_tells_its_rest_once(
+    town: Town, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[BaseException] = []
+
+    async def main() -> None:
+        ledger, calls = Awaited(town), OpenCalls()
+        call = town.budgets(ledger=ledger).reserve([ANN], 600)
+        mark = await calls.begin(OpenCall(call, None, asked=cast(Any, None)), 60)
+        ledger.waits.clear()
+
+        async def ends() -> None:
+            try:
+                await calls.end(mark, CAP + 50)
+            except asyncio.CancelledError as cancelled:
+                told.append(cancelled)
+                raise
+
+        ending.append(asyncio.create_task(ends()))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        asyncio.get_running_loop().call_later(0.05, ledger.waits.set)
+
+    ending: list[asyncio.Task[None]] = []
+    asyncio.run(main())
+    assert [each.__cause__ for each in told] == [None]
+    assert town.stands(ANN) == (600, 0)
+    assert town.spent(f"over:{ANN}") == CAP + 50 - 600
+    assert caplog.text.count("an estimate was too low") == 1
 
 
 async def given_up(provider: Provider) -> None:
@@ -471,6 +503,20 @@ def test_what_the_operator_has_to_mend_is_logged_and_not_told_to_the_caller(
     assert told in caplog.text
     assert told not in str(refused.value)
     assert provider.calls == 0
+
+
+def test_what_a_caller_asks_too_much_of_is_the_callers_and_not_in_the_operators_log(
+    town: Town, caplog: pytest.LogCaptureFixture
+) -> None:
+    with installed(Provider(), hooks(town, unit="tokens")), pytest.raises(litellm.BadRequestError, match="magnitude"):
+        asyncio.run(acompletion(max_tokens=10**19))
+    assert "not set up right" not in caplog.text
+
+
+@pytest.mark.parametrize("sent", ["metadata", ["metadata"], 1])
+def test_a_caller_may_send_anything_in_the_place_of_litellms_own_parameters(sent: Any) -> None:
+    assert mark_of({"litellm_params": sent, "metadata": {"ours": "mark"}}, "ours") == "mark"
+    assert mark_of({"litellm_params": sent}, "ours") is None
 
 
 def test_what_is_no_stream_is_told(town: Town) -> None:
