@@ -38,7 +38,8 @@ class IncompleteCall(InvalidInput):
 
 def refusal(error: LedgerError, model: str) -> Exception:
     """What a call that may not begin gets: BudgetExceededError (its status is `litellm.budget_exceeded_status_code`),
-    BadRequestError (400) where it lacks something or asks for too much, ServiceUnavailableError (503) where the table could not be asked.
+    BadRequestError (400) where it lacks something or asks for too much, ServiceUnavailableError (503) where the table
+    could not be asked.
     Anything else is the operator's to mend: InternalServerError (500), and the log says what.
     """
     told: Exception
