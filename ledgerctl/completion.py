@@ -64,7 +64,8 @@ def with_colons(shell: str | None) -> Iterator[None]:
     if shell != "complete_bash":
         yield
         return
-    words = os.environ["COMP_WORDS"].split("\n")[: int(os.environ["COMP_CWORD"]) + 1]
+    words, at = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
+    words = words[: int(at) + 1] if at.isdecimal() else words
     whole, said = joined(words), io.StringIO()
     os.environ |= {"COMP_WORDS": "\n".join(whole), "COMP_CWORD": str(len(whole) - 1)}
     kept = whole[-1][: whole[-1].rfind(":") + 1] if whole[-1] != words[-1] else ""

@@ -178,6 +178,16 @@ def test_a_name_is_completed_behind_its_colon_where_bash_puts_only_the_rest_of_i
     assert completed(tables.world, "ledgerctl verify stock:b ") == ["seats:1", "stock:a:1", "stock:a:2", "stock:b"]
 
 
+@pytest.mark.parametrize("at", [None, "", "x", "-1", "99"])
+@pytest.mark.parametrize("words", [None, "ledgerctl\nver"])
+def test_a_shell_that_tells_its_words_otherwise_gets_no_stack_trace(words: str | None, at: str | None) -> None:
+    environ = {"_LEDGERCTL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": at}
+    said = CliRunner().invoke(app, [], prog_name="ledgerctl", env=environ)
+    assert said.exception is None or isinstance(said.exception, SystemExit)
+    assert "verify" in said.stdout.split()
+    assert said.stderr == ""
+
+
 def test_tables_and_regions_are_completed_and_what_cannot_be_asked_completes_nothing() -> None:
     def answer(operation: str, _: Any) -> tuple[int, Any]:
         return (200, {"TableNames": ["counters", "cats", "dogs"]}) if operation == "ListTables" else refusal("X")
