@@ -45,11 +45,11 @@ def _parsed(name: str, text: str) -> Any:
         case "regions":
             return tuple(part.strip() for part in text.split(",") if part.strip())
         case "shards":
-            return dict(_json(text))
+            return dict(_json(text).items())
         case "limits":
             return {prefix: _made(Limit, said) for prefix, said in _json(text).items()}
         case "thresholds":
-            return {prefix: tuple(_made(Threshold, each) for each in some) for prefix, some in _json(text).items()}
+            return {prefix: tuple(_thresholds(some)) for prefix, some in _json(text).items()}
         case "clean" | "insert_only":
             return {"true": True, "false": False}[text.lower()]
         case _:
@@ -65,6 +65,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) < len(pairs):
         raise ValueError
     return dict(pairs)
+
+
+def _thresholds(said: object) -> list[Threshold]:
+    if not isinstance(said, list):
+        raise TypeError
+    return [_made(Threshold, each) for each in said]
 
 
 def _made(kind: type[Made], said: object) -> Made:

@@ -226,7 +226,7 @@ def test_what_must_be_set_is_named_when_it_is_missing(variable: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "text", "named"),
     [
-        *(("LEDGER_SHARDS", text, "LEDGER_SHARDS") for text in ("stock:=4", "5", '["ab", 1]')),
+        *(("LEDGER_SHARDS", text, "LEDGER_SHARDS") for text in ("stock:=4", "5", '["ab", 1]', "[]", '[["a", 1]]')),
         ("LEDGER_SHARDS", '{"a": 4, "a": 4}', "LEDGER_SHARDS"),  # a prefix twice
         ("LEDGER_LIMITS", '{"a": {"floor": 0}, "a": {"ceiling": 0}}', "LEDGER_LIMITS"),
         ("LEDGER_LIMITS", '{"a": {"floor": 0, "region": "EU"}}', "LEDGER_LIMITS: A Region's name"),

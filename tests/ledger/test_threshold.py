@@ -110,6 +110,8 @@ def test_what_is_no_mapping_from_prefixes_is_refused(given: Any) -> None:
         ('{"a": [5]}', "cannot be read as thresholds"),
         ('{"a": ["below"]}', "cannot be read as thresholds"),
         ('{"a": {"below": 1}}', "LEDGER_THRESHOLDS"),
+        ('{"a": {}}', "cannot be read as thresholds"),
+        ('{"a": ""}', "cannot be read as thresholds"),
         ('[{"below": 1}]', "LEDGER_THRESHOLDS"),
         ('{"a": [{"below": 1.5}]}', r"LEDGER_THRESHOLDS: below=1.5 is not an int"),
     ],
