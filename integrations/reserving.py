@@ -174,7 +174,10 @@ def may_be_billed(end: BaseException | None) -> bool:
     """Whether a call that ended like this may be paid for: it was answered, or nobody waited for the answer.
 
     A time-out is an error with that in its name: those of httpx, OpenAI, Anthropic and botocore are no TimeoutError.
+    Of a group, as a TaskGroup raises it, one is enough.
     """
+    if isinstance(end, BaseExceptionGroup):
+        return any(map(may_be_billed, end.exceptions))
     return not isinstance(end, Exception) or any("timeout" in each.__name__.lower() for each in type(end).__mro__)
 
 

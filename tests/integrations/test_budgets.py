@@ -86,6 +86,8 @@ def test_a_refusal_that_could_not_release_another_budget_says_so(town: Town) -> 
 
 
 def test_a_call_that_fails_gives_all_of_it_back(town: Town) -> None:
+    with pytest.raises(ExceptionGroup), town.budgets().reserve([A], 600):
+        raise ExceptionGroup("", [ValueError()])
     with pytest.raises(ZeroDivisionError), town.budgets().reserve([A, B], 600):
         1 / 0
     assert town.stands(A) == town.stands(B) == (0, 0)
@@ -362,9 +364,11 @@ def test_a_task_that_is_cancelled_counts_what_it_said_or_its_estimate(town: Town
 
 
 OF_BEDROCK = ReadTimeoutError(endpoint_url="https://bedrock-runtime.eu-west-1.amazonaws.com")
+OF_A_TASK_GROUP = ExceptionGroup("", [ValueError(), ExceptionGroup("", [TimeoutError()])])
+LEFT = (TimeoutError, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, OF_BEDROCK, OF_A_TASK_GROUP)
 
 
-@pytest.mark.parametrize("left", [TimeoutError, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, OF_BEDROCK])
+@pytest.mark.parametrize("left", LEFT)
 def test_a_call_that_nobody_waits_for_any_more_counts_its_estimate(town: Town, left: Any) -> None:
     def call(counter: str, *costs: int) -> None:
         with town.budgets().reserve([counter], 400) as reserved:
