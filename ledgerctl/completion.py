@@ -18,6 +18,7 @@ from ledger import directory
 from ledgerctl.call import Call, Surroundings
 
 QUICK = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=2)
+UNQUOTED = str.maketrans("", "", "\"'\\")
 OPTIONS = ("table", "region", "regions", "endpoint_url", "profile")
 
 
@@ -68,7 +69,8 @@ def with_colons(shell: str | None) -> Iterator[None]:
     words = words[: int(at) + 1] if at.isdecimal() else words
     whole, said = joined(words), io.StringIO()
     os.environ |= {"COMP_WORDS": "\n".join(whole), "COMP_CWORD": str(len(whole) - 1)}
-    kept = whole[-1][: whole[-1].rfind(":") + 1] if whole[-1] != words[-1] else ""
+    meant = whole[-1].translate(UNQUOTED)
+    kept = meant[: meant.rfind(":") + 1] if whole[-1] != words[-1] else ""
     try:
         with redirect_stdout(said):
             yield

@@ -172,6 +172,7 @@ def test_a_name_is_completed_behind_its_colon_where_bash_puts_only_the_rest_of_i
     for name in ("stock:a:1", "stock:a:2", "stock:b", "seats:1"):
         assert tables.ctl("add", name, "1").code == 0
     assert completed(tables.world, "ledgerctl get stock:") == ["a:1", "a:2", "b"]
+    assert completed(tables.world, "ledgerctl get 'stock':a") == ["a:1", "a:2"]
     assert completed(tables.world, "ledgerctl get stock:a:") == ["1", "2"]
     assert completed(tables.world, "ledgerctl get stock:b") == ["b"]
     assert completed(tables.world, "ledgerctl verify stock:b seats:") == ["1"]
