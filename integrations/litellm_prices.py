@@ -17,7 +17,7 @@ from typing import Any
 
 import litellm
 
-from integrations.litellm_tokens import answers_of, field, longest_of, number, prompt_of
+from integrations.litellm_tokens import answers_of, field, is_paid_by_tokens, longest_of, number, prompt_of
 from ledger.errors import InvalidChange, shown
 
 UNITS = ("micro-dollars", "tokens")
@@ -46,6 +46,8 @@ def estimated(unit: str, model: str, data: Mapping[str, Any]) -> tuple[Asked, in
     """What a request asks for, and what it costs with all that may be answered; None when that cannot be told."""
     more = data.get("extra_body")
     data = {**data, **more} if isinstance(more, Mapping) else data
+    if not is_paid_by_tokens(data):
+        return None
     prompt, answers, longest = prompt_of(model, data), answers_of(data), longest_of(data)
     if prompt is None or answers is None:
         return None
@@ -53,6 +55,9 @@ def estimated(unit: str, model: str, data: Mapping[str, Any]) -> tuple[Asked, in
     input, most = max((each for each in costs if each), key=lambda each: each[1], default=(None, None))
     return None if input is None or most is None else (Asked(unit, model, prompt, input), most)
 
+
+SEARCHING = ("search", "sonar")
+"""In the names of models that search with every call, which is listed beside the price of tokens."""
 
 ANSWERING = ("chat", "completion", "responses")
 """The modes of models whose answer is tokens."""
@@ -180,6 +185,9 @@ def _output_max(deployment: Mapping[str, Any], asked: int | None) -> int | None:
     info: Mapping[str, Any] = {}
     with suppress(Exception):
         info = litellm.get_model_info(deployment["model"])
+    searches = info.get("search_context_cost_per_query") and any(name in deployment["model"] for name in SEARCHING)
+    if searches:
+        return None
     if info.get("mode") in UNANSWERED:
         return 0
     if (info.get("mode") or ANSWERING[0]) not in ANSWERING:

@@ -51,7 +51,7 @@ class Terms:
         if found is None and self.estimate is None:
             raise IncompleteCall(
                 f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it by the token, no "
-                "longest answer, or no count of what is sent. Pass estimate= to LedgerBudgets, register the model's "
-                "price, or send max_tokens."
+                "longest answer, or no count of what is sent, or the provider may search or run tools. Pass estimate= "
+                "to LedgerBudgets, register the model's price, or send max_tokens."
             )
         return found or (Asked(self.unit, model, 0, 0), self.estimate or 0)

@@ -19,6 +19,22 @@ BESIDE = ("system", "instructions", "functions", "response_format", "text", "pre
 """What a request may send beside its messages, prompt or input, and pays for."""
 
 
+OWN = ("function", "custom")
+"""The types of tools that the caller runs. Any other the provider may run, such as a search, and bill by the call."""
+
+DECLARED = ("function", "name", "functionDeclarations", "function_declarations")
+
+
+def is_paid_by_tokens(data: Mapping[str, Any]) -> bool:
+    """Whether a request asks for nothing that is billed beside its tokens."""
+    tools = data.get("tools") or []
+    return data.get("web_search_options") is None and isinstance(tools, list) and all(map(_is_own, tools))
+
+
+def _is_own(tool: object) -> bool:
+    return isinstance(tool, Mapping) and tool.get("type", OWN[0]) in OWN and any(name in tool for name in DECLARED)
+
+
 def prompt_of(model: str, data: Mapping[str, Any]) -> int | None:
     """The tokens that are sent; None where they cannot be counted. Each picture counts alike."""
     chat, text = isinstance(data.get("messages"), list), data.get("prompt", data.get("input"))

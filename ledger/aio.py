@@ -138,5 +138,5 @@ class AsyncHold(Hold):
 
 
 def _unknown(delta: Delta | None) -> LedgerError:
-    why = "The call was cancelled: it may have been applied. Call again with the same key, or apply the delta."
+    why = "The call was cancelled: it may have been applied." + " Make the same call again." * (delta is None)
     return OutcomeUnknown(why) if delta is None else failed(OutcomeUnknown(why), delta)

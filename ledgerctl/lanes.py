@@ -94,7 +94,7 @@ def _scanned(call: Call, prefix: str) -> Found:
         return page
 
     with show.bar(call.err, "scanning", None, count=False) as bar:
-        scan = every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance, fold_min=call.settings.fold_min)
+        scan = every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance)
         holdings = call.run(through(scan, noted))
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     unlisted = frozenset(holdings) - listed

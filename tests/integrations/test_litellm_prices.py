@@ -54,6 +54,14 @@ def test_each_of_several_prompts_is_answered_and_the_best_is_chosen_of_answers_t
         ("twelvelabs.marengo-embed-2-7-v1:0", {"input": "hello"}),
         ("no/such", {"messages": HELLO}),
         ("gpt-4o", {"messages": HELLO, "max_tokens": 1, "n": 5.0}),
+        ("gpt-4o", {"messages": HELLO, "web_search_options": {}}),
+        ("gpt-4o", {"messages": HELLO, "extra_body": {"web_search_options": {}}}),
+        ("gpt-4o", {"input": "hello", "tools": [{"type": "web_search_preview"}]}),
+        ("gpt-4o", {"messages": HELLO, "tools": "a search"}),
+        ("anthropic/claude-sonnet-4-5", {"messages": HELLO, "tools": [{"type": "web_search_20250305", "name": "s"}]}),
+        ("gemini/gemini-2.5-pro", {"messages": HELLO, "tools": [{"googleSearch": {}}]}),
+        ("gpt-4o-search-preview", {"messages": HELLO, "max_tokens": 1}),
+        ("perplexity/sonar-pro", {"messages": HELLO, "max_tokens": 1}),
     ],
 )
 def test_what_is_not_paid_by_the_token_or_cannot_be_counted_is_not_known_and_not_0(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ledger import directory, items
+from ledger import Change, directory, items
 from ledger.errors import NotAllowed, Throttled, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import Delete, Get, GetMany, Item, Key, Put, PutMany, Query, Request, Scan, keyed
@@ -61,6 +61,12 @@ def test_a_scan_says_which_lanes_no_directory_has_and_what_they_hold(tables: Tab
     }
     assert tables.ctl("list", "--json").documents == [{"counter": "a", "regions": [A], "lanes": 1}]
     assert f"the directory of {B} names no lane" in tables.ctl("list").err
+
+
+def test_a_scan_counts_a_pack_as_one(tables: Tables) -> None:
+    tables.environ["LEDGER_SHARDS"] = '{"": 4, "packed": 1}'
+    tables.ledger.add_many([Change("packed", 1)] * 3, pack=True)
+    assert tables.ctl("list", "--prefix", "packed", "--scan", "--json").documents[0]["deltas"] == 1
 
 
 def test_what_names_no_lane_is_passed_by_and_told(tables: Tables) -> None:
