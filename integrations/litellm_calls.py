@@ -116,7 +116,7 @@ class OpenCalls:
             if there is not None and self.get(mark) is there:
                 if chunks:
                     there.note(streamed_cost(there.asked, chunks, logging), chunks)
-                await self.end(mark, there.asked.input if cut is None or is_paid(cut) else 0)
+                await self.end(mark, there.asked.input if is_paid(cut) else 0)
 
     async def _settled(self, ending: OpenCall, otherwise: int | None, tries: int) -> None:
         cost = otherwise if ending.noted is None else ending.noted

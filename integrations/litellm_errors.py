@@ -68,7 +68,6 @@ def refusal(error: LedgerError, model: str) -> Exception:
     return told
 
 
-def is_paid(failure: BaseException) -> bool:
-    """Whether the provider may have worked: nobody waited for its answer any more."""
-    gone = getattr(failure, "status_code", None) == DISCONNECTED
-    return gone or may_be_billed(failure)
+def is_paid(end: BaseException | None) -> bool:
+    """As `may_be_billed`, and of a client of the proxy that left."""
+    return getattr(end, "status_code", None) == DISCONNECTED or may_be_billed(end)

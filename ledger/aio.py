@@ -138,5 +138,5 @@ class AsyncHold(Hold):
 
 
 def _unknown(delta: Delta | None) -> LedgerError:
-    why = "The call was cancelled: it may have been applied." + " Make the same call again." * (delta is None)
-    return OutcomeUnknown(why) if delta is None else failed(OutcomeUnknown(why), delta)
+    why = "The call was cancelled: it may have been applied."
+    return OutcomeUnknown(f"{why} Make the same call again.") if delta is None else failed(OutcomeUnknown(why), delta)

@@ -39,10 +39,15 @@ def is_prefix(prefix: object) -> bool:
 
 def meant(given: object, known: Iterable[str]) -> str:
     """ " Did you mean …?" with the one of the known names that is near to what was given; empty if none is."""
+    near = nearest(given, known) if isinstance(given, str) else None
+    return f" Did you mean {near}?" if near else ""
+
+
+def nearest(given: str, known: Iterable[str]) -> str | None:
+    """The one of the known names that is near to what was given."""
     import difflib  # a millisecond that only a mistake costs
 
-    near = difflib.get_close_matches(given, known, 1) if isinstance(given, str) else []
-    return f" Did you mean {near[0]}?" if near else ""
+    return next(iter(difflib.get_close_matches(given, known, 1)), None)
 
 
 def check_change(change: object) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ledger import lanes, tokens
-from ledger.checks import is_prefix, meant
+from ledger.checks import is_prefix, meant, nearest
 from ledger.entries import ENTRIES_MAX
 from ledger.environment import parsed
 from ledger.errors import InvalidInput, InvalidSettings, shown
@@ -234,12 +234,10 @@ def _fits(pattern: str, text: object) -> bool:
 
 def _no_region(name: str) -> str:
     """What is wrong with a Region's name that AWS cannot have, and which one was meant, if it is near to one."""
-    import difflib  # a millisecond that only a mistake costs
-
     parts = re.fullmatch(r"([a-z][a-z-]*)-([a-z]+)-?(\d{1,2})[a-z]?", name)
-    near = difflib.get_close_matches(parts[2], DIRECTIONS) if parts else []
-    meant = f" Did you mean {parts[1]}-{near[0]}-{parts[3]}?" if parts and near else ""
-    return f"AWS has no Region {name}.{meant} With an endpoint_url it is taken."
+    near = nearest(parts[2], DIRECTIONS) if parts else None
+    told = f" Did you mean {parts[1]}-{near}-{parts[3]}?" if parts and near else ""
+    return f"AWS has no Region {name}.{told} With an endpoint_url it is taken."
 
 
 def check_lane(lane: object) -> Lane:

@@ -110,9 +110,7 @@ def _no_option(failure: Any, typed: list[str]) -> str:
     """The word that was typed, and the options that are near it: `-table` is told as itself, not as `-t`."""
     name = failure.option_name
     whole = next((word for word in typed if len(name) == 2 < len(word) and word.startswith(name)), name).split("=")[0]
-    known = [each for param in failure.ctx.command.params for each in param.opts if each.startswith("--")]
-    near = get_close_matches("--" + whole.lstrip("-"), known, 2, NEAR)
-    return f"{whole}.{_perhaps(near)}"
+    return f"{whole}.{_perhaps(_near(whole, failure.ctx.command.params, 2))}"
 
 
 def _too_much(command: str, words: str, params: list[Any]) -> tuple[str, str]:
@@ -120,8 +118,13 @@ def _too_much(command: str, words: str, params: list[Any]) -> tuple[str, str]:
     option = next((word.partition("=")[0] for word in words.split() if word.startswith("--")), None)
     if option is None:
         return "ExtraArgument", f"`{command}` takes fewer arguments: {shown(words)} is too much."
+    return "NoSuchOption", f"`{command}` has no option {option}.{_perhaps(_near(option, params, 1))}"
+
+
+def _near(option: str, params: list[Any], most: int) -> list[str]:
+    """Of a command's options those that are near to one that it has not."""
     known = [name for param in params for name in param.opts if name.startswith("--")]
-    return "NoSuchOption", f"`{command}` has no option {option}.{_perhaps(get_close_matches(option, known, 1, NEAR))}"
+    return get_close_matches("--" + option.lstrip("-"), known, most, NEAR)
 
 
 def _bad_value(failure: Any, typed: list[str]) -> str:

@@ -68,6 +68,20 @@ def reply(writer: asyncio.StreamWriter, connection: bytes = b"keep-alive") -> No
     writer.write(b"HTTP/1.1 200 OK\r\n%b\r\ncontent-length: 2\r\n\r\n{}" % head)
 
 
+def answering_no_put(came: Callable[[], None]) -> Served:
+    """All but a PutItem, of which it is told when it came."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while operation := await request(reader):
+            if operation == "putitem":
+                came()
+                await reader.read()
+                return
+            reply(writer)
+
+    return serve
+
+
 def test_a_counter_added_to_and_read_on_an_engine_is_what_ledger_and_reader_say(engine: Engine, table: str) -> None:
     asked = settings(table, engine.endpoint_url, limits={"seats:": Limit(ceiling=10, region=REGION)})
 
@@ -239,16 +253,7 @@ def test_where_no_attempt_found_a_connection_nothing_was_written() -> None:
 def test_the_end_of_the_block_leaves_what_is_in_flight_unknown() -> None:
     async def main() -> None:
         came = asyncio.Event()
-
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            while operation := await request(reader):
-                if operation == "putitem":
-                    came.set()
-                    await reader.read()
-                    return
-                reply(writer)
-
-        async with server(serve) as url:
+        async with server(answering_no_put(came.set)) as url:
             async with AsyncLedger(settings("counters", url)) as ledger:
                 task = asyncio.ensure_future(ledger.add(COUNTER, -6, **KEYED))
                 await came.wait()
@@ -262,16 +267,7 @@ def test_the_end_of_the_block_leaves_what_is_in_flight_unknown() -> None:
 def test_the_end_of_the_block_tells_those_that_wait_for_a_connection_too_and_cancels_none() -> None:
     async def main() -> list[Any]:
         came = asyncio.Semaphore(0)
-
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            while operation := await request(reader):
-                if operation == "putitem":
-                    came.release()
-                    await reader.read()
-                    return
-                reply(writer)
-
-        async with server(serve) as url:
+        async with server(answering_no_put(came.release)) as url:
             async with AsyncLedger(settings("counters", url)) as ledger:
                 await ledger._run(ledger._calls.shape.program())
                 adds = [asyncio.ensure_future(ledger.add(COUNTER, 1)) for _ in range(POOL + 20)]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from integrations.budgets import Budgets
 from ledger import Ledger, Limit, Settings
@@ -68,6 +71,19 @@ class Awaited(AsyncLedger):
         await asyncio.sleep(0)
         await self.waits.wait()
         return await super()._answer(request)
+
+
+async def cancelled_while_it_waits(ledger: Awaited, doing: Coroutine[Any, Any, Any]) -> None:
+    """What is done with the ledger is cancelled while it waits for an answer, which comes then."""
+    ledger.waits.clear()
+    task = asyncio.ensure_future(doing)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.sleep(0)
+    ledger.waits.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 class Failing:

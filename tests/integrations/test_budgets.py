@@ -30,7 +30,7 @@ from ledger.errors import (
     Throttled,
 )
 from simulator import Faults
-from tests.integrations.support import CAP, HERE, THERE, TIMEOUT, Awaited, Failing, Town
+from tests.integrations.support import CAP, HERE, THERE, TIMEOUT, Awaited, Failing, Town, cancelled_while_it_waits
 
 A, B, C = "llm:key-1", "llm:team-1", "llm:model-1"
 
@@ -406,16 +406,8 @@ def test_a_task_that_is_cancelled_while_it_settles_settles(town: Town) -> None:
     async def main() -> None:
         ledger = Awaited(town)
         call = await town.budgets(ledger=ledger).reserve([A], 600).aopen()
-        ledger.waits.clear()
         call.settle(250)
-        closing = asyncio.ensure_future(call.aclose())
-        for _ in range(3):
-            await asyncio.sleep(0)
-        closing.cancel()
-        await asyncio.sleep(0)
-        ledger.waits.set()
-        with pytest.raises(asyncio.CancelledError):
-            await closing
+        await cancelled_while_it_waits(ledger, call.aclose())
         assert call.ended  # now, because whoever is cancelled closes its ledger, or ends its loop
 
     asyncio.run(main())

@@ -20,7 +20,7 @@ from integrations.litellm_requests import mark_of
 from ledger.errors import InvalidInput, Throttled
 from tests.docs.pages import RECIPES, blocks
 from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, dearer, hooks, installed
-from tests.integrations.support import CAP, TIMEOUT, Awaited, Failing, Town
+from tests.integrations.support import CAP, TIMEOUT, Awaited, Failing, Town, cancelled_while_it_waits
 
 ANN = "llm:ann"
 ASKED: dict[str, Any] = {"model": MODEL, "messages": HELLO, "user": "ann", "max_tokens": 100}
@@ -176,15 +176,7 @@ def test_a_task_that_is_cancelled_while_its_call_ends_waits_for_the_end(town: To
         ledger, calls = Awaited(town), OpenCalls()
         call = town.budgets(ledger=ledger).reserve([ANN], 600)
         mark = await calls.begin(OpenCall(call, None, asked=cast(Any, None)), 60)
-        ledger.waits.clear()
-        ending = asyncio.ensure_future(calls.end(mark, 250))
-        for _ in range(3):
-            await asyncio.sleep(0)
-        ending.cancel()
-        await asyncio.sleep(0)
-        ledger.waits.set()
-        with pytest.raises(asyncio.CancelledError):
-            await ending
+        await cancelled_while_it_waits(ledger, calls.end(mark, 250))
         assert call.ended
 
     asyncio.run(main())
