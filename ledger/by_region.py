@@ -32,7 +32,10 @@ class ByRegion:
             return self._tables[self._here].answer(request)
         if request.region not in self._tables:
             raise Unavailable(f"There is no table for the Region {request.region}. Nothing was written.")
-        return self._tables[request.region].answer(request.request)
+        asked = self._tables[request.region]
+        if getattr(asked, "may_be_cut_off", False):
+            return self._tables[self._here].answer(request)
+        return asked.answer(request.request)
 
 
 class Given(TypedDict, total=False):

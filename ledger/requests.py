@@ -251,7 +251,8 @@ class Table(Protocol):
     """Whatever answers requests: DynamoDB (`table.py`), a dictionary (`memory.py`), a simulator.
 
     One whose answers depend on the order of the requests may say so with an attribute `one_at_a_time = True`; then no
-    class of this library asks it from several threads.
+    class of this library asks it from several threads. One whose Region may be cut off from others says
+    `may_be_cut_off = True`; then who is elsewhere asks it At, by the table of its own Region.
     """
 
     def answer(self, request: Request, /) -> Any: ...

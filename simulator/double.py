@@ -1,7 +1,7 @@
 """A test double: a table in several Regions, with lag and faults from a seed, to give to Ledger, Reader and Compactor.
 
 Rule 1: A request is a step and a millisecond, and between two requests the world does what it does by itself.
-Rule 2: The same calls after the same seed are the same history, so its tables ask for one request at a time.
+Rule 2: The same calls after the same seed and start are the same history, so its tables ask for one request at a time.
 Rule 3: Threads that come all the same meet each other between two steps, in an order that no seed knows.
 """
 
@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
+from ledger.checks import check_time, to_datetime
+from ledger.clocks import wall_clock
 from ledger.errors import LedgerError
 from ledger.requests import Pause, Request
 from simulator.choices import Drawn
-from simulator.faults import NONE, Faults
-from simulator.happening import by_itself, send
+from simulator.faults import NONE, OF_PROCESSES, Faults
+from simulator.happening import LOST, by_itself, send
 from simulator.world import Landing, World
 
 WAIT_STEPS_MAX = 1_000
@@ -24,26 +28,39 @@ WAIT_STEPS_MAX = 1_000
 class Simulation:
     """The table that `regions` share, for tests of your own code.
 
-    Give `table(region)` as `table=` to Ledger and Reader, or in `tables=` to Compactor, and `clock` as their clock.
-    Without `faults` nothing fails, and items reach the other Regions one by one, in any order. With them calls raise
-    the errors of `ledger.errors` that a real table makes them raise. Thread-safe; the same calls after the same `seed`
-    are the same history as long as they come from one thread, as those of `Compactor.run` do.
+    Give `table(region)` as `table=` to Ledger and Reader, or in `tables=` to Ledger and Compactor, and `clock` as their
+    clock. Without `faults` nothing fails, and items reach the other Regions one by one, in any order. With them calls
+    raise the errors of `ledger.errors` that a real table makes them raise. Raises ValueError for faults that befall
+    processes: your code is the process.
+
+    start: the time at which it begins, an aware datetime; now, unless given, so that code which takes the time of its
+    machine agrees with it. Thread-safe; the same calls after the same `seed`, and the same `start` where they depend on
+    the time, are the same history as long as they come from one thread, as those of `Compactor.run` do.
     """
 
-    def __init__(self, regions: Sequence[str], *, seed: int = 0, faults: Faults = NONE) -> None:
+    def __init__(
+        self, regions: Sequence[str], *, seed: int = 0, faults: Faults = NONE, start: datetime | None = None
+    ) -> None:
+        unheeded = [name for name in OF_PROCESSES if getattr(faults, name)]
+        if unheeded:
+            raise ValueError(f"A Simulation plays no {', no '.join(unheeded)}: such faults befall a process.")
         self.world = World(regions, Drawn(seed), lag_steps=faults.lag_steps)
+        self.world.now_ms = wall_clock() if start is None else check_time("start", start)
         self._faults = faults
+        self._loses_next = False
         self._lock = threading.RLock()
 
     def table(self, region: str) -> SimulatedTable:
         """The table as it is seen in a Region. Raises ValueError when there is no such Region."""
-        if region not in self.world.regions:
-            raise ValueError(f"{region!r} is not one of the Regions {self.world.regions}")
-        return SimulatedTable(self, region)
+        return SimulatedTable(self, self._checked(region))
 
     def clock(self) -> int:
         """The time of this world, in milliseconds since 1970."""
         return self.world.now_ms
+
+    def now(self) -> datetime:
+        """The time of this world, for `at=`."""
+        return to_datetime(self.world.now_ms)
 
     def wait(self, ms: int) -> None:
         """Let time pass, and the world do what it does meanwhile."""
@@ -53,9 +70,19 @@ class Simulation:
             self.world.now_ms += max(0, ms - WAIT_STEPS_MAX)
 
     def cut_off(self, region: str) -> None:
-        """Cut a Region off from the others, until it is joined again."""
+        """Cut a Region off from the others, until it is joined again: nothing replicates, and nobody asks across."""
         with self._lock:
-            self.world.cut.add(region)
+            self.world.cut.add(self._checked(region))
+
+    def join(self, region: str) -> None:
+        """End the cut of a Region; what piled up meanwhile is on its way again."""
+        with self._lock:
+            self.world.cut.discard(self._checked(region))
+
+    def lose_next_answer(self) -> None:
+        """Apply the next write that comes, and answer OutcomeUnknown; a batch gets it for each of its changes."""
+        with self._lock:
+            self._loses_next = True
 
     def come_to_rest(self) -> None:
         """Join all Regions, and let everything that is on its way arrive."""
@@ -67,7 +94,7 @@ class Simulation:
         with self._lock:
             self.world.step += 1
             self.world.now_ms += 1
-            by_itself(self.world, self._faults, _unheard)
+            by_itself(self.world, self._faults, self._heard)
 
     def answer(self, region: str, request: Request) -> Any:
         """What `region` answers; a transaction's answer comes when its items are visible there."""
@@ -75,7 +102,8 @@ class Simulation:
             return self.wait(request.ms)
         with self._lock:
             self.step()
-            answer = send(self.world, region, request, self._faults, _unheard)
+            faults = replace(self._faults, lost=1_000) if self._loses_next else self._faults
+            answer = send(self.world, region, request, faults, self._heard)
         if isinstance(answer, LedgerError):
             raise answer
         if isinstance(answer, Landing):
@@ -84,11 +112,20 @@ class Simulation:
             return None
         return answer
 
+    def _heard(self, what: object, came: object) -> None:
+        self._loses_next = self._loses_next and what != LOST
+
+    def _checked(self, region: str) -> str:
+        if region not in self.world.regions:
+            raise ValueError(f"{region!r} is not one of the Regions {self.world.regions}")
+        return region
+
 
 class SimulatedTable:
     """One Region's view of a Simulation."""
 
     one_at_a_time = True
+    may_be_cut_off = True
 
     def __init__(self, simulation: Simulation, region: str) -> None:
         self._simulation, self._region = simulation, region
@@ -96,7 +133,3 @@ class SimulatedTable:
     def answer(self, request: Request, /) -> Any:
         """The answer to a request. Raises a LedgerError, as a table does."""
         return self._simulation.answer(self._region, request)
-
-
-def _unheard(what: object, came: object) -> None:
-    """Nobody keeps a trace."""

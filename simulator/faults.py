@@ -22,6 +22,10 @@ class Faults:
     slow_landing: items arrive, and a transaction's items become visible, an order of magnitude later. slow_reads,
     slow_visits: readers, compactors stand still for some steps between their requests. remade: a Region's replica is
     lost and made again from what the others hold, once a history.
+
+    A Simulation, the double for tests of your own, heeds all of those that befall requests and Regions: throttled,
+    dropped, lost, late, unreadable, cut, lag_steps, slow_replication and slow_landing. It refuses the others, with
+    ValueError: they befall the processes of a history.
     """
 
     throttled: int = 0
@@ -43,6 +47,7 @@ class Faults:
 
 
 NONE = Faults()
+OF_PROCESSES = ("crash", "pause", "frozen", "skew_ms", "slow_reads", "slow_visits", "remade")
 
 
 def mix(choices: Choices) -> Faults:

@@ -15,6 +15,7 @@ from simulator.faults import Faults
 from simulator.world import World
 
 WRITES = (Put, Update, Delete, Transact, DeleteMany)
+LOST = "the answer is lost"
 
 Tell = Callable[[object, object], None]
 """Told (what was asked or happened, what came of it)."""
@@ -40,7 +41,7 @@ def send(world: World, region: str, request: Request, faults: Faults, tell: Tell
     answer = world.answer_or_error(region, request)
     tell(request, answer)
     if isinstance(request, WRITES) and happens(world, faults.lost):
-        tell("the answer is lost", "")
+        tell(LOST, "")
         return OutcomeUnknown("The answer was lost.")
     return answer
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 from ledger import Ledger, Limit, Settings
+from ledger.checks import to_datetime
 from reader import Reader
 from simulator import Faults, Simulation
 
 REGIONS = ("eu-west-1", "us-east-1")
 FAULTS = Faults(throttled=20, dropped=20, lost=40, late=20, cut=1, lag_steps=20)
+START = to_datetime(1_000_000)
 TIMEOUT = timedelta(minutes=5)
 CAP = 2_000
 """Micro-dollars a customer."""
@@ -25,7 +27,7 @@ ESTIMATE = 20 + 10 * LONGEST
 
 class World:
     def __init__(self, seed: int = 0, faults: Faults = FAULTS) -> None:
-        self.simulation = Simulation(REGIONS, seed=seed, faults=faults)
+        self.simulation = Simulation(REGIONS, seed=seed, faults=faults, start=START)
 
     def settings(self, region: str) -> Settings:
         limits = {"llm:": Limit(ceiling=CAP, region=REGIONS[0])}

@@ -31,6 +31,7 @@ IN_AWAY = 3
 """Of ten buyers, so many are in the other Region."""
 
 FAULTS = Faults(throttled=5, dropped=20, lost=30, late=10, lag_steps=20, slow_replication=True)
+START = to_datetime(1_000_000)
 COUNTER = "seats:gig"
 
 
@@ -168,7 +169,7 @@ def buyers_of(seed: int, began_ms: int) -> list[Buyer]:
 
 
 def _sale(make: Make, seed: int) -> Sold:
-    simulation = Simulation(REGIONS, seed=seed, faults=FAULTS)
+    simulation = Simulation(REGIONS, seed=seed, faults=FAULTS, start=START)
     design = make(simulation)
     began_ms = simulation.clock()
     order = itertools.count()

@@ -12,12 +12,14 @@ import pytest
 from integrations.budgets import Budgets
 from ledger import Ledger, Limit, Settings
 from ledger.aio import AsyncLedger
+from ledger.checks import to_datetime
 from ledger.errors import LedgerError
 from reader import Reader
 from simulator import Faults, Simulation
 
 REGIONS = ("eu-west-1", "us-east-1")
 HERE, THERE = REGIONS
+START = to_datetime(1_000_000)
 CAP = 1_000
 TIMEOUT = timedelta(minutes=1)
 
@@ -26,7 +28,7 @@ class Town:
     """Budgets of `CAP` in two Regions. Each `budgets` is a process of its own: nothing is shared but the table."""
 
     def __init__(self, *, cap: int = CAP, seed: int = 0, faults: Faults | None = None) -> None:
-        self.world = Simulation(REGIONS, seed=seed, faults=faults or Faults())
+        self.world = Simulation(REGIONS, seed=seed, faults=faults or Faults(), start=START)
         self._limits = {"llm:": Limit(ceiling=cap, region=HERE)}
 
     def settings(self, region: str = HERE) -> Settings:

@@ -4,25 +4,26 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from compactor import Compactor, Report
-from ledger import Change, Ledger, Receipt, Settings
-from ledger.errors import LedgerError
+from ledger import Change, Ledger, Limit, Receipt, Settings
+from ledger.errors import InvalidTime, LedgerError, OutcomeUnknown, OutOfReach
 from reader import Reader
 from simulator import Drawn, Faults, Simulation
 
 EU, US = "eu-west-1", "us-east-1"
+START = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 T = TypeVar("T")
 FAULTS = Faults(throttled=100, dropped=100, lost=100, late=100, unreadable=50, lag_steps=20, slow_replication=True)
 
 
-def settings(region: str = EU) -> Settings:
-    return Settings(table="counters", region=region, regions=(EU, US), fold_min=1)
+def settings(region: str = EU, **more: Any) -> Settings:
+    return Settings(table="counters", region=region, regions=(EU, US), fold_min=1, **more)
 
 
 def test_what_one_region_adds_the_other_reads_when_it_has_arrived() -> None:
@@ -37,11 +38,89 @@ def test_what_one_region_adds_the_other_reads_when_it_has_arrived() -> None:
     assert reader.read("c").value == 5
 
 
+@pytest.mark.parametrize("given", ["table", "tables"])
+def test_a_region_that_is_cut_off_is_out_of_reach_until_it_is_joined(given: str) -> None:
+    simulation = Simulation((EU, US))
+    tables = {region: simulation.table(region) for region in (EU, US)}
+    table: dict[str, Any] = {"tables": tables} if given == "tables" else {"table": tables[US]}
+    limits = {"seats:": Limit(ceiling=10, region=EU)}
+    ledger = Ledger(settings(US, limits=limits), clock=simulation.clock, **table)
+    asked: dict[str, Any] = {"idempotency_key": "1", "at": simulation.now()}
+    simulation.cut_off(EU)
+    with pytest.raises(OutOfReach):
+        ledger.add("seats:gig", 4, **asked)
+    simulation.join(EU)
+    assert ledger.add("seats:gig", 4, **asked).outcome == "recorded"
+
+
+def test_a_join_of_one_region_leaves_the_others_cut_off_and_delivers_nothing_at_once() -> None:
+    regions = (EU, US, "ap-south-1")
+    simulation = Simulation(regions)
+    for region in regions:
+        simulation.cut_off(region)
+    Ledger(settings(), table=simulation.table(EU), clock=simulation.clock).add("c", 5)
+    simulation.join(EU)
+    assert simulation.world.cut == {US, "ap-south-1"}
+    simulation.join(US)
+    assert simulation.world.deliverable() != []
+    with pytest.raises(ValueError, match="not one of the Regions"):
+        simulation.join("eu-west-2")
+    with pytest.raises(ValueError, match="not one of the Regions"):
+        simulation.cut_off("eu-west-2")
+
+
+def test_the_answer_of_the_next_write_is_lost_and_of_no_other() -> None:
+    simulation = Simulation((EU, US))
+    ledger = Ledger(settings(), table=simulation.table(EU), clock=simulation.clock)
+    reader = Reader(settings(), table=simulation.table(EU), clock=simulation.clock)
+    ledger.add("c", 1)
+    simulation.lose_next_answer()
+    assert reader.read("c").value == 1
+    with pytest.raises(OutcomeUnknown) as lost:
+        ledger.add("c", 5)
+    assert lost.value.delta is not None
+    assert reader.read("c").value == 6
+    assert ledger.apply(lost.value.delta).outcome == "replayed"
+    simulation.lose_next_answer()
+    batch = ledger.add_many([Change("c", 1, str(n), simulation.now()) for n in range(3)])
+    assert {type(outcome) for outcome in batch} == {OutcomeUnknown}
+    assert reader.read("c").value == 9
+
+
+def test_a_commit_whose_answer_is_lost_has_landed_and_the_next_visit_goes_on() -> None:
+    simulation = Simulation((EU, US))
+    Ledger(settings(), table=simulation.table(EU), clock=simulation.clock).add("c", 5)
+    simulation.wait(20_000)
+    tables = {region: simulation.table(region) for region in (EU, US)}
+    compactor = Compactor(settings(), tables=tables, clock=simulation.clock)
+    simulation.lose_next_answer()
+    with pytest.raises(OutcomeUnknown):
+        compactor.compact("c")
+    simulation.come_to_rest()
+    compactor.compact("c")
+    assert value_at_rest(simulation, compactor) == {EU: 5, US: 5}
+
+
+def test_a_simulation_begins_now_or_when_it_is_told_to() -> None:
+    simulation = Simulation((EU, US))
+    ledger = Ledger(settings(), table=simulation.table(EU), clock=simulation.clock)
+    assert ledger.add("c", 1, idempotency_key="k", at=datetime.now(UTC)).outcome == "recorded"
+    assert Simulation((EU, US), start=START).now() == START
+    with pytest.raises(InvalidTime, match="start="):
+        Simulation((EU, US), start=START.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize("fault", ["crash", "pause", "skew_ms", "frozen", "slow_reads", "slow_visits", "remade"])
+def test_a_fault_that_the_double_cannot_play_is_refused(fault: str) -> None:
+    with pytest.raises(ValueError, match=f"no {fault}"):
+        Simulation((EU, US), faults=Faults(**{fault: 1}))
+
+
 def test_code_that_retries_counts_once_whatever_fails() -> None:
-    simulation = Simulation((EU, US), seed=5, faults=FAULTS)
+    simulation = Simulation((EU, US), seed=5, faults=FAULTS, start=START)
     ledgers = [Ledger(settings(r), table=simulation.table(r), clock=simulation.clock) for r in (EU, US)]
     compactor = Compactor(settings(), tables={r: simulation.table(r) for r in (EU, US)}, clock=simulation.clock)
-    at = datetime.fromtimestamp(simulation.clock() / 1_000, UTC)
+    at = simulation.now()
     failures = 0
     for change in range(40):
         for attempt in range(50):
@@ -59,10 +138,10 @@ def test_code_that_retries_counts_once_whatever_fails() -> None:
 
 
 def test_packs_that_are_sent_again_in_other_company_count_once_whatever_fails() -> None:
-    simulation = Simulation((EU, US), seed=5, faults=FAULTS)
+    simulation = Simulation((EU, US), seed=5, faults=FAULTS, start=START)
     ledgers = [Ledger(settings(r), table=simulation.table(r), clock=simulation.clock) for r in (EU, US)]
     compactor = Compactor(settings(), tables={r: simulation.table(r) for r in (EU, US)}, clock=simulation.clock)
-    at = datetime.fromtimestamp(simulation.clock() / 1_000, UTC)
+    at = simulation.now()
     left = [Change("c", 1, str(n), at, EU) for n in range(120)]
     failures, sent = 0, 0
     while left:
@@ -102,9 +181,9 @@ def until_it_works(call: Callable[[], T]) -> T:
 
 def compacted(seed: int) -> tuple[int, Report, str]:
     """Sixteen counters with ten changes each, compacted by `run` under faults: the steps, what came of it, the adds."""
-    simulation = Simulation((EU, US), seed=seed, faults=FAULTS)
+    simulation = Simulation((EU, US), seed=seed, faults=FAULTS, start=START)
     ledger = Ledger(settings(), table=simulation.table(EU), clock=simulation.clock, entropy=bytes)
-    at = datetime.fromtimestamp(900, UTC)
+    at = START - timedelta(seconds=100)
     told: list[object] = []
     for change in range(160):
         try:
