@@ -31,6 +31,14 @@ class LedgerError(Exception):
     cost: Cost | None = None
 
 
+class Again(LedgerError):
+    """Make the same call again, later and slower: with the same idempotency key and `at` a change counts once.
+
+    The base of all errors that ask for nothing else. A call without a key is another change each time: of it apply
+    `delta`. (A `GaveUp` of a rebuild asks first to stop whoever writes.)
+    """
+
+
 # -- what the caller passed: nothing was sent, nothing was written ----------------------------------------------------
 
 
@@ -89,7 +97,7 @@ class InvalidMessage(InvalidInput):
 # -- what the queue answered -------------------------------------------------------------------------------------------
 
 
-class NotQueued(LedgerError):
+class NotQueued(Again):
     """The queue did not confirm a message; it may or may not be in it. Nothing was written to the table by this call.
 
     Send the same change again, with the same idempotency key and `at`: it counts once, however often it is queued.
@@ -112,7 +120,7 @@ class TableError(LedgerError):
     """The table did not do what was asked; the subclasses say what is known."""
 
 
-class OutcomeUnknown(TableError):
+class OutcomeUnknown(TableError, Again):
     """A write may or may not have been applied (a time-out, a lost connection or a 5xx answer).
 
     Of an add: pass `error.delta` to `Ledger.apply`, here or in another Region, or call again with the same idempotency
@@ -129,18 +137,18 @@ class OutcomeUnknown(TableError):
         )
 
 
-class Unavailable(TableError):
+class Unavailable(TableError, Again):
     """A read got no answer, or a write found no connection and was never sent. Nothing was written.
 
     Check `region` and `endpoint_url`, and call again later; the retries of the SDK are already used up.
     """
 
 
-class Throttled(TableError):
+class Throttled(TableError, Again):
     """The table refused a request for lack of capacity, also after retries. Nothing was written. Call again, slower."""
 
 
-class TransactionConflict(TableError):
+class TransactionConflict(TableError, Again):
     """A request kept meeting another transaction on the same item. Nothing was written. Call again."""
 
 
@@ -210,7 +218,7 @@ class ReadTooSlow(LedgerError):
     """A read took longer than `read_time_max_ms`, several times over. Nothing was written. Compact, then read again."""
 
 
-class NotYetReplicated(LedgerError):
+class NotYetReplicated(Again):
     """This Region does not hold every segment that its checkpoint counts. Nothing was written. Ask again later."""
 
 
@@ -220,7 +228,7 @@ class LimitReached(LedgerError):
     """
 
 
-class OutOfReach(LedgerError):
+class OutOfReach(Again):
     """The rights here are too few, and a Region that may have more could not be asked. Nothing was decided. Call again
     with the same key and `at`.
     """
@@ -257,7 +265,7 @@ class GateLost(LedgerError):
     """
 
 
-class GaveUp(LedgerError):
+class GaveUp(Again):
     """Others kept writing what this call was to write. Nothing is lost.
 
     A compactor's step met another compactor, or a commit still landing: the next run goes on. A gate changed at each of
