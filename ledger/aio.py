@@ -78,6 +78,10 @@ class AsyncLedger(Edge):
         delta, program = self._calls.hold(Change(counter, amount, **named), expires)
         return AsyncHold(delta, self, self._granted(program))
 
+    def parse_hold(self, counter: str, id: str) -> AsyncHold:
+        """As `Ledger.parse_hold`."""
+        return AsyncHold.parse(counter, id, self)
+
     capture = awaited(Calls.capture, "ledger.capture")
     """As `Ledger.capture`."""
     release = awaited(Calls.release, "ledger.release", DONE)
@@ -99,12 +103,11 @@ class AsyncLedger(Edge):
 class AsyncHold(Hold):
     """A Hold of an AsyncLedger: it is granted when it is awaited or entered; `capture` and `release` are awaited."""
 
-    __slots__ = ("_granting", "_ledger")
+    __slots__ = ("_granting",)
 
-    def __init__(self, delta: Delta, ledger: AsyncLedger, granting: Coroutine[Any, Any, None]) -> None:
-        super().__init__(delta)
-        self._ledger = ledger
-        self._granting: Coroutine[Any, Any, None] | None = granting
+    def __init__(self, delta: Delta, ends: Any = None, granting: Coroutine[Any, Any, None] | None = None) -> None:
+        super().__init__(delta, ends)
+        self._granting = granting
 
     def __await__(self) -> Generator[Any, Any, AsyncHold]:
         if self._granting is not None:
@@ -116,13 +119,13 @@ class AsyncHold(Hold):
 
     async def capture(self, amount: int | None = None) -> Receipt:  # type: ignore[override]
         """As `AsyncLedger.capture`."""
-        receipt = await self._ledger.capture(self, amount)
+        receipt: Receipt = await self._who().capture(self, amount)
         self._is_over = True
         return receipt
 
     async def release(self) -> None:  # type: ignore[override]
         """As `AsyncLedger.release`."""
-        await self._ledger.release(self)
+        await self._who().release(self)
         self._is_over = True
 
     def __enter__(self) -> NoReturn:

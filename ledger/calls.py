@@ -145,8 +145,11 @@ class Calls:
     def capture(self, hold: Hold, amount: int | None = None) -> Program[Receipt]:
         held = self._held(hold, "capture")
         used = held.change if amount is None else check_change(amount)
+        if 0 < used <= -held.change:  # a magnitude
+            used = -used
         if used * held.change < 0 or abs(used) > abs(held.change):
-            raise InvalidChange(f"A hold of {held.change} is captured from 0 to {held.change}, not {shown(used)}.")
+            most = f"{held.change} (or to {-held.change})" if held.change < 0 else f"{held.change}"
+            raise InvalidChange(f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}.")
         return self._first(answers.capture(self._limited(held.lane.counter, "capture"), held, used))
 
     def release(self, hold: Hold) -> Program[None]:
@@ -162,7 +165,9 @@ class Calls:
     def _held(self, hold: Hold, caller: str) -> Delta:
         given: object = hold
         if not isinstance(given, Hold):
-            raise InvalidInput(f"{caller} takes a Hold, as Ledger.hold and Hold.parse give it, not {shown(given)}.")
+            raise InvalidInput(
+                f"{caller} takes a Hold, as Ledger.hold and Ledger.parse_hold give it, not {shown(given)}."
+            )
         return self.ours(given.delta)
 
     def _first(self, program: Program[Result]) -> Program[Result]:

@@ -166,10 +166,15 @@ class Ledger:
         self._sender.run(program)
         return Hold(delta, self)
 
+    def parse_hold(self, counter: str, id: str) -> Hold:
+        """The hold with this `id`, to be captured and released here. Nothing is sent. Raises InvalidInput."""
+        return Hold.parse(counter, id, self)
+
     @observed("ledger.capture")
     def capture(self, hold: Hold, amount: int | None = None) -> Receipt:
-        """What a hold was for has happened: `amount` counts (all of it unless said; 0 and parts have the hold's sign),
-        and the rest can be taken again. "replayed" when it was captured before, with the same amount.
+        """What a hold was for has happened: `amount` counts, all of it unless said, and the rest can be taken again.
+        Of a hold below 0 a part may be said by its magnitude: 2 is -2. "replayed" when it was captured before, with the
+        same amount.
 
         Raises HoldEnded (captured with another amount, released or expired: `state` and `actual` say), NoSuchHold,
         InvalidInput, OutcomeUnknown (call again) and what `hold` raises of gates and tables.

@@ -261,6 +261,7 @@ CALLS: dict[str, Call] = {
         amount=3,
     ),
     "Hold.parse": call(lambda world, **given: Hold.parse(**given), counter=SEATS, id=HELD.id, ends=None),
+    "Ledger.parse_hold": call(lambda world, **given: world.limited.parse_hold(**given), counter=SEATS, id=HELD.id),
     "Change": call(lambda world, **given: only(world.ledger.add_many([Change(**given)])), **CHANGE),
     "Delta": call(lambda world, **given: world.ledger.apply(Delta(**given)), lane=LANE, token=token(3), change=4),
     "Lane": call(

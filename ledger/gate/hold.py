@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol, Self
 
 from ledger.checks import to_datetime
 from ledger.errors import HoldEnded, InvalidInput, LedgerError, shown
@@ -32,8 +32,8 @@ class Ends(Protocol):
 class Hold:
     """A hold that was granted: `amount` of `counter` is set aside until `until`, by the clock of who is short of it.
 
-    With `with`, leaving the block releases what was not captured in it. From another process, where it came as its
-    `id` or pickled, `Ledger.capture` and `Ledger.release` end it.
+    With `with`, leaving the block releases what was not captured in it. In another process, where it came as its `id`
+    or pickled, `Ledger.parse_hold(counter, id)` makes it anew, or `Ledger.capture` and `Ledger.release` end it.
     """
 
     __slots__ = ("_ends", "_is_over", "delta")
@@ -65,8 +65,8 @@ class Hold:
         return f"{self.delta.token}.{lane.region}.{lane.shard}.{self.amount}"
 
     @classmethod
-    def parse(cls, counter: str, id: str, ends: Ends | None = None) -> Hold:
-        """The hold with this `id` of a counter, or InvalidInput."""
+    def parse(cls, counter: str, id: str, ends: Any = None) -> Self:
+        """The hold with this `id` of a counter, or InvalidInput. `Ledger.parse_hold` gives one that ends itself."""
         given: object = id
         parts = given.split(".") if isinstance(given, str) else []
         try:
@@ -84,7 +84,7 @@ class Hold:
 
     def capture(self, amount: int | None = None) -> Receipt:
         """As `Ledger.capture`, by the ledger that granted it."""
-        receipt = self._who().capture(self, amount)
+        receipt: Receipt = self._who().capture(self, amount)
         self._is_over = True
         return receipt
 
@@ -93,9 +93,12 @@ class Hold:
         self._who().release(self)
         self._is_over = True
 
-    def _who(self) -> Ends:
+    def _who(self) -> Any:
         if self._ends is None:
-            raise InvalidInput("This hold came from elsewhere: pass it to capture or release of a Ledger.")
+            raise InvalidInput(
+                "This hold came from elsewhere: ask Ledger.parse_hold(counter, id) for one that can end itself, or pass "
+                "this one to capture or release of a Ledger."
+            )
         return self._ends
 
     def __enter__(self) -> Hold:

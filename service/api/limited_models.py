@@ -63,7 +63,8 @@ class NewCapture(EndOfHold):
         None,
         ge=-CHANGE_MAX,
         le=CHANGE_MAX,
-        description="how much of it counts, from 0 to the amount that is held, with its sign; all of it if left out",
+        description="how much of it counts, from 0 to the amount that is held, of a hold below 0 with its sign or "
+        "without; all of it if left out",
     )
 
 

@@ -16,7 +16,7 @@ _NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
         errors.InvalidChange,
         "invalid-change",
         "A change is a whole number of magnitude at most 10^18. A hold is not of 0, and is captured from 0 to its "
-        f"amount, with its sign. {NOT_WRITTEN}",
+        f"amount. {NOT_WRITTEN}",
     ),
     (errors.InvalidKey, "invalid-key", f"An idempotency key is text of 1 to 1,024 bytes of UTF-8. {NOT_WRITTEN}"),
     (

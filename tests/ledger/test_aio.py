@@ -154,6 +154,39 @@ def test_a_block_of_a_hold_releases_what_was_not_captured_in_it() -> None:
     run(sell, table=table)
 
 
+def test_a_hold_that_was_parsed_is_ended_by_the_ledger_that_parsed_it() -> None:
+    table = MemoryTable()
+
+    async def sell(ledger: AsyncLedger) -> None:
+        await ledger.add(STOCK, 10)
+        first, second = [await ledger.hold(STOCK, -4, expires=MINUTE) for _ in range(2)]
+        parsed = ledger.parse_hold(STOCK, first.id)
+        assert parsed == first
+        assert (await parsed.capture(3)).delta.change == -3
+        async with ledger.parse_hold(STOCK, second.id) as parsed:
+            assert standing(table) == (7, 4)
+        assert standing(table) == (7, 0)
+        with pytest.raises(InvalidInput, match="is the id of no hold"):
+            ledger.parse_hold(STOCK, "x")
+
+    run(sell, table=table)
+
+
+def test_a_hold_that_ended_in_its_block_asks_nothing_when_the_block_is_left() -> None:
+    table = MemoryTable()
+    told: list[str] = []
+
+    async def sell(ledger: AsyncLedger) -> None:
+        await ledger.add(STOCK, 10)
+        async with ledger.hold(STOCK, -4, expires=MINUTE) as hold:
+            await hold.capture()
+        async with ledger.hold(STOCK, -4, expires=MINUTE) as hold:
+            await hold.release()
+
+    run(sell, table=table, observe=lambda call: told.append(call.name.removeprefix("ledger.")))
+    assert told == ["add", "hold", "capture", "hold", "release"]
+
+
 # -- a cancelled call ----------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from ledger import Hold
-from ledger.errors import HoldEnded, LedgerError
+from ledger.errors import HoldEnded, InvalidInput, LedgerError
 from tests.ledger.test_limits import SEATS, A, B, World, refused
 
 
@@ -28,8 +28,12 @@ def test_a_hold_that_a_ledger_parsed_is_ended_by_it_and_two_holds_are_two() -> N
     world = World()
     hold, other = world.hold(2), world.hold(2)
     assert hash(hold) != hash(other)
-    Hold.parse(SEATS, hold.id, world.ledgers[B]).release()
+    world.ledgers[B].parse_hold(SEATS, hold.id).release()
     refused(HoldEnded, lambda: world.ledgers[A].capture(hold), "released")
+    with world.ledgers[B].parse_hold(SEATS, other.id) as parsed:
+        assert parsed == other
+    refused(HoldEnded, lambda: other.capture(), "released")
+    refused(InvalidInput, lambda: world.ledgers[A].parse_hold(SEATS, "x"), "is the id of no hold")
 
 
 def test_of_a_hold_that_was_captured_with_nothing_nothing_counts() -> None:

@@ -263,7 +263,7 @@ def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(world: World) -> No
     assert len({same, hold}) == 1
     assert hold.id == f"{hold.delta.token}.{A}.0.4"
     for call in (same.release, same.capture, same.__enter__):
-        refused(InvalidInput, call, "came from elsewhere")
+        refused(InvalidInput, call, r"came from elsewhere: ask Ledger\.parse_hold\(counter, id\) for one that can")
     assert world.reader().holds(SEATS) == [hold]
     assert world.ledgers[B].capture(same).outcome == "recorded"
     with hold:  # another process has captured it
@@ -305,10 +305,20 @@ def test_a_capture_is_of_what_was_held_or_less_and_of_its_sign(amount: Any) -> N
     refused(InvalidChange, lambda: world.ledgers[A].capture(hold, amount))
     assert world.ledgers[A].capture(hold, 0).outcome == "recorded"
     assert world.value() == 0
+
+
+@pytest.mark.parametrize("amounts", [(3, -3), (-3, 3)])
+def test_of_a_hold_below_0_a_capture_takes_the_magnitude_or_the_sign(amounts: tuple[int, int]) -> None:
+    world = World()
     world.add(STOCK, 5)
-    lower = world.ledgers[A].hold(STOCK, -4, expires=MINUTE, **world.key())
-    refused(InvalidChange, lambda: world.ledgers[A].capture(lower, 1))
-    assert world.ledgers[A].capture(lower, -3).outcome == "recorded"
+    lower = world.hold(-4, counter=STOCK)
+    for amount in (5, -5, 10**19):
+        refused(InvalidChange, lambda amount=amount: world.ledgers[A].capture(lower, amount))  # type: ignore[misc]
+    refused(InvalidChange, lambda: lower.capture(5), r"A hold of -4 is captured from 0 to -4 \(or to 4\), not 5\.")
+    receipts = [lower.capture(amount) for amount in amounts]
+    assert [(receipt.outcome, receipt.delta.change) for receipt in receipts] == [("recorded", -3), ("replayed", -3)]
+    assert world.value(STOCK) == 2
+    refused(HoldEnded, lambda: lower.capture(2), "-3 of -4 counts")
     assert world.value(STOCK) == 2
 
 

@@ -220,7 +220,7 @@ def test_a_history_is_exported_and_goes_through_the_gates_when_it_comes_back(tmp
         tables.clock.now_ms += 1_000
         tables.ctl("add", "stock:1", "5" if n % 2 else "-5", "--region", (A, B)[n // 2 % 2])
     held = tables.ctl("hold", "stock:1", "-5", "--expires", "5m", "--json").documents[0]["id"]
-    tables.ctl("capture", "stock:1", held, "-2")
+    assert tables.ctl("capture", "stock:1", held, "2").out.startswith("recorded: -2 to stock:1")
     file = tmp_path / "x.jsonl"
     assert tables.ctl("export", "--out", str(file)).code == 0
     value = tables.ctl("get", "stock:1", "--json").documents[0]["value"]

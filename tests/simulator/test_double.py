@@ -113,7 +113,7 @@ def test_a_simulation_begins_now_or_when_it_is_told_to() -> None:
 @pytest.mark.parametrize("fault", ["crash", "pause", "skew_ms", "frozen", "slow_reads", "slow_visits", "remade"])
 def test_a_fault_that_the_double_cannot_play_is_refused(fault: str) -> None:
     with pytest.raises(ValueError, match=f"no {fault}"):
-        Simulation((EU, US), faults=Faults(**{fault: 1}))
+        Simulation((EU, US), faults=Faults(**{fault: True}))
 
 
 def test_code_that_retries_counts_once_whatever_fails() -> None:
