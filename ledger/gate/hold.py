@@ -96,8 +96,8 @@ class Hold:
     def _who(self) -> Any:
         if self._ends is None:
             raise InvalidInput(
-                "This hold came from elsewhere: ask Ledger.parse_hold(counter, id) for one that can end itself, or pass "
-                "this one to capture or release of a Ledger."
+                "This hold came from elsewhere: ask Ledger.parse_hold(counter, id) for one that can end itself, or "
+                "pass this one to capture or release of a Ledger."
             )
         return self._ends
 

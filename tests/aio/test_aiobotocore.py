@@ -18,7 +18,7 @@ from ledger.errors import InvalidSettings, OutcomeUnknown, Unavailable
 from reader import Reader
 from reader.aio import AsyncReader
 
-REGION = "eu-west-1"
+REGION, ABROAD = "eu-west-1", "us-east-1"
 COUNTER = "stock:85123A"
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 KEYED: dict[str, Any] = {"idempotency_key": "536365/1", "at": AT}
@@ -102,6 +102,24 @@ def test_a_counter_added_to_and_read_on_an_engine_is_what_ledger_and_reader_say(
     client = engine.client(REGION)
     assert Ledger(asked, client=client).add(COUNTER, -6, **KEYED).outcome == "replayed"
     assert Reader(asked, client=client).value(COUNTER) == 54
+
+
+def test_what_is_short_in_its_own_region_is_awaited_from_the_other_one(engine: Engine, table: str) -> None:
+    engine.create_table(table, ABROAD)
+    limits = {"seats:": Limit(ceiling=10, region=REGION)}
+    asked = Settings(
+        table=table, region=ABROAD, regions=(REGION, ABROAD), endpoint_url=engine.endpoint_url, limits=limits
+    )
+
+    async def main() -> None:
+        async with AsyncLedger(asked) as ledger:
+            assert (await ledger.add("seats:gig", 4, **KEYED)).outcome == "recorded"
+            with pytest.raises(errors.LimitReached):
+                await ledger.add("seats:gig", 7)
+
+    asyncio.run(main())
+    gates = {region: engine.client(region).scan(TableName=table)["Count"] for region in (REGION, ABROAD)}
+    assert all(gates.values()), gates
 
 
 def test_awaited_calls_say_what_they_cost_as_those_of_boto3_do(engine: Engine, table: str, table_names: Any) -> None:
