@@ -1,7 +1,8 @@
-"""The cache of `Reader`: how old an answer may be, and one load for many threads."""
+"""The caches of `Reader` and `AsyncReader`: how old an answer may be; and one load for many threads."""
 
+import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -10,16 +11,43 @@ import pytest
 from ledger.errors import DamagedItem, Unavailable
 from ledger.requests import GetMany, Request
 from reader import Reader
-from tests.support import COUNTER, NOW_MS, Region, Slow, compactor, delta, reader, settings
+from reader.aio import AsyncReader
+from tests.support import COUNTER, NOW_MS, Region, Slow, compactor, delta, settings
 
 TIMEOUT_S = 20
+
+
+class Blocking:
+    """An AsyncReader, for tests that do not await."""
+
+    def __init__(self, reader: AsyncReader, runner: asyncio.Runner) -> None:
+        self._reader, self._runner = reader, runner
+        runner.run(reader.__aenter__())
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *args, **named: self._runner.run(getattr(self._reader, name)(*args, **named))
+
+
+Make = Callable[..., Any]
+"""Makes a reader of a table, with the table's clock unless another is given."""
+
+
+@pytest.fixture(params=[Reader, AsyncReader])
+def reader(request: pytest.FixtureRequest) -> Iterator[Make]:
+    with asyncio.Runner() as runner:
+
+        def make(table: Region, ttl: float = 5.0, clock: Callable[[], int] | None = None) -> Any:
+            made = request.param(settings(), ttl, table=table, clock=clock or (lambda: table.now_ms))
+            return Blocking(made, runner) if isinstance(made, AsyncReader) else made
+
+        yield make
 
 
 def loads(table: Region) -> int:
     return sum(isinstance(request, GetMany) for request in table.asked)
 
 
-def test_a_value_younger_than_ttl_comes_from_the_cache() -> None:
+def test_a_value_younger_than_ttl_comes_from_the_cache(reader: Make) -> None:
     table = Region()
     cached = reader(table)
     assert cached.value(COUNTER) == 0
@@ -30,7 +58,7 @@ def test_a_value_younger_than_ttl_comes_from_the_cache() -> None:
     assert (cached.value(COUNTER), loads(table)) == (4, 2)
 
 
-def test_a_balance_from_the_cache_says_so_and_keeps_its_time() -> None:
+def test_a_balance_from_the_cache_says_so_and_keeps_its_time(reader: Make) -> None:
     table = Region()
     cached = reader(table)
     assert [cached.read(COUNTER).cached for _ in range(3)] == [False] * 3  # unless told how old it may be
@@ -44,7 +72,7 @@ def test_a_balance_from_the_cache_says_so_and_keeps_its_time() -> None:
     assert (cached.value(COUNTER), loads(table)) == (4, 5)  # what a read found is what value answers
 
 
-def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache() -> None:
+def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache(reader: Make) -> None:
     table = Region()
     cached = reader(table)
     with suppress(TypeError):  # a balance that cannot be changed is as good
@@ -55,7 +83,9 @@ def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache() -> None:
 @pytest.mark.parametrize(
     ("ttl", "max_age", "age_ms", "loaded"), [(5, 1, 999, 1), (5, 1, 1_000, 2), (1, 60, 999, 1), (1, 60, 1_000, 2)]
 )
-def test_the_smaller_of_max_age_and_ttl_decides(ttl: float, max_age: float, age_ms: int, loaded: int) -> None:
+def test_the_smaller_of_max_age_and_ttl_decides(
+    reader: Make, ttl: float, max_age: float, age_ms: int, loaded: int
+) -> None:
     table = Region()
     cached = reader(table, ttl)
     cached.read(COUNTER, max_age=max_age)
@@ -64,7 +94,7 @@ def test_the_smaller_of_max_age_and_ttl_decides(ttl: float, max_age: float, age_
     assert loads(table) == loaded
 
 
-def test_a_ttl_of_0_never_answers_from_the_cache() -> None:
+def test_a_ttl_of_0_never_answers_from_the_cache(reader: Make) -> None:
     table = Region()
     cached = reader(table, ttl=0)
     for _ in range(2):
@@ -74,7 +104,7 @@ def test_a_ttl_of_0_never_answers_from_the_cache() -> None:
     assert loads(table) == 6
 
 
-def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_long() -> None:
+def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_long(reader: Make) -> None:
     table = Region()
     cached = reader(table)
     cached.value(COUNTER)
@@ -90,13 +120,15 @@ def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_lon
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda reader: reader.value(COUNTER),
-        lambda reader: reader.values([COUNTER]),
-        lambda reader: reader.read(COUNTER, max_age=60),
+        lambda cached: cached.value(COUNTER),
+        lambda cached: cached.values([COUNTER]),
+        lambda cached: cached.read(COUNTER, max_age=60),
     ],
     ids=["value", "values", "read"],
 )
-def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(ask: Callable[[Reader], object]) -> None:
+def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(
+    reader: Make, ask: Callable[[Any], object]
+) -> None:
     table = Slow(1_000, GetMany)
     cached = reader(table)
     ask(cached)
@@ -105,7 +137,19 @@ def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(ask: Cal
     assert loads(table) == 2
 
 
-def test_values_load_only_what_the_cache_lacks() -> None:
+def test_an_answer_that_may_be_behind_is_neither_taken_from_the_cache_nor_kept_in_it(reader: Make) -> None:
+    table = Region()
+    table.put(delta(1), delta(2))
+    compactor(table, Region()).compact(COUNTER)
+    table.put(delta(3))
+    cached = reader(table, 3_600)
+    assert cached.read(COUNTER, behind=1_000).value == 4 + 16
+    assert cached.value(COUNTER) == 4 + 16 + 64
+    assert cached.read(COUNTER, max_age=5, behind=1_000).value == 4 + 16
+    assert cached.value(COUNTER) == 4 + 16 + 64
+
+
+def test_values_load_only_what_the_cache_lacks(reader: Make) -> None:
     table = Region()
     cached = reader(table)
     cached.value("a")
@@ -117,7 +161,7 @@ def test_values_load_only_what_the_cache_lacks() -> None:
 
 
 @pytest.mark.parametrize("start_ms", range(980, 1_001))
-def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(start_ms: int) -> None:
+def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(reader: Make, start_ms: int) -> None:
     """The clock goes on between any two looks at it."""
     table = Region()
     ticking = [False]
@@ -126,7 +170,7 @@ def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(start_ms: in
         table.now_ms += ticking[0]
         return table.now_ms
 
-    cached = Reader(settings(), ttl=1, table=table, clock=clock)
+    cached = reader(table, 1, clock)
     for call in (cached.value, lambda counter: cached.values([counter]), lambda counter: cached.read(counter, 0.99)):
         cached.read(COUNTER)
         began_ms = table.now_ms
@@ -136,7 +180,7 @@ def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(start_ms: in
         ticking[0] = False
 
 
-def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_longer_than_ttl() -> None:
+def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_longer_than_ttl(reader: Make) -> None:
     table = Region()
     cached = reader(table)
     table.down = True
