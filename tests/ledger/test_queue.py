@@ -107,9 +107,12 @@ def test_poison_never_leaves_the_process() -> None:
     assert [len(batch) for batch in queue.batches] == [1]
 
 
-def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_keep_their_order() -> None:
+@pytest.mark.parametrize("make", [small, lambda n: Change(f"stock:{n % 50:05}A", -6, f"é{n:04}/{n:05}", AT)])
+def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_keep_their_order(
+    make: Callable[[int], Change],
+) -> None:
     queue = Queue()
-    changes = [small(n) for n in range(3_000)]
+    changes = [make(n) for n in range(3_000)]
     results = queue.open().send_many(changes)
     sizes = [[len(body.encode()) for body in batch] for batch in queue.batches]
     assert max(max(batch) for batch in sizes) <= MESSAGE_BYTES_MAX < max(map(max, sizes)) + 100

@@ -57,6 +57,7 @@ from ledger.requests import (
 from ledger.settings import Settings
 from ledger.steps import PAUSE_BASE_S, TRIES_MAX
 from ledger.table import DynamoTable
+from ledger.wire import operation
 
 LOST = [
     ReadTimeoutError(endpoint_url="http://x"),
@@ -381,6 +382,17 @@ def test_a_transaction_has_a_token_of_its_own_and_a_pause_is_waited_for() -> Non
     assert edge.pauses == [0.25]
     edge.table.answer(TRANSACT)
     assert len({arguments["ClientRequestToken"] for _, arguments in edge.client.calls}) == 2
+
+
+def test_a_named_transaction_has_the_same_token_again_and_another_one_in_another_table() -> None:
+    """DynamoDB knows a token in all tables of an account and Region."""
+    named = TRANSACT._replace(token="a")
+    tokens = [
+        operation(asked, table).arguments["ClientRequestToken"]
+        for asked, table in ((named, "a"), (named, "a"), (named, "b"), (TRANSACT._replace(token="b"), "a"))
+    ]
+    assert tokens[0] == tokens[1]
+    assert len({*tokens}) == 3
 
 
 def test_a_transaction_is_two_conditional_puts() -> None:
