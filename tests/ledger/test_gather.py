@@ -149,6 +149,24 @@ def test_who_was_called_to_lead_and_is_taken_along_gives_its_turn_back(adding: A
     assert adding.sent() == [[1, 2]]
 
 
+def test_who_is_interrupted_while_it_gives_its_turn_on_gives_it_on_when_it_leaves(
+    adding: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_turn, turns = adding.gatherer._give_turn, iter([False, True])
+
+    def interrupted(queue: gather.Queue, waiter: gather.Waiter) -> None:
+        if next(turns, False):
+            raise KeyboardInterrupt
+        give_turn(queue, waiter)
+
+    monkeypatch.setattr(gather, "WAIT_S", 15)  # nobody leads uncalled
+    monkeypatch.setattr(adding.gatherer, "_give_turn", interrupted)
+    first, second = adding.add(1, 2)
+    adding.sends.let.release(2)
+    assert isinstance(first.exception(10), KeyboardInterrupt)
+    assert second.result(10) == Receipt("recorded", delta(2))
+
+
 def test_who_is_interrupted_at_any_line_leaves_nothing_behind_and_the_others_go_on() -> None:
     """A signal raises between two lines of the main thread: here at each line of gather.py in turn."""
     line = ended = 0
