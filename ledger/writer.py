@@ -38,7 +38,8 @@ class Ledger:
     Region, because a limited counter's change may be decided in another one. clock() returns milliseconds since 1970,
     entropy(n) n random bytes. table, tables: anything that answers requests, such as a MemoryTable; tables by Region.
 
-    observe: called with an `Observed` after each call but `prepare`, which sends nothing, in the caller's thread.
+    observe: called with an `Observed` after each call but `prepare` and `parse_hold`, which send nothing, in the
+    caller's thread.
     """
 
     def __init__(

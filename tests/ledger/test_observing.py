@@ -100,6 +100,7 @@ def test_each_public_call_is_told_once_by_its_name_with_what_came_of_it() -> Non
     }
     assert public - {name for _, name, _ in CALLS} == {
         "ledger.prepare",
+        "ledger.parse_hold",
         "ledger.close",
         "ledger.capture",
         "ledger.release",

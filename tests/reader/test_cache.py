@@ -76,7 +76,7 @@ def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache(reader: Make) 
     table = Region()
     cached = reader(table)
     with suppress(TypeError):  # a balance that cannot be changed is as good
-        cached.read(COUNTER, max_age=5).by_region["eu-west-1"] = 99  # type: ignore[index]
+        cached.read(COUNTER, max_age=5).by_region["eu-west-1"] = 99
     assert cached.read(COUNTER, max_age=5).by_region == {"eu-west-1": 0, "us-east-1": 0}
 
 
