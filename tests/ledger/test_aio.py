@@ -174,7 +174,7 @@ def test_a_hold_that_was_parsed_is_ended_by_the_ledger_that_parsed_it() -> None:
 
 def test_a_hold_that_ended_in_its_block_asks_nothing_when_the_block_is_left() -> None:
     table = MemoryTable()
-    told: list[str] = []
+    names: list[str] = []
 
     async def sell(ledger: AsyncLedger) -> None:
         await ledger.add(STOCK, 10)
@@ -183,8 +183,8 @@ def test_a_hold_that_ended_in_its_block_asks_nothing_when_the_block_is_left() ->
         async with ledger.hold(STOCK, -4, expires=MINUTE) as hold:
             await hold.release()
 
-    run(sell, table=table, observe=lambda call: told.append(call.name.removeprefix("ledger.")))
-    assert told == ["add", "hold", "capture", "hold", "release"]
+    run(sell, table=table, observe=lambda call: names.append(call.name.removeprefix("ledger.")))
+    assert names == ["add", "hold", "capture", "hold", "release"]
 
 
 # -- a cancelled call ----------------------------------------------------------------------------------------------
