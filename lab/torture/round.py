@@ -36,8 +36,12 @@ CALM_TURNS, CALM_TURN_S = 240, 0.25
 ROUND_TIMEOUT_S = 900
 VIOLATIONS_MAX = 20
 FLOORS = {
-    **{"operations": 1, "changes acknowledged": 0.5, "of them owed to strong reads": 0.01},
-    **{"cleaned, as told": 0.001, "read ok": 0.01, "faults": 0.05},
+    "operations": 1,
+    "changes acknowledged": 0.5,
+    "of them owed to strong reads": 0.01,
+    "cleaned, as told": 0.001,
+    "read ok": 0.01,
+    "faults": 0.05,
 }
 """The least that a run has of each, as a share of the operations that it was asked for; a fast machine has ten times
 as much."""
