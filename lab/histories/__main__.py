@@ -70,7 +70,8 @@ def main(
                 console.print(f"{(number + 1) * CHUNK:,} histories", style="dim")
     console.print(
         f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}: {total['steps']:,} steps, "
-        f"{total['deltas']:,} deltas, {total['packs']:,} packs, {total['reads']:,} reads, {total['cleaned']:,} cleaned; "
+        f"{total['deltas']:,} deltas, {total['packs']:,} packs, {total['reads']:,} reads, "
+        f"{total['cleaned']:,} cleaned; "
         f"{total['limited']:,} of limited counters: {total['limited steps']:,} steps, {total['decided']:,} decided; "
         f"{total['served']:,} of the service: {total['rings']:,} messages, {total['visits']:,} visits, "
         f"{total['late']:,} late; {total['thresholds']:,} of thresholds: {total['crossings']:,} crossings; "
