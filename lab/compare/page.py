@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.compare import accuracy, tables
-from lab.compare.accuracy import Accuracy
+from lab.compare.accuracy import SEEDS, Accuracy
 from lab.compare.cost import ONE, SHOP, Spent
 from lab.compare.scale import Read
 from lab.compare.speed import Pace, Trips
@@ -35,7 +35,7 @@ class Found:
     paces: Sequence[Pace]
     reads: Sequence[Sequence[Read]]
     wall: int
-    seeds: Sequence[int] = accuracy.SEEDS
+    seeds: Sequence[int] = SEEDS
 
     @property
     def mistakes(self) -> list[str]:
