@@ -7,12 +7,13 @@ ENGINE := $(VENV)/engine
 OLDEST := $(VENV)/oldest
 ASYNC  := $(VENV)/async
 LITELLM := $(VENV)/litellm
+LAMBDA := $(VENV)/313
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench budgets scale compare simulate \
-  explore mistakes mutants oldest async litellm coverage model contract torture package deploy remove e2e drill
+  explore mistakes mutants oldest python313 async litellm coverage model contract torture package deploy remove e2e drill
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +93,13 @@ mutants: $(VENV)/.made ## change the protocol and the codec line by line: tests 
 
 oldest: $(VENV)/.made $(OLDEST)/.made ## the library's tests with the oldest packages that pyproject.toml allows
 	@PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -q tests/ledger tests/reader $(ARGS)
+
+PYTHON313 ?= python3.13
+
+python313: $(ENGINE)/.made ## the tests of what Lambda runs, on its Python; PYTHON313=... names one that is not on PATH
+	@$(MAKE) --no-print-directory VENV=$(LAMBDA) PYTHON="$(PYTHON313)" $(LAMBDA)/.made
+	@LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python -m pytest -q --numprocesses auto --maxprocesses 4 \
+	  tests/ledger tests/reader tests/compactor tests/service tests/thresholds tests/infra $(ARGS)
 
 coverage: $(VENV)/.made ## branch coverage of ledger, reader and compactor by their own tests: at least 95 %
 	@$(BIN)/python -m pytest -q --cov --cov-fail-under=95 tests/ledger tests/reader tests/compactor $(ARGS)

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+import typer
 
 from lab.torture import __main__ as torture
 from lab.torture.round import Outcome
@@ -35,7 +36,7 @@ def test_a_run_that_lacks_something_ends_with_1_and_says_what(
     monkeypatch.setattr(torture, "play", lambda *_: Outcome())
     monkeypatch.setattr(torture, "end_on_signals", lambda: None)
     monkeypatch.setattr(torture, "CREDENTIALS", {})
-    with pytest.raises(torture.typer.Exit) as exit:
+    with pytest.raises(typer.Exit) as exit:
         torture.main(operations=2_000, seed=1)
     assert exit.value.exit_code == 1
     assert "operations: 0, and a run of 2,000 has at least 2,000" in capsys.readouterr().out
