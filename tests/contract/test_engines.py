@@ -61,7 +61,7 @@ class Engine:
         return self.client.batch_execute_statement(Statements=[statement])
 
     def records(self) -> list[Any]:
-        """The stream's records up to that of a write of now: what comes after it in the stream was not written before."""
+        """The stream's records up to that of a write of now: what is not among them is not in the stream."""
         self.put(LAST)
         arn = self.client.describe_table(TableName=self.table)["Table"]["LatestStreamArn"]
         shard = self.streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
