@@ -1,5 +1,6 @@
 """Every program of the checkout answers --help, and refuses what it does not know before it does anything."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -43,3 +44,12 @@ def test_a_program_says_how_it_is_called_and_refuses_what_it_does_not_know(
     code, out, err = run(program, "--nonsense", monkeypatch, capsys)
     assert (code, out) == (2, "")
     assert "usage:" in err.lower() or "--help" in err
+
+
+def test_ci_starts_every_target_of_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    commands = re.sub(r"#.*", "", (ROOT / ".ci" / "run").read_text())
+    started = set(re.findall(r"\b(?:make|asked) ([a-z0-9-]+)", commands))
+    part_of_another = {"docs", "async"}  # of check, of test
+    assert "picture" in started > {"engine", "test"}
+    assert targets - started == part_of_another
