@@ -7,12 +7,13 @@ ENGINE := $(VENV)/engine
 OLDEST := $(VENV)/oldest
 ASYNC  := $(VENV)/async
 LITELLM := $(VENV)/litellm
+LAMBDA := $(VENV)/313
 BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench budgets scale compare simulate \
-  explore mistakes mutants oldest async litellm coverage model contract torture package deploy remove e2e drill
+  explore mistakes mutants oldest python313 async litellm coverage model contract torture package deploy remove e2e drill
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,9 +37,10 @@ picture: $(VENV)/.made ## write docs/live.webp, the README's moving picture, fro
 	@$(BIN)/python -m pytest -q tests/browser/test_moving_picture.py
 	@cp build/browser/live.webp docs/live.webp
 
+capture: LIMIT ?= 300
 capture: $(VENV)/.made $(ENGINE)/.made ## write docs/demo.txt: what a short demo prints in 80 columns
-	@echo "$$ make demo ARGS='--limit 300'" > docs/demo.txt
-	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.demo --limit 300 >> docs/demo.txt
+	@echo "$$ make demo ARGS='--limit $(LIMIT)'" > docs/demo.txt
+	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.demo --limit $(LIMIT) >> docs/demo.txt
 
 test: async $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
@@ -62,7 +64,7 @@ api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the 
 openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 	@$(BIN)/python -m service.api.openapi
 
-bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones; ARGS=--small
 	@$(BIN)/python -m lab.bench $(ARGS)
 
 budgets: $(LITELLM)/.made ## LLM budgets on real LiteLLM, many calls at once under faults, beside a naive tracker; some minutes
@@ -74,7 +76,7 @@ litellm: $(ENGINE)/.made $(LITELLM)/.made ## the tests of budgets on LiteLLM's h
 scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
 	@$(BIN)/python -m lab.scale $(ARGS)
 
-compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv
+compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
 	@$(BIN)/python -m lab.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
@@ -84,7 +86,7 @@ simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SE
 explore: $(VENV)/.made ## every order of the steps of small casts, with crashes; and how the obvious design breaks
 	@$(BIN)/python -m lab.histories.explore $(ARGS)
 
-mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each
+mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each; ARGS="'the naive merge'"
 	@$(BIN)/python -m lab.histories.mistakes $(ARGS)
 
 mutants: $(VENV)/.made ## change the protocol and the codec line by line: tests must notice; ARGS=compactor/fold.py
@@ -92,6 +94,13 @@ mutants: $(VENV)/.made ## change the protocol and the codec line by line: tests 
 
 oldest: $(VENV)/.made $(OLDEST)/.made ## the library's tests with the oldest packages that pyproject.toml allows
 	@PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -q tests/ledger tests/reader $(ARGS)
+
+PYTHON313 ?= python3.13
+
+python313: $(ENGINE)/.made ## the tests of what Lambda runs, on its Python; PYTHON313=... names one that is not on PATH
+	@$(MAKE) --no-print-directory VENV=$(LAMBDA) PYTHON="$(PYTHON313)" $(LAMBDA)/.made
+	@LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python -m pytest -q --numprocesses auto --maxprocesses 4 \
+	  tests/ledger tests/reader tests/compactor tests/service tests/thresholds tests/infra $(ARGS)
 
 coverage: $(VENV)/.made ## branch coverage of ledger, reader and compactor by their own tests: at least 95 %
 	@$(BIN)/python -m pytest -q --cov --cov-fail-under=95 tests/ledger tests/reader tests/compactor $(ARGS)

@@ -1,6 +1,7 @@
 """Every program of the checkout answers --help, and refuses what it does not know before it does anything."""
 
-import subprocess
+import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -17,21 +18,38 @@ PROGRAMS = sorted(
 )
 
 
-def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", program, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
+Said = tuple[int, str, str]
+
+
+def run(program: str, argument: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
+    """Exit code, output and errors of `python -m program argument`, in this process: another one takes a second."""
+    monkeypatch.setattr(sys, "argv", [program, argument])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(program, run_name="__main__")
+    return int(ended.value.code or 0), *capsys.readouterr()
 
 
 def test_the_programs_are_found() -> None:
     assert {"infra.deploy", "lab.bench", "lab.compare", "lab.histories.explore", "lab.torture"} <= set(PROGRAMS)
 
 
+@pytest.mark.filterwarnings("ignore:.* found in sys.modules:RuntimeWarning")
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_says_how_it_is_called_and_refuses_what_it_does_not_know(program: str) -> None:
-    said = run(program, "--help")
-    assert (said.returncode, said.stderr) == (0, "")
-    assert "usage:" in said.stdout.lower()
-    refused = run(program, "--nonsense")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "usage:" in refused.stderr.lower() or "--help" in refused.stderr
+def test_a_program_says_how_it_is_called_and_refuses_what_it_does_not_know(
+    program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(program, "--help", monkeypatch, capsys)
+    assert (code, err) == (0, "")
+    assert "usage:" in out.lower()
+    code, out, err = run(program, "--nonsense", monkeypatch, capsys)
+    assert (code, out) == (2, "")
+    assert "usage:" in err.lower() or "--help" in err
+
+
+def test_ci_starts_every_target_of_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    commands = re.sub(r"#.*", "", (ROOT / ".ci" / "run").read_text())
+    started = set(re.findall(r"\b(?:make|asked) ([a-z0-9-]+)", commands))
+    part_of_another = {"docs", "async"}  # of check, of test
+    assert "picture" in started > {"engine", "test"}
+    assert targets - started == part_of_another

@@ -1,5 +1,7 @@
 """`python -m lab.bench` (`make bench`): prints the figures that stand in docs/costs.md."""
 
+from typing import Annotated
+
 import typer
 from rich.console import Console
 
@@ -14,40 +16,44 @@ from lab.bench.pack_figures import MESSAGES, QUEUED_PER_S, SIZES, queued_units, 
 from lab.engines.ministack import Engine, end_on_signals
 
 BACKLOGS = (100_000, 1_000_000)
-PACKED = 96_000  # changes that are compacted in packs
+COMPACTED = {1: 24_000} | dict.fromkeys(SIZES[1:], 96_000)
+"""Changes that are compacted, by how many are in an item."""
+
+TARGETS = (100, 1_000, 10_000, 100_000)
 
 
-def main() -> None:
+def main(small: Annotated[bool, typer.Option("--small", help="Little of all, to see that it works.")] = False) -> None:
     """Measure, then print. Takes a few minutes; the engine is the demo's."""
     end_on_signals()
     progress = Console(stderr=True)
     if not progress.is_terminal:
         progress.print("measuring: a hot counter of 100,000 changes, then speed and memory; some minutes")
+    less, few, runs = (100, {"rounds": 1}, 1) if small else (1, {}, 9)
     with Engine() as engine, progress.status("measuring") as status:
-        hot, cold, reads = lives(engine, lambda text: status.update(f"hot counter: {text}"))
+        hot, cold, reads = lives(engine, lambda text: status.update(f"hot counter: {text}"), TARGETS[: 4 // less or 2])
         status.update("client CPU of an add")
-        over_put, over_tuned_put = add_over_put(engine)
+        over_put, over_tuned_put = add_over_put(engine, **few)
         status.update("client CPU of an awaited add")
-        over_async_put, over_tuned_async_put = async_add_over_put(engine)
+        over_async_put, over_tuned_async_put = async_add_over_put(engine, IN_FLIGHT // less, **few)
         status.update("adds of 32 threads")
-        adds = adds_over_others(engine)
-        gathered = gathered_over_others(engine)
+        adds = adds_over_others(engine, **few)
+        gathered = gathered_over_others(engine, **few)
         status.update("packs")
-        packs = {each: write_units(engine, each) for each in SIZES}
-        queued = {each: queued_units(engine, each) for each in MESSAGES}
-        tail = tail_read(engine)
+        packs = {each: write_units(engine, each, 20_000 // less) for each in SIZES}
+        queued = {each: queued_units(engine, each, 120 // less) for each in MESSAGES}
+        tail = tail_read(engine, 100_000 // less, **few)
         status.update("limits")
         of_limits = [
             *limit_figures.figures(),
-            *sale_figures.figures(),
-            Figure("limited: client CPU of an add / bare update_item", add_over_update(engine), 1.1),
+            *(() if small else sale_figures.figures()),
+            Figure("limited: client CPU of an add / bare update_item", add_over_update(engine, **few), 1.1),
         ]
         status.update("compaction")
-        speeds = {1: speed(engine)} | {each: speed(engine, PACKED, each) for each in SIZES[1:]}
+        speeds = {each: speed(engine, changes // less, each) for each, changes in COMPACTED.items()}
         status.update("memory of a fold of a million deltas")
-        peaks_mb = [fold_peak_mb(deltas) for deltas in BACKLOGS]
-    boto3_ms, ledger_ms = import_over_boto3_ms()
-    starts = {name: import_over_boto3_ms(f"service.{name}.main")[1] for name in FUNCTIONS}
+        peaks_mb = {deltas: fold_peak_mb(deltas) for deltas in (each // less for each in BACKLOGS)}
+    boto3_ms, ledger_ms = import_over_boto3_ms("ledger", runs)
+    starts = {name: import_over_boto3_ms(f"service.{name}.main", runs)[1] for name in FUNCTIONS}
     print(f"write units per change, whole life, hot counter ({hot.changes:,} changes)   {hot.write_units:8.3f}")
     print(f"write units per change, whole life, cold counter ({cold.changes} changes)       {cold.write_units:8.3f}")
     for each, units in packs.items():
@@ -81,7 +87,7 @@ def main() -> None:
     for each, (folded, settled, deleted) in speeds.items():
         what = "deltas" if each == 1 else f"packs of {each}"
         print(f"  {what:<46}{folded:8,.0f}   {settled:11,.0f}   {deleted:11,.0f}")
-    for deltas, peak_mb in zip(BACKLOGS, peaks_mb, strict=True):
+    for deltas, peak_mb in peaks_mb.items():
         print(f"peak memory of a fold of {deltas:>9,} deltas                      {peak_mb:8.1f} MB")
     print(f"import ledger, CPU over import boto3 alone ({boto3_ms:.0f} ms)             {ledger_ms:8.1f} ms")
     for name, start_ms in starts.items():

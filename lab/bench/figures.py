@@ -129,7 +129,7 @@ ENVIRONMENT = {
 """What a function is started with; nothing is sent."""
 
 
-def import_over_boto3_ms(module: str = "ledger", runs: int = 9) -> tuple[float, float]:
+def import_over_boto3_ms(module: str, runs: int) -> tuple[float, float]:
     """(what `import boto3` takes, what `import <module>` takes on top of it), CPU ms, medians of new processes.
 
     For a function's `service.<name>.main` the latter is the cold start of our code: imports, settings and clients.

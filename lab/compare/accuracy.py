@@ -12,6 +12,7 @@ from lab.compare.changes import CEILING, EVENTS, Counted, Limit, worst
 from lab.compare.one_counter import count, limit
 from lab.compare.scenarios import EU, LIMITS, OTHERS, SCENARIOS
 from lab.designs import Design, every
+from lab.designs.design import FOR_EVER
 from ledger.settings import Settings
 
 SEEDS = range(20)
@@ -49,6 +50,24 @@ def measure(design: Design, seeds: Sequence[int] = SEEDS) -> Accuracy:
 
 def measure_all(seeds: Sequence[int] = SEEDS) -> list[Accuracy]:
     return [measure(design, seeds) for design in every(SETTINGS)]
+
+
+def mistakes(design: Design, found: Accuracy) -> Iterator[str]:
+    """What a design that counts every change once, for ever, in all Regions has wrong; of others nothing is said."""
+    if design.claims.memory != FOR_EVER or not design.claims.regions:
+        return
+    for fault, counted in found.faults.items():
+        missed = counted.reads.missed if fault != "late" else 0  # those are strays
+        if counted.lost or counted.doubled or counted.gave_up or not counted.events:
+            yield (
+                f"{design.name}, {fault}: of {counted.events} events {counted.lost} lost, {counted.doubled} doubled, "
+                f"{counted.gave_up} given up"
+            )
+        if counted.reads.false or missed or not counted.reads.made:
+            yield f"{design.name}, {fault}: of {counted.reads.made} reads {counted.reads.false} false, {missed} missed"
+    for scenario, kept in found.limits.items():
+        if design.claims.limit == "everywhere" and kept != Limit(0, 0):
+            yield f"{design.name}, {scenario}: the ceiling of {CEILING} was not kept or not reached: {kept}"
 
 
 def report(results: Sequence[Accuracy], seeds: Sequence[int]) -> Iterator[str]:

@@ -54,11 +54,13 @@ class Counted:
 @dataclass(frozen=True, slots=True)
 class Limit:
     """How far a ceiling was passed, 0: it was kept. beyond: by the value. granted: by the changes that were
-    acknowledged, which in two Regions are more than the value where one overwrites what the other has counted.
+    acknowledged, which in two Regions are more than the value where one overwrites what the other has counted. short:
+    of how many there was room for, and they were not acknowledged.
     """
 
     beyond: int
     granted: int
+    short: int = 0
 
 
 @dataclass(slots=True)
@@ -100,7 +102,8 @@ class Record:
 
     def limit(self, values: Iterable[int]) -> Limit:
         """The same of changes of 1 that had a ceiling of CEILING."""
-        return Limit(max(0, max(values) - CEILING), max(0, len(self.counted) - CEILING))
+        granted = len(self.counted)
+        return Limit(max(0, max(values) - CEILING), max(0, granted - CEILING), max(0, CEILING - granted))
 
     def _wrong(self, value: int, least: Collection[int], most: Collection[int]) -> tuple[int, int]:
         """How often an event of `least` is not in a sum; how often one is that is not of `most`, or once too often."""
@@ -125,4 +128,4 @@ class Record:
 def worst(limits: Iterable[Limit | None]) -> Limit | None:
     """Each number at its worst; None when there was no limit."""
     kept = [each for each in limits if each is not None]
-    return Limit(max(each.beyond for each in kept), max(each.granted for each in kept)) if kept else None
+    return Limit(*(max(getattr(each, one.name) for each in kept) for one in fields(Limit))) if kept else None

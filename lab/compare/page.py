@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lab.compare import accuracy, tables
-from lab.compare.accuracy import Accuracy
+from lab.compare.accuracy import SEEDS, Accuracy
 from lab.compare.cost import ONE, SHOP, Spent
 from lab.compare.scale import Read
 from lab.compare.speed import Pace, Trips
@@ -35,6 +35,15 @@ class Found:
     paces: Sequence[Pace]
     reads: Sequence[Sequence[Read]]
     wall: int
+    seeds: Sequence[int] = SEEDS
+
+    @property
+    def mistakes(self) -> list[str]:
+        """What is wrong with a row that has to be right, or did nothing."""
+        wrong = [each for row in self.rows for each in accuracy.mistakes(row.design, row.accuracy)]
+        return wrong + [
+            f"{pace.design}: no change by {pace.threads} threads" for pace in self.paces if not pace.changes
+        ]
 
     @property
     def rows(self) -> list[Row]:
@@ -115,7 +124,7 @@ message again until it is answered; housekeeping and reads at the same time, eve
 The strongly consistent reads of this library that miss an event under *late* are of *strays*: changes that came later
 than `allowed_lateness_ms` after their `at`, safe at once, in the value from the next settle on.
 """
-    yield from code(accuracy.report(found.accuracy, accuracy.SEEDS))
+    yield from code(accuracy.report(found.accuracy, found.seeds))
     yield f"""
 ## Cost
 

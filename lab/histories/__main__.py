@@ -22,6 +22,20 @@ LIMITED = 5
 SERVED = 10
 """One of so many seeds has a history of the deployed service, too."""
 
+FLOORS = {
+    "reads": (10, "seeds"),
+    "deltas": (5, "seeds"),
+    "cleaned": (1, "seeds"),
+    "decided": (15, "limited"),
+    "visits": (1, "served"),
+    "late": (2, "served"),
+    "crossings": (0.2, "thresholds"),
+}
+"""The least of each that so many histories of a kind have, on average: a third or less of what they do have."""
+
+FLOORS_FROM = 100
+"""Fewer histories than these may have little of something by chance."""
+
 OF_LIMITED, OF_SERVICE = "its limited counter: ", "its service: "
 
 
@@ -33,7 +47,7 @@ def main(
 ) -> None:
     """Play histories of the shipped code on a simulated table in two or three Regions, with its faults.
 
-    Exit code: 0 when every history is right, 1 at the first that is wrong.
+    Exit code: 0 when every history is right, 1 at the first that is wrong, and when too little happened in them.
     """
     console = Console(highlight=False, soft_wrap=True)
     if seed is not None:
@@ -56,12 +70,28 @@ def main(
                 console.print(f"{(number + 1) * CHUNK:,} histories", style="dim")
     console.print(
         f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}: {total['steps']:,} steps, "
-        f"{total['deltas']:,} deltas, {total['packs']:,} packs, {total['reads']:,} reads; "
+        f"{total['deltas']:,} deltas, {total['packs']:,} packs, {total['reads']:,} reads, "
+        f"{total['cleaned']:,} cleaned; "
         f"{total['limited']:,} of limited counters: {total['limited steps']:,} steps, {total['decided']:,} decided; "
         f"{total['served']:,} of the service: {total['rings']:,} messages, {total['visits']:,} visits, "
         f"{total['late']:,} late; {total['thresholds']:,} of thresholds: {total['crossings']:,} crossings; "
         f"0 violations, in {time.monotonic() - began:.0f} s"
     )
+    if too_little := lacks(total + Counter(seeds=seeds)):
+        console.print(*too_little, sep="\n")
+        raise typer.Exit(1)
+
+
+def lacks(total: Counter[str]) -> list[str]:
+    """What happened too seldom, so that no violation says nothing."""
+    if total["seeds"] < FLOORS_FROM:
+        return []
+    floors = {name: int(each * total[of]) for name, (each, of) in FLOORS.items()}
+    return [
+        f"too little happened: {name} {total[name]:,}, and such histories have at least {least:,}"
+        for name, least in floors.items()
+        if total[name] < least
+    ]
 
 
 def _play_some(seeds: Iterable[int]) -> tuple[tuple[int, str] | None, Counter[str]]:
@@ -72,6 +102,7 @@ def _play_some(seeds: Iterable[int]) -> tuple[tuple[int, str] | None, Counter[st
         if played.violations:
             return (seed, played.violations[0]), counts
         counts += Counter(steps=played.steps, deltas=played.deltas, packs=played.packs, reads=played.reads)
+        counts["cleaned"] += played.cleaned
         if seed % LIMITED == 0:
             of_limits = limited_restores.play(Drawn(seed))
             if of_limits.violations:

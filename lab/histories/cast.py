@@ -88,6 +88,8 @@ class Record:
     """How many are given out; a change of 4^29 is the largest there is."""
     packs: int = 0
     """Packs that were put, whether or not the answer came."""
+    tallies: list[Tally] = field(default_factory=list)
+    """What each visit of a compactor did, also one that was cut off."""
     lost: set[int] = field(default_factory=set)
     """The deltas that a Region lost with its replica, or that a read there may have to wait for since then; rivals."""
 
@@ -267,7 +269,8 @@ def compactor(
             yield rest(choices, paces[choices.pick(len(paces))])
             for lane in lanes:
                 try:
-                    program = visit(lane, Tally(), settings)
+                    record.tallies.append(Tally())
+                    program = visit(lane, record.tallies[-1], settings)
                     if choices.pick(20) == 19:
                         program = _noting_ahead(program)
                     yield from _dawdling(program, choices) if slow else program

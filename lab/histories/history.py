@@ -61,6 +61,7 @@ class Played:
     reads: int
     deltas: int
     packs: int
+    cleaned: int
     faults: Faults
 
 
@@ -87,7 +88,8 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     if disaster is not None:
         disaster.end()
     violations = list(checker.check_reads(record)) or judge_end(world, settings, record)
-    return Played(violations, world.step, len(record.seen), len(record.asked), record.packs, faults)
+    cleaned = sum(tally.cleaned for tally in record.tallies)
+    return Played(violations, world.step, len(record.seen), len(record.asked), record.packs, cleaned, faults)
 
 
 def entrance(

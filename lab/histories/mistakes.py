@@ -389,7 +389,11 @@ def main(mistakes: Sequence[Mistake]) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m lab.histories.mistakes", description=main.__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
     parser.add_argument("--limited", action="store_true", help="those of limited counters")
     parser.add_argument("--served", action="store_true", help="those of the service")
     given = parser.parse_args()
-    main(LIMITED if given.limited else SERVED if given.served else MISTAKES)
+    known = {each.name: each for each in (LIMITED if given.limited else SERVED if given.served else MISTAKES)}
+    if unknown := set(given.names) - known.keys():
+        parser.error(f"no such mistake: {', '.join(sorted(unknown))}")
+    main([known[name] for name in given.names or known])

@@ -10,6 +10,7 @@ which tests it must be killed: [tool.mutmut] in pyproject.toml.
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,8 @@ def judge(folder: Path, files: list[str]) -> tuple[int, str]:
     for name in COPIED:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
+    config = folder / "pyproject.toml"  # mutmut else makes the mutants of all files, and follows them through all tests
+    config.write_text(re.sub(r"(?s)(only_mutate = )\[.*?\n\]", rf"\1{json.dumps(files)}", config.read_text("utf-8")))
     # Names, also of all files: only then does mutmut first run the tests by their ids, and fail when pytest does not
     # find one; else every mutant that such a test reaches would pass for killed.
     names = [f"{file.removesuffix('.py').replace('/', '.')}.*" for file in files]
@@ -113,7 +116,8 @@ def mutmut(folder: Path, *arguments: str) -> str:
         check=False,
     )
     if done.returncode:
-        sys.exit(f"mutmut {arguments[0]} failed:\n{(done.stdout + done.stderr)[-4_000:]}")
+        said = re.sub(r"[\u2800-\u28ff] [^\r\n]*[\r\n]+", "", done.stdout + done.stderr)  # what turns while it works
+        sys.exit(f"mutmut {arguments[0]} failed:\n{said[-4_000:]}")
     return done.stdout
 
 

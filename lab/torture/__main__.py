@@ -1,6 +1,7 @@
 """`python -m lab.torture` (`make torture`): rounds of faults on a real engine, each of them judged, and the figures.
 
-Rule 1: The exit code is 0 only when every round was finished and judged without a violation.
+Rule 1: The exit code is 0 only when every round was finished and judged without a violation, and the run did what was
+asked: operations, reads that were owed something, cleans.
 Rule 2: The history of a round that was not is kept, and its seed named.
 """
 
@@ -45,12 +46,12 @@ def main(
     operations: Annotated[int, typer.Option(min=100, help="Adds and reads, about; in rounds.")] = 12_000,
     engine: Annotated[EngineName, typer.Option(help="MiniStack, or Amazon's DynamoDB Local.")] = EngineName.ministack,
     seed: Annotated[int | None, typer.Option(help="Decides what each process and the proxy draw.")] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="Start nothing more after this many seconds.")] = 86_400,
+    seconds: Annotated[float, typer.Option(min=1, help="Cut the run after so many, which ends with 1.")] = 86_400,
     history: Annotated[Path | None, typer.Option(help="A folder to keep the recorded histories in.")] = None,
 ) -> None:
     """Writers, readers and compactors on a real engine while everything fails; then every sum is judged.
 
-    Exit code: 0 when no round has a violation, 1 when one has, 2 when the engine cannot be had.
+    Exit code: 0 when no round has a violation, 1 when one has or too little was done, 2 when the engine cannot be had.
     """
     end_on_signals()
     os.environ.update(CREDENTIALS)
@@ -79,8 +80,15 @@ def main(
             break
         if history is None:
             shutil.rmtree(folder, ignore_errors=True)
+        if not outcome.operations:
+            break  # nor would the next round do any
     console.print(_figures(total, rounds, seed, engine, time.monotonic() - began))
-    if total.violations:
+    lacks = total.lacks(operations)
+    if lacks and time.monotonic() >= began + seconds:
+        console.print(f"--seconds {seconds:g} cut the run.")
+    for lack in () if total.violations else lacks:
+        console.print(f"[bold red]Too little was done:[/] {lack}")
+    if total.violations or lacks:
         raise typer.Exit(1)
 
 

@@ -35,6 +35,16 @@ RESENDING_S = 12.0
 CALM_TURNS, CALM_TURN_S = 240, 0.25
 ROUND_TIMEOUT_S = 900
 VIOLATIONS_MAX = 20
+FLOORS = {
+    "operations": 1,
+    "changes acknowledged": 0.5,
+    "of them owed to strong reads": 0.01,
+    "cleaned, as told": 0.001,
+    "read ok": 0.01,
+    "faults": 0.05,
+}
+"""The least that a run has of each, as a share of the operations that it was asked for; a fast machine has ten times
+as much."""
 
 
 @dataclass(slots=True)
@@ -52,6 +62,18 @@ class Outcome:
         self.events += other.events
         self.violations += other.violations
         return self
+
+    def lacks(self, operations: int) -> list[str]:
+        """What a run of so many operations did too little of, so that no violation says nothing."""
+        done = self.operations + self.events
+        done["operations"] = sum(self.operations.values())
+        done["faults"] = sum(count for name, count in self.faults.items() if name != "requests")
+        floors = {name: int(operations * share) for name, share in FLOORS.items()}
+        return [
+            f"{name}: {done[name]:,}, and a run of {operations:,} has at least {least:,}"
+            for name, least in floors.items()
+            if done[name] < least
+        ]
 
 
 def play(plan: Plan, local: bool, deadline: float, say: Callable[[str], None]) -> Outcome:

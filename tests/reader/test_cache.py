@@ -14,7 +14,7 @@ from reader import Reader
 from reader.aio import AsyncReader
 from tests.support import COUNTER, NOW_MS, Region, Slow, compactor, delta, settings
 
-TIMEOUT_S = 20
+TIMEOUT_S = 120  # bounds a hang alone
 
 
 class Blocking:

@@ -1,6 +1,7 @@
 """Requests to the API as API Gateway's HTTP API hands them over (payload format 2.0)."""
 
 import io
+import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from service.api.app import Api
 from service.api.local import HOST, event_of, serve
 from service.observe import Watch
 
+NUMBERS = itertools.count()  # a logger's name is for ever, an id() comes again
 NOW_MS = 1_735_725_000_000
 HERE, THERE = REGIONS = ("eu-west-1", "us-east-1")
 LIMITS = {"seats:": Limit(ceiling=10, region=HERE)}
@@ -77,7 +79,7 @@ class Client:
         self.table = MemoryTable()
         self.lines = io.StringIO()
         self.now_ms = NOW_MS
-        watch = Watch.here(f"test-{id(self)}", self.lines, level)
+        watch = Watch.here(f"test-{next(NUMBERS)}", self.lines, level)
         self.metrics = watch.metrics
         self.api = Api(settings, watch, table=table or self.table, clock=self.clock, try_it=try_it, origins=origins)
 

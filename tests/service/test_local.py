@@ -31,7 +31,7 @@ def port() -> Iterator[int]:
 
 @pytest.fixture
 def connection(port: int) -> Iterator[http.client.HTTPConnection]:
-    connection = http.client.HTTPConnection(HOST, port, timeout=10)
+    connection = http.client.HTTPConnection(HOST, port, timeout=120)
     yield connection
     connection.close()
 
@@ -66,7 +66,7 @@ def test_an_idle_connection_keeps_nobody_waiting(port: int, connection: http.cli
 
 def test_requests_at_once_are_answered_each_by_its_own(port: int) -> None:
     def added(n: int) -> str:
-        connection = http.client.HTTPConnection(HOST, port, timeout=10)
+        connection = http.client.HTTPConnection(HOST, port, timeout=120)
         said = json.dumps({"counter": f"c{n}", "change": n, "at": "2010-12-01T08:26:00Z"})
         connection.request("POST", f"/counters/c{n}/deltas", said, {"Idempotency-Key": "k"})
         with contextlib.closing(connection):
@@ -96,7 +96,7 @@ POST = b"POST /deltas HTTP/1.1\r\n"
     ],
 )
 def test_what_cannot_be_told_to_be_a_request_is_a_problem(port: int, sent: bytes) -> None:
-    with socket.create_connection((HOST, port), timeout=10) as connection:
+    with socket.create_connection((HOST, port), timeout=120) as connection:
         connection.sendall(sent)
         connection.shutdown(socket.SHUT_WR)
         answer = http.client.HTTPResponse(connection)

@@ -1,16 +1,18 @@
 """What is counted of each design is what it claims, comes out the same again, and would be seen if it were wrong."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import pytest
 
-from lab.compare.accuracy import SETTINGS
-from lab.compare.changes import EVENTS, Counted, Limit, worst
+from lab.compare.accuracy import SETTINGS, Accuracy, mistakes
+from lab.compare.changes import CEILING, EVENTS, Counted, Limit, Reads, worst
 from lab.compare.one_counter import count, limit
 from lab.compare.scenarios import DAY_MS, LIMITS, MINUTE_MS, OTHERS, SCENARIOS, Scenario
-from lab.designs import Claims, every
+from lab.designs import Claims, Outcome, every
 from lab.designs.item_collection import Ours
+from lab.designs.with_limit import Limited
+from ledger.requests import Program
 
 SEEDS = range(2)
 ALL = {design.name: design for design in every(SETTINGS)}
@@ -109,3 +111,38 @@ def test_what_is_sent_in_both_regions_is_lost_less_by_a_set() -> None:
 def test_a_seed_measures_the_same_again(scenario: Scenario) -> None:
     design = ALL["item collection, naive merge"]
     assert count(design, scenario, 3) == count(design, scenario, 3)
+
+
+RIGHT = Counted(EVENTS, reads=Reads(made=18))
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name.startswith("this library")])
+@pytest.mark.parametrize(
+    "wrong",
+    [replace(RIGHT, lost=1), replace(RIGHT, doubled=1), replace(RIGHT, gave_up=1), replace(RIGHT, reads=Reads())],
+)
+def test_a_row_of_this_library_that_lost_doubled_or_did_nothing_is_a_mistake(name: str, wrong: Counted) -> None:
+    faults = dict.fromkeys(BY_NAME, RIGHT)
+    limits = dict.fromkeys((each.name for each in LIMITS), Limit(0, 0))
+    assert list(mistakes(ALL[name], Accuracy(name, False, faults, limits))) == []
+    (line,) = mistakes(ALL[name], Accuracy(name, False, faults | {"crash": wrong}, limits))
+    assert line.startswith(f"{name}, crash: of ")
+
+
+@pytest.mark.parametrize("kept", [Limit(1, 0), Limit(0, 1), Limit(0, 0, short=15), None])
+def test_a_limit_of_this_library_that_is_passed_or_refuses_what_there_is_room_for_is_a_mistake(kept: Limit) -> None:
+    limited = next(design for design in ALL.values() if design.claims.limit == "everywhere")
+    (line,) = mistakes(limited, Accuracy(limited.name, False, {}, {"Regions": kept}))
+    assert line.startswith(f"{limited.name}, Regions: the ceiling of 15 was not kept or not reached")
+
+
+def test_who_refuses_or_loses_all_is_seen_in_what_is_played() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Refuses(Limited):
+        def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
+            yield from ()
+            return "refused"
+
+    refuses = Refuses(settings=SETTINGS)
+    found = limit(refuses, LIMITS[0], 0)
+    assert found == Limit(0, 0, short=CEILING)

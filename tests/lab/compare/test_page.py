@@ -1,8 +1,16 @@
 """The table to choose by: what it sums."""
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from lab.compare import __main__ as compare
 from lab.compare.accuracy import SETTINGS, Accuracy
 from lab.compare.changes import Counted, Reads
 from lab.compare.cost import Spent
+from lab.compare.page import Found
 from lab.compare.scale import CHANGES, Read
 from lab.compare.scenarios import SCENARIOS
 from lab.compare.speed import Pace
@@ -26,3 +34,15 @@ def test_a_row_sums_what_befell_an_design() -> None:
     assert list(choice([row]))[-1] == f"| this library | for ever | {wrong} | no | 1.50 | ~10,000 | 4.00 |"
     assert "two Regions: lost / doubled of 1,200 |" in next(choice([row]))
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(FAULTS)
+
+
+def test_a_run_with_a_mistake_ends_with_1_and_leaves_the_page_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "page", lambda found: "the page")
+    path = tmp_path / "comparison.md"
+    with pytest.raises(SystemExit) as ended:
+        compare.publish(cast(Found, SimpleNamespace(mistakes=["a row"])), path)
+    assert (ended.value.code, path.exists()) == (1, False)
+    compare.publish(cast(Found, SimpleNamespace(mistakes=[])), path)
+    assert path.read_text() == "the page"

@@ -1,4 +1,4 @@
-"""The shape of what is measured on the embedded engine, and ratios of slices that are made up."""
+"""What is measured on the embedded engine, and ratios of slices that are made up."""
 
 import math
 from collections import Counter
@@ -6,13 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from lab.compare import speed
 from lab.compare.speed import EACH, Pace, Slice, Trips, Writers, pace_of, paces, trips
 from lab.designs import Outcome
 from lab.designs.atomic import Atomic
 from lab.designs.design import Contended
 from lab.designs.trial import DESIGNS, Trial
 from lab.engines.ministack import Engine
-from ledger.requests import Get, Program
+from ledger.requests import Program
 
 BY_NAME = {design.name: design for design in DESIGNS}
 TWO_REQUESTS = {
@@ -27,28 +28,14 @@ def test_round_trips_are_those_of_the_programs(engine: Engine, name: str) -> Non
     assert trips(engine, BY_NAME[name], 2) == Trips(name, 1 + (name in TWO_REQUESTS), 1 + reads_a_tail)
 
 
-def test_ratios_are_positive_and_every_round_is_counted(engine: Engine) -> None:
-    some = [BY_NAME["atomic ADD"], BY_NAME["item collection"]]
-    for pace in paces(engine, 2, 3, some, rounds=2, slice_s=0.05):
-        assert pace.rounds == 2
-        assert pace.changes >= 2 * 2
-        assert all(0 < ratio < math.inf for ratio in (pace.rate, pace.p50, pace.p99))
-        assert (pace.retries, pace.conflicts, pace.given_up) == (0, 0, 0)
-
-
-class Slow(Atomic):
-    """Looks forty times before it writes."""
-
-    def add(self, counter: str, change: int, key: str, at_ms: int, shard: int = 0) -> Program[Outcome]:
-        for _ in range(40):
-            yield Get(self.item_key(counter))
-        return (yield from super().add(counter, change, key, at_ms, shard))
-
-
-def test_what_takes_much_longer_than_plain_add_has_one_round_of_some_changes(engine: Engine) -> None:
-    (pace,) = paces(engine, 2, 1, [Slow()], rounds=3, slice_s=0.00001)
-    assert pace.rounds == 1
-    assert pace.changes in range(EACH * 2, EACH * 2 + 2)
+@pytest.mark.parametrize(("slow", "rounds"), [(math.inf, 2), (0, 1)])
+def test_what_takes_so_many_times_as_long_as_plain_add_has_one_round_of_some_changes(
+    engine: Engine, slow: float, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speed, "SLOW", slow)
+    for pace in paces(engine, 2, 3, [BY_NAME["atomic ADD"], BY_NAME["item collection"]], rounds=2, slice_s=0.01):
+        assert (pace.rounds, pace.conflicts, pace.given_up) == (rounds, 0, 0)
+        assert pace.changes >= EACH * 2 * rounds
 
 
 def test_every_change_of_a_slice_is_in_the_value_and_none_is_asked_for_again(engine: Engine) -> None:

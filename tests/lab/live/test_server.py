@@ -34,7 +34,7 @@ def server() -> Iterator[Server]:
 
 
 def asked(server: Server, method: str, path: str, body: str = "", **headers: str) -> tuple[int, bytes, dict[str, str]]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=120)
     try:
         connection.request(method, path, body, headers)
         answer = connection.getresponse()
@@ -131,7 +131,7 @@ def test_only_its_files_its_address_and_its_own_name_are_answered(server: Server
 
 
 def test_pictures_are_streamed_while_time_passes(server: Server) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=120)
     connection.request("GET", "/pictures")
     answer = connection.getresponse()
     assert answer.headers["Content-Type"] == "text/event-stream"

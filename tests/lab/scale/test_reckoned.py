@@ -115,7 +115,7 @@ def test_a_delete_pays_after_months_and_sooner_for_full_packs() -> None:
 
 
 def test_a_goal_that_is_missed_is_told() -> None:
-    assert Goal("one", 1.1, 1.0).is_met is False
+    assert Goal("one", 1.1, 1.0).is_met is Goal("one", 0.8, 1.0, least=0.9).is_met is False
     assert str(Goal("one", 1.1, 1.0)).endswith("MISSED")
     assert str(Goal("one", 0.9, 1.0)).endswith("ok")
 
