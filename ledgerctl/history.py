@@ -89,7 +89,8 @@ def export(
 
     Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not seen.
     """
-    names = list(dict.fromkeys(counters)) if counters else found(call, prefix, scan=scan).counters
+    seen = None if counters else found(call, prefix, scan=scan)
+    names = seen.counters if seen else list(dict.fromkeys(counters or ()))
     late = 0
     with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as bar:
 
@@ -107,7 +108,8 @@ def export(
     what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')}"
     if late:
         call.note(f"strays among them, which no read counts yet: {late:,}", None)
-    call.note(f"{what} to {out or 'standard output'}; {show.cost(call.meter.take())}", None)
+    limits = seen.limits if seen else ""
+    call.note(f"{what} to {out or 'standard output'}{limits}; {show.cost(call.meter.take())}", None)
 
 
 def write(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:

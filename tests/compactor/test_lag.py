@@ -66,7 +66,7 @@ def test_every_lane_that_is_wanted_is_found_with_what_it_holds(page_size: int) -
 
     found = home.run(through(every_lane(lambda lane: lane != unwanted, lambda: pages.append(1)), backwards))
     assert list(found.items()) == [
-        (LANE, Holding(deltas=7, folded=True, whole=True)),
+        (LANE, Holding(deltas=7, folded=True, whole=True, listed=True)),
         (lost, Holding(deltas=1, folded=True)),
         (other, Holding(deltas=1)),
     ]

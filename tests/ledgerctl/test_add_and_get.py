@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from ledger.errors import OutcomeUnknown, Throttled
+from ledger.memory import MemoryTable
 from ledger.requests import GetMany, Put, Request
 from ledgerctl.app import app
 from ledgerctl.show import age, sparkline
-from tests.ledgerctl.support import ENVIRON, A, B, Rung, Tables, aws, ctl, refusal
+from tests.ledgerctl.support import ENVIRON, A, B, Tables, aws, ctl, refusal
 
 KEYED = ("--key", "536365/1", "--at", "2010-12-01T08:26:00Z")
 
@@ -35,7 +36,7 @@ def test_a_change_without_a_key_is_given_one_that_replays_it(tables: Tables) -> 
     assert isinstance(made["change"], int)
 
 
-class Silent(Rung):
+class Silent(MemoryTable):
     """Writes, and does not answer while it is told to be silent."""
 
     silent = True
@@ -145,7 +146,7 @@ def test_a_counter_is_shown_as_it_is_called_whatever_rich_makes_of_brackets(tabl
     assert "[red]:smile:" in tables.ctl("list").out
 
 
-class Stumbling(Rung):
+class Stumbling(MemoryTable):
     """Throttles the second read."""
 
     reads = 0
@@ -232,12 +233,11 @@ def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
     assert [each["counter"] for each in tables.ctl("list", "--prefix", "a:", "--json").documents] == ["a:1", "a:2"]
     assert (
         tables.ctl("list", "--limit", "1").out.splitlines()[-1]
-        == "1 of 3 counters; --limit shows more; --scan finds also those that no compactor has listed"
+        == "1 of 3 counters; --limit shows more; --scan finds also those that nobody has listed yet"
     )
     assert tables.ctl("list", "--scan").out.splitlines()[-1] == "3 of 3 counters"
     assert (
-        tables.ctl("top").out.splitlines()[-1]
-        == "3 of 3 counters; --scan finds also those that no compactor has listed"
+        tables.ctl("top").out.splitlines()[-1] == "3 of 3 counters; --scan finds also those that nobody has listed yet"
     )
     assert [each["counter"] for each in tables.ctl("top", "--json").documents] == ["a:2", "a:1", "b:1"]
     assert [each["value"] for each in tables.ctl("top", "--by", "value", "--json").documents] == [100, 8, 5]

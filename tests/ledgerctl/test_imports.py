@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from ledger import tokens
 from ledger.errors import LedgerError, OutcomeUnknown
+from ledger.memory import MemoryTable
 from ledger.requests import PutMany, Request
 from ledger.values import Delta, Lane
 from ledgerctl.history import entry_of, with_strays
 from ledgerctl.imports import BATCH
-from tests.ledgerctl.support import NOW_MS, A, B, Rung, Tables
+from tests.ledgerctl.support import NOW_MS, A, B, Tables
 from tests.strategies import changes, counters, effort, keys
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +115,7 @@ def test_bad_rows_of_jsonl_keep_what_they_said(tables: Tables, tmp_path: Path) -
     assert all("not a whole number" in row["bad_reason"] for row in bad[5:])
 
 
-class Stopping(Rung):
+class Stopping(MemoryTable):
     """Takes half of its second batch, then answers an error for each other change, or is stopped."""
 
     def __init__(self, failure: BaseException) -> None:
@@ -183,10 +184,11 @@ def test_without_its_packages_ledgerctl_says_how_to_install_them() -> None:
 ENDED = """
 import functools, signal, sys
 from ledgerctl import __main__, app
+from ledger.memory import MemoryTable
 from ledger.requests import PutMany
-from tests.ledgerctl.support import Rung, Rung, Tables
+from tests.ledgerctl.support import Tables
 
-class Ending(Rung):
+class Ending(MemoryTable):
     batches = 0
 
     def answer(self, request, /):

@@ -12,12 +12,13 @@ import pytest
 
 from ledger import clocks
 from ledger.errors import OutcomeUnknown, Unavailable
+from ledger.memory import MemoryTable
 from ledger.requests import Request, Table, Update, run
 from ledger.shape import write
 from ledger.values import Delta, Lane
 from ledgerctl.call import Surroundings
 from ledgerctl.imports import rounds
-from tests.ledgerctl.support import A, B, Rung, Said, Tables
+from tests.ledgerctl.support import A, B, Said, Tables
 
 LIMITS = {"stock:": {"floor": 0}, "seats:": {"ceiling": 10, "region": A}}
 ENVIRON = {"LEDGER_LIMITS": json.dumps(LIMITS)}
@@ -123,7 +124,7 @@ def test_the_printed_command_asks_for_the_same_hold_in_any_shell(tables: Limited
     assert len(tables.ctl("holds", "stock:1", "--json").documents) == 1
 
 
-class Silent(Rung):
+class Silent(MemoryTable):
     silent = False
 
     def answer(self, request: Request, /) -> Any:
@@ -236,6 +237,36 @@ def test_a_history_is_exported_and_goes_through_the_gates_when_it_comes_back(tmp
     assert other.ctl("verify", "stock:1").code == 0
 
 
+def test_what_a_command_counts_by_the_directory_is_what_a_scan_counts_once_a_compactor_scanned() -> None:
+    tables = Limited(MemoryTable(lists=False))
+    for n in range(3):
+        tables.ctl("add", f"c{n}", "1")
+    tables.ctl("add", "seats:gig", "5")
+    tables.ctl("hold", "seats:gig", "2", "--expires", "1h")
+    said = tables.ctl("compact")
+    assert (said.code, said.out.splitlines()[1]) == (0, "lanes that were new in the directory: 4")
+    for command in ("verify", "export", "list", "top"):
+        by_directory, by_scan = (
+            [each["counter"] for each in tables.ctl(command, "--json", *scan).documents] for scan in ((), ("--scan",))
+        )
+        assert sorted(by_directory) == sorted(by_scan) == ["c0", "c1", "c2", "seats:gig"], command
+    (again,) = tables.ctl("compact", "--json").documents
+    assert again["listed"] == 0
+
+
+def test_a_command_says_how_many_counters_it_looked_at_and_what_the_directory_may_lack(tables: Limited) -> None:
+    tables.ctl("add", "c", "1")
+    tables.ctl("add", "seats:gig", "5")
+    lacks = "; --scan finds also those that nobody has listed yet"
+    for command, count in (("verify", "2 of 2"), ("export", "of 2 counters"), ("list", "2 of 2"), ("top", "2 of 2")):
+        by_directory, by_scan = (tables.ctl(command, *scan) for scan in ((), ("--scan",)))
+        assert count in by_directory.out + by_directory.err
+        assert lacks in by_directory.out + by_directory.err
+        assert count in by_scan.out + by_scan.err
+        assert lacks not in by_scan.out + by_scan.err
+    assert lacks not in tables.ctl("verify", "c").out
+
+
 def test_a_row_that_would_pass_the_limit_is_a_bad_row_and_stops_nobody(tables: Limited, tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     row = '{{"counter":"{}","change":{},"idempotency_key":"{}","at":"2027-01-15T08:00:00Z"}}\n'
@@ -254,7 +285,7 @@ def test_rows_of_a_limited_counter_go_in_their_order_and_others_all_at_once() ->
 
 
 def test_a_process_without_the_tables_limits_is_refused() -> None:
-    tables = Limited(Rung())
+    tables = Limited(MemoryTable())
     tables.ctl("add", "stock:1", "1")
     run(write(tables.settings()), tables.table, clocks.instants(tables.clock))
     del tables.environ["LEDGER_LIMITS"]
