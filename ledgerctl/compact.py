@@ -19,7 +19,7 @@ from ledgerctl import completion, show
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, command
 from ledgerctl.failures import DATA, NO_ANSWER
-from ledgerctl.lanes import Found, Scan, found
+from ledgerctl.lanes import Found, Scan, added_to, found
 from ledgerctl.list import Done, Name, Prefix, each
 
 Counters = Annotated[
@@ -81,7 +81,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
     Exit code 1 when something differs. Writes nothing.
     """
     every = Found([]) if counters else found(call, prefix, scan=scan)
-    names = list(dict.fromkeys(counters)) if counters else every.counters
+    names = added_to(call, counters) if counters else every.counters
     seen = every.unread(call.settings)
 
     def verified(name: str) -> Verification:

@@ -26,7 +26,7 @@ from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, command
 from ledgerctl.failures import Wrong
 from ledgerctl.get import Counter
-from ledgerctl.lanes import Scan, found
+from ledgerctl.lanes import Scan, added_to, found
 from reader import Entry
 from reader.calls import PAGE_ENTRIES_MAX
 
@@ -90,7 +90,7 @@ def export(
     Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not seen.
     """
     seen = None if counters else found(call, prefix, scan=scan)
-    names = seen.counters if seen else list(dict.fromkeys(counters or ()))
+    names = seen.counters if seen else added_to(call, counters or ())
     late = 0
     with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as bar:
 

@@ -8,13 +8,17 @@ Rule 4: What names no lane is passed by and told.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from compactor.lanes import Holding, every_lane
+from compactor.unread import unread_beyond
 from ledger import directory
+from ledger.errors import LedgerError
 from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Lane
@@ -62,6 +66,23 @@ def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = F
     """The lanes of the counters that begin with `prefix`; at_home: each Region's directory is read there, with what is
     not replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
     return _scanned(call, prefix) if scan else _listed(call, prefix, at_home=at_home)
+
+
+def added_to(call: Call, counters: Iterable[str]) -> list[str]:
+    """Counters that were typed, each once. Raises Wrong for one without changes, also in lanes that nobody reads; what
+    cannot be read is left to the command."""
+    names = list(dict.fromkeys(counters))
+    for name in names:
+        with suppress(LedgerError):
+            if call.reader.read(name).count or any(
+                call.run(unread_beyond(name, region, call.settings), region) for region in call.settings.regions
+            ):
+                continue
+            is_file = Path(name).suffix in (".csv", ".json", ".jsonl")
+            to_file = f"A file is --out: `ledgerctl export --out {name}`."
+            remedy = to_file if is_file else "`ledgerctl list` names the counters there are."
+            raise Wrong("NoSuchCounter", f"Nobody has added to {name!r}.", remedy)
+    return names
 
 
 def named(lanes: Iterable[object]) -> str:

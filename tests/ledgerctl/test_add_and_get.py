@@ -8,6 +8,7 @@ import re
 import select
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -225,6 +226,25 @@ def test_history_is_in_the_order_of_time_and_within_its_bounds(tables: Tables) -
     assert changes("--limit", "2") == [10, 20]
     assert tables.ctl("history", "c").out.splitlines()[-1] == "3 changes of c, together 60"
     assert tables.ctl("history", "c", "--format", "csv").out.splitlines()[0] == "counter,change,at,token,region"
+
+
+def test_a_counter_that_nobody_has_added_to_is_an_error_for_export_and_verify_and_nothing_is_written(
+    tables: Tables, tmp_path: Path
+) -> None:
+    tables.ctl("add", "c", "1")
+    tables.ctl("add", "zero", "1")
+    tables.ctl("add", "zero", "-1")
+    for command in (("export", "c", "out.jsonl"), ("export", "c", "out.jsonl", "--out", str(tmp_path / "x"))):
+        said = tables.ctl(*command)
+        assert (said.code, said.out, list(tmp_path.iterdir())) == (2, "", [])
+        assert (
+            "error: Nobody has added to 'out.jsonl'.\nA file is --out: `ledgerctl export --out out.jsonl`." in said.err
+        )
+    for command in (("verify", "c", "stok:1"), ("export", "stok:1")):
+        said = tables.ctl(*command)
+        assert (said.code, said.out) == (2, "")
+        assert "Nobody has added to 'stok:1'.\n`ledgerctl list` names the counters" in said.err
+    assert tables.ctl("verify", "c", "zero").code == tables.ctl("export", "zero").code == 0
 
 
 def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
