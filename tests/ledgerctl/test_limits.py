@@ -158,11 +158,13 @@ def test_of_a_hold_without_an_answer_nobody_knows_until_it_is_asked_for_again(
         (("hold", "c", "-2", "--expires", "5m"), "has no limit"),
         (("holds", "c"), "has no limit"),
         (("standing", "c"), "has no limit"),
-        (("limit", "show", "c"), "has no limit"),
-        (("limit", "set", "stock:1", "--floor", "1"), "names no region"),
-        (("limit", "set", "seats:1", "--floor", "1"), "limits another side"),
+        (("limit", "c"), "has no limit"),
+        (("limit", "stock:1", "--floor", "1"), "names no region"),
+        (("limit", "seats:1", "--floor", "1"), "limits another side"),
+        (("limit", "seats:1", "--ceiling", "ten"), "is not a whole number"),
         (("limit", "set", "seats:1"), "a floor, a ceiling or both"),
-        (("limit", "set", "seats:1", "--ceiling", "ten"), "is not a whole number"),
+        (("limit", "show", "seats:1", "--ceiling", "8"), "takes one counter: "),
+        (("limit", "seats:1", "seats:2"), "takes one counter: "),
         (("capture", "seats:1", "x"), "is the id of no hold"),
         (("release", "seats:1", f"{'0' * 26}.{A}.0.1"), "there is no hold"),
         (("capture", "seats:1", f"{'0' * 26}.{A}.0.1", "2"), "captured from 0 to 1"),
@@ -177,12 +179,19 @@ def test_what_was_typed_wrong_is_told(tables: Limited, arguments: tuple[str, ...
 
 def test_a_limit_is_set_as_far_as_what_counts_and_what_is_held_allow(tables: Limited) -> None:
     tables.ctl("add", "seats:1", "8")
-    assert tables.ctl("limit", "show", "seats:1").out == f"seats:1  limit: ceiling 10; set in {A}\n"
-    assert tables.ctl("limit", "set", "seats:1", "--ceiling", "8").code == 0
-    told(tables.ctl("limit", "set", "seats:1", "--ceiling", "7"), 1, "is beyond what counts", "ledgerctl standing")
+    assert tables.ctl("limit", "seats:1").out == f"seats:1  limit: ceiling 10; set in {A}\n"
+    assert tables.ctl("limit", "seats:1", "--ceiling", "8").out == "seats:1  ceiling 8\n"
+    told(tables.ctl("limit", "seats:1", "--ceiling", "7"), 1, "is beyond what counts", "ledgerctl standing")
     told(tables.ctl("add", "seats:1", "1"), 1, "would pass the limit")
-    assert tables.ctl("limit", "show", "seats:1", "--json").documents[0]["ceiling"] == 8
-    assert tables.ctl("limit", "show", "seats:2", "--json").documents[0]["ceiling"] == 10
+    assert tables.ctl("limit", "seats:1", "--json").documents[0]["ceiling"] == 8
+    assert tables.ctl("limit", "seats:2", "--json").documents[0]["ceiling"] == 10
+
+
+def test_the_older_words_of_limit_go_on_showing_and_setting(tables: Limited) -> None:
+    tables.ctl("add", "seats:1", "8")
+    assert tables.ctl("limit", "set", "seats:1", "--ceiling", "9").out == "seats:1  ceiling 9\n"
+    assert tables.ctl("limit", "show", "seats:1").out == tables.ctl("limit", "seats:1").out
+    assert tables.ctl("limit", "show", "seats:1", "--json").documents[0]["ceiling"] == 9
 
 
 def test_standing_shows_what_is_left_here_and_elsewhere() -> None:
