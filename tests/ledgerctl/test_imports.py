@@ -2,8 +2,10 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -405,3 +407,22 @@ def test_rows_come_from_standard_input_too_and_those_of_a_region_that_nobody_rea
     path.write_text(exported)
     assert one.ctl("import", str(path)).out.endswith("1 bad\n")
     assert "region='us-east-1' is not one of" in (tmp_path / "x.bad.jsonl").read_text()
+
+
+def test_on_a_terminal_an_import_counts_its_rows(tables: Tables, path: Path) -> None:
+    tables.environ |= {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+    shop(path, 1_200)
+    path.write_text(path.read_text().rstrip())  # the last line does not end
+    said = tables.ctl("import", str(path), *SHOP)
+    assert said.code == 0
+    assert "1,200 of 1,200" in said.err
+
+
+def test_a_pipe_is_imported_and_not_read_to_be_counted(tables: Tables, path: Path) -> None:
+    tables.environ |= {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+    os.mkfifo(path)
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(path.write_text, f"{HEADER}1,536,7,2,2010-12-01T09:32:00Z\n")
+        said = tables.ctl("import", str(path), *SHOP)
+        written.result()
+    assert (said.code, said.out) == (0, "1 recorded, 0 replayed (they were there already), 0 bad\n")

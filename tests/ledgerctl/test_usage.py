@@ -31,7 +31,7 @@ AGAIN = (
         (
             "limit sho c",
             "`ledgerctl limit` takes one counter: 'sho c' is too much.",
-            "`ledgerctl limit --help` says what",
+            "`ledgerctl limit --help`",
         ),
         ("get", "`ledgerctl get` needs COUNTER.", "`ledgerctl get --help` says what it takes."),
         ("hold c 1", "`ledgerctl hold` needs --expires.", "`ledgerctl hold --help` says what it takes."),
