@@ -50,12 +50,37 @@ MANY = {"S": "many"}
 def test_lag_shows_the_lane_with_strays_first(tables: Tables) -> None:
     worst, cold = tables.ctl("lag", "--json").documents
     tail = {"tail": 1, "oldest_age_ms": 0, "watermark_age_ms": 60_000}
-    waits = {"strays": 1, "to_clean": 30, "to_do": ["settle", "clean"], "damage": None}
+    waits = {"strays": 1, "to_clean": 30, "to_do": ["settle"], "damage": None}
     assert worst == {"lane": "eu-west-1#0#c", "counter": "c", "region": A, "shard": 0, **tail, **waits}
     assert (cold["counter"], cold["tail"], cold["watermark_age_ms"], cold["to_do"]) == ("cold", 1, None, [])
     shown = tables.ctl("lag").out.splitlines()
-    assert shown[1].split() == ["eu-west-1#0#c", "1", "0", "ms", "1", "min", "1", "30", "settle", "clean"]
+    assert shown[1].split() == ["eu-west-1#0#c", "1", "0", "ms", "1", "min", "1", "30", "settle"]
     assert shown[-1] == "lanes that wait for the compactor: 1 of 2"
+
+
+def test_lag_counts_what_is_due_alone() -> None:
+    tables = Tables()
+    tables.environ |= {"LEDGER_FOLD_MIN": "2"}
+
+    def lag() -> tuple[list[str], str]:
+        (document,) = tables.ctl("lag", "--json").documents
+        return document["to_do"], tables.ctl("lag").out.splitlines()[-1].rpartition(": ")[2]
+
+    for _ in range(2):
+        tables.ledger.add("c", 1)
+    assert lag() == ([], "0 of 1")  # younger than allowed_lateness_ms
+    tables.clock.now_ms += 10_000
+    assert lag() == (["fold"], "1 of 1")
+    tables.ctl("compact")
+    assert lag() == ([], "0 of 1")
+    tables.clock.now_ms += 600_000
+    assert lag() == (["clean"], "1 of 1")
+    tables.ctl("compact")  # notes
+    assert lag() == ([], "0 of 1")
+    tables.clock.now_ms += 600_000
+    assert lag() == (["clean"], "1 of 1")
+    tables.environ["LEDGER_CLEAN"] = "false"
+    assert lag() == ([], "0 of 1")
 
 
 def test_a_damaged_lane_is_shown_first_of_all(tables: Tables) -> None:
