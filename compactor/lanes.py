@@ -71,7 +71,7 @@ def every_lane(
         for key in page.keys:
             if (limited := gates.lane_of(key)) is not None and wanted(limited):
                 found.setdefault(limited, Holding()).gate = True
-        listed.update(lane for key in page.keys if (lane := directory.lane_of(key)) is not None)
+        listed.update(known for key in page.keys if (known := directory.lane_of(key)) is not None)
     for lane in found.keys() & listed:
         found[lane].listed = True
     return dict(sorted(found.items()))

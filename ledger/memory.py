@@ -64,6 +64,8 @@ class MemoryTable:
             raise InvalidInput(f"page_size={shown(page_size)} is not an int of at least 1.")
         if given is not None and not isinstance(given, Mapping):
             raise InvalidInput(f"peers is a mapping by Region, not {shown(given)}.")
+        if type(lists) is not bool:
+            raise InvalidInput(f"lists={shown(lists)} is not True or False.")
         self.items: dict[Key, Item] = {}
         self._sort_keys: dict[str, list[str]] = {}  # of each item collection, in order
         self.page_size = page_size

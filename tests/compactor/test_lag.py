@@ -27,8 +27,8 @@ def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists(page_siz
     home = behind(page_size)
     before = dict(home.items)
     home.asked.clear()
-    waits = {"strays": 2, "to_clean": 3, "noted_ms": NOW_MS}
-    assert home.run(lag(LANE)) == LaneLag(LANE, tail=2, oldest_ms=5_000, watermark_ms=4_000, **waits)
+    waiting = LaneLag(LANE, tail=2, oldest_ms=5_000, watermark_ms=4_000, strays=2, to_clean=3, noted_ms=NOW_MS)
+    assert home.run(lag(LANE)) == waiting
     assert {request.consistent for request in home.asked if isinstance(request, Query)} == {False}
     home.asked.clear()
     assert home.run(strays(LANE)) == [delta(1), delta(3)]
