@@ -86,7 +86,7 @@ class Compactor:
         Region that the scan meets is then in the directory, those of counters with a limit too.
         """
         lanes = self._run(find_lanes(self.settings))
-        seen = Report(problems={lane: error_of(lane) for lane in lanes.unread} | lanes.unlisted)
+        seen = Report(problems=lanes.unlisted | {lane: error_of(lane) for lane in lanes.unread})
         at_once = 1 if getattr(self._table, "one_at_a_time", False) else WORKERS
         with ThreadPoolExecutor(at_once, thread_name_prefix="compactor") as workers:
             return Report.total([seen, *workers.map(carried(self._visit), lanes.needy)])

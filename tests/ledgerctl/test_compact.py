@@ -294,6 +294,13 @@ def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
     assert (dry.code, "eu-west-1#1#d" in dry.out) == (3, True)
 
 
+def test_a_counter_with_changes_in_a_lane_that_nobody_reads_alone_is_no_counter_without_changes(tables: Tables) -> None:
+    delta = Delta(Lane(A, 1, "elsewhere"), "015JGGKGE064BG4X58772SZHBM", 1)
+    tables.table.answer(Put(items.delta_item(delta)))
+    said = tables.ctl("verify", "elsewhere")
+    assert (said.code, "eu-west-1#1#elsewhere: there are changes in this lane" in said.out) == (1, True)
+
+
 def test_compact_and_verify_tell_of_lanes_that_nobody_reads(tables: Tables) -> None:
     near, far = Lane(A, 1, "c"), Lane("ap-south-1", 700, "c")
     for lane in (near, far):
