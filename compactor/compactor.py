@@ -82,13 +82,14 @@ class Compactor:
     def run(self) -> Report:
         """Compact every lane of this Region that needs it, found by a scan of the table. Failures are in the report.
 
-        So is a LaneUnread for every lane, of any Region, that no reader of these settings looks at.
+        So is a LaneUnread for every lane, of any Region, that no reader of these settings looks at. Every lane of this
+        Region that the scan meets is then in the directory, those of counters with a limit too.
         """
         lanes = self._run(find_lanes(self.settings))
-        unread = Report(problems={lane: error_of(lane) for lane in lanes.unread})
+        seen = Report(problems=lanes.unlisted | {lane: error_of(lane) for lane in lanes.unread})
         at_once = 1 if getattr(self._table, "one_at_a_time", False) else WORKERS
         with ThreadPoolExecutor(at_once, thread_name_prefix="compactor") as workers:
-            return Report.total([unread, *workers.map(carried(self._visit), lanes.needy)])
+            return Report.total([seen, *workers.map(carried(self._visit), lanes.needy)])
 
     @observed("compactor.verify", DONE)
     def verify(self, counter: str) -> Verification:

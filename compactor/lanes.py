@@ -4,16 +4,19 @@ Rule 1: a lane needs the compactor when its tail may be long enough to fold, or 
 (strays, or listed ones to be cleaned), or lacks its checkpoint (the visit tells).
 Rule 2: a scan is eventually consistent, so what it misses is found by the next one; it is charged for the whole table,
 whatever is taken of it; what is no item of ours is passed by.
+Rule 3: who scans to compact, lists: the lanes of the settings' Region whose item of the directory the scan did not see,
+those of gates too, because no commit ever lists these.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ledger import items
+from ledger import directory, items
+from ledger.errors import LedgerError
 from ledger.gate import items as gates
 from ledger.paging import Pages
-from ledger.requests import Key, KeyPage, Program, Scan
+from ledger.requests import AlreadyThere, Key, KeyPage, Program, PutMany, Scan
 from ledger.settings import Settings
 from ledger.values import Lane
 
@@ -21,19 +24,23 @@ from ledger.values import Lane
 @dataclass(slots=True)
 class Holding:
     """What a lane holds, by its keys. deltas: how many, a pack being a fold of them. folded: something of the
-    compactor; whole: its checkpoint. gate: the lane has a limit, and its gate."""
+    compactor; whole: its checkpoint. gate: the lane has a limit, and its gate. listed: it is in the directory."""
 
     deltas: int = 0
     folded: bool = False
     whole: bool = False
     gate: bool = False
+    listed: bool = False
 
 
 class Lanes(NamedTuple):
-    """needy: lanes of the settings' Region that need the compactor. unread: lanes of any Region that nobody reads."""
+    """needy: lanes of the settings' Region that need the compactor. unread: lanes of any Region that nobody reads.
+    listed: lanes of the settings' Region that are in the directory now, and were not; unlisted: those that failed."""
 
     needy: list[Lane]
     unread: list[Lane]
+    listed: list[Lane]
+    unlisted: dict[Lane, LedgerError]
 
 
 def by_lane(keys: Iterable[Key]) -> Iterable[tuple[Lane, str, Key]]:
@@ -49,6 +56,7 @@ def every_lane(
 ) -> Program[dict[Lane, Holding]]:
     """The lanes that are wanted, in order. Raises the TableErrors."""
     found: dict[Lane, Holding] = {}
+    listed: set[Lane] = set()
     pages = Pages(Scan())
     while pages.more:
         page: KeyPage = yield from pages.read()
@@ -63,11 +71,14 @@ def every_lane(
         for key in page.keys:
             if (limited := gates.lane_of(key)) is not None and wanted(limited):
                 found.setdefault(limited, Holding()).gate = True
+        listed.update(known for key in page.keys if (known := directory.lane_of(key)) is not None)
+    for lane in found.keys() & listed:
+        found[lane].listed = True
     return dict(sorted(found.items()))
 
 
 def find_lanes(settings: Settings) -> Program[Lanes]:
-    """Both in order. Raises the TableErrors."""
+    """All in order; and list the lanes of the settings' Region. Raises the TableErrors of the scan."""
     found = yield from every_lane(
         lambda lane: lane.region == settings.region or not settings.reads(lane), fold_min=settings.fold_min
     )
@@ -78,4 +89,16 @@ def find_lanes(settings: Settings) -> Program[Lanes]:
         and (held.deltas >= settings.fold_min or (held.folded and (held.deltas or not held.whole)))
     ]
     unread = [lane for lane, held in found.items() if (held.deltas or held.folded) and not settings.reads(lane)]
-    return Lanes(needy, unread)
+    listed, failed = yield from list_missing(found, settings.region)
+    return Lanes(needy, unread, listed, failed)
+
+
+def list_missing(found: Mapping[Lane, Holding], region: str) -> Program[tuple[list[Lane], dict[Lane, LedgerError]]]:
+    """Put the lanes of a Region into its directory that are not there: those that were new, and those that failed."""
+    missing = [lane for lane, held in found.items() if lane.region == region and not held.listed]
+    answers: tuple[AlreadyThere | LedgerError | None, ...] = ()
+    if missing:
+        answers = yield PutMany(tuple(map(directory.item_of, missing)))
+    outcomes = list(zip(missing, answers, strict=True))
+    new = [lane for lane, answer in outcomes if answer is None]
+    return new, {lane: answer for lane, answer in outcomes if isinstance(answer, LedgerError)}

@@ -4,6 +4,7 @@ Rule 1: A docstring says what happened, whether anything was written, and what t
 Rule 2: A caller who catches `LedgerError` has caught them all.
 Rule 3: An error that concerns one change carries it as `delta`, ready for `Ledger.apply`.
 Rule 4: An error that a public call raises or answers carries as `cost` what the call cost, as a receipt does.
+Rule 5: An error of a call that only reads says nothing of writing.
 """
 
 from __future__ import annotations
@@ -24,11 +25,20 @@ def shown(value: object, most: int = 40) -> str:
         return f"an object of {ascii(type(value).__name__)[1:-1]}"
 
 
+NOT_WRITTEN = " Nothing was written."
+
+
 class LedgerError(Exception):
     """The root of the tree. `delta` is the change it concerns, or None. `cost`: what the call cost, or None."""
 
     delta: Delta | None = None
     cost: Cost | None = None
+    of_read = False
+    """The call that raised it only reads."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text.replace(NOT_WRITTEN, "") if self.of_read else text
 
 
 class Again(LedgerError):
@@ -45,7 +55,7 @@ class Again(LedgerError):
 class InvalidInput(LedgerError, ValueError):
     """An argument is not acceptable. Nothing was written. Correct it; a retry of the same call fails again."""
 
-    _so = " Nothing was written."
+    _so = NOT_WRITTEN
 
     def __init__(self, why: str) -> None:
         super().__init__(f"{why}{self._so}")

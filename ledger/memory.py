@@ -4,6 +4,8 @@ Rule 1: One Region, one replica, strongly consistent always.
 Rule 2: Items are never changed in place, so what was answered stays as it was.
 Rule 3: A request it does not know is a TypeError.
 Rule 4: Nothing replicates by itself.
+Rule 5: A lane is in the directory with its first delta, pack or gate, as if the service listed it at once, unless
+`lists` is False.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from bisect import bisect_right, insort
 from collections.abc import Mapping
 from typing import Any
 
+from ledger import directory, items
 from ledger.conditions import Absent, has
 from ledger.errors import InvalidInput, LedgerError, TokenConflict, Unavailable, shown
+from ledger.gate import items as gates
 from ledger.requests import (
     AlreadyThere,
     At,
@@ -48,19 +52,25 @@ class MemoryTable:
     """A table in memory. Thread-safe. `page_size` items make a page of a Query or a Scan.
 
     `peers` maps the names of other Regions to their tables, for requests At them; a Region that is not there is
-    Unavailable.
+    Unavailable. `lists`: each lane that is written to is in the directory, as the deployed service has it, so that
+    `Reader.counters` names its counter.
     """
 
-    def __init__(self, *, page_size: int = 1_000, peers: Mapping[str, MemoryTable] | None = None) -> None:
+    def __init__(
+        self, *, page_size: int = 1_000, peers: Mapping[str, MemoryTable] | None = None, lists: bool = True
+    ) -> None:
         given: object = peers
         if type(page_size) is not int or page_size < 1:
             raise InvalidInput(f"page_size={shown(page_size)} is not an int of at least 1.")
         if given is not None and not isinstance(given, Mapping):
             raise InvalidInput(f"peers is a mapping by Region, not {shown(given)}.")
+        if type(lists) is not bool:
+            raise InvalidInput(f"lists={shown(lists)} is not True or False.")
         self.items: dict[Key, Item] = {}
         self._sort_keys: dict[str, list[str]] = {}  # of each item collection, in order
         self.page_size = page_size
         self.peers = peers or {}
+        self._lists = lists
         self._tokens: dict[str, tuple[Write, ...]] = {}
         self._lock = threading.RLock()
 
@@ -135,9 +145,17 @@ class MemoryTable:
             del self.items[key]
             self._sort_keys[key.pk].remove(key.sk)
         elif item is not None:
+            if self._lists and key.pk not in self._sort_keys:
+                self._list(key)
             if not there:
                 insort(self._sort_keys.setdefault(key.pk, []), key.sk)
             self.items[key] = item
+
+    def _list(self, key: Key) -> None:
+        """Put the lane of a delta or a gate into the directory."""
+        kind, lane = items.lane_of(key.pk) or ("delta", gates.lane_of(key))
+        if kind == "delta" and lane is not None:
+            self._store(directory.key_of(lane), directory.item_of(lane))
 
     def _page(self, query: Query) -> Page:
         keys = self._sort_keys.get(query.pk, [])

@@ -108,10 +108,10 @@ Outcome = str | Callable[[Any], str]
 class _Call:
     """A call that goes on."""
 
-    __slots__ = ("_began", "_meter", "_name", "_observer", "_outcome", "cost")
+    __slots__ = ("_began", "_meter", "_name", "_observer", "_outcome", "_reads", "cost")
 
-    def __init__(self, observer: Observer, name: str) -> None:
-        self._observer, self._name = observer, name
+    def __init__(self, observer: Observer, name: str, reads: bool) -> None:
+        self._observer, self._name, self._reads = observer, name, reads
         self._meter, self._outcome = Meter(), ""
         self.cost = NOTHING
 
@@ -125,7 +125,7 @@ class _Call:
         if failure is not None:
             self.cost, self._outcome = self._meter.take(), type(failure).__name__
         if isinstance(failure, LedgerError):
-            failure.cost = self.cost
+            failure.cost, failure.of_read = self.cost, self._reads
         if self._meter.outer is not None and self.cost is not NOTHING:
             self._meter.outer.add(self.cost)
         self._observer.tell(self._name, (perf_counter() - self._began) * 1_000, self.cost, self._outcome)
@@ -157,12 +157,12 @@ def observed(name: str, outcome: Outcome = of_receipts) -> Callable[[Method], Me
     def decorate(method: Method) -> Method:
         @wraps(method)
         def at_once(self: Any, /, *args: Any, **named: Any) -> Any:
-            with _Call(self._observer, name) as call:
+            with _Call(self._observer, name, outcome == READ) as call:
                 return call.answered(method(self, *args, **named), outcome)
 
         @wraps(method)
         async def awaited(self: Any, /, *args: Any, **named: Any) -> Any:
-            with _Call(self._observer, name) as call:
+            with _Call(self._observer, name, outcome == READ) as call:
                 return call.answered(await method(self, *args, **named), outcome)
 
         return cast(Method, awaited if iscoroutinefunction(method) else at_once)

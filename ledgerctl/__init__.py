@@ -4,7 +4,7 @@ app          the program                          command      how a function be
 call         one call: options, table, printing   failures     a failure as sentence, remedy, code
 show         numbers, tables, progress bars
 changes      add; again: what sends it again      values       get, watch
-standing     standing, holds                      limit        limit show, limit set
+standing     standing, holds                      limit        limit
 hold         hold                                 ends         capture, release
 counters     list, top                            history      history, export
 imports      import, with rows, templates

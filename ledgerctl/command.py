@@ -45,11 +45,8 @@ def _program(
 ) -> None: ...
 
 
-def command(
-    name: str, group: str, of: typer.Typer = app, **settings: Any
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Registers `function(call, …)` under `name`, with the common options behind its own. group: in the help; of: a
-    command of commands."""
+def command(name: str, group: str, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Registers `function(call, …)` under `name`, with the common options behind its own. group: in the help."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
@@ -65,7 +62,7 @@ def command(
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
         called.__doc__ = function.__doc__
-        of.command(name, cls=Command, rich_help_panel=group or None, **settings)(called)
+        app.command(name, cls=Command, rich_help_panel=group, **settings)(called)
         return function
 
     return register

@@ -12,15 +12,14 @@ from typing import Annotated
 import typer
 
 from compactor import Report, Verification
-from compactor.lanes import find_lanes
+from compactor.lanes import Lanes, find_lanes
 from compactor.unread import error_of
 from ledger.errors import GaveUp, LedgerError, TableError
-from ledger.values import Lane
 from ledgerctl import completion, show
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, command
 from ledgerctl.failures import DATA, NO_ANSWER
-from ledgerctl.lanes import Found, Scan, found
+from ledgerctl.lanes import Found, Scan, added_to, found
 from ledgerctl.list import Done, Name, Prefix, each
 
 Counters = Annotated[
@@ -30,21 +29,26 @@ Counters = Annotated[
 
 @command("compact", COMPACTION)
 def compact(call: Call, counters: Counters = None) -> None:
-    """Clean, fold and settle the lanes of this Region; without counters, those that a scan finds to need it."""
+    """Clean, fold and settle the lanes of this Region; without counters, those that a scan finds to need it.
+
+    The scan also lists the lanes that it meets, those of limited counters too.
+    """
     region = call.settings.region
-    names, unread = list(dict.fromkeys(counters or [])), list[Lane]()
+    names, scanned = list(dict.fromkeys(counters or [])), Lanes([], [], [], {})
     if not names:
         with show.bar(call.err, "scanning", None, count=False):
-            needy, unread = call.run(find_lanes(call.settings))
-        names = sorted({lane.counter for lane in needy})
+            scanned = call.run(find_lanes(call.settings))
+        names = sorted({lane.counter for lane in scanned.needy})
     outcomes = each_of(call, "compacting", names, call.compactor.compact)
     report = Report.total(outcome for _, outcome in outcomes if isinstance(outcome, Report))
     problems = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, LedgerError)]
-    problems += [(str(lane), error_of(lane)) for lane in unread]
+    problems += [(str(lane), error_of(lane)) for lane in scanned.unread]
+    problems += [(str(lane), error) for lane, error in scanned.unlisted.items()]
     told = {name: getattr(report, name) for name in ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")}
     if call.json:
         ahead = {str(lane): ms for lane, ms in report.ahead.items()}
         fields = {"region": region, "counters": len(names), **told, "postponed_by": list(report.postponed_by)}
+        fields |= {"listed": len(scanned.listed)}
         fields |= {"conflicts": list(report.conflicts), "watermark_ahead_ms": ahead}
         fields |= {"problems": {name: str(error) for name, error in problems}}
         call.document(fields | show.cost_fields(call.meter.take()))
@@ -52,6 +56,8 @@ def compact(call: Call, counters: Counters = None) -> None:
         what = show.counted(len(names), "counter")
         deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
         call.say(f"{deltas}: {what if names else 'nothing needs it'}, lanes of {region}")
+        if scanned.listed:
+            call.say(f"lanes that were new in the directory: {len(scanned.listed):,}")
         if report.gave_up:
             call.say(f"left to the next run, for another compactor was there: {show.counted(report.gave_up, 'lane')}")
         if report.postponed:
@@ -75,7 +81,7 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
     Exit code 1 when something differs. Writes nothing.
     """
     every = Found([]) if counters else found(call, prefix, scan=scan)
-    names = list(dict.fromkeys(counters)) if counters else every.counters
+    names = added_to(call, counters) if counters else every.counters
     seen = every.unread(call.settings)
 
     def verified(name: str) -> Verification:
@@ -102,7 +108,8 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
         strays = sum(outcome.strays for _, outcome in outcomes if isinstance(outcome, Verification))
         waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
         right = len(names) - different - len(failed)
-        call.say(f"counters that add up: {right:,} of {len(names):,}{waiting}", style=None if different else "green")
+        said = f"counters that add up: {right:,} of {len(names):,}{waiting}{'' if counters else every.limits}"
+        call.say(said, style=None if different else "green")
         call.note(show.cost(call.meter.take()))
     if different:
         call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")

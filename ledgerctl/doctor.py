@@ -114,7 +114,9 @@ def _lanes(call: Call) -> list[Finding]:
     try:
         page: KeyPage = call.table.answer(Scan())
         found = sorted({lane for lane, _, _ in by_lane(page.keys)})
-        looked_at = found[:CHECKPOINTS_MAX]
+        limited = {lane for key in page.keys if (lane := gates.lane_of(key)) is not None}
+        every = sorted({*found, *limited})
+        looked_at = every[:CHECKPOINTS_MAX]
         held = call.table.answer(GetMany(tuple(map(items.checkpoint_key, looked_at)), consistent=False))
         listed = call.table.answer(GetMany(tuple(map(directory.key_of, looked_at)), consistent=False))
     except LedgerError as error:
@@ -128,7 +130,9 @@ def _lanes(call: Call) -> list[Finding]:
     return [
         *shape.lane_findings(call.settings, found, page.last is None),
         shape.directory_finding(
-            [lane for lane, item in zip(looked_at, listed, strict=True) if item is None], looked_at
+            [lane for lane, item in zip(looked_at, listed, strict=True) if item is None],
+            looked_at,
+            page.last is None and looked_at == every,
         ),
         shape.watermark_finding(ahead, sum(item is not None for item in held)),
     ]

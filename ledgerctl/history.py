@@ -26,7 +26,7 @@ from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, command
 from ledgerctl.failures import Wrong
 from ledgerctl.get import Counter
-from ledgerctl.lanes import Scan, found
+from ledgerctl.lanes import Scan, added_to, found
 from reader import Entry
 from reader.calls import PAGE_ENTRIES_MAX
 
@@ -89,7 +89,8 @@ def export(
 
     Each has its token, so none counts twice. Strays are among them. Lanes outside --regions are not seen.
     """
-    names = list(dict.fromkeys(counters)) if counters else found(call, prefix, scan=scan).counters
+    seen = None if counters else found(call, prefix, scan=scan)
+    names = seen.counters if seen else added_to(call, counters or ())
     late = 0
     with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as bar:
 
@@ -107,7 +108,8 @@ def export(
     what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')}"
     if late:
         call.note(f"strays among them, which no read counts yet: {late:,}", None)
-    call.note(f"{what} to {out or 'standard output'}; {show.cost(call.meter.take())}", None)
+    limits = seen.limits if seen else ""
+    call.note(f"{what} to {out or 'standard output'}{limits}; {show.cost(call.meter.take())}", None)
 
 
 def write(file: TextIO, format_: str, entries: Iterator[tuple[str, Entry]]) -> int:

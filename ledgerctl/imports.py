@@ -76,18 +76,26 @@ def import_(
         recipe = recipe_of(rows, columns, key is None, home_region)
         bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names, go_on=from_line > 1)
         stack.callback(bad.close)
-        size = None if file == "-" else path.stat().st_size
-        bar = stack.enter_context(show.bar(call.err, "importing", size, count=False))
+        total = _lines(path) if file != "-" and call.err.is_terminal else None
+        header = rows.names is not None
+        bar = stack.enter_context(show.bar(call.err, "importing", None if total is None else total - header))
         try:
             waiting = _from(from_line, rows, path)
             while taken := list(islice(waiting, BATCH)):
                 _put(call, recipe, taken, bad, tally, dry_run)
                 tally.line = taken[-1].line + 1
-                if size is not None:
-                    bar.at(source.buffer.tell())
+                bar.at(taken[-1].line - header)
         except (LedgerError, KeyboardInterrupt) as failure:
             raise _cut_off(call, failure, tally, file, bad) from None
     _tell(call, tally, bad, dry_run)
+
+
+def _lines(path: Path) -> int | None:
+    """How many lines a file has, for the bar: a row is one, as a rule. A pipe says that to nobody before it is read."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
 
 
 def _from(line: int, rows: Iterable[Row], path: Path) -> Iterator[Row]:

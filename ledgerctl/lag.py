@@ -3,14 +3,20 @@
 Rule 1: a lane is looked at in its home Region; one that cannot be seen hides no other, and is named.
 Rule 2: strays come first, because they are not in the value yet; then tails that are long enough to fold, the longest
 first; a short tail of a cold counter is no lag.
+Rule 3: what is not due does not wait for the compactor: a tail younger than `allowed_lateness_ms`, and what is folded
+and has to stay for `keep_ms`, or for ever. How much there is of it is shown all the same.
 """
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
+from compactor.clean import AHEAD_MAX_MS
 from compactor.lag import LaneLag, lag
 from ledger.errors import LedgerError
+from ledger.settings import Settings
+from ledger.values import Lane
 from ledgerctl import completion, show
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, command
@@ -19,17 +25,23 @@ from ledgerctl.lanes import Scan, found
 from ledgerctl.list import Prefix
 
 
-def to_do(each: LaneLag, fold_min: int) -> str:
-    """What the compactor has to do there."""
+def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
+    """What the compactor has to do there now."""
     if each.damage:
-        return "damaged"
-    todo = ((each.strays, "settle"), (each.tail >= fold_min, "fold"), (each.to_clean, "clean"))
-    return " ".join(name for there_is, name in todo if there_is) or "-"
+        return ["damaged"]
+    is_old = each.oldest_ms is not None and each.oldest_ms + settings.allowed_lateness_ms <= now_ms
+    is_kept = each.noted_ms is not None and -AHEAD_MAX_MS <= now_ms - each.noted_ms < settings.keep_ms
+    todo = (
+        (each.strays, "settle"),
+        (is_old and each.tail >= settings.fold_min, "fold"),
+        (settings.clean and each.to_clean and not is_kept, "clean"),
+    )
+    return [name for there_is, name in todo if there_is]
 
 
-def badness(each: LaneLag, fold_min: int) -> tuple[bool, int, int, int, int]:
+def badness(each: LaneLag, todo: list[str]) -> tuple[bool, int, int, int, int]:
     """The worst lane has the highest."""
-    due = each.tail if each.tail >= fold_min else 0
+    due = each.tail if "fold" in todo else 0
     return each.damage is not None, each.strays, due, each.to_clean, each.tail
 
 
@@ -53,45 +65,42 @@ def lag_(
     outcomes = each_of(call, "looking", lanes, lambda lane: call.run(lag(lane), lane.region))
     seen = [outcome for _, outcome in outcomes if isinstance(outcome, LaneLag)]
     missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
-    fold_min = call.settings.fold_min
-    seen.sort(key=lambda each: badness(each, fold_min), reverse=True)
+    todo = {each.lane: to_do(each, settings, now_ms) for each in seen}
+    seen.sort(key=lambda each: badness(each, todo[each.lane]), reverse=True)
     if call.json:
         for each in seen[:limit]:
-            call.document(_fields(each, now_ms, fold_min))
+            call.document(_fields(each, now_ms, todo[each.lane]))
         for lane, error in missing:
             call.document({"lane": str(lane), "error": str(error)})
     else:
-        _show(call, seen, limit, now_ms)
+        _show(call, seen[:limit], todo, now_ms)
+        call.say(f"lanes that wait for the compactor: {sum(map(bool, todo.values())):,} of {len(seen):,}", style="dim")
+        call.note(show.cost(call.meter.take()))
     for lane, error in missing:
         call.note(f"{lane} was not seen: {error}", "red")
     if missing:
         raise typer.Exit(exit_code_of([error for _, error in missing]))
 
 
-def _show(call: Call, seen: list[LaneLag], limit: int, now_ms: int) -> None:
-    fold_min = call.settings.fold_min
+def _show(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], now_ms: int) -> None:
     rows = []
-    for each in seen[:limit]:
+    for each in seen:
         ages = (show.age(_age(time_ms, now_ms)) for time_ms in (each.oldest_ms, each.watermark_ms))
-        counts = (f"{each.strays:,}", f"{each.to_clean:,}", to_do(each, fold_min))
+        counts = (f"{each.strays:,}", f"{each.to_clean:,}", " ".join(todo[each.lane]) or "-")
         rows.append((str(each.lane), f"{each.tail:,}", *ages, *counts))
     if rows:
         call.out.print(show.table(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows))
-    waiting = sum(1 for each in seen if to_do(each, fold_min) != "-")
-    call.say(f"lanes that wait for the compactor: {waiting:,} of {len(seen):,}", style="dim")
-    for damage in filter(None, (each.damage for each in seen[:limit])):
+    for damage in filter(None, (each.damage for each in seen)):
         call.note(damage, "red")
-    call.note(show.cost(call.meter.take()))
 
 
 def _age(time_ms: int | None, now_ms: int) -> int | None:
     return None if time_ms is None else max(0, now_ms - time_ms)
 
 
-def _fields(each: LaneLag, now_ms: int, fold_min: int) -> dict[str, object]:
-    lane, to_do_there = each.lane, to_do(each, fold_min)
+def _fields(each: LaneLag, now_ms: int, todo: list[str]) -> dict[str, object]:
+    lane = each.lane
     named = {"lane": str(lane), "counter": lane.counter, "region": lane.region, "shard": lane.shard}
     ages = {"oldest_age_ms": _age(each.oldest_ms, now_ms), "watermark_age_ms": _age(each.watermark_ms, now_ms)}
     waits = {"strays": each.strays, "to_clean": each.to_clean}
-    todo = to_do_there.split() if to_do_there != "-" else []
     return {**named, "tail": each.tail, **ages, **waits, "to_do": todo, "damage": each.damage}

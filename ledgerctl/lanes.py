@@ -2,21 +2,25 @@
 
 Rule 1: The directory of every Region of the settings is read, from this Region's replica; what it cost is said.
 Rule 2: `--scan` looks at the whole table, so it sees lanes that no directory has, and names them.
-Rule 3: An empty directory is not taken for an empty table: it is told, with what to do.
+Rule 3: A directory is not taken for the table: what it may lack is said with every answer that is taken from it, and an
+empty one is an error that says what to do.
 Rule 4: What names no lane is passed by and told.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from compactor.lanes import Holding, every_lane
+from compactor.unread import unread_beyond
 from ledger import directory
-from ledger.requests import Key, KeyPage, Program, Request
+from ledger.errors import LedgerError
+from ledger.requests import Key
 from ledger.settings import Settings
-from ledger.through import through
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
@@ -24,20 +28,30 @@ from ledgerctl.failures import DATA, Wrong
 
 Scan = Annotated[bool, typer.Option("--scan", help="Look at the whole table instead of the directory of lanes.")]
 ADOPT = "`ledgerctl adopt` in each Region writes them."
+NOT_LISTED = "; --scan finds also those that nobody has listed yet"
 NAMED_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """lanes: in order. holdings: what each of them holds, where a scan saw it. unlisted: lanes in no directory."""
+    """lanes: in order. holdings: what each of them holds, where a scan saw it; else the directory named them."""
 
     lanes: list[Lane]
     holdings: dict[Lane, Holding] | None = None
-    unlisted: frozenset[Lane] = frozenset()
 
     @property
     def counters(self) -> list[str]:
         return sorted({lane.counter for lane in self.lanes})
+
+    @property
+    def unlisted(self) -> list[Lane]:
+        """Lanes that no directory has, as far as a scan saw it."""
+        return [lane for lane, held in (self.holdings or {}).items() if not held.listed]
+
+    @property
+    def limits(self) -> str:
+        """What this could not know."""
+        return NOT_LISTED if self.holdings is None else ""
 
     def unread(self, settings: Settings) -> list[Lane]:
         """Lanes that hold something, and that no reader of these settings looks at. The directory does not say whether
@@ -52,6 +66,23 @@ def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = F
     """The lanes of the counters that begin with `prefix`; at_home: each Region's directory is read there, with what is
     not replicated yet. Raises Wrong for an empty directory, and the TableErrors."""
     return _scanned(call, prefix) if scan else _listed(call, prefix, at_home=at_home)
+
+
+def added_to(call: Call, counters: Iterable[str]) -> list[str]:
+    """Counters that were typed, each once. Raises Wrong for one without changes, also in lanes that nobody reads; what
+    cannot be read is left to the command."""
+    names = list(dict.fromkeys(counters))
+    for name in names:
+        with suppress(LedgerError):
+            if call.reader.read(name).count or any(
+                call.run(unread_beyond(name, region, call.settings), region) for region in call.settings.regions
+            ):
+                continue
+            is_file = Path(name).suffix in (".csv", ".json", ".jsonl")
+            to_file = f"A file is --out: `ledgerctl export --out {name}`."
+            remedy = to_file if is_file else "`ledgerctl list` names the counters there are."
+            raise Wrong("NoSuchCounter", f"Nobody has added to {name!r}.", remedy)
+    return names
 
 
 def named(lanes: Iterable[object]) -> str:
@@ -86,18 +117,10 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
 
 
 def _scanned(call: Call, prefix: str) -> Found:
-    listed: set[Lane] = set()
-
-    def noted(request: Request) -> Program[Any]:
-        page: KeyPage = yield request
-        listed.update(lane for key in page.keys if (lane := directory.lane_of(key)) is not None)
-        return page
-
     with show.bar(call.err, "scanning", None, count=False) as bar:
-        scan = every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance)
-        holdings = call.run(through(scan, noted))
+        holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance))
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
-    unlisted = frozenset(holdings) - listed
-    if unlisted:
-        call.note(f"lanes that no directory has: {named(sorted(unlisted))}. {ADOPT}", "yellow")
-    return Found(list(holdings), holdings, unlisted)
+    scanned = Found(list(holdings), holdings)
+    if scanned.unlisted:
+        call.note(f"lanes that no directory has: {named(scanned.unlisted)}. {ADOPT}", "yellow")
+    return scanned

@@ -1,52 +1,51 @@
-"""`limit show` and `limit set`: what a counter never passes.
+"""`limit`: what a counter never passes, shown or set.
 
 Rule 1: The settings say where counters begin, for ever; what is set is of one counter, and stands in its gate.
+Rule 2: `limit show COUNTER` and `limit set COUNTER` are the older words for it, and go on meaning it.
 """
 
 from typing import Annotated
 
 import typer
 
-from ledgerctl import show
+from ledgerctl import completion, show
 from ledgerctl.again import whole_number
 from ledgerctl.call import Call
-from ledgerctl.command import LIMITS, app, command
-from ledgerctl.get import Counter
+from ledgerctl.command import LIMITS, command
+from ledgerctl.failures import Wrong
 from ledgerctl.standing import bounds
-from ledgerctl.usage import Program
-
-limits = typer.Typer(cls=Program, no_args_is_help=True, help="Show or set what a counter never passes.")
-app.add_typer(limits, name="limit", rich_help_panel=LIMITS)
 
 
-@command("show", "", of=limits)
-def show_(call: Call, counter: Counter) -> None:
-    """Show a counter's limit, as it is set now."""
-    found = call.reader.standing(counter)
-    limit = call.settings.limit_of(counter)
-    region = limit.region if limit else None
+@command("limit", LIMITS)
+def limit(
+    call: Call,
+    words: Annotated[
+        list[str],
+        typer.Argument(help="The counter's name.", metavar="COUNTER", autocompletion=completion.counters),
+    ],
+    floor: Annotated[int | None, typer.Option(help="The new floor.", parser=whole_number)] = None,
+    ceiling: Annotated[int | None, typer.Option(help="The new ceiling.", parser=whole_number)] = None,
+) -> None:
+    """Show a counter's limit, or give it another floor, another ceiling or both.
+
+    Exit code 1 when what counts and what is held is beyond it: then nothing is set. It may be run again.
+    """
+    said = {name: amount for name, amount in (("floor", floor), ("ceiling", ceiling)) if amount is not None}
+    *older, counter = words
+    if older not in ([], ["set"], [] if said else ["show"]):
+        message = f"`ledgerctl limit` takes one counter: {' '.join(words)!r} is too much."
+        raise Wrong("ExtraArgument", message, "`ledgerctl limit --help` says what it takes.")
+    if said or older == ["set"]:
+        call.ledger.set_limit(counter, floor=floor, ceiling=ceiling)
+        if call.json:
+            call.document({"counter": counter, **said})
+        else:
+            call.say(f"{counter}  " + ", ".join(f"{name} {amount:,}" for name, amount in said.items()), style="green")
+        return
+    found, of = call.reader.standing(counter), call.settings.limit_of(counter)
+    region = of.region if of else None
     if call.json:
         fields = {"counter": counter, "floor": found.floor, "ceiling": found.ceiling, "region": region}
         call.document(fields | show.cost_fields(call.meter.take()))
         return
-    first = f"; set in {region}" if region else "; no region, so it is never set anew"
-    call.say(f"{counter}  {bounds(found)}{first}")
-
-
-@command("set", "", of=limits)
-def set_(
-    call: Call,
-    counter: Counter,
-    floor: Annotated[int | None, typer.Option(help="The new floor.", parser=whole_number)] = None,
-    ceiling: Annotated[int | None, typer.Option(help="The new ceiling.", parser=whole_number)] = None,
-) -> None:
-    """Give one counter another floor, another ceiling or both.
-
-    Exit code 1 when what counts and what is held is beyond it: then nothing is set. It may be run again.
-    """
-    call.ledger.set_limit(counter, floor=floor, ceiling=ceiling)
-    said = {name: amount for name, amount in (("floor", floor), ("ceiling", ceiling)) if amount is not None}
-    if call.json:
-        call.document({"counter": counter, **said})
-        return
-    call.say(f"{counter}  " + ", ".join(f"{name} {amount:,}" for name, amount in said.items()), style="green")
+    call.say(f"{counter}  {bounds(found)}; {f'set in {region}' if region else 'no region, so it is never set anew'}")

@@ -66,7 +66,7 @@ def list_(
         fields: dict[str, object] = {"regions": sorted({lane.region for lane in own}), "lanes": len(own)}
         if seen.holdings is not None:
             fields["deltas"] = sum(seen.holdings[lane].deltas for lane in own)
-            fields["unlisted"] = [str(lane) for lane in own if lane in seen.unlisted]
+            fields["unlisted"] = [str(lane) for lane in own if not seen.holdings[lane].listed]
         rows.append({"counter": name} | fields)
     if call.json:
         for row in rows:
@@ -74,12 +74,12 @@ def list_(
         return
     if not rows:
         none = f"no counter begins with {prefix!r}" if prefix else "no counter yet; `ledgerctl add` makes the first"
-        call.say(none + _not_listed(scan=scan))
+        call.say(none + seen.limits)
         return
     columns = ["counter", "Regions", "lanes", *(["deltas held"] if scan else [])]
     shown = [[_cell(row[name]) for name in ("counter", "regions", "lanes", "deltas") if name in row] for row in rows]
     call.out.print(show.table(columns, shown, left=2))
-    call.say(_shown(len(rows), len(lanes_of), scan=scan), style="dim")
+    call.say(_shown(len(rows), len(lanes_of)) + seen.limits, style="dim")
 
 
 @command("top", COUNTERS)
@@ -91,7 +91,8 @@ def top(
     scan: Scan = False,
 ) -> None:
     """Show the largest counters: lists them, and reads each."""
-    names = found(call, prefix, scan=scan).counters
+    seen = found(call, prefix, scan=scan)
+    names = seen.counters
     attribute = "count" if by is By.changes else by.value
     balances = list(zip(names, each(call, "reading", names, call.reader.read), strict=True))
     balances.sort(key=lambda pair: (-getattr(pair[1], attribute), pair[0]))
@@ -102,7 +103,7 @@ def top(
     rows = [(name, f"{b.value:,}", f"{b.count:,}", f"{b.pending:,}") for name, b in balances[:limit]]
     if rows:
         call.out.print(show.table(("counter", "value", "changes", "pending"), rows))
-    call.say(_shown(len(rows), len(names), scan=scan), style="dim")
+    call.say(_shown(len(rows), len(names)) + seen.limits, style="dim")
     call.note(f"read them: {show.cost(call.meter.take())}")
 
 
@@ -110,11 +111,6 @@ def _cell(value: object) -> str:
     return " ".join(value) if isinstance(value, list) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _shown(shown: int, all_: int, *, scan: bool) -> str:
+def _shown(shown: int, all_: int) -> str:
     more = "; --limit shows more" if shown < all_ else ""
-    return f"{shown:,} of {all_:,} counters{more}{_not_listed(scan=scan)}"
-
-
-def _not_listed(*, scan: bool) -> str:
-    """The service lists a lane in seconds; without it, `compact` and `adopt` do."""
-    return "" if scan else "; --scan finds also those that no compactor has listed"
+    return f"{shown:,} of {all_:,} counters{more}"

@@ -64,7 +64,7 @@ def rebuild(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All counters, by the directory; `adopt` it first.")] = False,
     scan: Scan = False,
-    anew: Annotated[bool, typer.Option("--anew", help="With --all: not where a run that was cut off stopped.")] = False,
+    anew: Annotated[bool, typer.Option("--anew", hidden=True)] = False,  # it always does, and scripts say so
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be written.")] = False,
 ) -> None:
@@ -81,7 +81,7 @@ def rebuild(
         _one(call, counter, yes=yes, dry_run=dry_run)
     else:
         warning = f"{REBUILD} No compactor may work on these lanes meanwhile, and nobody use what has a limit."
-        rebuild_all(call, found(call, scan=scan), plan, warning, anew=anew, yes=yes, dry_run=dry_run)
+        rebuild_all(call, found(call, scan=scan), plan, warning, yes=yes, dry_run=dry_run)
 
 
 def _one(call: Call, counter: str, *, yes: bool, dry_run: bool) -> None:

@@ -1,8 +1,8 @@
 """`rebuild --all`: every counter's lanes of one Region anew, after a restore; and the gates of those that have a limit.
 
 Rule 1: What fails for one counter stops no other; when so many fail that it is not about them, it ends.
-Rule 2: In the order of names, in chunks; behind each the place is written, with the counters that failed, so that a run
-that was cut off repeats a chunk at most. At the end those that failed are tried once more, and the place is deleted.
+Rule 2: In the order of names, from the first one on, always: a run that was cut off is run again as a whole, because
+nobody knows what happened to the table meanwhile.
 Rule 3: Lanes that no directory has are not seen: `adopt` comes first, or --scan.
 """
 
@@ -15,11 +15,10 @@ import typer
 from compactor.rebuild import rebuild as rebuilding
 from ledger import clocks
 from ledger.by_region import ByRegion
-from ledger.decoding import decoded, list_of, text_of
 from ledger.errors import GaveUp, LedgerError, TableError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuilding_gates
-from ledger.requests import Delete, Get, Item, Key, Put, keyed, run
+from ledger.requests import run
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
@@ -29,24 +28,20 @@ from ledgerctl.list import each
 from ledgerctl.unwritten import agree
 
 CHUNK = 256
-NOT_LISTED = "it failed in an earlier run, and is not in the directory any more"
+"""Counters between two looks at how many failed."""
+
 FAILED_MAX = 200
 """Counters that may fail before it is not about them."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """after: the last counter that is done. rebuilt: of this run. failed: why, by counter, of earlier runs too."""
+    """after: the last counter that was tried. rebuilt: how many were. told, failed: what was found out, by counter."""
 
     after: str = ""
     rebuilt: int = 0
     told: dict[str, list[str]] = field(default_factory=dict)
-    failed: dict[str, LedgerError | None] = field(default_factory=dict)
-
-
-def place_key(region: str) -> Key:
-    """Where a run that was cut off goes on (docs/data-model.md#directory)."""
-    return Key(f"sweep#{region}", "rebuild")
+    failed: dict[str, LedgerError] = field(default_factory=dict)
 
 
 class Planned(Protocol):
@@ -66,7 +61,6 @@ def rebuild_all(
     plan: Callable[[Call, Lane], Planned],
     warning: str,
     *,
-    anew: bool,
     yes: bool,
     dry_run: bool,
 ) -> None:
@@ -78,7 +72,7 @@ def rebuild_all(
     if not dry_run:
         if not yes:
             agree(call, warning, f"Rebuild {said}?")
-        tell(call, rebuilt(call, every, anew=anew))
+        tell(call, rebuilt(call, every))
         return
     plans = each(call, "looking", own, lambda lane: plan(call, lane))
     would = {how: sum(planned.would == how for planned in plans) for how in ("write", "delete", "nothing", "fail")}
@@ -94,26 +88,21 @@ def rebuild_all(
         raise typer.Exit(DATA)
 
 
-def rebuilt(call: Call, every: Found, *, anew: bool = False, gates: bool = True) -> Progress:
+def rebuilt(call: Call, every: Found, *, gates: bool = True) -> Progress:
     """Rebuild the lanes of --region, of all counters in `every`; raises Wrong when it cannot go on."""
     region = call.settings.region
-    progress = Progress() if anew else _begun(call, region)
+    progress = Progress()
     lanes_of: dict[str, list[Lane]] = {}
     for lane in every.lanes:
         limited = call.settings.limit_of(lane.counter) is not None
         if (limited and gates) or (not limited and lane.region == region):
             lanes_of.setdefault(lane.counter, []).append(lane)
-    todo = [name for name in sorted(lanes_of) if name > progress.after]
-    again = [name for name in progress.failed if name in lanes_of]
+    names = sorted(lanes_of)
     try:
-        for start in range(0, len(todo), CHUNK):
-            _rebuild(call, todo[start : start + CHUNK], lanes_of, progress)
-            call.table.answer(Put(_place(region, progress)))
-        if again:
-            _rebuild(call, again, lanes_of, progress)
-        call.table.answer(Delete(place_key(region)))
+        for start in range(0, len(names), CHUNK):
+            _rebuild(call, names[start : start + CHUNK], lanes_of, progress)
     except (LedgerError, KeyboardInterrupt) as failure:
-        raise _cut_off(call, failure, progress, len(todo)) from None
+        raise _cut_off(call, failure, progress, len(names)) from None
     return progress
 
 
@@ -123,10 +112,10 @@ def tell(call: Call, progress: Progress) -> None:
         for line in said:
             call.note(f"{name}: {line}", "yellow")
     for name, error in progress.failed.items():
-        call.note(f"{name}: {error or NOT_LISTED}", "red")
+        call.note(f"{name}: {error}", "red")
     region = call.settings.region
     if call.json:
-        failed = {name: str(error or NOT_LISTED) for name, error in progress.failed.items()}
+        failed = {name: str(error) for name, error in progress.failed.items()}
         call.document({"region": region, "rebuilt": progress.rebuilt, "failed": failed, "told": progress.told})
     else:
         call.say(f"rebuilt {show.counted(progress.rebuilt, 'counter')} in {region}", style="green")
@@ -134,26 +123,6 @@ def tell(call: Call, progress: Progress) -> None:
     if progress.failed:
         may_pass = all(isinstance(error, GaveUp | TableError) for error in progress.failed.values())
         raise typer.Exit(NO_ANSWER if may_pass else DATA)
-
-
-def _begun(call: Call, region: str) -> Progress:
-    key = place_key(region)
-    item: Item | None = call.table.answer(Get(key))
-    if item is None:
-        return Progress()
-
-    def read() -> Progress:
-        failed = [str(each.get("S", "")) for each in list_of(item, "failed")]
-        return Progress(text_of(item, "after"), failed=dict.fromkeys(failed))
-
-    progress = decoded(item, key.pk, read, key.sk)
-    call.note(f"goes on behind {progress.after}, where an earlier run stopped", "yellow")
-    return progress
-
-
-def _place(region: str, progress: Progress) -> Item:
-    failed = {"L": [{"S": name} for name in progress.failed]}
-    return keyed(place_key(region), after={"S": progress.after}, failed=failed)
 
 
 def _rebuild(call: Call, names: Sequence[str], lanes_of: dict[str, list[Lane]], progress: Progress) -> None:
@@ -166,17 +135,15 @@ def _rebuild(call: Call, names: Sequence[str], lanes_of: dict[str, list[Lane]], 
             return name, [], error
 
     for name, said, error in each(call, "rebuilding", names, one):
-        progress.failed.pop(name, None)
         if error is not None:
             progress.failed[name] = error
         else:
             progress.rebuilt += 1
         if said:
             progress.told[name] = said
-        progress.after = max(progress.after, name)
+    progress.after = names[-1]
     if len(progress.failed) > FAILED_MAX:
-        error = next(error for error in progress.failed.values() if error is not None)
-        raise error
+        raise next(iter(progress.failed.values()))
 
 
 def _lanes(call: Call, name: str, lanes: Sequence[Lane]) -> list[str]:
@@ -202,7 +169,7 @@ def _cut_off(call: Call, failure: BaseException, progress: Progress, count: int)
     said += f", up to {progress.after}." if progress.after else "."
     if progress.failed:
         said += f" Failed: {named(progress.failed)}."
-    remedy = "Run it again, before a compactor runs: it goes on where it stopped."
+    remedy = "Run it again, before a compactor runs: it begins at the beginning."
     if isinstance(failure, Exception):
         wrong = told(failure, call.where)
         return Wrong(wrong.kind, f"{wrong.message} {said}", f"{wrong.remedy}\n{remedy}".strip(), wrong.code)

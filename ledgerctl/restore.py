@@ -19,7 +19,7 @@ import typer
 from compactor import Verification
 from ledger.decoding import decoded, list_of, text_of
 from ledger.errors import LedgerError, TableMissing
-from ledger.requests import Delete, Get, Item, Key, Put, keyed
+from ledger.requests import Get, Item, Key, Put, keyed
 from ledger.settings import Settings
 from ledgerctl import adopt, rebuild_all, show
 from ledgerctl.call import Call
@@ -109,9 +109,6 @@ class Steps:
             if self._done:
                 self.say(f"done before: {', '.join(self._done)}")
             return
-        for region in self._new.settings.regions:  # of the table that the data is from
-            for key in (adopt.place_key(region), rebuild_all.place_key(region)):
-                self._new.table.answer(Delete(key))
         self._write()
 
     def once(self, name: str, do: Callable[[], None]) -> None:

@@ -117,12 +117,13 @@ def lane_findings(settings: Settings, lanes: Iterable[Lane], whole: bool) -> lis
     return [_judged(not unread, "regions and shards against lanes", good, f"nobody reads {named}", remedy)]
 
 
-def directory_finding(missing: Sequence[Lane], seen: Sequence[Lane]) -> Finding:
+def directory_finding(missing: Sequence[Lane], seen: Sequence[Lane], whole: bool) -> Finding:
     """Lanes, of those looked at, that the directory lacks: no listing shows them, and no sweep visits them."""
-    bad = f"{len(missing):,} of {len(seen):,} lanes looked at are not in it, such as {', '.join(map(str, missing[:1]))}"
-    good = f"has each of {len(seen):,} lanes looked at"
+    what = f"{len(seen):,} lanes of {len({lane.counter for lane in seen}):,} counters"
+    rest = "" if whole else " that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
+    bad = f"{len(missing):,} of {what} are not in it, such as {', '.join(map(str, missing[:1]))}"
     remedy = "`ledgerctl adopt` in each Region writes them. One that has just come is there in some seconds."
-    return _judged(not missing, "directory of lanes", good, bad, remedy, "warn")
+    return _judged(not missing, "directory of lanes", f"has each of {what}{rest}", bad, remedy, "warn")
 
 
 def insert_only_finding(*, refused: bool) -> Finding:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ledger.cost import Cost
@@ -102,7 +102,8 @@ class Bar:
 
 @contextmanager
 def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Bar]:
-    columns = [TextColumn("{task.description}"), BarColumn(), *([MofNCompleteColumn()] if count else [])]
+    counts = "{task.completed:,}" if total is None else "{task.completed:,} of {task.total:,}"
+    columns = [TextColumn("{task.description}"), BarColumn(), *([TextColumn(counts)] if count else [])]
     columns.append(TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as made:
         yield Bar(made, made.add_task(what, total=total))

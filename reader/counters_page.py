@@ -3,7 +3,8 @@
 Rule 1: A name is on a page once, however many lanes its counter has: those of a Region stand in one bucket, by shard
 and then by name, so the shards and Regions of a bucket are merged by name, as far as all of them were read.
 Rule 2: The order is by bucket, then by name, so what is written meanwhile moves no place, and a place never expires.
-Rule 3: A page reads BUCKETS_MAX buckets at most, and may be short or empty: there is more as long as `next` says so.
+Rule 3: A page with names reads BUCKETS_MAX buckets at most behind those without one, and may be short: there is more as
+long as `next` says so. It is empty only where there is no more.
 Rule 4: An item that names no lane is passed by, and told.
 """
 
@@ -32,7 +33,17 @@ class Stream(NamedTuple):
 
 
 def counters_page(regions: Sequence[str], prefix: str, after: Place | None, most: int) -> Program[CountersPage]:
-    """The next `most` names that begin with `prefix`. Raises DamagedItem and the TableErrors."""
+    """The next `most` names that begin with `prefix`; none only at the end. Raises DamagedItem and the TableErrors."""
+    damaged: dict[Key, None] = {}
+    while True:
+        page = yield from _page(regions, prefix, after, most)
+        damaged |= dict.fromkeys(page.damaged)
+        after = page.next
+        if page.counters or after is None:
+            return CountersPage(page.counters, after, tuple(damaged))
+
+
+def _page(regions: Sequence[str], prefix: str, after: Place | None, most: int) -> Program[CountersPage]:
     first, above = (after.bucket, after.counter) if after else (0, "")
     last = min(first + BUCKETS_MAX, BUCKETS)
     names: list[str] = []

@@ -120,10 +120,10 @@ class Reader:
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> CountersPage:
         """The next `limit` names of counters that begin with `prefix`, behind `after`, by the directory of lanes.
 
-        In the order of the directory's buckets, which is not that of names. A page reads 64 of the 256 buckets at most,
-        in every Region (half a read unit each), so it may have fewer names, or none: go on until `next` is None. A
-        counter is there some seconds after its first change; those of a table that is older than its directory once
-        `ledgerctl adopt` was run.
+        In the order of the directory's buckets, which is not that of names. Behind the first names a page reads 64 of
+        the 256 buckets at most, in every Region (half a read unit each), so it may have fewer than `limit`; only the
+        last has none. Go on until `next` is None. A counter is there once the service or a compactor has listed it: the
+        service some seconds after its first change; where there is none, the next `Compactor.run`, which scans.
         Raises InvalidInput, SettingsMismatch, DamagedItem and the TableErrors.
         """
         return self._run(self._calls.counters(prefix, after=after, limit=limit))

@@ -69,7 +69,7 @@ class Region(MemoryTable):
     """A Region's replica: tells what it was `asked`, and the time; may be `down`, or lag for eventual reads."""
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+        super().__init__(lists=False, **given)
         self.asked: list[Request] = []
         self.now_ms = self.steady_ms = NOW_MS
         self.down = False
@@ -109,7 +109,7 @@ class Region(MemoryTable):
 
     def lag(self) -> None:
         """From now on, eventually consistent reads see the table as it is at this moment."""
-        self.lagging = MemoryTable(page_size=self.page_size)
+        self.lagging = MemoryTable(page_size=self.page_size, lists=False)
         for item in self.items.values():
             self.lagging.answer(Put(item))
 
@@ -121,7 +121,7 @@ class Region(MemoryTable):
 
     def decide(self, transaction: Transact, checkpoint_first: bool) -> Any:
         """The answer to a transaction of puts; if it is None, the items are on their way."""
-        ahead = MemoryTable()
+        ahead = MemoryTable(lists=False)
         for item in (*self.items.values(), *self.landing):
             ahead.answer(Put(item))
         refused = ahead.answer(transaction)

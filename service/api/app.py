@@ -47,13 +47,14 @@ from service.api.parameters import (
     Since,
     Until,
 )
-from service.api.paths import no_such_route, same
+from service.api.paths import named_again, no_such_route, same
 from service.api.problem_of import problem_of
-from service.api.problems import Problem, check_region, invalid
+from service.api.problems import NOT_WRITTEN, Problem, check_region, invalid
 from service.api.responses import HEADERS, added_of, counted, json_of, status_of
 from service.observe import Watch, tell
 
 TRY_IT = "/try-it"
+READS = ("GET", "HEAD")
 
 
 class Api:
@@ -96,6 +97,8 @@ class Api:
             answer = self._answer(event, context)
         except Problem as problem:
             answer = problem.answer()
+        if _method(event) in READS and answer["statusCode"] >= 400:
+            answer["body"] = answer["body"].replace(f" {NOT_WRITTEN}", "")
         answer["headers"] = answer["headers"] | cors.headers(self._cors, event.get("headers") or {})
         if _method(event) == "HEAD":
             answer |= {"body": "", "isBase64Encoded": False}
@@ -180,7 +183,9 @@ class Api:
         handles = self.app.exception_handler
         handles(Problem)(Problem.response)
         handles(LedgerError)(self._failed)
-        handles(RequestValidationError)(lambda error: invalid(error.errors()).response())
+        handles(RequestValidationError)(
+            lambda error: invalid(named_again(error.errors(), self.app.current_event.path)).response()
+        )
         handles(NotFoundError)(lambda error: no_such_route().response())
         handles(Exception)(self._broken)
 

@@ -10,7 +10,9 @@ Source of what API Gateway does: requests to it, recorded in https://github.com/
 """
 
 import re
-from urllib.parse import quote
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
 
 from service.api.problems import NOT_WRITTEN, Problem
 
@@ -69,6 +71,17 @@ def same(in_path: str, named: str) -> str:
             f"they were the same when they were sent, a gateway changed the path. {ELSEWHERE} {NOT_WRITTEN}",
         )
     return named
+
+
+def named_again(found: Iterable[Mapping[str, Any]], path: str) -> Iterator[Mapping[str, Any]]:
+    """What is wrong with a request; of a read that lacks its counter in the query, what to send."""
+    for each in found:
+        lacks = each["type"] == "missing" and tuple(each["loc"]) == ("query", "counter")
+        if lacks and path.startswith(PREFIX):
+            name = quote(unquote(path.removeprefix(PREFIX).partition("/")[0]), safe=":/")
+            yield {**each, "msg": f"name the counter again: ?counter={name}"}
+        else:
+            yield each
 
 
 def no_such_route() -> Problem:

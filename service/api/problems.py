@@ -2,7 +2,8 @@
 
 Rule 1: Every answer that is not a success is one of these.
 Rule 2: A problem's type is a name in docs/http-api.md and says the same as its status always does.
-Rule 3: No text of a problem holds an amount, an exception that is not ours, or a key, but the canonical spelling of one
+Rule 3: A write's says whether anything was written; a read's, which `Api` answers, says nothing of it.
+Rule 4: No text of a problem holds an amount, an exception that is not ours, or a key, but the canonical spelling of one
 that was refused for its spelling.
 """
 

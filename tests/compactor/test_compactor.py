@@ -6,11 +6,27 @@ import pytest
 
 from compactor import Compactor, Report
 from ledger import directory, items
-from ledger.errors import InvalidCounter, InvalidSettings, LaneDamaged, Unavailable
+from ledger.errors import InvalidCounter, InvalidSettings, LaneDamaged, Throttled, Unavailable
+from ledger.gate import items as gates
+from ledger.limit import Limit
 from ledger.packing import pack_of
-from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact
+from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact, key_of
 from ledger.values import Lane, Segment
-from tests.support import COUNTER, KEEP_MS, LANE, A, B, Region, compactor, delta, settings, token, two_regions, value
+from tests.support import (
+    COUNTER,
+    KEEP_MS,
+    LANE,
+    NOW_MS,
+    A,
+    B,
+    Region,
+    compactor,
+    delta,
+    settings,
+    token,
+    two_regions,
+    value,
+)
 
 
 def written_pks(region: Region) -> set[str]:
@@ -23,8 +39,8 @@ def written_pks(region: Region) -> set[str]:
                 pks |= {write.key.pk for write in writes}
             case DeleteMany(deleted):
                 pks |= {item["pk"]["S"] for item in deleted}
-            case PutMany():
-                raise AssertionError("a compactor adds nothing")
+            case PutMany(listed):
+                assert all(directory.lane_of(key_of(item)) for item in listed), "a compactor adds nothing"
     return pks
 
 
@@ -95,7 +111,7 @@ def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     home.asked.clear()
     report = compactor(home, away, fold_min=3).run()
     assert (report.lanes, report.folded, report.settled, report.problems) == (3, 6, 1, {})
-    listed = {directory.key_of(lane).pk for lane in (long_tail, packed)}  # at their first commits
+    listed = {directory.key_of(lane).pk for lane in (long_tail, short_tail, packed)}
     assert written_pks(home) == {items.fold_pk(lane) for lane in (long_tail, stray, packed)} | listed
     assert [request.after is None for request in home.asked if isinstance(request, Scan)].count(True) == 1
 
@@ -129,6 +145,38 @@ def test_run_passes_by_items_that_are_not_ours() -> None:
     home.put(delta(1))
     report = compactor(home, away).run()
     assert (report.lanes, report.folded) == (1, 1)
+
+
+def limited(table: Any, **given: Any) -> Compactor:
+    limits = {"seats:": Limit(ceiling=10, region=A)}
+    return Compactor(settings(limits=limits, **given), clock=lambda: NOW_MS, tables={A: table, B: table})
+
+
+def test_run_lists_the_lanes_of_its_region_that_the_scan_did_not_see_listed_once_and_those_of_gates_too() -> None:
+    home = Region(page_size=2)
+    young, gate, theirs = Lane(A, 0, "young"), Lane(A, 0, "seats:gig"), Lane(B, 0, "seats:gig")
+    home.put(delta(1, young))
+    home.store(gates.new_gate(lane, Limit(ceiling=10, region=A)) for lane in (gate, theirs))
+    assert limited(home, fold_min=2).run() == Report()
+    assert {lane for key in home.items if (lane := directory.lane_of(key))} == {young, gate}
+    home.asked.clear()
+    assert limited(home, fold_min=2).run() == Report()
+    assert written_pks(home) == set()
+
+
+def test_a_lane_that_cannot_be_listed_is_a_problem_and_the_others_are_compacted() -> None:
+    class Refuses(Region):
+        def answer(self, request: Request, /) -> Any:
+            if isinstance(request, PutMany):
+                return tuple(Throttled("Slower.") for _ in request.items)
+            return super().answer(request)
+
+    home = Refuses()
+    gate = Lane(A, 0, "seats:gig")
+    home.store([gates.new_gate(gate, Limit(ceiling=10, region=A))])
+    home.put(delta(1))
+    report = limited(home).run()
+    assert (report.folded, sorted(report.problems)) == (1, sorted([gate, LANE]))
 
 
 @pytest.mark.parametrize(("mine", "other"), [(A, B), (B, A)])

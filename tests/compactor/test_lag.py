@@ -10,7 +10,7 @@ from ledger.packing import pack_of
 from ledger.requests import Get, KeyPage, Program, Query, Scan
 from ledger.through import through
 from ledger.values import CleanNote, Lane
-from tests.support import COUNTER, LANE, B, Region, compactor, delta, two_regions
+from tests.support import COUNTER, LANE, NOW_MS, B, Region, compactor, delta, two_regions
 
 
 def behind(page_size: int = 1_000) -> Region:
@@ -27,7 +27,8 @@ def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists(page_siz
     home = behind(page_size)
     before = dict(home.items)
     home.asked.clear()
-    assert home.run(lag(LANE)) == LaneLag(LANE, tail=2, oldest_ms=5_000, watermark_ms=4_000, strays=2, to_clean=3)
+    waiting = LaneLag(LANE, tail=2, oldest_ms=5_000, watermark_ms=4_000, strays=2, to_clean=3, noted_ms=NOW_MS)
+    assert home.run(lag(LANE)) == waiting
     assert {request.consistent for request in home.asked if isinstance(request, Query)} == {False}
     home.asked.clear()
     assert home.run(strays(LANE)) == [delta(1), delta(3)]
@@ -41,6 +42,22 @@ def test_a_lane_that_was_never_folded_has_a_tail_alone() -> None:
     home.put(delta(1))
     assert home.run(lag(LANE)) == LaneLag(LANE, tail=1, oldest_ms=1_000)
     assert home.run(strays(LANE)) == []
+
+
+def test_what_is_to_be_cleaned_waits_from_its_note_or_from_a_first_commit_on() -> None:
+    home, away = two_regions()
+    home.put(delta(0), delta(2))
+    compactor(home, away).compact(COUNTER)
+    committed_ms = home.now_ms
+    assert home.run(lag(LANE)).noted_ms == committed_ms
+    home.copy_to(away)
+    home.now_ms += 5_000
+    compactor(home, away).compact(COUNTER)
+    assert home.run(lag(LANE)).noted_ms == committed_ms + 5_000
+    home.drop(items.note_key(LANE))
+    home.put(delta(6))
+    compactor(home, away, clean=False).compact(COUNTER)
+    assert home.run(lag(LANE)).noted_ms is None  # of a second commit, whose visit should have noted the first
 
 
 def test_a_damaged_lane_is_told_with_what_is_damaged() -> None:
@@ -66,7 +83,7 @@ def test_every_lane_that_is_wanted_is_found_with_what_it_holds(page_size: int) -
 
     found = home.run(through(every_lane(lambda lane: lane != unwanted, lambda: pages.append(1)), backwards))
     assert list(found.items()) == [
-        (LANE, Holding(deltas=7, folded=True, whole=True)),
+        (LANE, Holding(deltas=7, folded=True, whole=True, listed=True)),
         (lost, Holding(deltas=1, folded=True)),
         (other, Holding(deltas=1)),
     ]

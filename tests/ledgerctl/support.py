@@ -14,10 +14,9 @@ from botocore.credentials import CredentialResolver
 from botocore.loaders import create_loader
 from typer.testing import CliRunner
 
-from ledger import Ledger, Settings, directory, items
-from ledger.gate import items as gates
+from ledger import Ledger, Settings
 from ledger.memory import MemoryTable
-from ledger.requests import Item, Key, Table
+from ledger.requests import Table
 from ledgerctl.app import app
 from ledgerctl.call import Surroundings
 
@@ -38,17 +37,6 @@ class Said(NamedTuple):
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-class Rung(MemoryTable):
-    """A table whose stream `ring` reads: the lane of a delta or a gate is in the directory at once."""
-
-    def _store(self, key: Key, item: Item | None) -> None:
-        super()._store(key, item)
-        found = items.lane_of(key.pk)
-        lane = found[1] if found is not None and found[0] == "delta" else gates.lane_of(key)
-        if item is not None and lane is not None:
-            super()._store(directory.key_of(lane), directory.item_of(lane))
-
-
 @dataclass(slots=True)
 class Clock:
     now_ms: int = NOW_MS
@@ -61,7 +49,7 @@ class Clock:
 class Tables:
     """Two Regions in memory that are one table: what is written in one is in the other at once."""
 
-    table: Table = field(default_factory=Rung)
+    table: Table = field(default_factory=MemoryTable)
     clock: Clock = field(default_factory=Clock)
     environ: dict[str, str] = field(default_factory=lambda: dict(ENVIRON))
 

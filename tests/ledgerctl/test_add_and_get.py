@@ -8,15 +8,17 @@ import re
 import select
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ledger.errors import OutcomeUnknown, Throttled
+from ledger.memory import MemoryTable
 from ledger.requests import GetMany, Put, Request
 from ledgerctl.app import app
 from ledgerctl.show import age, sparkline
-from tests.ledgerctl.support import ENVIRON, A, B, Rung, Tables, aws, ctl, refusal
+from tests.ledgerctl.support import ENVIRON, A, B, Tables, aws, ctl, refusal
 
 KEYED = ("--key", "536365/1", "--at", "2010-12-01T08:26:00Z")
 
@@ -35,7 +37,7 @@ def test_a_change_without_a_key_is_given_one_that_replays_it(tables: Tables) -> 
     assert isinstance(made["change"], int)
 
 
-class Silent(Rung):
+class Silent(MemoryTable):
     """Writes, and does not answer while it is told to be silent."""
 
     silent = True
@@ -145,7 +147,7 @@ def test_a_counter_is_shown_as_it_is_called_whatever_rich_makes_of_brackets(tabl
     assert "[red]:smile:" in tables.ctl("list").out
 
 
-class Stumbling(Rung):
+class Stumbling(MemoryTable):
     """Throttles the second read."""
 
     reads = 0
@@ -226,18 +228,36 @@ def test_history_is_in_the_order_of_time_and_within_its_bounds(tables: Tables) -
     assert tables.ctl("history", "c", "--format", "csv").out.splitlines()[0] == "counter,change,at,token,region"
 
 
+def test_a_counter_that_nobody_has_added_to_is_an_error_for_export_and_verify_and_nothing_is_written(
+    tables: Tables, tmp_path: Path
+) -> None:
+    tables.ctl("add", "c", "1")
+    tables.ctl("add", "zero", "1")
+    tables.ctl("add", "zero", "-1")
+    for command in (("export", "c", "out.jsonl"), ("export", "c", "out.jsonl", "--out", str(tmp_path / "x"))):
+        said = tables.ctl(*command)
+        assert (said.code, said.out, list(tmp_path.iterdir())) == (2, "", [])
+        assert (
+            "error: Nobody has added to 'out.jsonl'.\nA file is --out: `ledgerctl export --out out.jsonl`." in said.err
+        )
+    for typed in ("verify c stok:1", "export stok:1"):
+        said = tables.ctl(*typed.split())
+        assert (said.code, said.out) == (2, "")
+        assert "Nobody has added to 'stok:1'.\n`ledgerctl list` names the counters" in said.err
+    assert tables.ctl("verify", "c", "zero").code == tables.ctl("export", "zero").code == 0
+
+
 def test_list_and_top_take_a_prefix_and_a_limit(tables: Tables) -> None:
     for name, change in (("a:1", 5), ("a:2", 9), ("a:2", -1), ("b:1", 100)):
         tables.ledger.add(name, change)
     assert [each["counter"] for each in tables.ctl("list", "--prefix", "a:", "--json").documents] == ["a:1", "a:2"]
     assert (
         tables.ctl("list", "--limit", "1").out.splitlines()[-1]
-        == "1 of 3 counters; --limit shows more; --scan finds also those that no compactor has listed"
+        == "1 of 3 counters; --limit shows more; --scan finds also those that nobody has listed yet"
     )
     assert tables.ctl("list", "--scan").out.splitlines()[-1] == "3 of 3 counters"
     assert (
-        tables.ctl("top").out.splitlines()[-1]
-        == "3 of 3 counters; --scan finds also those that no compactor has listed"
+        tables.ctl("top").out.splitlines()[-1] == "3 of 3 counters; --scan finds also those that nobody has listed yet"
     )
     assert [each["counter"] for each in tables.ctl("top", "--json").documents] == ["a:2", "a:1", "b:1"]
     assert [each["value"] for each in tables.ctl("top", "--by", "value", "--json").documents] == [100, 8, 5]

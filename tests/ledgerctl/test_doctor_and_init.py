@@ -10,6 +10,7 @@ import pytest
 
 from lab.engines.ministack import Engine
 from ledger import Settings, directory, items, tokens
+from ledger.gate import items as gates
 from ledger.values import Checkpoint, Lane, Shape
 from ledgerctl import shape
 from ledgerctl.call import Surroundings
@@ -159,10 +160,19 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know(
     assert findings(world(environ, **changed)) == (code, found)
 
 
-@pytest.mark.parametrize(("skew_ms", "level"), [(0, None), (-1_500, None), (5_000, "warn"), (-60_000, "fail")])
-def test_the_clock_is_held_against_the_date_header(skew_ms: int, level: str | None) -> None:
+@pytest.mark.parametrize(
+    ("skew_ms", "level", "says"),
+    [
+        (0, None, "within two seconds of AWS"),
+        (-1_500, None, "within two seconds of AWS"),
+        (5_000, "warn", "5.0 s ahead of AWS"),
+        (-60_000, "fail", "60.0 s behind AWS"),
+    ],
+)
+def test_the_clock_is_held_against_the_date_header(skew_ms: int, level: str | None, says: str) -> None:
     made = replace(world(), clock=lambda: NOW_MS + 500 + skew_ms)
     assert findings(made)[1].get("clock") == level
+    assert f"clock: {says}" in ctl(made, "doctor").out
 
 
 @pytest.mark.parametrize(
@@ -362,7 +372,7 @@ def test_lanes_that_the_directory_lacks_are_told_with_what_writes_them() -> None
     lane = Lane(A, 0, "c")
     item = {"pk": {"S": items.delta_pk(lane)}, "sk": {"S": "015JGGKGE064BG4X58772SZHBM"}}
     said = ctl(aws(answering(Scan={"Items": [item]})), "doctor")
-    assert "directory of lanes: 1 of 1 lanes looked at are not in it, such as eu-west-1#0#c" in said.out
+    assert "directory of lanes: 1 of 1 lanes of 1 counters are not in it, such as eu-west-1#0#c" in said.out
     assert "ledgerctl adopt" in said.out
 
     def with_directory(operation: str, asked: Any) -> tuple[int, Any]:
@@ -371,7 +381,33 @@ def test_lanes_that_the_directory_lacks_are_told_with_what_writes_them() -> None
             return 200, {"Responses": {"counters": [key for key in keys if key["pk"]["S"].startswith("lane#")]}}
         return answering(Scan={"Items": [item]})(operation, asked)
 
-    assert "directory of lanes: has each of 1 lanes looked at" in ctl(aws(with_directory), "doctor").out
+    assert "directory of lanes: has each of 1 lanes of 1 counters\n" in ctl(aws(with_directory), "doctor").out
+
+
+def test_the_lanes_of_limited_counters_are_held_against_the_directory_too() -> None:
+    gate = gates.gate_key(Lane(A, 0, "seats:gig"))
+    said = ctl(aws(answering(Scan={"Items": [{"pk": {"S": gate.pk}, "sk": {"S": gate.sk}}]})), "doctor")
+    assert "directory of lanes: 1 of 1 lanes of 1 counters are not in it, such as eu-west-1#0#seats:gig" in said.out
+    assert "regions and shards against lanes: 0 lanes, all of them read" in said.out
+
+
+def test_doctor_says_that_it_looked_at_a_part_of_the_table_where_it_did() -> None:
+    lanes = [Lane(A, 0, f"c{n}") for n in range(101)]
+    deltas = [{"pk": {"S": items.delta_pk(lane)}, "sk": {"S": "015JGGKGE064BG4X58772SZHBM"}} for lane in lanes]
+    rest = "that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
+
+    def said(count: int, last: dict[str, Any]) -> str:
+        def answer(operation: str, asked: Any) -> tuple[int, Any]:
+            if operation == "BatchGetItem":
+                keys = asked["RequestItems"]["counters"]["Keys"]
+                return 200, {"Responses": {"counters": [key for key in keys if key["pk"]["S"].startswith("lane#")]}}
+            return answering(Scan={"Items": deltas[:count], **last})(operation, asked)
+
+        return " ".join(ctl(aws(answer), "doctor").out.split())
+
+    assert rest not in said(100, {})
+    assert f"has each of 100 lanes of 100 counters {rest}" in said(101, {})
+    assert f"has each of 1 lanes of 1 counters {rest}" in said(1, {"LastEvaluatedKey": deltas[0]})
 
 
 def test_a_process_that_inserts_alone_is_told_whether_its_role_may_replace_a_change() -> None:

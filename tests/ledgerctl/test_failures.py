@@ -9,9 +9,10 @@ import pytest
 from botocore.exceptions import ProfileNotFound
 
 from ledger import __version__
+from ledger.memory import MemoryTable
 from ledger.requests import Request
 from ledgerctl.call import Surroundings
-from tests.ledgerctl.support import ENVIRON, Rung, Said, Tables, aws, ctl, no_credentials, refusal, signed_in
+from tests.ledgerctl.support import ENVIRON, Said, Tables, aws, ctl, no_credentials, refusal, signed_in
 
 READS = {"BatchGetItem": {"Responses": {}}, "Query": {"Items": []}, "GetItem": {}, "Scan": {"Items": []}}
 
@@ -131,7 +132,7 @@ def test_an_error_is_json_where_json_was_asked_for() -> None:
     }
 
 
-class Failing(Rung):
+class Failing(MemoryTable):
     def __init__(self, failure: BaseException) -> None:
         super().__init__()
         self._failure = failure

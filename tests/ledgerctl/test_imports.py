@@ -2,8 +2,10 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,12 @@ from hypothesis import strategies as st
 
 from ledger import tokens
 from ledger.errors import LedgerError, OutcomeUnknown
+from ledger.memory import MemoryTable
 from ledger.requests import PutMany, Request
 from ledger.values import Delta, Lane
 from ledgerctl.history import entry_of, with_strays
 from ledgerctl.imports import BATCH
-from tests.ledgerctl.support import NOW_MS, A, B, Rung, Tables
+from tests.ledgerctl.support import NOW_MS, A, B, Tables
 from tests.strategies import changes, counters, effort, keys
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +117,7 @@ def test_bad_rows_of_jsonl_keep_what_they_said(tables: Tables, tmp_path: Path) -
     assert all("not a whole number" in row["bad_reason"] for row in bad[5:])
 
 
-class Stopping(Rung):
+class Stopping(MemoryTable):
     """Takes half of its second batch, then answers an error for each other change, or is stopped."""
 
     def __init__(self, failure: BaseException) -> None:
@@ -183,10 +186,11 @@ def test_without_its_packages_ledgerctl_says_how_to_install_them() -> None:
 ENDED = """
 import functools, signal, sys
 from ledgerctl import __main__, app
+from ledger.memory import MemoryTable
 from ledger.requests import PutMany
-from tests.ledgerctl.support import Rung, Rung, Tables
+from tests.ledgerctl.support import Tables
 
-class Ending(Rung):
+class Ending(MemoryTable):
     batches = 0
 
     def answer(self, request, /):
@@ -403,3 +407,22 @@ def test_rows_come_from_standard_input_too_and_those_of_a_region_that_nobody_rea
     path.write_text(exported)
     assert one.ctl("import", str(path)).out.endswith("1 bad\n")
     assert "region='us-east-1' is not one of" in (tmp_path / "x.bad.jsonl").read_text()
+
+
+def test_on_a_terminal_an_import_counts_its_rows(tables: Tables, path: Path) -> None:
+    tables.environ |= {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+    shop(path, 1_200)
+    path.write_text(path.read_text().rstrip())  # the last line does not end
+    said = tables.ctl("import", str(path), *SHOP)
+    assert said.code == 0
+    assert "1,200 of 1,200" in said.err
+
+
+def test_a_pipe_is_imported_and_not_read_to_be_counted(tables: Tables, path: Path) -> None:
+    tables.environ |= {"FORCE_COLOR": "1", "NO_COLOR": "1"}
+    os.mkfifo(path)
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(path.write_text, f"{HEADER}1,536,7,2,2010-12-01T09:32:00Z\n")
+        said = tables.ctl("import", str(path), *SHOP)
+        written.result()
+    assert (said.code, said.out) == (0, "1 recorded, 0 replayed (they were there already), 0 bad\n")

@@ -12,12 +12,13 @@ import pytest
 
 from ledger import clocks
 from ledger.errors import OutcomeUnknown, Unavailable
+from ledger.memory import MemoryTable
 from ledger.requests import Request, Table, Update, run
 from ledger.shape import write
 from ledger.values import Delta, Lane
 from ledgerctl.call import Surroundings
 from ledgerctl.imports import rounds
-from tests.ledgerctl.support import A, B, Rung, Said, Tables
+from tests.ledgerctl.support import A, B, Said, Tables
 
 LIMITS = {"stock:": {"floor": 0}, "seats:": {"ceiling": 10, "region": A}}
 ENVIRON = {"LEDGER_LIMITS": json.dumps(LIMITS)}
@@ -123,7 +124,7 @@ def test_the_printed_command_asks_for_the_same_hold_in_any_shell(tables: Limited
     assert len(tables.ctl("holds", "stock:1", "--json").documents) == 1
 
 
-class Silent(Rung):
+class Silent(MemoryTable):
     silent = False
 
     def answer(self, request: Request, /) -> Any:
@@ -157,11 +158,13 @@ def test_of_a_hold_without_an_answer_nobody_knows_until_it_is_asked_for_again(
         (("hold", "c", "-2", "--expires", "5m"), "has no limit"),
         (("holds", "c"), "has no limit"),
         (("standing", "c"), "has no limit"),
-        (("limit", "show", "c"), "has no limit"),
-        (("limit", "set", "stock:1", "--floor", "1"), "names no region"),
-        (("limit", "set", "seats:1", "--floor", "1"), "limits another side"),
+        (("limit", "c"), "has no limit"),
+        (("limit", "stock:1", "--floor", "1"), "names no region"),
+        (("limit", "seats:1", "--floor", "1"), "limits another side"),
+        (("limit", "seats:1", "--ceiling", "ten"), "is not a whole number"),
         (("limit", "set", "seats:1"), "a floor, a ceiling or both"),
-        (("limit", "set", "seats:1", "--ceiling", "ten"), "is not a whole number"),
+        (("limit", "show", "seats:1", "--ceiling", "8"), "takes one counter: "),
+        (("limit", "seats:1", "seats:2"), "takes one counter: "),
         (("capture", "seats:1", "x"), "is the id of no hold"),
         (("release", "seats:1", f"{'0' * 26}.{A}.0.1"), "there is no hold"),
         (("capture", "seats:1", f"{'0' * 26}.{A}.0.1", "2"), "captured from 0 to 1"),
@@ -176,12 +179,19 @@ def test_what_was_typed_wrong_is_told(tables: Limited, arguments: tuple[str, ...
 
 def test_a_limit_is_set_as_far_as_what_counts_and_what_is_held_allow(tables: Limited) -> None:
     tables.ctl("add", "seats:1", "8")
-    assert tables.ctl("limit", "show", "seats:1").out == f"seats:1  limit: ceiling 10; set in {A}\n"
-    assert tables.ctl("limit", "set", "seats:1", "--ceiling", "8").code == 0
-    told(tables.ctl("limit", "set", "seats:1", "--ceiling", "7"), 1, "is beyond what counts", "ledgerctl standing")
+    assert tables.ctl("limit", "seats:1").out == f"seats:1  limit: ceiling 10; set in {A}\n"
+    assert tables.ctl("limit", "seats:1", "--ceiling", "8").out == "seats:1  ceiling 8\n"
+    told(tables.ctl("limit", "seats:1", "--ceiling", "7"), 1, "is beyond what counts", "ledgerctl standing")
     told(tables.ctl("add", "seats:1", "1"), 1, "would pass the limit")
-    assert tables.ctl("limit", "show", "seats:1", "--json").documents[0]["ceiling"] == 8
-    assert tables.ctl("limit", "show", "seats:2", "--json").documents[0]["ceiling"] == 10
+    assert tables.ctl("limit", "seats:1", "--json").documents[0]["ceiling"] == 8
+    assert tables.ctl("limit", "seats:2", "--json").documents[0]["ceiling"] == 10
+
+
+def test_the_older_words_of_limit_go_on_showing_and_setting(tables: Limited) -> None:
+    tables.ctl("add", "seats:1", "8")
+    assert tables.ctl("limit", "set", "seats:1", "--ceiling", "9").out == "seats:1  ceiling 9\n"
+    assert tables.ctl("limit", "show", "seats:1").out == tables.ctl("limit", "seats:1").out
+    assert tables.ctl("limit", "show", "seats:1", "--json").documents[0]["ceiling"] == 9
 
 
 def test_standing_shows_what_is_left_here_and_elsewhere() -> None:
@@ -236,6 +246,36 @@ def test_a_history_is_exported_and_goes_through_the_gates_when_it_comes_back(tmp
     assert other.ctl("verify", "stock:1").code == 0
 
 
+def test_what_a_command_counts_by_the_directory_is_what_a_scan_counts_once_a_compactor_scanned() -> None:
+    tables = Limited(MemoryTable(lists=False))
+    for n in range(3):
+        tables.ctl("add", f"c{n}", "1")
+    tables.ctl("add", "seats:gig", "5")
+    tables.ctl("hold", "seats:gig", "2", "--expires", "1h")
+    said = tables.ctl("compact")
+    assert (said.code, said.out.splitlines()[1]) == (0, "lanes that were new in the directory: 4")
+    for command in ("verify", "export", "list", "top"):
+        by_directory, by_scan = (
+            [each["counter"] for each in tables.ctl(command, "--json", *scan).documents] for scan in ((), ("--scan",))
+        )
+        assert sorted(by_directory) == sorted(by_scan) == ["c0", "c1", "c2", "seats:gig"], command
+    (again,) = tables.ctl("compact", "--json").documents
+    assert again["listed"] == 0
+
+
+def test_a_command_says_how_many_counters_it_looked_at_and_what_the_directory_may_lack(tables: Limited) -> None:
+    tables.ctl("add", "c", "1")
+    tables.ctl("add", "seats:gig", "5")
+    lacks = "; --scan finds also those that nobody has listed yet"
+    for command, count in (("verify", "2 of 2"), ("export", "of 2 counters"), ("list", "2 of 2"), ("top", "2 of 2")):
+        by_directory, by_scan = (tables.ctl(command, *scan) for scan in ((), ("--scan",)))
+        assert count in by_directory.out + by_directory.err
+        assert lacks in by_directory.out + by_directory.err
+        assert count in by_scan.out + by_scan.err
+        assert lacks not in by_scan.out + by_scan.err
+    assert lacks not in tables.ctl("verify", "c").out
+
+
 def test_a_row_that_would_pass_the_limit_is_a_bad_row_and_stops_nobody(tables: Limited, tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl"
     row = '{{"counter":"{}","change":{},"idempotency_key":"{}","at":"2027-01-15T08:00:00Z"}}\n'
@@ -254,7 +294,7 @@ def test_rows_of_a_limited_counter_go_in_their_order_and_others_all_at_once() ->
 
 
 def test_a_process_without_the_tables_limits_is_refused() -> None:
-    tables = Limited(Rung())
+    tables = Limited(MemoryTable())
     tables.ctl("add", "stock:1", "1")
     run(write(tables.settings()), tables.table, clocks.instants(tables.clock))
     del tables.environ["LEDGER_LIMITS"]

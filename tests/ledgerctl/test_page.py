@@ -43,5 +43,4 @@ def test_the_python_of_the_first_hour_runs(engine: Engine, monkeypatch: pytest.M
 
 def test_every_command_that_ends_by_itself_has_a_session_on_the_page() -> None:
     shown = set(re.findall(r"^\$ ledgerctl ([a-z]+)", LEDGERCTL.read_text(), re.MULTILINE))
-    groups = {group.name for group in app.registered_groups}
-    assert shown == {command.name for command in app.registered_commands} | groups
+    assert shown == {command.name for command in app.registered_commands}

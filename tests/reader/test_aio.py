@@ -1,13 +1,14 @@
 """AsyncReader: the answers and errors of Reader, one load for many tasks, and misuse."""
 
 import asyncio
+import pickle
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
 
 from ledger import Ledger, Limit, Settings
-from ledger.errors import InvalidInput, LedgerError, Unavailable
+from ledger.errors import DamagedItem, InvalidInput, LedgerError, TableError, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Request
 from reader import Position, Reader
@@ -69,6 +70,37 @@ def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(what: str, tab
 
     sync = Reader(SETTINGS, table=table, clock=lambda: NOW_MS)
     assert told(lambda: asyncio.run(answer())) == told(lambda: CALLS[what](sync))
+
+
+class Refusing(MemoryTable):
+    """Answers every request with an error, as a table words it."""
+
+    kind: type[LedgerError] = Unavailable
+
+    def answer(self, request: Request, /) -> Any:
+        raise self.kind("It failed. Nothing was written. Call again.")
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_no_error_of_a_read_says_that_nothing_was_written(what: str, table: MemoryTable) -> None:
+    named = {name for each in (Reader, AsyncReader) for name, made in vars(each).items() if callable(made)}
+    assert {name for name in named if not name.startswith("_")} == {name.partition(" ")[0] for name in CALLS}
+    texts = [told(lambda: CALLS[what](Reader(SETTINGS, table=table, clock=lambda: NOW_MS)))]
+    for kind in (*LedgerError.__subclasses__(), *TableError.__subclasses__()):
+        if kind is not DamagedItem:
+            refusing = Refusing()
+            refusing.kind = kind
+            with pytest.raises(LedgerError) as raised:
+                list(CALLS[what](Reader(SETTINGS, table=refusing, clock=lambda: NOW_MS)) or [])
+            texts.append(str(pickle.loads(pickle.dumps(raised.value))))
+    assert not [text for text in texts if "written" in str(text)]
+
+
+def test_an_error_of_a_write_says_that_nothing_was_written_also_where_a_read_of_it_failed() -> None:
+    limited = Ledger(SETTINGS, table=Refusing())
+    for counter in (LIKES, STOCK):
+        with pytest.raises(Unavailable, match="Nothing was written"):
+            limited.add(counter, 1)
 
 
 class Counted:

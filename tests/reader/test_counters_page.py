@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from ledger import directory
+from ledger import Change, Ledger, Limit, directory
 from ledger.errors import DamagedItem, InvalidInput, LedgerError, Throttled
+from ledger.memory import MemoryTable
 from ledger.requests import At, Key, Put, Query, Together, keyed
 from ledger.values import Lane
 from reader import CountersPage, Place, Reader
-from tests.support import A, B, Region, reader
+from tests.support import A, B, Region, reader, settings
 
 
 def filled(lanes: list[Lane], page_size: int = 1_000) -> Region:
@@ -58,23 +59,26 @@ def test_every_name_is_there_once_in_order_whatever_the_pages(seed: int) -> None
             {lane.counter for lane in lanes if lane.counter.startswith(prefix)}
         )
         assert all(len(page.counters) <= limit and not page.damaged for page in found)
+        assert all(page.counters for page in found[:-1])
         places = [page.next for page in found if page.next]
         assert all(earlier < later for earlier, later in pairwise(places))
 
 
-def test_a_page_looks_at_a_quarter_of_the_directory_and_at_each_bucket_once() -> None:
-    table = filled([Lane(A, 0, "a")])
-    found: list[str] = []
-    after: Place | None = None
-    for _ in range(4):
+def test_a_page_without_names_is_the_last_and_each_bucket_is_looked_at_once() -> None:
+    name = next(f"n{n}" for n in range(1_000) if 64 <= directory.bucket_of(f"n{n}") < 128)
+    table = filled([Lane(A, 0, name)])
+
+    def page(after: Place | None, prefix: str = "") -> tuple[CountersPage, int]:
         table.asked.clear()
-        page = reader(table).counters(after=after)
+        found = reader(table).counters(prefix, after=after)
         queries = [each for asked in table.asked if isinstance(asked, Together) for each in asked.requests]
-        assert len(queries) == 128  # 64 buckets in two Regions
         assert all(isinstance(each, Query) and not each.consistent for each in queries)
-        found += page.counters
-        after = page.next
-    assert (found, after) == (["a"], None)
+        return found, len(queries)
+
+    first, asked = page(None)
+    assert (first, asked) == (CountersPage((name,), Place(128), ()), 256)  # two quarters, in two Regions
+    assert page(first.next) == (CountersPage((), None, ()), 256)
+    assert page(None, "none") == (CountersPage((), None, ()), 512)
 
 
 def test_a_bucket_that_fills_the_page_costs_no_other() -> None:
@@ -95,6 +99,7 @@ def test_what_names_no_lane_is_passed_by_and_told() -> None:
     found = all_pages(reader(table), "", 100)
     assert [name for page in found for name in page.counters] == ["stock:85123A"]
     assert {key for page in found for key in page.damaged} == set(damaged)
+    assert all(page.counters for page in found[:-1])
 
 
 def test_more_shards_than_a_counter_can_have_are_damage_and_not_read_for_ever() -> None:
@@ -129,3 +134,16 @@ def test_what_is_no_page_is_refused(wrong: dict[str, Any]) -> None:
 def test_what_is_no_place_is_refused(wrong: tuple[Any, Any]) -> None:
     with pytest.raises(InvalidInput, match="A place is a bucket"):
         Place(*wrong)
+
+
+def test_a_table_in_memory_lists_a_lane_with_its_first_delta_pack_or_gate_unless_it_is_not_to() -> None:
+    limits = {"seats:": Limit(ceiling=10, region=A)}
+    for lists, names in ((True, {"c", "packed", "seats:gig"}), (False, set())):
+        table = MemoryTable(lists=lists)
+        ledger = Ledger(settings(regions=(A,), limits=limits), table=table)
+        ledger.add("c", 1)
+        ledger.add_many([Change("packed", 1)] * 3, pack=True)
+        ledger.add("seats:gig", 1)
+        found = all_pages(Reader(settings(regions=(A,), limits=limits), table=table), "", 100)
+        assert {name for page in found for name in page.counters} == names
+        assert {lane.counter for key in table.items if (lane := directory.lane_of(key))} == names

@@ -9,7 +9,7 @@ import pytest
 from compactor import Compactor
 from ledger import errors
 from ledger.memory import MemoryTable
-from ledger.requests import Get, GetMany, Put, PutMany, Query, Request
+from ledger.requests import Get, GetMany, Put, PutMany, Query, Request, Together
 from reader import Reader
 from service import observe
 from tests.service.http_client import SETTINGS, ULID, ULID_AT, Answer, Client
@@ -434,6 +434,49 @@ class Failing(MemoryTable):
                 return tuple(self.error for _ in request.items)
             raise self.error
         return super().answer(request)
+
+
+@pytest.mark.parametrize("path", ["/counters/a/b:85123A%26", "/counters/a/b:85123A%26/history"])
+def test_a_read_with_a_name_in_its_path_and_none_in_the_query_says_what_to_send(path: str) -> None:
+    client = Client()
+    answer = client.ask("GET", path)
+    refused(answer, 422, "invalid-request")
+    (error,) = answer.said["errors"]
+    assert error == {"at": "query/counter", "error": "name the counter again: ?counter=a/b:85123A%26"}
+    assert client.ask("GET", f"{path}{error['error'].rpartition(' ')[2]}").status == 200
+    (error,) = client.ask("GET", "/history").said["errors"]
+    assert error == {"at": "query/counter", "error": "Field required"}
+
+
+READS = (
+    "/counters/c?counter=c",
+    "/counters?counter=c",
+    "/counters?prefix=",
+    "/counters/c/history?counter=c",
+    "/history?counter=c",
+    "/counters/seats:gig/standing?counter=seats:gig",
+    "/standing?counter=seats:gig",
+)
+
+
+def test_no_problem_of_a_read_says_that_nothing_was_written() -> None:
+    damaged = errors.DamagedItem("pk", "sk", "why")
+    raised = [kind("no") for kind in errors.LedgerError.__subclasses__() if kind is not errors.DamagedItem]
+    raised += [kind("no") for kind in errors.TableError.__subclasses__()]
+    for error in (damaged, *raised):
+        client = Client(Failing(error, Get, GetMany, Query, Together))
+        for path in READS:
+            answer = client.ask("GET", path)
+            assert (answer.status >= 400, "written" in answer.body) == (True, False), (path, error)
+    wrong = [path for read in READS for path in (f"{read}&no=1", f"{read}&counter=d", read.partition("?")[0])]
+    wrong += ["/counters/c?counter=d", "/counters/c%25?counter=c", "/nothing", "/deltas", "/counters/c/deltas"]
+    wrong += ["/standing?counter=c", "/history?counter=c&cursor=x", "/history?counter=c&since=x"]
+    wrong += ["/counters?prefix=&after=x", "/counters?prefix=&limit=0", "/counters?counter=c&max_age=-1"]
+    for path in wrong:
+        for method in ("GET", "HEAD"):
+            answer = Client().ask(method, path)
+            assert (answer.status >= 400, "written" in answer.body) == (True, False), path
+    assert "Nothing was written" in Client().ask("POST", "/counters/c/deltas", {"counter": "c"}).body
 
 
 FAILURES: list[tuple[Exception, int, str]] = [

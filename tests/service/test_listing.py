@@ -42,6 +42,13 @@ def test_every_name_is_listed_once_in_pages_of_bounded_size(client: Client) -> N
     assert not any(listed(client, "none"))
 
 
+def test_what_was_added_to_the_table_in_memory_is_listed_at_once_limited_or_not() -> None:
+    client = Client()
+    for counter in ("stock:85123A", "seats:gig"):
+        assert client.add(1, counter=counter).status == 201
+    assert sorted(name for page in listed(client, "") for name in page) == ["seats:gig", "stock:85123A"]
+
+
 def test_a_damaged_item_is_passed_by_counted_and_logged(client: Client) -> None:
     client.table.answer(Put(keyed(Key("lane#eu-west-1#0", "0#elsewhere"))))
     assert {name for page in listed(client, "") for name in page} == NAMES
