@@ -7,7 +7,8 @@ stands for another change. It goes to the dead-letter queue at once and whole, a
 Rule 3: What the table or a queue did not do is reported as failed and comes again, later each time, until it is done:
 also a message of which another change is poison.
 Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its time is there.
-Rule 5: A batch in which all have failed is reported item by item too, and is not an error of the function.
+Rule 5: A batch in which all have failed is reported item by item too, and is not an error of the function: the metric
+ChangesFailed counts its messages, but those that wait for their time alone.
 Rule 6: Log lines name no amount, and what failed for many changes of a message at once has one line, not one a change.
 Rule 7: Where there is a queue of outcomes, a message is acknowledged when its outcomes are on it.
 """
@@ -40,7 +41,7 @@ from ledger.prepare import AHEAD_MAX_MS
 from service.add_from_queue.dead_letters import DeadLetters
 from service.add_from_queue.outcomes import Outcomes, outcome_of
 from service.add_from_queue.waits import WAIT_MAX_S, Record, Waits
-from service.observe import Outcome, Watch, tell_each
+from service.observe import CHANGES_FAILED, Outcome, Watch, tell_each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -120,6 +121,7 @@ class AddFromQueue:
             elif error is not None:
                 stays[message_id] = error
                 waits.append((record, wait_s))
+        self._watch.count(CHANGES_FAILED, sum(wait_s is None for _, wait_s in waits))
         if self._waits is not None and waits:
             for why in self._waits.postpone(waits):
                 self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})

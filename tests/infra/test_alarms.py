@@ -144,9 +144,9 @@ def test_what_must_never_happen_wakes_a_person_the_first_time(alarms: dict[str, 
         assert (alarm["Threshold"], alarm["EvaluationPeriods"], alarm["Statistic"]) == (0, 1, "Sum")
 
 
-def test_a_lane_that_backs_off_for_a_quarter_of_an_hour_is_still_seen_to_fail(alarms: dict[str, Any]) -> None:
+def test_what_backs_off_for_a_quarter_of_an_hour_is_still_seen_to_fail(alarms: dict[str, Any]) -> None:
     """It is told once in 900 s and a little, so one period in many has nothing of it."""
-    for name in ("lanes-failing", "lanes-gave-up", "crossings-untold"):
+    for name in ("lanes-failing", "changes-failing", "lanes-gave-up", "crossings-untold"):
         alarm = alarms[name]
         assert alarm["Period"] >= 900
         assert alarm["DatapointsToAlarm"] == alarm["EvaluationPeriods"] - 1
