@@ -51,7 +51,7 @@ NUMBERS = {
     },
 }
 FRACTIONS = ("sweepHours",)
-SWITCHES = ("changesPack", "outcomes", "mathAlarms")
+SWITCHES = ("changesPack", "outcomes", "mathAlarms", "tracing")
 
 
 def refusals(said: Parameters) -> list[str]:

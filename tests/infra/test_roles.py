@@ -17,7 +17,7 @@ VALUES = {
     "Name": "ledger",
     "Stage": "dev",
 }
-CONDITIONS = {"HasOtherRegions": True, "HasOutcomes": True, "TellsThresholds": True}
+CONDITIONS = {"HasOtherRegions": True, "HasOutcomes": True, "TellsThresholds": True, "Traces": False}
 
 DELTA, DELTA_ELSEWHERE = f"delta#{HOME}#0#c", f"delta#{OTHER}#0#c"
 FOLD, FOLD_ELSEWHERE = f"fold#{HOME}#0#c", f"fold#{OTHER}#0#c"
