@@ -6,10 +6,12 @@ Rule 2: What the library's settings refuse is refused by them, from the rendered
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 from infra.parameters import PROVISIONED, Parameters
+from ledger.checks import is_prefix
 
 DELAY_MAX_S, AHEAD_MAX_S = 900, 300
 """The longest that SQS delays a message."""
@@ -42,6 +44,7 @@ NUMBERS = {
     "tailThreshold": (1, 10**12),
     "forgottenThresholdPercent": (1, 100),
     "straysThreshold": (0, 10**12),
+    "conflictsThreshold": (0, 10**12),
     "overdueHoldsThreshold": (0, 10**12),
     "replicationThresholdMs": (1, 10**12),
     "tableTargetPercent": (20, 90),
@@ -132,6 +135,12 @@ def _callers(said: Parameters) -> Iterator[str]:
             yield f"{one}={said[one]} and {other}={said[other]}: both or none."
     if said["jwtReadScope"] and not said["jwtIssuer"]:
         yield f"jwtReadScope={said['jwtReadScope']}: scopes are of JWTs, and jwtIssuer names nobody."
+    try:
+        prefixes = json.loads(said["allowedPrefixes"])
+    except ValueError:
+        prefixes = None
+    if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
+        yield f'allowedPrefixes={said["allowedPrefixes"]} is not a JSON list of prefixes, such as ["stock:"].'
     accounts = said["producerAccounts"]
     if accounts and not re.fullmatch(r"[0-9]{12}(,[0-9]{12})*", accounts):
         yield f"producerAccounts={accounts}: account ids of 12 digits with commas; nobody else would be let in."

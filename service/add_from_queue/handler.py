@@ -42,6 +42,7 @@ from service.add_from_queue.dead_letters import DeadLetters
 from service.add_from_queue.outcomes import Outcomes, outcome_of
 from service.add_from_queue.waits import WAIT_MAX_S, Record, Waits
 from service.observe import CHANGES_FAILED, Outcome, Watch, tell_each
+from service.writable import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,8 +65,8 @@ TOGETHER = (TableError, OutOfReach, GaveUp, GateLost, LimitMismatch)
 
 class AddFromQueue:
     """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes it. outcomes: where it
-    is told of each change of a limited counter whether it counts. Without dead_letters and waits what failed is the
-    queue's own policy."""
+    is told of each change of a limited counter whether it counts. names: which counters it writes. Without dead_letters
+    and waits what failed is the queue's own policy."""
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class AddFromQueue:
         *,
         pack: bool,
         outcomes: Outcomes | None = None,
+        names: Names | None = None,
         dead_letters: DeadLetters | None = None,
         waits: Waits | None = None,
         clock: Clock = wall_clock,
@@ -82,6 +84,7 @@ class AddFromQueue:
         self._watch = watch
         self._pack = pack
         self._outcomes = outcomes
+        self._names = names or Names()
         self._dead_letters = dead_letters
         self._waits = waits
         self._clock = clock
@@ -168,11 +171,16 @@ class AddFromQueue:
                 asked[record["messageId"]] = loads_many(record["body"])
             except LedgerError as error:
                 outcomes[record["messageId"]] = [error]
-        changes = [change for those in asked.values() for change in those]
-        added = iter(self._ledger.add_many(changes, pack=self._pack))
+        added = self._outcomes_of([change for those in asked.values() for change in those])
         outcomes |= {message_id: list(islice(added, len(those))) for message_id, those in asked.items()}
         tell_each(self._watch, _told(outcomes))
         return asked, outcomes
+
+    def _outcomes_of(self, changes: Sequence[Change]) -> Iterator[Outcome]:
+        refused = [self._names.refusal(change.counter) for change in changes]
+        taken = (change for change, error in zip(changes, refused, strict=True) if error is None)
+        added = iter(self._ledger.add_many(taken, pack=self._pack))
+        return (error or next(added) for error in refused)
 
     def _tell_outcomes(self, asked: Asked, outcomes: Decided) -> dict[str, NotQueued]:
         """Put what was decided at gates on the queue of outcomes. Returns the messages of which one may be missing."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.template import ROOT, of_type
+from tests.infra.template import ROOT, framework, of_type
 
 OPERATIONS = ROOT / "docs" / "operations.md"
 COSTS = ROOT / "docs" / "costs.md"
@@ -138,10 +138,16 @@ def test_every_function_has_an_alarm_on_its_errors_and_throttles(
 
 
 def test_what_must_never_happen_wakes_a_person_the_first_time(alarms: dict[str, Any]) -> None:
-    never = ("lanes-damaged", "lanes-unread", "verify-difference", "deltas-conflicting", "work-invalid", "canary-wrong")
+    never = ("lanes-damaged", "lanes-unread", "verify-difference", "work-invalid", "canary-wrong")
     for name in never:
         alarm = alarms[name]
         assert (alarm["Threshold"], alarm["EvaluationPeriods"], alarm["Statistic"]) == (0, 1, "Sum")
+
+
+def test_one_caller_with_one_key_for_two_changes_wakes_nobody(service: dict[str, Any], alarms: dict[str, Any]) -> None:
+    alarm = alarms["deltas-conflicting"]
+    assert (alarm["Statistic"], alarm["Period"], alarm["Threshold"]) == ("Sum", 900, {"Ref": "ConflictsThreshold"})
+    assert framework()["params"]["default"]["conflictsThreshold"] > 1
 
 
 def test_what_backs_off_for_a_quarter_of_an_hour_is_still_seen_to_fail(alarms: dict[str, Any]) -> None:

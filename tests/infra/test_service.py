@@ -218,8 +218,11 @@ def test_no_record_of_the_stream_is_given_up_before_the_stream_drops_it(service:
 
 
 HANDLERS = {
-    "addFromQueue": ("add_from_queue", {"PACK", "CHANGES_QUEUE_URL", "CHANGES_DLQ_URL", "OUTCOMES_URL"}),
-    "api": ("api", set()),
+    "addFromQueue": (
+        "add_from_queue",
+        {"PACK", "ALLOWED_PREFIXES", "CHANGES_QUEUE_URL", "CHANGES_DLQ_URL", "OUTCOMES_URL"},
+    ),
+    "api": ("api", {"ALLOWED_PREFIXES"}),
     "ring": ("ring", {"WORK_QUEUE_URL", "RING_EVERY_S", "THRESHOLDS"}),
     "compact": ("compact", {"WORK_QUEUE_URL", "WORK_DLQ_URL", "THRESHOLDS", "THRESHOLD_BUS"}),
     "sweep": ("sweep", {"WORK_QUEUE_URL", "VERIFY_ONE_IN", "SWEEP_HOURS", "THRESHOLDS"}),
