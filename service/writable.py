@@ -42,5 +42,5 @@ class Names:
         if counter.startswith(RESERVED):
             return InvalidCounter(f"A counter's name that begins with {RESERVED} is the service's own.")
         if self.prefixes and not counter.startswith(self.prefixes):
-            return InvalidCounter(f"This service writes counters that begin with {', '.join(self.prefixes)}, and no others.")
+            return InvalidCounter(f"This service writes only counters that begin with {', '.join(self.prefixes)}.")
         return None
