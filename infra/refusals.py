@@ -22,6 +22,9 @@ PLAIN_BATCH = 10
 COLD_WRITES, COLD_READS = 4_000, 12_000
 """Units a second that a table on demand takes from its first day."""
 
+KEPT = ("AddFromQueue", "Api", "Ring", "Compact", "Canary")
+"""Functions for which concurrency may be reserved."""
+
 NUMBERS = {
     "allowedLatenessMs": (0, 2**48),
     "keepMs": (1, 2**48),
@@ -36,7 +39,7 @@ NUMBERS = {
     "workConcurrency": (2, 1_000),
     "sweepHours": (0.001, 24 * 31),
     "verifyOneIn": (0, 10**9),
-    **dict.fromkeys((f"reserved{name}" for name in ("AddFromQueue", "Api", "Ring", "Compact", "Canary")), (0, 10**6)),
+    **dict.fromkeys((f"reserved{name}" for name in KEPT), (0, 10**6)),
     "apiRate": (1, 10**6),
     "apiBurst": (1, 10**6),
     "workAgeThresholdSeconds": (1, 10**9),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from infra import deploy, framework, parameters, refusals, table_shape
+from infra import account, deploy, framework, parameters, refusals, table_shape
 from infra.build import ROOT
 from infra.canary import CanaryCheck, CheckFailed
 from infra.deploy import DeploymentStopped
@@ -45,6 +45,7 @@ class World:
         monkeypatch.setattr(deploy, "build", lambda where: ROOT / "build" / "lambda.zip")
         monkeypatch.setattr(deploy, "sizes", lambda artifact: "")
         monkeypatch.setattr(deploy, "_account", lambda regions: "111122223333")
+        monkeypatch.setattr(account, "check", lambda target, client, say: None)
         monkeypatch.setattr(Deployment, "stack", lambda target, region: self.stacks.get(region))
         monkeypatch.setattr(CanaryCheck, "__call__", self.ask)
         monkeypatch.setattr(deploy, "say", lambda text: None)
