@@ -16,7 +16,7 @@ from ledger.errors import NotAllowed
 from ledger.memory import MemoryTable
 from ledger.requests import Request
 from ledger.table import DynamoTable
-from tests.infra.evaluator import ACCOUNT, HOME, OTHER, allowing, table_in
+from tests.infra.evaluator import ACCOUNT, HOME, OTHER, allowing, fits, patterns_of, table_in
 from tests.infra.template import of_type
 
 NAMED = re.compile(r"""['"](\w+)['"](?:: | = )\?""")
@@ -29,8 +29,8 @@ ANSWERS = {
 
 
 class Account:
-    """`denied`: what no statement allowed. `used`: function, Sid and action of what one did. `without`: actions that
-    are denied whatever the roles say."""
+    """denied: what no statement allowed. used: function, Sid and action, or pattern of keys, of what one did. without:
+    actions that are denied whatever the roles say."""
 
     def __init__(self, service: dict[str, Any]) -> None:
         self.service = service
@@ -43,11 +43,13 @@ class Account:
 
     def judge(self, function: str, action: str, resource: str, region: str = HOME, *pks: str) -> None:
         """Raises ClientError."""
-        sids = allowing(self.service, function, action, resource, region, pks)
-        self.used |= {(function, sid, action) for sid in sids}
-        if not sids:
+        allowed = allowing(self.service, function, action, resource, region, pks)
+        for each in allowed:
+            matched = (one for one in patterns_of(each.get("Condition")) if any(fits(pk, one, region) for pk in pks))
+            self.used |= {(function, each["Sid"], what) for what in (action, *matched)}
+        if not allowed:
             self.denied.append((function, action, region, *sorted({*pks} or {resource})))
-        if not sids or action in self.without:
+        if not allowed or action in self.without:
             raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": action}}, action)
 
     def url(self, function: str, variable: str) -> str:

@@ -40,11 +40,11 @@ def statements_of(service: dict[str, Any], role: dict[str, Any]) -> list[dict[st
 
 def allowing(
     service: dict[str, Any], function: str, action: str, resource: str, region: str, pks: Sequence[str | None] = ()
-) -> list[str]:
-    """The Sids of the statements of a function's role that allow a request, sent to a Region."""
+) -> list[dict[str, Any]]:
+    """The statements of a function's role that allow a request, sent to a Region."""
     role = of_type(service, "AWS::IAM::Role")[f"{function}Role"]
     return [
-        statement["Sid"]
+        statement
         for statement in statements_of(service, role)
         if action in listed(statement["Action"])
         and any(fnmatch.fnmatchcase(resource, pattern) for pattern in listed(statement["Resource"]))
@@ -81,8 +81,14 @@ def _holds(condition: dict[str, Any] | None, region: str, pk: str | None) -> boo
         return False
     if region not in condition.get("StringEquals", {}).get("aws:RequestedRegion", [region]):
         return False
-    patterns = [
-        pattern.replace("\\$", "$").replace("${aws:RequestedRegion}", region)
-        for pattern in condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
-    ]
-    return pk is None or any(fnmatch.fnmatchcase(pk, pattern) for pattern in patterns)
+    return pk is None or any(fits(pk, pattern, region) for pattern in patterns_of(condition))
+
+
+def patterns_of(condition: dict[str, Any] | None) -> list[str]:
+    """Those of partition keys."""
+    found = condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] if condition else []
+    return [pattern.replace("\\$", "$") for pattern in found]
+
+
+def fits(pk: str, pattern: str, region: str) -> bool:
+    return fnmatch.fnmatchcase(pk, pattern.replace("${aws:RequestedRegion}", region))
