@@ -156,7 +156,7 @@ def holds(world: World) -> None:
         world.end(counter, world.hold(counter), "capture", amount=1)
         world.end(counter, world.hold(counter), "release")
     world.account.without = {"dynamodb:PartiQLInsert"}  # so that these stay in the gate, until somebody else files them
-    for _ in range(12):
+    for _ in range(48):
         world.hold("seats:c")
     world.account.without = set()
     world.queued(world.change("seats:c"))
