@@ -47,7 +47,7 @@ class Account:
         for each in allowed:
             matched = (one for one in patterns_of(each.get("Condition")) if any(fits(pk, one, region) for pk in pks))
             self.used |= {(function, each["Sid"], what) for what in (action, *matched)}
-        if not allowed:
+        if not allowed and action not in self.without:
             self.denied.append((function, action, region, *sorted({*pks} or {resource})))
         if not allowed or action in self.without:
             raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": action}}, action)
