@@ -29,8 +29,8 @@ ANSWERS = {
 
 
 class Account:
-    """denied: what no statement allowed. used: function, Sid and action, or pattern of keys, of what one did. without:
-    actions that are denied whatever the roles say."""
+    """denied: what no statement allowed. used: function, Sid and action, or pattern of keys, of what one alone did.
+    without: actions that are denied whatever the roles say."""
 
     def __init__(self, service: dict[str, Any]) -> None:
         self.service = service
@@ -44,7 +44,8 @@ class Account:
     def judge(self, function: str, action: str, resource: str, region: str = HOME, *pks: str) -> None:
         """Raises ClientError."""
         allowed = allowing(self.service, function, action, resource, region, pks)
-        for each in allowed:
+        always = [each for each in allowed if "If" not in each] or allowed
+        for each in always if len(always) == 1 else ():  # else one of them would do
             matched = (one for one in patterns_of(each.get("Condition")) if any(fits(pk, one, region) for pk in pks))
             self.used |= {(function, each["Sid"], what) for what in (action, *matched)}
         if not allowed and action not in self.without:

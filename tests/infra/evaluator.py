@@ -1,7 +1,8 @@
 """A small evaluator of IAM policies, for the roles of the service's template.
 
 Rule 1: A request names all its partition keys, and one statement must cover them all: ForAllValues.
-Rule 2: What another resource's ARN would be is its logical name.
+Rule 2: A statement that hangs on a condition of the template says so: `If`.
+Rule 3: What another resource's ARN would be is its logical name.
 """
 
 import fnmatch
@@ -67,7 +68,8 @@ def _resolved(value: Any) -> Any:
         return text
     if "Fn::If" in value:
         condition, yes, no = value["Fn::If"]
-        return _resolved(yes if CONDITIONS[condition] else no)
+        found = _resolved(yes if CONDITIONS[condition] else no)
+        return found | {"If": condition} if isinstance(found, dict) else found
     if "Fn::GetAtt" in value:
         return value["Fn::GetAtt"][0]
     return {key: _resolved(each) for key, each in value.items()}

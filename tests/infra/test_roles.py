@@ -87,6 +87,7 @@ REFUSED = [
     ),
     *(("AddFromQueue", action, HOME, FOLD) for action in WRITES),
     *(("Api", action, HOME, pk) for action in WRITES for pk in (FOLD, NAMES, PLACE, None)),
+    *(("Api", action, HOME, NOTE[OTHER]) for action in READS),
     *(("Api", action, HOME, DELTA) for action in ("UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLDelete")),
     *(
         (role, action, region, pk)
@@ -116,6 +117,7 @@ REFUSED = [
     *(("Canary", action, HOME, pk) for action in (*READS, *WRITES) for pk in (DELTA, FOLD, GATE[HOME], NAMES)),
     *(("Canary", action, HOME, pk) for action in WRITES for pk in (CANARY_ELSEWHERE, CANARY_FOLD)),
     *(("Canary", action, HOME, CANARY) for action in WRITES if action != "PutItem"),
+    *(("Canary", action, HOME, f"delta#{HOME}#{n}#ledger:canary") for action in WRITES for n in ("1", "0#x")),
     *(("Canary", action, OTHER, pk) for action in (*READS, *WRITES) for pk in (CANARY_ELSEWHERE, CANARY)),
     *((role, action, THIRD, pk) for role in ("Api", "Compact") for action in READS for pk in (DELTA, FOLD, None)),
     *((role, action, THIRD, GATE[THIRD]) for role in DECIDES for action in (*READS, *WRITES)),  # no replica is there
