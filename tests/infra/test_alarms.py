@@ -14,6 +14,12 @@ OBSERVE = ROOT / "service" / "observe.py"
 ROW = re.compile(r"^\| [^|*]+ \| *([\d.,]*) *\| *([\d.,]*) *\| *([\d.,]*) *\|$", re.MULTILINE)
 OF_THRESHOLDS = {"CrossingsTold", "CrossingsUntold"}
 OF_LIMITS = {"LimitReached", "OutOfReach", "HoldsOverdue", "GateBytes"}
+STATES = {
+    *("ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage", "IteratorAge"),
+    *("CanaryLagMs", "SweepLagMs", "WatermarkAheadMs", "TailDeltas", "GateBytes", "HoldsOverdue"),
+}
+"""Metrics that say how much there is, not how much came."""
+
 OF_AWS = {
     "AWS/SQS": {"ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"},
     "AWS/Lambda": {"Errors", "IteratorAge", "Invocations", "Throttles"},
@@ -135,6 +141,14 @@ def test_every_function_has_an_alarm_on_its_errors_and_throttles(
         assert (alarm["Threshold"], alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]) == (0, 3, 2)
         seldom = alarm["Dimensions"][0]["Value"]["Ref"] == "SweepLambdaFunction"  # a run in a quarter of an hour
         assert alarm["Period"] == (900 if seldom else 300)
+
+
+def test_a_state_is_watched_by_its_maximum_and_what_happens_by_its_sum(alarms: dict[str, Any]) -> None:
+    for name, alarm in alarms.items():
+        if "Metrics" not in alarm:
+            assert alarm["Statistic"] == ("Maximum" if alarm["MetricName"] in STATES else "Sum"), name
+        for each in alarm.get("Metrics", []):
+            assert each.get("MetricStat", {"Stat": "Sum"})["Stat"] == "Sum", name
 
 
 def test_what_must_never_happen_wakes_a_person_the_first_time(alarms: dict[str, Any]) -> None:

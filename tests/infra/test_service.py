@@ -2,9 +2,10 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 from infra.build import ROOT
+from service.add_from_queue.waits import Waits
 from service.api import cors
 from tests.infra import template
 from tests.infra.template import listed, of_type, statements
@@ -106,6 +107,24 @@ def test_a_message_is_among_the_dead_letters_before_its_queue_gives_it_up(servic
             assert FOURTEEN_DAYS_S - worst_s > 7 * 86_400, f"{name}: a week is left to look at a dead letter"
         else:
             assert queue["MessageRetentionPeriod"] == FOURTEEN_DAYS_S, name
+
+
+def test_a_good_change_is_tried_for_days_before_it_is_a_dead_letter(service: dict[str, Any]) -> None:
+    """By the shortest waits that the function draws; and for a day where the function crashes on it."""
+    queue = of_type(service, "AWS::SQS::Queue")["ChangesQueue"]
+    receives = queue["RedrivePolicy"]["maxReceiveCount"]
+    hidden: list[int] = []
+
+    class Sqs:
+        def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:
+            hidden.extend(each["VisibilityTimeout"] for each in Entries)
+            return {}
+
+    waits = Waits("changes", cast(Any, Sqs()), jitter=lambda: 0.999)
+    for number in range(1, receives):
+        waits.postpone([({"receiptHandle": "r", "attributes": {"ApproximateReceiveCount": str(number)}}, None)])
+    assert sum(hidden) > 4 * 86_400
+    assert (receives - 1) * _number(service, queue["VisibilityTimeout"]) > 86_400
 
 
 def test_other_accounts_may_send_changes_and_nothing_else_and_only_those_that_are_named(
