@@ -51,7 +51,8 @@ class TableStack:
         home = regions[0]
         stack = self._settled(home)
         if stack is not None and stack["StackStatus"] == ROLLED_BACK:
-            stack = self._delete_rolled_back(stack, home, regions)
+            self._delete_rolled_back(stack, home, regions)
+            stack = None
         if stack is None:
             self._refuse_strangers(regions)
             have = list(regions)

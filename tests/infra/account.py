@@ -65,7 +65,11 @@ class Table:
 
     def __init__(self, account: Account, function: str) -> None:
         self._account = account
-        self._sent = DynamoTable("ledger-dev", HOME, lambda region: Operations(account, function, region), pause=id)
+
+        def clients(region: str) -> Any:
+            return Operations(account, function, region)
+
+        self._sent = DynamoTable("ledger-dev", HOME, clients, pause=lambda seconds: None)
 
     def answer(self, request: Request, /) -> Any:
         answers = self._sent.answer(request)

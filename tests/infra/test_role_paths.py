@@ -211,7 +211,7 @@ def by_lambda(account: Account) -> None:
                 account.judge(function_of(each), f"sqs:{action}", each["EventSourceArn"]["Fn::GetAtt"][0])
         else:
             for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"):
-                account.judge(function_of(each), f"dynamodb:{action}", VALUES["StreamArn"])
+                account.judge(function_of(each), f"dynamodb:{action}", str(VALUES["StreamArn"]))
     for kind in ("EventSourceMapping", "EventInvokeConfig"):
         for each in of_type(service, f"AWS::Lambda::{kind}").values():
             if failed := each.get("DestinationConfig"):
