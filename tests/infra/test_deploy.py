@@ -164,6 +164,16 @@ def test_a_rolled_back_stack_with_a_table_is_left_to_a_person() -> None:
     assert account.writes == [CREATED_BOTH[0]]
 
 
+def test_a_rolled_back_stack_that_cannot_be_deleted_is_left_to_a_person() -> None:
+    account = Account()
+    account.ends = ["ROLLBACK_COMPLETE", "DELETE_FAILED"]
+    with pytest.raises(DeploymentRefused):
+        _stack(account).deploy([HOME])
+    with pytest.raises(DeploymentRefused, match="is DELETE_FAILED: "):
+        _stack(account).deploy([HOME])
+    assert account.writes == [CREATED[0], f"delete in {HOME}"]
+
+
 def test_a_deployment_that_was_cut_off_before_the_table_was_protected_is_put_right_by_the_same_command() -> None:
     account = Account()
     account.ends = ["CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"]

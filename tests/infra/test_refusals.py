@@ -353,5 +353,19 @@ def test_a_forgotten_table_name_does_not_send_the_service_to_another_table(world
     assert world.steps[0] == "table"
 
 
+def test_what_the_account_lacks_stops_a_deployment_before_anything_is_made_unless_nobody_asks(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: object) -> None:
+        raise DeploymentRefused("no concurrency")
+
+    monkeypatch.setattr(account, "check", lacks)
+    with pytest.raises(DeploymentRefused, match="no concurrency"):
+        world.deploy(HOME)
+    assert world.steps == []
+    world.deploy(HOME, ask=False)
+    assert world.steps[0] == "table"
+
+
 def test_the_canaries_counter_is_the_functions() -> None:
     assert table_shape.CANARY == COUNTER
