@@ -31,7 +31,7 @@ ACTIVE_POLL_S = 2
 
 
 class DeploymentRefused(Exception):
-    """Something is not as it must be; the message says what, and what to do. Nothing was changed for it."""
+    """Something is not as it must be; the message says what, what was changed if anything was, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class TableStack:
         state = stack["StackStatus"]
         if state not in WHOLE:
             what = f"the stack {self.name} in {region} is {state}: {advice(state)}"
-            raise DeploymentRefused(f"{what}. Nothing was changed; then deploy again")
+            raise DeploymentRefused(f"{what}. No table was changed. Then deploy again")
 
     def _refuse_strangers(self, regions: Sequence[str]) -> None:
         for region in regions[1:]:

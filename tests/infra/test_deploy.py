@@ -201,7 +201,7 @@ def test_a_stack_that_waits_for_a_person_is_named_with_what_to_do_and_not_touche
     account = Account()
     _stack(account).deploy([HOME])
     account.stacks[HOME]["StackStatus"] = state
-    with pytest.raises(DeploymentRefused, match=f"is {state}: .*{says}.*Nothing was changed"):
+    with pytest.raises(DeploymentRefused, match=f"is {state}: .*{says}.*No table was changed"):
         _stack(account).deploy([HOME, OTHER])
     assert account.writes == CREATED
 
