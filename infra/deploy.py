@@ -2,8 +2,8 @@
 
 Rule 1: Package makes no call to AWS. deploy renders every template first, so that what it refuses was not half
 deployed; then it makes the table, because a service stack needs its replica's stream.
-Rule 2: What the table's shape does not allow is refused before anything is changed. The shape is written last: from
-then on a process whose settings lack a new Region is refused.
+Rule 2: What the table's shape does not allow, or the account and the deployer lack, is refused before anything is
+changed. The shape is written last: from then on a process whose settings lack a new Region is refused.
 Rule 3: Every step may be repeated: a deployment that was cut off is put right by the same command.
 Rule 4: Regions come one after the other, and each next one when the canary of the one before was read and folded. A
 Region that is new to the shape starts with the shape, so its canary is asked after that.
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import framework, table_shape
+from infra import account, framework, table_shape
 from infra.build import ROOT, BuildFailed, build, sizes
 from infra.canary import CanaryCheck, CheckFailed
 from infra.deployment import Deployment, client, deployment
@@ -76,6 +76,7 @@ def deploy(
     params: Params = "",
     deletion_protection: Annotated[bool, typer.Option(help="Of the table.")] = True,
     check: Annotated[bool, typer.Option(help="Wait for each Region's canary before the next Region.")] = True,
+    ask: Annotated[bool, typer.Option(help="What the account has and the deployer may, before anything.")] = True,
     switch_table: Annotated[bool, typer.Option(help="Also if the service has another table now.")] = False,
 ) -> None:
     """Deploy the table, wait for its replicas, then the service in one Region after the other."""
@@ -89,18 +90,20 @@ def deploy(
     shape = table_shape.refuse_another(settings, tables[target.regions[0]])
     if not switch_table:
         target.refuse_another_table()
+    if ask:
+        account.check(target, client, say)
     table = target.table_stack(say)
     table.deploy(target.regions, deletion_protection=deletion_protection)
-    ask = CanaryCheck(f"{target.service}-canary", target.said(target.regions[0]).ring_delay_s, client)
+    canary = CanaryCheck(f"{target.service}-canary", target.said(target.regions[0]).ring_delay_s, client)
     new = {region for region in target.regions if shape is not None and region not in shape.regions}
     for number, region in enumerate(target.regions, 1):
         given = target.params_of(region, str(artifact.relative_to(ROOT)), table.stream_arn(region))
         framework.run("deploy", stage, region, given)
         if check and region not in new:
-            _check(ask, region, (*target.regions[number:], "the table's shape"))
+            _check(canary, region, (*target.regions[number:], "the table's shape"))
     table_shape.write_in(settings, tables, say)
     for region in sorted(new) if check else ():
-        _check(ask, region, ())
+        _check(canary, region, ())
     for region in target.regions:
         outputs = target.outputs(region) or {}
         say(f"{region}: " + " ".join(outputs[key] for key in OUTPUTS if key in outputs))
@@ -144,11 +147,11 @@ def main() -> None:
         sys.exit(f"error: AWS answered: {error}")
 
 
-def _check(ask: CanaryCheck, region: str, left: Sequence[str]) -> None:
+def _check(canary: CanaryCheck, region: str, left: Sequence[str]) -> None:
     """`left`: what comes after. Raises DeploymentStopped."""
-    say(f"{region}: waiting for its canary, {ask.bound_s} s at most")
+    say(f"{region}: waiting for its canary, {canary.bound_s} s at most")
     try:
-        say(f"{region}: what its canary added was read, and folded after {ask(region):.0f} s")
+        say(f"{region}: what its canary added was read, and folded after {canary(region):.0f} s")
     except CheckFailed as failure:
         rest = f"left as it was: {', '.join(left)}" if left else "all else is deployed"
         raise DeploymentStopped(
@@ -170,16 +173,16 @@ def _render(target: Deployment, artifact: Path) -> tuple[dict[str, Path], Settin
 
 def _account(regions: tuple[str, ...]) -> str:
     """The account of the credentials, after trying them in every Region: one that is not enabled refuses them."""
-    account = ""
+    found = ""
     for region in regions:
         try:
-            account = client("sts", region).get_caller_identity()["Account"]
+            found = client("sts", region).get_caller_identity()["Account"]
         except (BotoCoreError, ClientError) as error:
             raise DeploymentRefused(
                 f"AWS does not accept the credentials in {region}: {error}. Give some (AWS_PROFILE, or "
                 "AWS_ACCESS_KEY_ID and the rest), and enable the Region for the account"
             ) from error
-    return account
+    return found
 
 
 def runs_here(endpoint_url: str) -> bool:

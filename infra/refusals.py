@@ -6,10 +6,12 @@ Rule 2: What the library's settings refuse is refused by them, from the rendered
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 from infra.parameters import PROVISIONED, Parameters
+from ledger.checks import is_prefix
 
 DELAY_MAX_S, AHEAD_MAX_S = 900, 300
 """The longest that SQS delays a message."""
@@ -19,6 +21,9 @@ PLAIN_BATCH = 10
 
 COLD_WRITES, COLD_READS = 4_000, 12_000
 """Units a second that a table on demand takes from its first day."""
+
+KEPT = ("AddFromQueue", "Api", "Ring", "Compact", "Canary")
+"""Functions for which concurrency may be reserved."""
 
 NUMBERS = {
     "allowedLatenessMs": (0, 2**48),
@@ -34,7 +39,7 @@ NUMBERS = {
     "workConcurrency": (2, 1_000),
     "sweepHours": (0.001, 24 * 31),
     "verifyOneIn": (0, 10**9),
-    **dict.fromkeys((f"reserved{name}" for name in ("AddFromQueue", "Api", "Ring", "Compact", "Canary")), (0, 10**6)),
+    **dict.fromkeys((f"reserved{name}" for name in KEPT), (0, 10**6)),
     "apiRate": (1, 10**6),
     "apiBurst": (1, 10**6),
     "workAgeThresholdSeconds": (1, 10**9),
@@ -42,6 +47,7 @@ NUMBERS = {
     "tailThreshold": (1, 10**12),
     "forgottenThresholdPercent": (1, 100),
     "straysThreshold": (0, 10**12),
+    "conflictsThreshold": (0, 10**12),
     "overdueHoldsThreshold": (0, 10**12),
     "replicationThresholdMs": (1, 10**12),
     "tableTargetPercent": (20, 90),
@@ -51,7 +57,7 @@ NUMBERS = {
     },
 }
 FRACTIONS = ("sweepHours",)
-SWITCHES = ("changesPack", "outcomes", "mathAlarms")
+SWITCHES = ("changesPack", "outcomes", "mathAlarms", "tracing")
 
 
 def refusals(said: Parameters) -> list[str]:
@@ -132,6 +138,12 @@ def _callers(said: Parameters) -> Iterator[str]:
             yield f"{one}={said[one]} and {other}={said[other]}: both or none."
     if said["jwtReadScope"] and not said["jwtIssuer"]:
         yield f"jwtReadScope={said['jwtReadScope']}: scopes are of JWTs, and jwtIssuer names nobody."
+    try:
+        prefixes = json.loads(said["allowedPrefixes"])
+    except ValueError:
+        prefixes = None
+    if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
+        yield f'allowedPrefixes={said["allowedPrefixes"]} is not a JSON list of prefixes, such as ["stock:"].'
     accounts = said["producerAccounts"]
     if accounts and not re.fullmatch(r"[0-9]{12}(,[0-9]{12})*", accounts):
         yield f"producerAccounts={accounts}: account ids of 12 digits with commas; nobody else would be let in."

@@ -1,8 +1,12 @@
 """The table's stack: made, changed and waited for, before any service stack.
 
-Rule 1: A Region is only ever added, one at a time, at the end; nothing here takes a Region out or deletes a table.
+Rule 1: A Region is only ever added, one at a time, at the end, by an update that changes nothing else; nothing here
+takes a Region out or deletes a table.
 Rule 2: The stack lives in the Region that was named first when it was made.
 Rule 3: Every refusal comes before the first write.
+Rule 4: A creation that fails leaves nothing: the table goes with it (RetainExceptOnCreate), and is protected by the
+update after it. So the same command mends it, and a stack that was rolled back and has no table is deleted.
+Rule 5: What CloudFormation is still doing is waited for, also what an earlier command began.
 """
 
 from __future__ import annotations
@@ -12,21 +16,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError, WaiterError
+from botocore.exceptions import ClientError
 
+from infra.stack_states import ROLLED_BACK, WHOLE, advice, is_busy
 from infra.table_template import ON_DEMAND, Capacity, named, regions_of, template_of
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.client import CloudFormationClient
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
-STACK_POLL: Any = {"Delay": 5, "MaxAttempts": 360}  # a replica of a large table takes its time: half an hour
+STACK_WAIT_S, STACK_POLL_S = 1_800, 5
 ACTIVE_WAIT_S = 1_800
 ACTIVE_POLL_S = 2
 
 
 class DeploymentRefused(Exception):
-    """Something is not as it must be; the message says what, and what to do. Nothing was changed for it."""
+    """Something is not as it must be; the message says what, what was changed if anything was, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +43,27 @@ class TableStack:
     client: Callable[[str, str], Any]
     say: Callable[[str], None]
     capacity: Capacity = ON_DEMAND
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
     def deploy(self, regions: Sequence[str], *, deletion_protection: bool = True) -> None:
         """Makes or changes the stack in the first Region and waits until every replica is active."""
         home = regions[0]
-        stack = self._stack(home)
+        stack = self._settled(home)
+        if stack is not None and stack["StackStatus"] == ROLLED_BACK:
+            self._delete_rolled_back(stack, home, regions)
+            stack = None
         if stack is None:
             self._refuse_strangers(regions)
+            have = list(regions)
+            self._put(home, have, deletion_protection=False, create=True)
         else:
-            _refuse_other_regions(_regions_of(stack), regions, self.name)
-        self.say(f"{'creating' if stack is None else 'updating'} stack {self.name} in {home}")
-        self._put(home, regions, deletion_protection, create=stack is None)
+            self._refuse_broken(stack, home)
+            have = _regions_of(stack)
+            _refuse_other_regions(have, regions, self.name)
+        for each in (have, regions) if have != list(regions) else (have,):
+            self._put(home, each, deletion_protection=deletion_protection)
+        self._cloudformation(home).update_termination_protection(StackName=self.name, EnableTerminationProtection=True)
         self._add_missing_replicas(home, regions)
         for region in regions:
             self._wait_until_active(region, others=set(regions) - {region})
@@ -69,6 +84,44 @@ class TableStack:
                 return None
             raise
 
+    def _settled(self, region: str) -> dict[str, Any] | None:
+        """The stack when CloudFormation does nothing with it; None if there is none. Raises DeploymentRefused."""
+        deadline = self.clock() + STACK_WAIT_S
+        while True:
+            stack = self._stack(region)
+            if stack is None or not is_busy(state := stack["StackStatus"]):
+                return stack
+            if self.clock() > deadline:
+                raise DeploymentRefused(
+                    f"the stack {self.name} in {region} is still {state} after {STACK_WAIT_S} s: CloudFormation goes "
+                    "on, as a replica of a large table takes hours. Run the same command again: it waits for the end"
+                )
+            self.sleep(STACK_POLL_S)
+
+    def _delete_rolled_back(self, stack: dict[str, Any], home: str, regions: Sequence[str]) -> None:
+        """Deletes a stack whose creation failed. Raises DeploymentRefused where a table is, which may hold data."""
+        for region in regions:
+            if self._describe(region):
+                raise DeploymentRefused(
+                    f"the stack {self.name} in {home} is {ROLLED_BACK}: its creation failed, and there is a table "
+                    f"{self.table} in {region}. Nothing was changed. Turn off the stack's termination protection and "
+                    "delete it, which keeps the table. Then delete the table if it is empty, or import it "
+                    "(docs/deploying.md, An existing table); and deploy again"
+                )
+        self.say(f"the stack {self.name} in {home} was rolled back and has no table: deleting it")
+        cloudformation = self._cloudformation(home)
+        if stack.get("EnableTerminationProtection"):
+            cloudformation.update_termination_protection(StackName=self.name, EnableTerminationProtection=False)
+        cloudformation.delete_stack(StackName=self.name)
+        if (left := self._settled(home)) is not None:
+            self._refuse_broken(left, home)
+
+    def _refuse_broken(self, stack: dict[str, Any], region: str) -> None:
+        state = stack["StackStatus"]
+        if state not in WHOLE:
+            what = f"the stack {self.name} in {region} is {state}: {advice(state)}"
+            raise DeploymentRefused(f"{what}. No table was changed. Then deploy again")
+
     def _refuse_strangers(self, regions: Sequence[str]) -> None:
         for region in regions[1:]:
             if self._stack(region) is not None:
@@ -78,10 +131,11 @@ class TableStack:
             if self._describe(region):
                 raise DeploymentRefused(
                     f"there is a table {self.table} in {region} that no stack {self.name} in {regions[0]} made. Name "
-                    "the Region of its stack first, or choose another NAME or STAGE (docs/deploying.md)"
+                    "the Region of its stack first; or delete it, if a deployment that failed left it and it is empty; "
+                    "or import it (docs/deploying.md, An existing table); or choose another NAME or STAGE"
                 )
 
-    def _put(self, home: str, regions: Sequence[str], deletion_protection: bool, create: bool) -> None:
+    def _put(self, home: str, regions: Sequence[str], *, deletion_protection: bool, create: bool = False) -> None:
         cloudformation = self._cloudformation(home)
         values = {"TableName": self.table, "DeletionProtection": str(deletion_protection).lower()}
         values |= named(regions)
@@ -90,20 +144,24 @@ class TableStack:
             "TemplateBody": template_of(len(regions), self.capacity),
             "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()],
         }
+        self.say(f"{'creating' if create else 'updating'} stack {self.name} in {home} for {' '.join(regions)}")
         try:
             if create:
-                cloudformation.create_stack(**request, EnableTerminationProtection=True)
+                cloudformation.create_stack(**request, RetainExceptOnCreate=True)
             else:
                 cloudformation.update_stack(**request)
         except ClientError as error:
             if "No updates are to be performed" not in str(error):
                 raise
             return
-        waiter: Any = cloudformation.get_waiter("stack_create_complete" if create else "stack_update_complete")
-        try:
-            waiter.wait(StackName=self.name, WaiterConfig=STACK_POLL)
-        except WaiterError as error:
-            raise DeploymentRefused(f"the stack {self.name} failed in {home}: {self._reasons(home)}") from error
+        stack = self._settled(home)
+        if stack is None or stack["StackStatus"] != ("CREATE_COMPLETE" if create else "UPDATE_COMPLETE"):
+            state = "gone" if stack is None else stack["StackStatus"]
+            left = "Its table was deleted with it" if create else "The table is as it was before"
+            raise DeploymentRefused(
+                f"the stack {self.name} failed in {home} and is {state}: {self._reasons(home)}. {left}, unless a "
+                "reason says otherwise. Mend the reason and run the same command again"
+            )
 
     def _reasons(self, region: str) -> str:
         events = self._cloudformation(region).describe_stack_events(StackName=self.name)["StackEvents"]
@@ -126,18 +184,19 @@ class TableStack:
                 self._wait_until_active(home, others={region})
 
     def _wait_until_active(self, region: str, others: set[str]) -> None:
-        deadline = time.monotonic() + ACTIVE_WAIT_S
+        deadline = self.clock() + ACTIVE_WAIT_S
         while True:
             table = self._describe(region)
             states = {replica["RegionName"]: replica.get("ReplicaStatus") for replica in table.get("Replicas", [])}
             if table.get("TableStatus") == "ACTIVE" and all(states.get(other) == "ACTIVE" for other in others):
                 return
-            if time.monotonic() > deadline:
+            if self.clock() > deadline:
                 raise DeploymentRefused(
                     f"the table {self.table} in {region} is not active after {ACTIVE_WAIT_S} s: "
-                    f"{table.get('TableStatus', 'absent')}, replicas {states}. Deploy again later"
+                    f"{table.get('TableStatus', 'absent')}, replicas {states}. DynamoDB goes on. Run the same command "
+                    "again: it waits for the end"
                 )
-            time.sleep(ACTIVE_POLL_S)
+            self.sleep(ACTIVE_POLL_S)
 
     def _describe(self, region: str) -> dict[str, Any]:
         try:

@@ -61,6 +61,7 @@ BREAKS = (
     _switched("stream", "ring", "ring-silent", "canary-late"),
     _switched("work", "compact", "work-waiting", "rings-unanswered", "canary-late"),
     _switched("changes", "add-from-queue", "changes-waiting"),
+    _denied("add-from-queue", "changes-failing"),
     _denied("compact", "lanes-failing", "canary-late"),
     _denied("canary", "canary-errors"),
     Break(
@@ -74,7 +75,7 @@ BREAKS = (
     Break(
         "throttled",
         "the table throttles every request",
-        ("changes-waiting",),
+        ("changes-failing",),
         lambda ground: ground.refuse("throttled"),
         _take_failed,
     ),

@@ -7,7 +7,8 @@ stands for another change. It goes to the dead-letter queue at once and whole, a
 Rule 3: What the table or a queue did not do is reported as failed and comes again, later each time, until it is done:
 also a message of which another change is poison.
 Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its time is there.
-Rule 5: A batch in which all have failed is reported item by item too, and is not an error of the function.
+Rule 5: A batch in which all have failed is reported item by item too, and is not an error of the function: the metric
+ChangesFailed counts its messages, but those that wait for their time alone.
 Rule 6: Log lines name no amount, and what failed for many changes of a message at once has one line, not one a change.
 Rule 7: Where there is a queue of outcomes, a message is acknowledged when its outcomes are on it.
 """
@@ -40,7 +41,8 @@ from ledger.prepare import AHEAD_MAX_MS
 from service.add_from_queue.dead_letters import DeadLetters
 from service.add_from_queue.outcomes import Outcomes, outcome_of
 from service.add_from_queue.waits import WAIT_MAX_S, Record, Waits
-from service.observe import Outcome, Watch, tell_each
+from service.observe import CHANGES_FAILED, Outcome, Watch, tell_each
+from service.writable import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,8 +65,8 @@ TOGETHER = (TableError, OutOfReach, GaveUp, GateLost, LimitMismatch)
 
 class AddFromQueue:
     """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes it. outcomes: where it
-    is told of each change of a limited counter whether it counts. Without dead_letters and waits what failed is the
-    queue's own policy."""
+    is told of each change of a limited counter whether it counts. names: which counters it writes. Without dead_letters
+    and waits what failed is the queue's own policy."""
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class AddFromQueue:
         *,
         pack: bool,
         outcomes: Outcomes | None = None,
+        names: Names | None = None,
         dead_letters: DeadLetters | None = None,
         waits: Waits | None = None,
         clock: Clock = wall_clock,
@@ -81,6 +84,7 @@ class AddFromQueue:
         self._watch = watch
         self._pack = pack
         self._outcomes = outcomes
+        self._names = names or Names()
         self._dead_letters = dead_letters
         self._waits = waits
         self._clock = clock
@@ -120,6 +124,7 @@ class AddFromQueue:
             elif error is not None:
                 stays[message_id] = error
                 waits.append((record, wait_s))
+        self._watch.count(CHANGES_FAILED, sum(wait_s is None for _, wait_s in waits))
         if self._waits is not None and waits:
             for why in self._waits.postpone(waits):
                 self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
@@ -166,11 +171,16 @@ class AddFromQueue:
                 asked[record["messageId"]] = loads_many(record["body"])
             except LedgerError as error:
                 outcomes[record["messageId"]] = [error]
-        changes = [change for those in asked.values() for change in those]
-        added = iter(self._ledger.add_many(changes, pack=self._pack))
+        added = self._outcomes_of([change for those in asked.values() for change in those])
         outcomes |= {message_id: list(islice(added, len(those))) for message_id, those in asked.items()}
         tell_each(self._watch, _told(outcomes))
         return asked, outcomes
+
+    def _outcomes_of(self, changes: Sequence[Change]) -> Iterator[Outcome]:
+        refused = [self._names.refusal(change.counter) for change in changes]
+        taken = (change for change, error in zip(changes, refused, strict=True) if error is None)
+        added = iter(self._ledger.add_many(taken, pack=self._pack))
+        return (error or next(added) for error in refused)
 
     def _tell_outcomes(self, asked: Asked, outcomes: Decided) -> dict[str, NotQueued]:
         """Put what was decided at gates on the queue of outcomes. Returns the messages of which one may be missing."""

@@ -16,6 +16,7 @@ from service.add_from_queue.handler import AddFromQueue
 from service.add_from_queue.outcomes import Outcomes
 from service.add_from_queue.waits import Waits
 from service.observe import Handler, Watch
+from service.writable import Names
 
 watch = Watch.of(os.environ)
 pack = {"true": True, "false": False}[os.environ.get("LEDGER_PACK", "true")]
@@ -29,6 +30,7 @@ handler: Handler = watch.around(
         Ledger(settings),
         watch,
         pack=pack,
+        names=Names.of(os.environ),
         outcomes=Outcomes(outcomes, sqs) if outcomes else None,
         dead_letters=DeadLetters(dead_letters, sqs) if dead_letters else None,
         waits=Waits(changes, sqs) if changes else None,

@@ -49,9 +49,10 @@ from service.api.parameters import (
 )
 from service.api.paths import named_again, no_such_route, same
 from service.api.problem_of import problem_of
-from service.api.problems import NOT_WRITTEN, Problem, check_region, invalid
+from service.api.problems import NOT_WRITTEN, Problem, check_name, check_region, invalid
 from service.api.responses import HEADERS, added_of, counted, json_of, status_of
 from service.observe import Watch, tell
+from service.writable import Names
 
 TRY_IT = "/try-it"
 READS = ("GET", "HEAD")
@@ -61,7 +62,7 @@ class Api:
     """The handler: an event of API Gateway's HTTP API (payload format 2.0) to an answer.
 
     table stands in for DynamoDB. try_it serves a page to try the API at /try-it. origins: whose pages may call it from
-    a browser.
+    a browser. names: which counters it writes.
     """
 
     def __init__(
@@ -73,17 +74,19 @@ class Api:
         clock: Clock = wall_clock,
         try_it: bool = False,
         origins: Sequence[str] = (),
+        names: Names | None = None,
     ) -> None:
         self._ledger = Ledger(settings, table=table, clock=clock)
         self._readers = {
             strong: Reader(settings, consistent=strong, table=table, clock=clock) for strong in (True, False)
         }
         self._watch = watch
+        self._names = names or Names()
         self._pages = (TRY_IT,) if try_it else ()
         self._cors = cors.of(origins)
         self.app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=json_object, debug=False)
         self.app.use([_only_known_parameters])
-        holds = Holds(self._ledger, self._readers, watch)
+        holds = Holds(self._ledger, self._readers, watch, self._names)
         self._route_writes()
         holds.route_writes(self.app)
         self._route_reads()
@@ -191,6 +194,7 @@ class Api:
 
     def _change(self, delta: NewDelta, key: str) -> Change:
         """The change that is asked for. Raises Problem."""
+        check_name(delta.counter, self._names)
         check_region(delta.region, self._ledger.settings.regions)
         return Change(delta.counter, delta.change, key, time_of_key(key, delta.at), delta.region)
 

@@ -25,18 +25,19 @@ from service.api.keys import key_of_header, time_of_key
 from service.api.limited_models import Captured, CounterStanding, EndOfHold, Held, NewCapture, NewHold
 from service.api.parameters import Again, Consistent, IdInPath, InPath, InQuery, Key
 from service.api.paths import same
-from service.api.problems import check_region, no_limit
+from service.api.problems import check_name, check_region, no_limit
 from service.api.responses import HEADERS, counted, json_of
 from service.observe import Watch, tell
+from service.writable import Names
 
 Ended = TypeVar("Ended")
 
 
 class Holds:
-    """Adds the routes to an app. readers: by whether they read strongly."""
+    """Adds the routes to an app. readers: by whether they read strongly. names: which counters they write."""
 
-    def __init__(self, ledger: Ledger, readers: Mapping[bool, Reader], watch: Watch) -> None:
-        self._ledger, self._readers, self._watch = ledger, readers, watch
+    def __init__(self, ledger: Ledger, readers: Mapping[bool, Reader], watch: Watch, names: Names) -> None:
+        self._ledger, self._readers, self._watch, self._names = ledger, readers, watch, names
 
     def route_writes(self, app: APIGatewayHttpResolver) -> None:
         @app.post(
@@ -91,6 +92,7 @@ class Holds:
             return self._standing(counter, consistent)
 
     def _hold(self, asked: NewHold, key: str) -> Held:
+        check_name(asked.counter, self._names)
         self._must_be_limited(asked.counter)
         check_region(asked.region, self._ledger.settings.regions)
         hold = self._ledger.hold(
@@ -104,6 +106,7 @@ class Holds:
         return Held(**_named(hold.delta), id=hold.id, amount=hold.amount, until=time_text(hold.until))
 
     def _end(self, counter: str, id: str, end: Callable[[Hold], Ended]) -> Ended:
+        check_name(counter, self._names)
         self._must_be_limited(counter)
         try:
             return end(Hold.parse(counter, id))

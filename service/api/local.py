@@ -24,6 +24,7 @@ from service.api.app import TRY_IT, Api
 from service.api.openapi import in_memory
 from service.api.problems import NOT_WRITTEN, Problem
 from service.observe import Watch
+from service.writable import Names
 
 HOST, PORT = "127.0.0.1", 8080
 READ_BYTES_MAX = BODY_BYTES_MAX + 1
@@ -126,6 +127,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> None:
     if chosen.memory:
         api = in_memory(**asked)
     else:
+        asked["names"] = Names.of(environ)
         api = Api(Settings.from_env(environ), Watch.here("api", sys.stderr), **asked)
     server = serve(api, chosen.port)
     print(f"http://{HOST}:{server.server_port}{TRY_IT} (Ctrl-C ends it)", flush=True)

@@ -10,7 +10,9 @@ from aws_lambda_powertools.logging import correlation_paths
 from ledger import Settings
 from service.api.app import Api
 from service.observe import Handler, Watch
+from service.writable import Names
 
 watch = Watch.of(os.environ)
 try_it = not os.environ.get("LEDGER_STAGE", "production").startswith("prod")
-handler: Handler = watch.around(Api(Settings.from_env(), watch, try_it=try_it), correlation_paths.API_GATEWAY_HTTP)
+api = Api(Settings.from_env(), watch, try_it=try_it, names=Names.of(os.environ))
+handler: Handler = watch.around(api, correlation_paths.API_GATEWAY_HTTP)

@@ -13,6 +13,8 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
+from service.writable import Names
+
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:ledger:problem:"
 
@@ -92,6 +94,12 @@ def check_region(region: str | None, regions: Sequence[str]) -> None:
     """Raises Problem for a Region that is none of the service's."""
     if region is not None and region not in regions:
         raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}. {NOT_WRITTEN}")
+
+
+def check_name(counter: str, names: Names) -> None:
+    """Raises Problem for a counter that nobody may write here."""
+    if refused := names.refusal(counter):
+        raise invalid([{"loc": ("counter",), "type": "name", "msg": refused.why}])
 
 
 def no_limit() -> Problem:

@@ -71,7 +71,6 @@ def source() -> dict[str, Any]:
                 "Runtime": function.get("runtime", provider["runtime"]),
                 "Architectures": [function.get("architecture", provider["architecture"])],
                 "Timeout": function.get("timeout", provider["timeout"]),
-                "TracingConfig": {"Mode": "Active" if provider["tracing"]["lambda"] else "PassThrough"},
                 "Role": {"Fn::GetAtt": [function["role"], "Arn"]},
                 "Environment": {"Variables": function.get("environment", {})},
             },

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.template import ROOT, of_type
+from tests.infra.template import ROOT, framework, of_type
 
 OPERATIONS = ROOT / "docs" / "operations.md"
 COSTS = ROOT / "docs" / "costs.md"
@@ -14,6 +14,12 @@ OBSERVE = ROOT / "service" / "observe.py"
 ROW = re.compile(r"^\| [^|*]+ \| *([\d.,]*) *\| *([\d.,]*) *\| *([\d.,]*) *\|$", re.MULTILINE)
 OF_THRESHOLDS = {"CrossingsTold", "CrossingsUntold"}
 OF_LIMITS = {"LimitReached", "OutOfReach", "HoldsOverdue", "GateBytes"}
+STATES = {
+    *("ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage", "IteratorAge"),
+    *("CanaryLagMs", "SweepLagMs", "WatermarkAheadMs", "TailDeltas", "GateBytes", "HoldsOverdue"),
+}
+"""Metrics that say how much there is, not how much came."""
+
 OF_AWS = {
     "AWS/SQS": {"ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"},
     "AWS/Lambda": {"Errors", "IteratorAge", "Invocations", "Throttles"},
@@ -137,16 +143,30 @@ def test_every_function_has_an_alarm_on_its_errors_and_throttles(
         assert alarm["Period"] == (900 if seldom else 300)
 
 
+def test_a_state_is_watched_by_its_maximum_and_what_happens_by_its_sum(alarms: dict[str, Any]) -> None:
+    for name, alarm in alarms.items():
+        if "Metrics" not in alarm:
+            assert alarm["Statistic"] == ("Maximum" if alarm["MetricName"] in STATES else "Sum"), name
+        for each in alarm.get("Metrics", []):
+            assert each.get("MetricStat", {"Stat": "Sum"})["Stat"] == "Sum", name
+
+
 def test_what_must_never_happen_wakes_a_person_the_first_time(alarms: dict[str, Any]) -> None:
-    never = ("lanes-damaged", "lanes-unread", "verify-difference", "deltas-conflicting", "work-invalid", "canary-wrong")
+    never = ("lanes-damaged", "lanes-unread", "verify-difference", "work-invalid", "canary-wrong")
     for name in never:
         alarm = alarms[name]
         assert (alarm["Threshold"], alarm["EvaluationPeriods"], alarm["Statistic"]) == (0, 1, "Sum")
 
 
-def test_a_lane_that_backs_off_for_a_quarter_of_an_hour_is_still_seen_to_fail(alarms: dict[str, Any]) -> None:
+def test_one_caller_with_one_key_for_two_changes_wakes_nobody(service: dict[str, Any], alarms: dict[str, Any]) -> None:
+    alarm = alarms["deltas-conflicting"]
+    assert (alarm["Statistic"], alarm["Period"], alarm["Threshold"]) == ("Sum", 900, {"Ref": "ConflictsThreshold"})
+    assert framework()["params"]["default"]["conflictsThreshold"] > 1
+
+
+def test_what_backs_off_for_a_quarter_of_an_hour_is_still_seen_to_fail(alarms: dict[str, Any]) -> None:
     """It is told once in 900 s and a little, so one period in many has nothing of it."""
-    for name in ("lanes-failing", "lanes-gave-up", "crossings-untold"):
+    for name in ("lanes-failing", "changes-failing", "lanes-gave-up", "crossings-untold"):
         alarm = alarms[name]
         assert alarm["Period"] >= 900
         assert alarm["DatapointsToAlarm"] == alarm["EvaluationPeriods"] - 1

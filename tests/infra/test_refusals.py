@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from infra import deploy, framework, parameters, refusals, table_shape
+from infra import account, deploy, framework, parameters, refusals, table_shape
 from infra.build import ROOT
 from infra.canary import CanaryCheck, CheckFailed
 from infra.deploy import DeploymentStopped
@@ -45,6 +45,7 @@ class World:
         monkeypatch.setattr(deploy, "build", lambda where: ROOT / "build" / "lambda.zip")
         monkeypatch.setattr(deploy, "sizes", lambda artifact: "")
         monkeypatch.setattr(deploy, "_account", lambda regions: "111122223333")
+        monkeypatch.setattr(account, "check", lambda target, client, say: None)
         monkeypatch.setattr(Deployment, "stack", lambda target, region: self.stacks.get(region))
         monkeypatch.setattr(CanaryCheck, "__call__", self.ask)
         monkeypatch.setattr(deploy, "say", lambda text: None)
@@ -213,6 +214,7 @@ CONTRADICTIONS = [
     ("jwtIssuer=https://id.example", "jwtIssuer=https://id.example and jwtAudience=: both or none"),
     ("jwtReadScope=read jwtWriteScope=add", "jwtIssuer names nobody"),
     ("jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read", "jwtWriteScope=: both or none"),
+    ("allowedPrefixes=stock:", "allowedPrefixes=stock: is not a JSON list of prefixes"),
     ("producerAccounts=1234", "account ids of 12 digits"),
     ("producerAccounts=111122223333, 444455556666", "account ids of 12 digits"),
     ("producerAccounts=*", "nobody else would be let in"),
@@ -262,7 +264,7 @@ AGREED = [
     "workBatch=10 workWindowSeconds=0 changesBatch=10 changesWindowSeconds=0",
     "reservedAddFromQueue=50 reservedCompact=20 reservedApi=0 reservedCanary=0",
     "jwtIssuer=https://id.example jwtAudience=shop jwtReadScope=read jwtWriteScope=add",
-    "producerAccounts=111122223333,444455556666",
+    'producerAccounts=111122223333,444455556666 allowedPrefixes=["stock:", "votes:"]',
     "tableBilling=PROVISIONED tableWriteMin=1 tableWriteMax=8 tableReadMin=1 tableReadMax=1 tableWarmWrites=100",
     'thresholds={"stock:": [{"below": 10}], "votes:": [{"above": 5, "name": "quorum"}]} thresholdBus=orders',
     "tableWriteLimit=1000 tableReadLimit=1000 tableWarmReads=12000",
@@ -348,6 +350,20 @@ def test_a_forgotten_table_name_does_not_send_the_service_to_another_table(world
     assert world.steps == []
     world.deploy(HOME, "tableName=restored")
     world.deploy(HOME, switch_table=True)
+    assert world.steps[0] == "table"
+
+
+def test_what_the_account_lacks_stops_a_deployment_before_anything_is_made_unless_nobody_asks(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacks(*_: object) -> None:
+        raise DeploymentRefused("no concurrency")
+
+    monkeypatch.setattr(account, "check", lacks)
+    with pytest.raises(DeploymentRefused, match="no concurrency"):
+        world.deploy(HOME)
+    assert world.steps == []
+    world.deploy(HOME, ask=False)
     assert world.steps[0] == "table"
 
 

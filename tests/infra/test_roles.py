@@ -1,23 +1,10 @@
 """What each role may do to which items, by a small IAM evaluator: allowed what its code asks for, and no more."""
 
-import fnmatch
 import json
 from typing import Any
 
+from tests.infra.evaluator import HOME, OTHER, THIRD, VALUES, allowing, statements_of, table_in
 from tests.infra.template import listed, of_type
-
-HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
-VALUES = {
-    "AWS::Partition": "aws",
-    "AWS::Region": HOME,
-    "AWS::AccountId": "111122223333",
-    "TableName": "ledger-dev",
-    "Regions": [HOME, OTHER],
-    "StreamArn": f"arn:aws:dynamodb:{HOME}:111122223333:table/ledger-dev/stream/2026",
-    "Name": "ledger",
-    "Stage": "dev",
-}
-CONDITIONS = {"HasOtherRegions": True, "HasOutcomes": True, "TellsThresholds": True}
 
 DELTA, DELTA_ELSEWHERE = f"delta#{HOME}#0#c", f"delta#{OTHER}#0#c"
 FOLD, FOLD_ELSEWHERE = f"fold#{HOME}#0#c", f"fold#{OTHER}#0#c"
@@ -58,7 +45,7 @@ ALLOWED = [
         ("Api", "Query GetItem", HOME, FOLD),
         ("Api", "Query", HOME, NAMES),
         ("Api", "Query", HOME, NAMES_ELSEWHERE),  # the replica has every Region's
-        ("Ring", "BatchGetItem PutItem", HOME, NAMES),
+        ("Ring", "BatchGetItem PartiQLInsert", HOME, NAMES),
         ("Compact", "GetItem PutItem", HOME, FOLD),
         ("Compact", "Query PartiQLDelete DeleteItem", HOME, DELTA),
         ("Compact", "GetItem", OTHER, FOLD),  # clean asks the other Regions
@@ -100,6 +87,7 @@ REFUSED = [
     ),
     *(("AddFromQueue", action, HOME, FOLD) for action in WRITES),
     *(("Api", action, HOME, pk) for action in WRITES for pk in (FOLD, NAMES, PLACE, None)),
+    *(("Api", action, HOME, NOTE[OTHER]) for action in READS),
     *(("Api", action, HOME, DELTA) for action in ("UpdateItem", "DeleteItem", "BatchWriteItem", "PartiQLDelete")),
     *(
         (role, action, region, pk)
@@ -108,8 +96,9 @@ REFUSED = [
         for region, pk in [(HOME, DELTA), (HOME, FOLD), (OTHER, NAMES), (OTHER, PLACE), (OTHER, NAMES_ELSEWHERE)]
     ),
     *((role, action, HOME, NAMES_ELSEWHERE) for role in ROLES for action in WRITES),  # written at home alone
-    *((role, action, HOME, NAMES) for role in ROLES for action in WRITES if action != "PutItem"),  # never removed
-    *((role, action, HOME, NAMES) for role in ("AddFromQueue", "Sweep", "Canary") for action in WRITES),
+    *(("Ring", action, HOME, NAMES) for action in WRITES if action != "PartiQLInsert"),  # it overwrites nothing
+    *(("Compact", action, HOME, NAMES) for action in WRITES if action != "PutItem"),  # never removed
+    *((role, action, HOME, NAMES) for role in ("AddFromQueue", "Api", "Sweep", "Canary") for action in WRITES),
     *((role, action, HOME, PLACE) for role in ROLES if role != "Sweep" for action in (*READS, *WRITES)),
     *(("Sweep", action, HOME, PLACE_ELSEWHERE) for action in (*READS, *WRITES)),
     *(("Sweep", action, HOME, pk) for action in WRITES for pk in (NAMES, GATE[HOME], NOTE[HOME])),
@@ -128,6 +117,7 @@ REFUSED = [
     *(("Canary", action, HOME, pk) for action in (*READS, *WRITES) for pk in (DELTA, FOLD, GATE[HOME], NAMES)),
     *(("Canary", action, HOME, pk) for action in WRITES for pk in (CANARY_ELSEWHERE, CANARY_FOLD)),
     *(("Canary", action, HOME, CANARY) for action in WRITES if action != "PutItem"),
+    *(("Canary", action, HOME, f"delta#{HOME}#{n}#ledger:canary") for action in WRITES for n in ("1", "0#x")),
     *(("Canary", action, OTHER, pk) for action in (*READS, *WRITES) for pk in (CANARY_ELSEWHERE, CANARY)),
     *((role, action, THIRD, pk) for role in ("Api", "Compact") for action in READS for pk in (DELTA, FOLD, None)),
     *((role, action, THIRD, GATE[THIRD]) for role in DECIDES for action in (*READS, *WRITES)),  # no replica is there
@@ -146,60 +136,8 @@ REFUSED += [
 ]
 
 
-def _resolved(value: Any) -> Any:
-    """A value with Ref, Sub and If worked out; what cannot be stands for nothing that a table's ARN matches."""
-    if isinstance(value, list):
-        return [found for found in map(_resolved, value) if found is not None]
-    if not isinstance(value, dict):
-        return value
-    if "Ref" in value:
-        return VALUES.get(value["Ref"]) if value["Ref"] != "AWS::NoValue" else None
-    if "Fn::Sub" in value:
-        text: str = value["Fn::Sub"]
-        for name, replacement in VALUES.items():
-            text = text.replace(f"${{{name}}}", str(replacement))
-        return text
-    if "Fn::If" in value:
-        condition, yes, no = value["Fn::If"]
-        return _resolved(yes if CONDITIONS[condition] else no)
-    if "Fn::GetAtt" in value:
-        return f"another resource: {value}"
-    return {key: _resolved(each) for key, each in value.items()}
-
-
-def _statements(service: dict[str, Any], role: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those of the role itself and of the policies that it has with others."""
-    managed = of_type(service, "AWS::IAM::ManagedPolicy")
-    named = [managed[each["Ref"]] for each in role.get("ManagedPolicyArns", [])]
-    documents = [policy["PolicyDocument"] for policy in (*role["Policies"], *named)]
-    return [_resolved(statement) for document in documents for statement in document["Statement"]]
-
-
 def _allows(service: dict[str, Any], function: str, action: str, region: str, pk: str | None) -> bool:
-    role = of_type(service, "AWS::IAM::Role")[f"{function}Role"]
-    table = f"arn:aws:dynamodb:{region}:111122223333:table/ledger-dev"
-    return any(
-        f"dynamodb:{action}" in listed(statement["Action"])
-        and any(fnmatch.fnmatchcase(table, resource) for resource in listed(statement["Resource"]))
-        and _holds(statement.get("Condition"), region, pk)
-        for statement in _statements(service, role)
-        if statement
-    )
-
-
-def _holds(condition: dict[str, Any] | None, region: str, pk: str | None) -> bool:
-    """As IAM has it: `${aws:RequestedRegion}` stands for the Region that was asked, and every operator must hold."""
-    if condition is None:
-        return True
-    if condition["Null"] == {"dynamodb:LeadingKeys": "false"} and pk is None:
-        return False
-    if region not in condition.get("StringEquals", {}).get("aws:RequestedRegion", [region]):
-        return False
-    patterns = [
-        pattern.replace("\\$", "$").replace("${aws:RequestedRegion}", region)
-        for pattern in condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
-    ]
-    return pk is None or any(fnmatch.fnmatchcase(pk, pattern) for pattern in patterns)
+    return bool(allowing(service, function, f"dynamodb:{action}", table_in(region), region, (pk,)))
 
 
 def test_what_reaches_every_region_names_those_of_the_table(service: dict[str, Any]) -> None:
@@ -207,7 +145,7 @@ def test_what_reaches_every_region_names_those_of_the_table(service: dict[str, A
     wide = [
         statement
         for name, role in of_type(service, "AWS::IAM::Role").items()
-        for statement in filter(None, _statements(service, role))
+        for statement in statements_of(service, role)
         if any(":dynamodb:*:" in resource for resource in listed(statement["Resource"]))
     ]
     assert len(wide) > 4
@@ -228,7 +166,7 @@ def test_a_role_allows_nothing_else(service: dict[str, Any]) -> None:
     assert [request for request in REFUSED if _allows(service, *request)] == []
     asked = {(function, action) for function, action, _, _ in ALLOWED}
     for name, role in of_type(service, "AWS::IAM::Role").items():
-        for statement in filter(None, _statements(service, role)):
+        for statement in statements_of(service, role):
             for action in listed(statement["Action"]):
                 if action.startswith("dynamodb:") and statement["Sid"] != "Follow":
                     assert (name.removesuffix("Role"), action.removeprefix("dynamodb:")) in asked, (name, action)

@@ -2,9 +2,10 @@
 
 import json
 import re
-from typing import Any
+from typing import Any, cast
 
 from infra.build import ROOT
+from service.add_from_queue.waits import Waits
 from service.api import cors
 from tests.infra import template
 from tests.infra.template import listed, of_type, statements
@@ -46,17 +47,39 @@ def test_no_statement_allows_more_than_it_names(service: dict[str, Any]) -> None
             assert condition["Null"] == {"dynamodb:LeadingKeys": "false"}, name
 
 
-def test_every_function_is_traced_runs_on_arm_and_has_a_role_that_writes_its_own_log(service: dict[str, Any]) -> None:
+def test_every_function_runs_on_arm_and_has_a_role_that_writes_its_own_log(service: dict[str, Any]) -> None:
     functions = of_type(service, "AWS::Lambda::Function")
     assert {name.removesuffix("LambdaFunction") for name in functions} == FUNCTIONS
     assert {_target(function["Role"]) for function in functions.values()} == {f"{name}Role" for name in FUNCTIONS}
     for name, function in functions.items():
         assert (function["Runtime"], function["Architectures"]) == ("python3.13", ["arm64"]), name
-        assert function["TracingConfig"] == {"Mode": "Active"}, name
     for name, role in of_type(service, "AWS::IAM::Role").items():
         told = [each for each in role["Policies"][0]["PolicyDocument"]["Statement"] if each.get("Sid") == "Tell"]
         slug = re.sub(r"(?<!^)(?=[A-Z])", "-", name.removesuffix("Role")).lower()
         assert told[0]["Resource"]["Fn::Sub"].endswith(f":/aws/lambda/${{Name}}-${{Stage}}-{slug}:*")
+
+
+def test_nothing_is_traced_and_no_role_may_trace_unless_it_is_asked_for(service: dict[str, Any]) -> None:
+    """X-Ray samples a request a second of each function and 5 % of the rest, and nobody can say less."""
+    assert template.framework()["params"]["default"]["tracing"] == "false"
+    assert template.framework()["provider"]["tracing"] == {"lambda": "${strToBool(${param:tracing})}"}
+    assert service["Conditions"]["Traces"] == {"Fn::Equals": [{"Ref": "Tracing"}, "true"]}
+    for _, packaged in template.packaged():
+        modes = {json.dumps(each.get("TracingConfig")) for each in of_type(packaged, "AWS::Lambda::Function").values()}
+        asked = packaged["Parameters"]["Tracing"]["Default"] == "true"
+        assert modes == {'{"Mode": "Active"}' if asked else "null"}
+    for name, role in of_type(service, "AWS::IAM::Role").items():
+        said = json.dumps(role["Policies"][0]["PolicyDocument"]["Statement"][-1])
+        assert said.startswith('{"Fn::If": ["Traces", {"Sid": "Trace"'), name
+        assert json.dumps(role).count("xray:") == 2, name
+
+
+def test_the_compactor_may_go_on_with_messages_that_it_sent_itself(service: dict[str, Any]) -> None:
+    """Else Lambda stops its chain at some 16: the retries of an outage of three hours, or a backlog of one lane."""
+    functions = of_type(service, "AWS::Lambda::Function").items()
+    assert {name: said["RecursiveLoop"] for name, said in functions if "RecursiveLoop" in said} == {
+        "CompactLambdaFunction": "Allow"
+    }
 
 
 def test_every_log_is_deleted_one_day(service: dict[str, Any]) -> None:
@@ -84,6 +107,24 @@ def test_a_message_is_among_the_dead_letters_before_its_queue_gives_it_up(servic
             assert FOURTEEN_DAYS_S - worst_s > 7 * 86_400, f"{name}: a week is left to look at a dead letter"
         else:
             assert queue["MessageRetentionPeriod"] == FOURTEEN_DAYS_S, name
+
+
+def test_a_good_change_is_tried_for_days_before_it_is_a_dead_letter(service: dict[str, Any]) -> None:
+    """By the shortest waits that the function draws; and for a day where the function crashes on it."""
+    queue = of_type(service, "AWS::SQS::Queue")["ChangesQueue"]
+    receives = queue["RedrivePolicy"]["maxReceiveCount"]
+    hidden: list[int] = []
+
+    class Sqs:
+        def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:
+            hidden.extend(each["VisibilityTimeout"] for each in Entries)
+            return {}
+
+    waits = Waits("changes", cast(Any, Sqs()), jitter=lambda: 0.999)
+    for number in range(1, receives):
+        waits.postpone([({"receiptHandle": "r", "attributes": {"ApproximateReceiveCount": str(number)}}, None)])
+    assert sum(hidden) > 4 * 86_400
+    assert (receives - 1) * _number(service, queue["VisibilityTimeout"]) > 86_400
 
 
 def test_other_accounts_may_send_changes_and_nothing_else_and_only_those_that_are_named(
@@ -196,8 +237,11 @@ def test_no_record_of_the_stream_is_given_up_before_the_stream_drops_it(service:
 
 
 HANDLERS = {
-    "addFromQueue": ("add_from_queue", {"PACK", "CHANGES_QUEUE_URL", "CHANGES_DLQ_URL", "OUTCOMES_URL"}),
-    "api": ("api", set()),
+    "addFromQueue": (
+        "add_from_queue",
+        {"PACK", "ALLOWED_PREFIXES", "CHANGES_QUEUE_URL", "CHANGES_DLQ_URL", "OUTCOMES_URL"},
+    ),
+    "api": ("api", {"ALLOWED_PREFIXES"}),
     "ring": ("ring", {"WORK_QUEUE_URL", "RING_EVERY_S", "THRESHOLDS"}),
     "compact": ("compact", {"WORK_QUEUE_URL", "WORK_DLQ_URL", "THRESHOLDS", "THRESHOLD_BUS"}),
     "sweep": ("sweep", {"WORK_QUEUE_URL", "VERIFY_ONE_IN", "SWEEP_HOURS", "THRESHOLDS"}),
@@ -287,6 +331,7 @@ def test_the_api_is_throttled_and_keeps_a_log_of_who_asked(service: dict[str, An
     (stage,) = of_type(service, "AWS::ApiGatewayV2::Stage").values()
     assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] == {"Ref": "ApiRate"}
     assert stage["DefaultRouteSettings"]["ThrottlingBurstLimit"] == {"Ref": "ApiBurst"}
+    assert stage["DefaultRouteSettings"]["DetailedMetricsEnabled"] is False  # six metrics a route, which nothing reads
     log = json.loads(stage["AccessLogSettings"]["Format"])
     assert {"caller", "subject", "status"} <= log.keys()
     assert "$context.path" not in log.values()  # it holds the counter's name

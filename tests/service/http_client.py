@@ -17,6 +17,7 @@ from reader import Reader
 from service.api.app import Api
 from service.api.local import HOST, event_of, serve
 from service.observe import Watch
+from service.writable import Names
 
 NUMBERS = itertools.count()  # a logger's name is for ever, an id() comes again
 NOW_MS = 1_735_725_000_000
@@ -75,13 +76,15 @@ class Client:
         try_it: bool = False,
         origins: Sequence[str] = (),
         level: str = "INFO",
+        names: Names | None = None,
     ) -> None:
         self.table = MemoryTable()
         self.lines = io.StringIO()
         self.now_ms = NOW_MS
         watch = Watch.here(f"test-{next(NUMBERS)}", self.lines, level)
         self.metrics = watch.metrics
-        self.api = Api(settings, watch, table=table or self.table, clock=self.clock, try_it=try_it, origins=origins)
+        asked: Any = {"try_it": try_it, "origins": origins, "names": names or Names()}
+        self.api = Api(settings, watch, table=table or self.table, clock=self.clock, **asked)
 
     def clock(self) -> int:
         return self.now_ms

@@ -62,7 +62,7 @@ class World:
         self.lines = io.StringIO()
         self.watch = Watch.here(f"test-{next(NUMBERS)}", self.lines, level)
         ledger = Ledger(SETTINGS, table=self.table, clock=lambda: NOW_MS)
-        self.handler = AddFromQueue(ledger, self.watch, pack=pack)
+        self.handler = AddFromQueue(ledger, self.watch, pack=pack, clock=lambda: NOW_MS)
 
     def add(self, *bodies: str) -> list[int]:
         """The numbers of the messages that are reported as failed, the first being 0."""
@@ -128,6 +128,17 @@ def test_a_key_that_stands_for_another_change_is_reported_and_the_earlier_change
     (told,) = [line for line in world.logged() if line["level"] == "WARNING"]
     assert told["error"] == "TokenConflict"
     assert told["lane"] == f"eu-west-1#0#{COUNTER}"
+
+
+def test_messages_that_fail_are_counted_and_poison_that_was_copied_or_waits_for_its_time_is_not() -> None:
+    """SQS leaves a message that was received three times out of the age of the oldest: nothing else counts these."""
+    soon = message(3, at="2010-12-01T10:46:00Z")  # six minutes ahead of the clock
+    world = World(Table(lambda n: NotAllowed("no")))
+    assert world.add(many(message(0), message(1)), message(2), soon) == [0, 1, 2]
+    assert world.counted(observe.CHANGES_FAILED) == 2
+    sound = World()
+    assert sound.add(message(0), soon) == [1]
+    assert sound.counted(observe.CHANGES_FAILED) == 0
 
 
 @pytest.mark.parametrize("failure", [Throttled("no"), OutcomeUnknown("no"), NotAllowed("no")])

@@ -2,7 +2,7 @@
 
 import json
 
-from lab.drill.measured import age_s, samples_of
+from lab.drill.measured import age_s, oldest_s, samples_of
 from lab.drill.watched import Metric
 
 EMBEDDED = {
@@ -46,3 +46,11 @@ def test_a_message_is_as_old_as_its_first_receive_or_the_end_of_its_delay() -> N
     assert age_s(waiting, 100.0) == 10
     assert age_s(waiting, 80.0) == 0  # still delayed
     assert age_s(waiting | {"VisibleAt": 400, "FirstReceiveTimestamp": 60, "ReceiveCount": 3}, 100.0) == 40
+
+
+def test_a_message_that_was_received_three_times_is_in_no_age_of_the_oldest() -> None:
+    """As SQS has it: a change that fails at each receive leaves the age of the queue after 90 s."""
+    poison = {"SentTimestamp": 10, "VisibleAt": 10, "FirstReceiveTimestamp": 10, "ReceiveCount": 3}
+    young = {"SentTimestamp": 60, "VisibleAt": 60, "FirstReceiveTimestamp": 70, "ReceiveCount": 2}
+    assert oldest_s([poison, young], 100.0) == 30
+    assert oldest_s([poison], 100.0) is None

@@ -1,0 +1,46 @@
+"""Which counters the HTTP API and the changes queue write.
+
+Rule 1: A name that begins with RESERVED is the service's own: a change beside a canary's would raise canary-wrong.
+Rule 2: Where prefixes are given, a name begins with one of them. A lane stays in the directory for ever, so whoever may
+choose names at will makes costs that nobody can take back.
+Rule 3: The library takes every name: this is for callers who were let in by a gateway or a queue.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ledger.checks import is_prefix
+from ledger.errors import InvalidCounter, InvalidSettings
+
+RESERVED = "ledger:"
+PREFIXES_FROM = "LEDGER_ALLOWED_PREFIXES"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """`prefixes`: none is all names but those that are reserved."""
+
+    prefixes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Names:
+        """From LEDGER_ALLOWED_PREFIXES, a JSON list. Raises InvalidSettings."""
+        text = environ.get(PREFIXES_FROM, "[]")
+        try:
+            prefixes = json.loads(text)
+        except ValueError:
+            prefixes = None
+        if not isinstance(prefixes, list) or not all(map(is_prefix, prefixes)):
+            raise InvalidSettings(f'{PREFIXES_FROM}={text!r} is not a JSON list of prefixes, such as ["stock:"].')
+        return cls(tuple(prefixes))
+
+    def refusal(self, counter: str) -> InvalidCounter | None:
+        """Why nobody may write this counter here; None: it may be written."""
+        if counter.startswith(RESERVED):
+            return InvalidCounter(f"A counter's name that begins with {RESERVED} is the service's own.")
+        if self.prefixes and not counter.startswith(self.prefixes):
+            return InvalidCounter(f"This service writes only counters that begin with {', '.join(self.prefixes)}.")
+        return None

@@ -1,0 +1,245 @@
+"""The shipped handlers behind the rendered roles: what they ask for is allowed, and what is allowed is asked for."""
+
+import io
+import itertools
+import json
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+from ledger import Ledger, Limit, Settings
+from ledger.checks import to_datetime
+from ledger.clocks import instants
+from ledger.message import time_text
+from ledger.requests import run
+from ledger.shape import write
+from ledger.threshold import Threshold
+from service.add_from_queue.dead_letters import DeadLetters
+from service.add_from_queue.handler import AddFromQueue
+from service.add_from_queue.outcomes import Outcomes
+from service.add_from_queue.waits import Waits
+from service.api.app import Api
+from service.api.local import event_of
+from service.canary.handler import Canary
+from service.compact.handler import Worker
+from service.event_bus import EventBus
+from service.observe import Watch
+from service.ring.handler import Ringer
+from service.runtime import Runtime
+from service.sweep.handler import Sweeper
+from service.work import WorkQueue
+from tests.infra.account import Account, Aws, Table
+from tests.infra.evaluator import ACCOUNT, HOME, OTHER, VALUES, patterns_of, statements_of
+from tests.infra.template import listed, of_type
+from tests.service.support import never, sqs, stored
+
+NUMBERS = itertools.count()
+SETTINGS = Settings(
+    table="ledger-dev",
+    region=HOME,
+    regions=(HOME, OTHER),
+    limits={"seats:": Limit(ceiling=100_000, region=HOME), "rooms:": Limit(ceiling=10, region=OTHER)},
+    thresholds={"stock:": (Threshold(below=10),), "seats:": (Threshold(above=50),)},
+    fold_min=2,
+)
+
+
+class World:
+    """All functions of one Region, each behind its role, and a clock."""
+
+    def __init__(self, service: dict[str, Any]) -> None:
+        self.account = Account(service)
+        self.now_ms = 1_735_725_000_000
+        run(write(SETTINGS), self.account.table, instants(self.clock))
+        self.watch = Watch.here(f"roles-{next(NUMBERS)}", io.StringIO())
+        self.ledger = Ledger(SETTINGS, table=self.account.table, clock=self.clock)
+        log, metrics = self.watch.logger, self.watch.metrics
+        self.ringer = Ringer(SETTINGS, self.runtime("Ring"), log, metrics)
+        self.worker = Worker(SETTINGS, self.runtime("Compact"), log, metrics)
+        table = Table(self.account, "Canary")
+        self.canary = Canary(SETTINGS, table, self.watch, clock=self.clock)
+        self.api = Api(SETTINGS, self.watch, table=Table(self.account, "Api"), clock=self.clock)
+
+    def clock(self) -> int:
+        return self.now_ms
+
+    def runtime(self, function: str) -> Runtime:
+        dlq = self.account.url(function, "LEDGER_WORK_DLQ_URL") if function == "Compact" else None
+        aws = Aws(self.account, function)
+        queue = WorkQueue(self.account.url(function, "LEDGER_WORK_QUEUE_URL"), aws, dlq)
+        return Runtime(Table(self.account, function), queue, EventBus("default", aws), clock=self.clock, workers=1)
+
+    def queued(self, *changes: dict[str, Any] | str, pack: bool = True) -> None:
+        """A batch of the changes queue."""
+        function = "AddFromQueue"
+        aws = cast(Any, Aws(self.account, function))
+        outcomes, letters, queue = (
+            self.account.url(function, f"LEDGER_{name}_URL") for name in ("OUTCOMES", "CHANGES_DLQ", "CHANGES_QUEUE")
+        )
+        AddFromQueue(
+            Ledger(SETTINGS, table=Table(self.account, function), clock=self.clock),
+            self.watch,
+            pack=pack,
+            outcomes=Outcomes(outcomes, aws),
+            dead_letters=DeadLetters(letters, aws),
+            waits=Waits(queue, aws),
+            clock=self.clock,
+        )(sqs(*(each if isinstance(each, str) else json.dumps(each) for each in changes)))
+
+    def change(self, counter: str, change: int = 1, ago_s: float = 0, **more: Any) -> dict[str, Any]:
+        at = time_text(to_datetime(self.now_ms - int(ago_s * 1_000)))
+        return {"counter": counter, "change": change, "idempotency_key": f"k{next(NUMBERS)}", "at": at} | more
+
+    def ask(self, method: str, path: str, said: dict[str, Any] | None = None, key: str | None = None) -> Any:
+        """What the API answers, which must not be an error of ours."""
+        headers = {"Idempotency-Key": key} if key else {}
+        answer = self.api(event_of(method, path, headers, json.dumps(said).encode() if said else None))
+        assert answer["statusCode"] < 500, answer
+        return json.loads(answer["body"] or "null")
+
+    def hold(self, counter: str, amount: int = 1, expires_s: float = 60) -> str:
+        said = {"counter": counter, "amount": amount, "expires_s": expires_s, "at": self.change(counter)["at"]}
+        return str(self.ask("POST", f"/counters/{counter}/holds", said, f"h{next(NUMBERS)}")["id"])
+
+    def end(self, counter: str, hold: str, how: str, **more: object) -> None:
+        self.ask("POST", f"/counters/{counter}/holds/{hold}/{how}", {"counter": counter} | more)
+
+    def rung(self, later_ms: int = 0) -> None:
+        """All that is in the table comes by the stream, as new."""
+        found = [stored(each, "INSERT", n, self.now_ms) for n, each in enumerate(self.account.table.items.values(), 1)]
+        self.now_ms += later_ms
+        assert self.ringer({"Records": found}) == {"batchItemFailures": []}
+
+    def worked(self, *bodies: str) -> None:
+        """A batch of what waits in the work queue, and these; what it sends again waits."""
+        queue = self.account.url("Compact", "LEDGER_WORK_QUEUE_URL")
+        waiting, self.account.queues[queue] = self.account.queues.get(queue, []), []
+        if waiting or bodies:
+            assert self.worker(sqs(*waiting, *bodies), never) == {"batchItemFailures": []}
+
+    def swept(self) -> None:
+        sweeper = Sweeper(
+            SETTINGS, self.runtime("Sweep"), self.watch.logger, self.watch.metrics, verify_one_in=1, draw=lambda: 0.0
+        )
+        sweeper(never)
+
+
+def by_the_queue(world: World) -> None:
+    world.queued(*(world.change(f"stock:{n % 3}") for n in range(9)))
+    for pack in (True, False):
+        world.queued(world.change("stock:1"), world.change("stock:2", region=OTHER), pack=pack)
+    world.queued(world.change("stock:1"), pack=False)
+    world.queued("poison", world.change("rooms:1", 11))  # refused: an outcome
+    first = [world.change("seats:queue", ago_s=900 - n) for n in range(60)]
+    for some in (first[:30], first[30:], first[:2], [world.change("rooms:1", 2, region=OTHER)]):
+        world.queued(*some)  # the third: what was filed meanwhile is looked up
+    world.account.without = {"dynamodb:PutItem", "dynamodb:PartiQLInsert"}
+    world.queued(world.change("stock:1"))  # waits
+    world.account.without = set()
+
+
+def by_http(world: World) -> None:
+    for counter in ("stock:4", "seats:http", "rooms:2"):
+        said = world.change(counter)
+        world.ask("POST", "/deltas", {"deltas": [said, world.change(counter), world.change("stock:5")]})
+        key = said.pop("idempotency_key")
+        for path in (f"/counters/{counter}/deltas",) * 2:
+            world.ask("POST", path, said, f"{key}x")
+        for path in ("/counters", "/history") + (("/standing",) if counter[0] != "s" or counter[1] == "e" else ()):
+            world.ask("GET", f"{path}?counter={counter}")
+    world.ask("GET", "/counters?prefix=stock:")
+
+
+def holds(world: World) -> None:
+    """Captured, released, over: by who is short of them, behind each of the two roles."""
+    for counter in ("seats:http", "rooms:3"):
+        world.end(counter, world.hold(counter), "capture", amount=1)
+        world.end(counter, world.hold(counter), "release")
+    world.hold("seats:c")
+    world.account.without = {"dynamodb:PartiQLInsert", "dynamodb:PutItem"}  # so that all stay in the gate for now
+    for _ in range(48):
+        world.hold("seats:c")
+    world.account.without = set()
+    world.queued(world.change("seats:c"))
+    for counter in ("seats:a", "seats:b"):
+        kept = [world.hold(counter, 2_000, expires_s=60 + n) for n in range(48)]
+        world.end(counter, kept[0], "release")  # one that is filed
+        world.now_ms += 3_600_000
+        if counter == "seats:a":
+            world.ask("POST", "/deltas", {"deltas": [world.change(counter, 99_000)]})
+        else:
+            world.queued(world.change(counter, 99_000))
+
+
+def behind_the_stream(world: World) -> None:
+    world.canary()
+    world.rung()
+    world.worked("no lane")
+    for _ in range(4):
+        world.now_ms += 700_000  # a fold, its note, its clean
+        world.queued(*(world.change(f"stock:{n}") for n in range(3)), world.change("stock:1", ago_s=300))
+        world.canary()
+        world.rung()
+        world.worked()
+        world.worked()
+    for _ in range(2):
+        world.swept()
+        world.worked()
+        world.now_ms += 86_400_000  # a whole pass
+
+
+def without_partiql(world: World) -> None:
+    """Deltas are deleted one by one where an endpoint refuses statements."""
+    world.account.without = {"dynamodb:PartiQLDelete"}
+    behind_the_stream(world)
+    world.account.without = set()
+
+
+SCENES: tuple[Callable[[World], None], ...] = (by_the_queue, by_http, holds, behind_the_stream, without_partiql)
+
+
+def by_lambda(account: Account) -> None:
+    """What Lambda itself asks for in a function's name: of its event source, its destination of failures, its log."""
+    service = account.service
+
+    def function_of(given: dict[str, Any]) -> str:
+        return str(given["FunctionName"]["Ref"].removesuffix("LambdaFunction"))
+
+    for each in of_type(service, "AWS::Lambda::EventSourceMapping").values():
+        if "Fn::GetAtt" in each["EventSourceArn"]:
+            for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes"):
+                account.judge(function_of(each), f"sqs:{action}", each["EventSourceArn"]["Fn::GetAtt"][0])
+        else:
+            for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"):
+                account.judge(function_of(each), f"dynamodb:{action}", str(VALUES["StreamArn"]))
+    for kind in ("EventSourceMapping", "EventInvokeConfig"):
+        for each in of_type(service, f"AWS::Lambda::{kind}").values():
+            if failed := each.get("DestinationConfig"):
+                target = failed["OnFailure"]["Destination"]["Fn::GetAtt"][0]
+                account.judge(function_of(each), "sqs:SendMessage", target)
+    for name in of_type(service, "AWS::Lambda::Function"):
+        function = name.removesuffix("LambdaFunction")
+        slug = re.sub(r"(?<!^)(?=[A-Z])", "-", function).lower()
+        group = f"arn:aws:logs:{HOME}:{ACCOUNT}:log-group:/aws/lambda/ledger-dev-{slug}:x"
+        for action in ("CreateLogStream", "PutLogEvents"):
+            account.judge(function, f"logs:{action}", group)
+
+
+def allowed(service: dict[str, Any]) -> set[tuple[str, str, str]]:
+    """Function and Sid of every statement of every role, with each of its actions and patterns of keys."""
+    return {
+        (name.removesuffix("Role"), statement["Sid"], what)
+        for name, role in of_type(service, "AWS::IAM::Role").items()
+        for statement in statements_of(service, role)
+        for what in (*listed(statement["Action"]), *patterns_of(statement.get("Condition")))
+    }
+
+
+def test_every_request_of_every_function_is_allowed_and_every_right_is_used(service: dict[str, Any]) -> None:
+    world = World(service)
+    for scene in SCENES:
+        scene(world)
+        assert world.account.denied == [], scene.__name__
+    by_lambda(world.account)
+    assert world.account.denied == []
+    assert sorted(allowed(service) - world.account.used) == []
