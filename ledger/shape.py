@@ -8,7 +8,7 @@ shape is in `regions`, else a reader misses its lanes and a clean does not ask i
 Every limit of the shape is in `limits`, else a process would add deltas that no gate has decided.
 Rule 4: `regions` and `limits` may name more: what is being added is in every process's settings first and in the shape
 last. So the shape only ever grows, by Regions and limits; a limit never by one for some counters of another, because
-their gates have decided by that.
+their gates have decided by that, nor by one for counters that have changes, which no gate would know (undecided.py).
 """
 
 from collections.abc import Callable, Mapping
@@ -20,6 +20,7 @@ from ledger.conditions import Absent
 from ledger.errors import NotAllowed, SettingsMismatch, TransactionConflict, shown
 from ledger.requests import Get, Instant, Item, Program, Put, Table, run
 from ledger.settings import Settings
+from ledger.undecided import NAMES_MAX, counters_below
 from ledger.values import Shape
 
 TRIES_MAX = 5
@@ -67,19 +68,18 @@ def check(settings: Settings) -> Program[Shape | None]:
 def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
     """Write the shape of `settings` where there is none, or add its Regions and limits to the one there.
 
-    Raises SettingsMismatch where it would change shards or a limit, or lose a Region or a limit, DamagedItem and the
-    TableErrors.
+    Raises SettingsMismatch where it would change shards or a limit, lose a Region or a limit, or limit counters that
+    have changes in any Region; DamagedItem and the TableErrors, also those of a Region that cannot be asked for them.
     """
     for _ in range(TRIES_MAX):
         there: Item | None = yield Get(items.SHAPE_KEY)
-        if there is None:
+        shape = items.shape_of(there) if there is not None else None
+        yield from check_new_limits(settings, shape)
+        if there is None or shape is None:
             first = Shape(settings.regions, settings.shards, limits=settings.limits)
             if (yield Put(items.shape_item(first), Absent())) is None:
                 return "written"
             continue
-        shape = items.shape_of(there)
-        if wrong := refusals(settings, shape):
-            raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
         regions = (*shape.regions, *(region for region in settings.regions if region not in shape.regions))
         grown = replace(shape, regions=regions, limits=settings.limits, version=shape.version + 1)
         if replace(grown, version=shape.version) == shape:
@@ -87,6 +87,20 @@ def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
         if (yield Put(items.shape_item(grown, there), items.version_is(shape.version))) is None:
             return "grown"
     raise TransactionConflict(f"Others kept writing the shape, {TRIES_MAX} times. Nothing was written. Call again.")
+
+
+def check_new_limits(settings: Settings, shape: Shape | None, *, everywhere: bool = True) -> Program[None]:
+    """Raises SettingsMismatch where the shape would not be written with these settings, and what `write` does."""
+    if shape is not None and (wrong := refusals(settings, shape)):
+        raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
+    new = settings.limits.keys() - (shape.limits.keys() if shape is not None else ())
+    regions = shape.regions if shape is not None else settings.regions
+    if new and (names := (yield from counters_below(new, settings, regions, everywhere=everywhere))):
+        raise SettingsMismatch(
+            f"limits[{' '.join(map(repr, sorted(new)))}]: the counters {' '.join(names[:NAMES_MAX])} have changes that "
+            "no gate decided. A counter that has changes gets no limit: choose another name or prefix, and bring a "
+            "value there with one change. The shape was left as it is."
+        )
 
 
 def mismatches(settings: Settings, shape: Shape) -> list[str]:

@@ -7,6 +7,7 @@ Rule 4: It ends well only where `doctor` would find nothing that fails, and with
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -98,7 +99,8 @@ def make_ready(call: Call, step: Callable[[str], None], *, deletion_protection: 
             step(f"{region}: point-in-time recovery is on")
         _refuse(call, region, active(call, region, ()), "That was left as it is.")
     for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
-        if (done := run(write(call.settings), call.tables[region], clocks.instants(call.surroundings.clock))) != "kept":
+        shape_there = write(replace(call.settings, region=region))
+        if (done := run(shape_there, call.tables[region], clocks.instants(call.surroundings.clock))) != "kept":
             step(f"{region}: {SHAPE_STEPS[done]}")
 
 

@@ -3,13 +3,15 @@
 Rule 1: a gate is asked for, and written, at the endpoint of its lane's Region alone.
 Rule 2: a gate is made only where there can have been none: its lane has filed nothing, no hold either, and no copy of
 another gate of the counter names it. Else it was deleted, and a new one would decide again what was decided.
+Rule 3: no gate is made in a lane that has changes from before the limit. Who makes the first gate that its replica
+sees, and who makes the one with the first rights, looks at all lanes of the counter there: what is not in a gate is in
+no value, so the limit would hold for a part of it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import ledger.items
 from ledger.checks import check_counter
 from ledger.conditions import Absent
 from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
@@ -20,6 +22,7 @@ from ledger.limit import SIDES, Limit
 from ledger.requests import At, Get, GetMany, Item, Page, Program, Put, Query, Request, Result, Together
 from ledger.settings import Settings
 from ledger.through import at
+from ledger.undecided import with_changes
 from ledger.values import Lane
 
 TRIES_MAX = 60
@@ -110,16 +113,13 @@ class Gates:
                 f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore its "
                 "items from a backup, then rebuild the counter."
             )
-        yield from self._has_no_deltas(lane)
-        yield self.at(lane, Put(items.new_gate(lane, self.limit), Absent()))
-
-    def _has_no_deltas(self, lane: Lane) -> Program[None]:
-        tail: Page = yield self.at(lane, Query(ledger.items.delta_pk(lane), limit=1))
-        if tail.items or (yield self.at(lane, Get(ledger.items.checkpoint_key(lane)))) is not None:
+        is_first = all(copy is None for copy in copies) or self.limit.opens(lane)
+        if beside := (yield from self.home(lane, with_changes(self.lanes if is_first else (lane,)))):
             raise LimitMismatch(
-                f"{lane}: it has changes that no gate decided, from before the counter had a limit. Nothing was "
+                f"{beside[0]}: it has changes that no gate decided, from before the counter had a limit. Nothing was "
                 "written. Count it under another name, and bring its value there with one change."
             )
+        yield self.at(lane, Put(items.new_gate(lane, self.limit), Absent()))
 
 
 def gave_up(lane: Lane) -> GaveUp:
