@@ -104,7 +104,7 @@ class Gates:
             known += [str(lane)] if page.items else []
         for other, item in zip(others, copies, strict=True):
             gate = items.gate_of(other, item) if item is not None else None
-            if gate is not None and name_of(lane) in {name for name, _ in (*gate.given, *gate.got)}:
+            if gate is not None and name_of(lane) in gate.others:
                 known.append(str(other))
         if known:
             if (yield self.at(lane, Get(items.gate_key(lane)))) is not None:

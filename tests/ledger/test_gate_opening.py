@@ -1,14 +1,19 @@
-"""Who opens a counter's gates: nobody, beside changes that no gate decided, as far as they have arrived."""
+"""Who opens a counter's gates, with which rights; nobody, beside changes that no gate decided and that have arrived."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from ledger import Ledger, Limit, Settings, directory, items, tokens
+from ledger import Change, Ledger, Limit, Receipt, Settings, directory, items, tokens
 from ledger.clocks import instants, wall_clock
-from ledger.errors import LimitMismatch, SettingsMismatch, Throttled, Unavailable
+from ledger.errors import LimitMismatch, LimitReached, SettingsMismatch, Throttled, Unavailable
+from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
+from ledger.gate.standing import Standing
+from ledger.limit import DOWN, UP
 from ledger.memory import MemoryTable
 from ledger.requests import At, Put, Query, Request, Together, run
 from ledger.shape import write
@@ -173,3 +178,36 @@ def test_a_limit_is_not_added_while_a_region_cannot_be_asked(tables: dict[str, T
         run(write(settings()), tables[A], NOW)
     assert tables[A].items == before
     assert run(write(settings(limits={})), tables[A], NOW) == "kept"
+
+
+# -- a limit and shards ------------------------------------------------------------------------------------------------
+
+
+def test_the_first_rights_are_in_one_shard_of_the_home_region_alone() -> None:
+    limit = Limit(floor=-4, ceiling=10, region=A)
+    lanes = settings(shards={"seats:": 3}).lanes_of(SEATS)
+    opened = {lane: Gate.new(lane, limit) for lane in lanes}
+    assert opened[Lane(A, 0, SEATS)].rights == {DOWN: 4, UP: 10}
+    assert [gate.rights for lane, gate in opened.items() if lane != Lane(A, 0, SEATS)] == [{DOWN: 0, UP: 0}] * 5
+
+
+@pytest.mark.parametrize("region", [A, B])
+def test_of_a_counter_with_a_limit_and_shards_no_more_is_sold_than_the_limit(region: str) -> None:
+    table = MemoryTable()
+    ledger = Ledger(settings(region, shards={"seats:": 3}), tables={A: table, B: table})
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    outcomes = [ledger.add_many([Change(SEATS, 1, idempotency_key=str(n), at=at)])[0] for n in range(40)]
+    sold = [each.delta.lane for each in outcomes if isinstance(each, Receipt)]
+    assert len(sold) == 10
+    assert len({*sold}) > 1
+    assert all(isinstance(each, Receipt | LimitReached) for each in outcomes)
+
+
+def test_a_read_is_closed_when_nothing_that_was_taken_over_is_still_to_be_seen_as_given() -> None:
+    here, there = (Gate.new(Lane(region, 0, SEATS), LIMITS["seats:"]) for region in (A, B))
+    taker = replace(there, rights={UP: 3}, got={(f"{A}#0", UP): 3})
+    for given, closed in ((2, False), (3, True), (4, True)):
+        giver = replace(here, given={(f"{B}#0", UP): given})
+        assert Standing((giver, taker)).is_closed is closed
+    assert not Standing((taker,)).is_closed
+    assert not Standing((replace(here, given={(f"{B}#1", UP): 9, (f"{B}#0", DOWN): 9}), taker)).is_closed
