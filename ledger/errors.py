@@ -193,8 +193,8 @@ class SettingsMismatch(LedgerError):
     """This process's settings contradict the table's `shape` item. Nothing was written, and no value was read.
 
     The message names the setting, the table's value and the process's own. Correct the process: with other shards or
-    Regions it would add where nobody reads, or read only a part; without a limit it would pass it. Asked again at the
-    next call.
+    Regions it would add where nobody reads, or read only a part; without a limit it would pass it. Or, of a limit that
+    the shape lacks: `ledgerctl init` adds it, since else nobody is held to it. Asked again at the next call.
     """
 
 

@@ -560,8 +560,8 @@ def test_a_shape_takes_no_limit_for_some_of_the_counters_of_another() -> None:
 
 def test_a_gate_of_other_sides_than_the_settings_say_decides_nothing() -> None:
     world = World()
-    world.add(SEATS, 1)
-    other = world.ledger(A, limits={"seats:": Limit(floor=0)})
+    world.ledger(A, unshared_limits=True).add(SEATS, 1, **world.key())
+    other = world.ledger(A, limits={"seats:": Limit(floor=0)}, unshared_limits=True)
     refused(LimitMismatch, lambda: other.add(SEATS, 1, **world.key()), "its gate has rights of up")
 
 
