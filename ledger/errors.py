@@ -217,7 +217,20 @@ class NotYetReplicated(LedgerError):
 class LimitReached(LedgerError):
     """A limit is in the way of a change or a hold, in all Regions together. Nothing counts, and that is final for its
     token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new idempotency key.
+
+    limit: the floor or the ceiling in the way, as it is set. available: how far the value could still go towards it in
+    all Regions together, which was less than was asked; in units of the value, from 0 up, also towards a floor.
+    remembered: whether this process asked for both up to a second before, for another call, and not for this one.
+    Both are None of a refusal that is repeated: it was decided by an earlier call.
     """
+
+    def __init__(
+        self, *args: object, limit: int | None = None, available: int | None = None, remembered: bool = False
+    ) -> None:
+        super().__init__(*args)
+        self.limit = limit
+        self.available = available
+        self.remembered = remembered
 
 
 class OutOfReach(LedgerError):

@@ -10,6 +10,7 @@ no value, so the limit would hold for a part of it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ledger.checks import check_counter
@@ -18,7 +19,7 @@ from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMism
 from ledger.gate import items
 from ledger.gate.gate import USUAL, Filing, Gate, name_of
 from ledger.gate.sold_out import SoldOut
-from ledger.limit import SIDES, Limit
+from ledger.limit import DOWN, SIDES, Limit
 from ledger.requests import At, Get, GetMany, Item, Page, Program, Put, Query, Request, Result, Together
 from ledger.settings import Settings
 from ledger.through import at
@@ -62,6 +63,11 @@ class Gates:
                 f"limits={shown(dict(settings.limits), 200)}."
             )
         return gates
+
+    def bound(self, side: str, seen: Iterable[Gate]) -> int | None:
+        """The floor or the ceiling: as it is set, in the gate with the first rights; without one as in the settings."""
+        set_to = next((gate.bounds[side] for gate in seen if self.limit.opens(gate.lane)), None)
+        return set_to if set_to is not None else self.limit.floor if side == DOWN else self.limit.ceiling
 
     def at(self, lane: Lane, request: Request) -> Request:
         """The request at the endpoint of the lane's Region."""
