@@ -15,9 +15,10 @@ from ledger.gate.items import gate_key
 from ledger.gate.standing import Standing
 from ledger.limit import DOWN, UP
 from ledger.memory import MemoryTable
-from ledger.requests import At, Put, Query, Request, Together, run
+from ledger.requests import At, Put, Query, Together, run
 from ledger.shape import write
 from ledger.values import Checkpoint, Delta, Lane, Shape
+from tests.ledger import test_gate
 
 A, B = "eu-west-1", "us-east-1"
 SEATS = "seats:gig"
@@ -25,20 +26,7 @@ LIMITS = {"seats:": Limit(ceiling=10, region=A)}
 NOW = instants(wall_clock)
 
 
-class Table(MemoryTable):
-    """Keeps what it was asked, and answers nothing while it is down."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[Request] = []
-        self.is_down = False
-
-    def answer(self, request: Request, /) -> Any:
-        if self.is_down:
-            raise Throttled("This Region is busy. Nothing was written.")
-        self.asked.append(request)
-        return super().answer(request)
-
+class Table(test_gate.Table):
     @property
     def lanes_asked_for_deltas(self) -> set[str]:
         rounds = [each.requests for each in self.asked if isinstance(each, Together)]
