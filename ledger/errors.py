@@ -259,7 +259,9 @@ class NoSuchHold(LedgerError):
 
 
 class LimitMismatch(LedgerError):
-    """This process's limit contradicts the counter's gate: other sides are limited. Nothing was written."""
+    """This process's limit contradicts the counter's gate: other sides are limited. Or the counter has changes from
+    before it had a limit, which no gate decided. Nothing was written.
+    """
 
 
 class GateLost(LedgerError):
