@@ -104,6 +104,7 @@ class Compactor:
     def _checks(self, counter: str) -> tuple[LaneCheck, ...]:
         gates = Gates.of(self.settings, counter)
         if gates is not None:
+            self._ask(counter)
             return self._run(verify_gates(gates))
         limit = self.settings.read_time_max_ms
         lanes = self.settings.lanes_of(counter)
@@ -126,6 +127,7 @@ class Compactor:
         """
         gates = Gates.of(self.settings, counter)
         if gates is not None:
+            self._ask(counter)
             return {each.gate.lane: each.gate.value for each in self._run(rebuild_gates(gates))}
         rebuilt = {lane: self._run(rebuild(lane)) for lane in self.settings.lanes_of(counter, self.settings.region)}
         return {lane: checkpoint.total for lane, checkpoint in rebuilt.items() if checkpoint is not None}
@@ -146,5 +148,5 @@ class Compactor:
         away = region not in (None, self.settings.region)
         return run(at(region, program) if region and away else program, self._table, self._now)
 
-    def _ask(self) -> None:
-        self._shape.ask(self._table, self._now)
+    def _ask(self, *counters: str) -> None:
+        self._shape.ask(self._table, self._now, *counters)

@@ -6,10 +6,10 @@ chance, so a handful of changes is enough to be seen there. Lanes of unknown Reg
 Rule 2: A counter with a limit has gates, and no reader looks at its deltas, in whatever lane they are.
 """
 
-from ledger import items
-from ledger.errors import LaneUnread, LedgerError
-from ledger.requests import GetMany, Item, Page, Program, Query, Together
+from ledger.errors import LaneUnread
+from ledger.requests import Program
 from ledger.settings import Settings
+from ledger.undecided import with_changes
 from ledger.values import Lane
 
 BEYOND = 4
@@ -32,13 +32,4 @@ def unread_beyond(counter: str, region: str, settings: Settings) -> Program[list
     """
     first = settings.shards_of(counter) if settings.limit_of(counter) is None else 0
     lanes = [Lane(region, shard, counter) for shard in range(first, settings.shards_of(counter) + BEYOND)]
-    folded: tuple[Item | None, ...] = yield GetMany(tuple(map(items.checkpoint_key, lanes)), consistent=False)
-    queries = (Query(items.delta_pk(lane), limit=1, consistent=False) for lane in lanes)
-    pages: tuple[Page | LedgerError, ...] = yield Together(tuple(queries))
-    found = []
-    for lane, checkpoint, page in zip(lanes, folded, pages, strict=True):
-        if isinstance(page, LedgerError):
-            raise page
-        if checkpoint is not None or page.items:
-            found.append(lane)
-    return found
+    return (yield from with_changes(lanes, consistent=False))

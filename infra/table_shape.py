@@ -7,16 +7,17 @@ Rule 2: Asking comes before every change, writing after the last one.
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from infra.table_stack import DeploymentRefused
 from ledger import items
 from ledger.clocks import instants, wall_clock
-from ledger.errors import InvalidSettings, LedgerError, TableMissing
+from ledger.errors import InvalidSettings, LedgerError, SettingsMismatch, TableMissing
 from ledger.requests import Get, Item, Table, run
 from ledger.settings import REGION_FROM, Settings
-from ledger.shape import refusals, write
+from ledger.shape import check_new_limits, write
 from ledger.table import DynamoTable
 from ledger.values import Shape
 
@@ -53,17 +54,17 @@ def table_of(name: str, region: str, client: Callable[[str, str], Any]) -> Table
 
 def refuse_another(settings: Settings, table: Table) -> Shape | None:
     """The shape, if there is one. Raises DeploymentRefused where it has other shards or limits, or a Region that the
-    settings lack."""
+    settings lack; or counters that have changes, which a new limit would be of."""
     try:
         item: Item | None = table.answer(Get(items.SHAPE_KEY))
         shape = items.shape_of(item) if item is not None else None
-        wrong = refusals(settings, shape) if shape is not None else []
+        run(check_new_limits(settings, shape), table, instants(wall_clock))
     except TableMissing:
         return None
+    except SettingsMismatch as error:
+        raise DeploymentRefused(f"{error} {HERE}; nothing was changed (docs/data-model.md, Shape)") from None
     except LedgerError as error:
         raise DeploymentRefused(f"the table's shape cannot be read: {error}") from error
-    if wrong:
-        raise DeploymentRefused(f"{' '.join(wrong)} {HERE}; nothing was changed (docs/data-model.md, Shape)")
     return shape
 
 
@@ -71,7 +72,7 @@ def write_in(settings: Settings, tables: Mapping[str, Table], say: Callable[[str
     """Write or grow the shape in every Region, whose processes each read their own. Raises DeploymentRefused."""
     for region, table in tables.items():
         try:
-            done = run(write(settings), table, instants(wall_clock))
+            done = run(write(replace(settings, region=region)), table, instants(wall_clock))
         except LedgerError as error:
             raise DeploymentRefused(f"the shape was not written in {region}: {error} Deploy again") from error
         say(f"{region}: the table's shape is {done}")

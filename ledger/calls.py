@@ -46,7 +46,7 @@ class Calls:
         self._clock = clocks.checked(clock)
         self._entropy = clocks.checked_entropy(entropy)
         self.now = clocks.instants(self._clock)
-        self.shape = ShapeCheck(settings)
+        self.shape = ShapeCheck(settings, writes=True)
         self._sold_out = SoldOut()
 
     # -- changes -------------------------------------------------------------------------------------------------------
@@ -77,15 +77,20 @@ class Calls:
     def check_shape(self, delta: Delta) -> Program[None]:
         """Raises what the check raises, with the delta."""
         try:
-            yield from self.shape.program()
+            yield from self.shape.program(delta.lane.counter)
         except LedgerError as error:
             error.delta = delta
             raise
 
     def lane_outcomes(self, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
         """Changes of one lane: to its gate, or one change as `add` does and several in packs."""
-        gates = Gates.of(self.settings, deltas[0].lane.counter, self._sold_out)
+        counter = deltas[0].lane.counter
+        gates = Gates.of(self.settings, counter, self._sold_out)
         if gates is not None:
+            try:
+                yield from self.shape.program(counter)
+            except LedgerError as error:
+                return [failed(error, delta) for delta in deltas]
             return (yield from answers.add_many(gates, deltas))
         if len(deltas) > 1:
             return (yield from add_packed(deltas))
@@ -140,7 +145,7 @@ class Calls:
     def hold(self, asked: Change, expires: timedelta) -> tuple[Delta, Program[None]]:
         """What is held, and the program that returns when it is granted."""
         delta = prepared_hold(asked, expires, self.settings, self._clock, self._entropy)
-        return delta, self._first(answers.hold(self._limited(asked.counter, "hold"), delta))
+        return delta, self._first(answers.hold(self._limited(asked.counter, "hold"), delta), asked.counter)
 
     def capture(self, hold: Hold, amount: int | None = None) -> Program[Receipt]:
         held = self._held(hold, "capture")
@@ -150,14 +155,16 @@ class Calls:
         if used * held.change < 0 or abs(used) > abs(held.change):
             most = f"{held.change} (or to {-held.change})" if held.change < 0 else f"{held.change}"
             raise InvalidChange(f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}.")
-        return self._first(answers.capture(self._limited(held.lane.counter, "capture"), held, used))
+        counter = held.lane.counter
+        return self._first(answers.capture(self._limited(counter, "capture"), held, used), counter)
 
     def release(self, hold: Hold) -> Program[None]:
         held = self._held(hold, "release")
-        return self._first(answers.release(self._limited(held.lane.counter, "release"), held))
+        counter = held.lane.counter
+        return self._first(answers.release(self._limited(counter, "release"), held), counter)
 
     def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
-        yield from self._first(bounds.set_limit(self._limited(counter, "set_limit"), floor, ceiling))
+        yield from self._first(bounds.set_limit(self._limited(counter, "set_limit"), floor, ceiling), counter)
 
     def _limited(self, counter: str, caller: str) -> Gates:
         return Gates.limited(self.settings, counter, caller, self._sold_out)
@@ -170,7 +177,7 @@ class Calls:
             )
         return self.ours(given.delta)
 
-    def _first(self, program: Program[Result]) -> Program[Result]:
+    def _first(self, program: Program[Result], counter: str) -> Program[Result]:
         """The program, once the shape is known to fit."""
-        yield from self.shape.program()
+        yield from self.shape.program(counter)
         return (yield from program)

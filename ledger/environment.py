@@ -21,6 +21,7 @@ _FORMATS = {
     "thresholds": 'JSON such as {"stock:": [{"below": 10}]}',
     "clean": "true or false",
     "insert_only": "true or false",
+    "unshared_limits": "true or false",
 }
 
 
@@ -50,7 +51,7 @@ def _parsed(name: str, text: str) -> Any:
             return {prefix: _made(Limit, said) for prefix, said in _json(text).items()}
         case "thresholds":
             return {prefix: tuple(_thresholds(some)) for prefix, some in _json(text).items()}
-        case "clean" | "insert_only":
+        case "clean" | "insert_only" | "unshared_limits":
             return {"true": True, "false": False}[text.lower()]
         case _:
             return int(text)

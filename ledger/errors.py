@@ -211,8 +211,8 @@ class SettingsMismatch(LedgerError):
     """This process's settings contradict the table's `shape` item. Nothing was written, and no value was read.
 
     The message names the setting, the table's value and the process's own. Correct the process: with other shards or
-    Regions it would add where nobody reads, or read only a part; without a limit it would pass it. Asked again at the
-    next call.
+    Regions it would add where nobody reads, or read only a part; without a limit it would pass it. Or, of a limit that
+    the shape lacks: `ledgerctl init` adds it, since else nobody is held to it. Asked again at the next call.
     """
 
 
@@ -235,7 +235,20 @@ class NotYetReplicated(Again):
 class LimitReached(LedgerError):
     """A limit is in the way of a change or a hold, in all Regions together. Nothing counts, and that is final for its
     token: the same call is refused again, whatever comes back meanwhile. A new attempt needs a new idempotency key.
+
+    limit: the floor or the ceiling in the way, as it is set. available: how far the value could still go towards it in
+    all Regions together, which was less than was asked; in units of the value, from 0 up, also towards a floor.
+    remembered: whether this process asked for both up to a second before, for another call, and not for this one.
+    Both are None of a refusal that is repeated: it was decided by an earlier call.
     """
+
+    def __init__(
+        self, *args: object, limit: int | None = None, available: int | None = None, remembered: bool = False
+    ) -> None:
+        super().__init__(*args)
+        self.limit = limit
+        self.available = available
+        self.remembered = remembered
 
 
 class OutOfReach(Again):
@@ -264,7 +277,9 @@ class NoSuchHold(LedgerError):
 
 
 class LimitMismatch(LedgerError):
-    """This process's limit contradicts the counter's gate: other sides are limited. Nothing was written."""
+    """This process's limit contradicts the counter's gate: other sides are limited. Or the counter has changes from
+    before it had a limit, which no gate decided. Nothing was written.
+    """
 
 
 class GateLost(LedgerError):

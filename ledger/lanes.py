@@ -19,8 +19,13 @@ Shards = Mapping[str, int]
 
 def of_prefix(rules: Mapping[str, Rule], counter: str) -> Rule | None:
     """What is said of the longest prefix that fits a name; None when none fits."""
-    fitting = [prefix for prefix in rules if counter.startswith(prefix)]
-    return rules[max(fitting, key=len)] if fitting else None
+    prefix = longest(rules, counter)
+    return None if prefix is None else rules[prefix]
+
+
+def longest(prefixes: Iterable[str], counter: str) -> str | None:
+    """The longest of the prefixes that fit a name; None when none fits."""
+    return max((prefix for prefix in prefixes if counter.startswith(prefix)), key=len, default=None)
 
 
 def shards_of(shards: Shards, counter: str) -> int:

@@ -215,7 +215,7 @@ class KeyPage(NamedTuple):
 class Together(NamedTuple):
     """Several requests at once. Answer: for each, in their order, its answer or its LedgerError. Never raises."""
 
-    requests: tuple[Put | Get | Query, ...]
+    requests: tuple[Put | Get | GetMany | Query, ...]
 
 
 @of_its_kind

@@ -42,7 +42,8 @@ class Settings:
     for its life.
     limits: counter-name prefix -> Limit, as with shards; a counter of none has no limit.
     thresholds: counter-name prefix -> Thresholds, as with shards, that the service tells of; they may change.
-    A table that has a shape refuses other shards, other limits and fewer regions (SettingsMismatch).
+    A table that has a shape refuses other shards, other limits and fewer regions (SettingsMismatch), and the first use
+    of a limit that it lacks. unshared_limits: use such a limit, to which nobody without it is held.
     allowed_lateness_ms: how long after the instant in its token a delta may arrive without becoming a stray.
     keep_ms: how long a folded delta stays after every Region has its checkpoint; above read_time_max_ms.
     read_time_max_ms: a read that took longer starts again. fold_min, fold_max: deltas of one commit.
@@ -66,6 +67,7 @@ class Settings:
     clean: bool = True
     clean_units_per_s: int = 500
     insert_only: bool = False
+    unshared_limits: bool = False
 
     def __post_init__(self) -> None:
         if type(self.regions) not in (tuple, list):  # a text would become its letters
@@ -102,7 +104,8 @@ class Settings:
             ),
             *(
                 (type(given) is bool, f"{name}={shown(given)} is not True or False.")
-                for name, given in (("clean", self.clean), ("insert_only", self.insert_only))
+                for name in ("clean", "insert_only", "unshared_limits")
+                for given in (getattr(self, name),)
             ),
         ]
         numbers = {"allowed_lateness_ms": 0}
@@ -204,8 +207,8 @@ class Settings:
         Variables: LEDGER_TABLE, AWS_REGION, LEDGER_REGIONS (with commas), LEDGER_ENDPOINT_URL, LEDGER_SHARDS (JSON,
         {"stock:": 4}), LEDGER_LIMITS (JSON, {"stock:": {"floor": 0}}), LEDGER_THRESHOLDS (JSON,
         {"stock:": [{"below": 10}]}), LEDGER_CLEAN (true or false), LEDGER_ALLOWED_LATENESS_MS, LEDGER_KEEP_MS,
-        LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY (true or
-        false).
+        LEDGER_READ_TIME_MAX_MS, LEDGER_FOLD_MIN, LEDGER_FOLD_MAX, LEDGER_CLEAN_UNITS_PER_S, LEDGER_INSERT_ONLY and
+        LEDGER_UNSHARED_LIMITS (true or false).
         """
         given: object = os.environ if environ is None else environ
         if not isinstance(given, Mapping):

@@ -6,51 +6,104 @@ Rule 2: What came of it is remembered, a failure is not.
 Rule 3: A table without the item and a role that may not read it go on unchecked. Shards are equal. Every Region of the
 shape is in `regions`, else a reader misses its lanes and a clean does not ask it, and `region` is one of the shape's.
 Every limit of the shape is in `limits`, else a process would add deltas that no gate has decided.
-Rule 4: `regions` and `limits` may name more: what is being added is in every process's settings first and in the shape
-last. So the shape only ever grows, by Regions and limits; a limit never by one for some counters of another, because
-their gates have decided by that.
+Rule 4: `regions` and `limits` may name more, but a limit that the shape lacks is refused at the first use of its
+prefix, since nobody else is held to it. Where a table has no shape, who uses a limit first writes it, if absent.
+Rule 5: the shape only ever grows, by Regions and limits. A limit is never added for some counters of another, because
+their gates have decided by that, nor for counters that have changes, which no gate would know (undecided.py).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Literal
 
 from ledger import failures, items
 from ledger.conditions import Absent
-from ledger.errors import NotAllowed, SettingsMismatch, TransactionConflict, shown
+from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
+from ledger.lanes import longest
 from ledger.requests import Get, Instant, Item, Program, Put, Table, run
 from ledger.settings import Settings
+from ledger.undecided import NAMES_MAX, counters_below
 from ledger.values import Shape
 
 TRIES_MAX = 5
 SHOWN_MAX = 200
+LOG = logging.getLogger("ledger")
 
 
 class ShapeCheck:
-    """Asks a table once whether `settings` fit its shape.
+    """Asks a table once whether `settings` fit its shape, and has each limit at its first use.
 
+    writes: of a process that adds, which writes the shape where there is none.
     Thread-safe without a lock, so that nobody waits for another, also not in a child after a fork: threads that come at
     once before the first answer ask once each.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, *, writes: bool = False) -> None:
+        self._settings, self._writes = settings, writes
+        self._limits = {} if settings.unshared_limits else settings.limits
+        self._shared: Collection[str] | None = None
+        """The prefixes whose limits need not be asked for again; None: nothing was asked."""
         self.is_known = False
+        """Whether nothing is left to ask for."""
 
-    def ask(self, table: Table, now: Callable[[], Instant]) -> None:
-        """Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call asks again."""
-        run(self.program(), table, now)
+    def ask(self, table: Table, now: Callable[[], Instant], *counters: str) -> None:
+        """Run `program`."""
+        run(self.program(*counters), table, now)
 
-    def program(self) -> Program[None]:
-        """As `ask`."""
+    def program(self, *counters: str) -> Program[None]:
+        """The settings fit, and the shape has the limits of these counters.
+
+        Raises SettingsMismatch, DamagedItem and the TableErrors: nothing was written; the next call asks again.
+        """
         if self.is_known:
             return
+        wanted = {prefix for each in counters if (prefix := longest(self._limits, each)) is not None}
+        if self._shared is not None and wanted <= {*self._shared}:
+            return
+        shared: Collection[str] = self._limits
         try:
-            yield from check(self._settings)
+            shape = yield from check(self._settings)
+            if shape is None and self._writes and wanted:
+                shape = yield from _first(self._settings)
+            elif shape is None and self._writes:
+                shared = ()
+            if shape is not None:
+                shared = shape.limits
         except NotAllowed as refused:
             if not failures.denied(refused.__cause__):
                 return  # no valid credentials: what follows says so; with some, it is asked again
-        self.is_known = True
+        if lacking := sorted(wanted.difference(shared)):
+            raise SettingsMismatch(_lacking(lacking, self._settings))
+        self._shared, self.is_known = shared, self._limits.keys() <= {*shared}
+
+
+def _first(settings: Settings) -> Program[Shape | None]:
+    """The shape, written if absent, by who uses a limit first; None where it cannot be, which is logged once."""
+    try:
+        yield from check_new_limits(settings, None, everywhere=False)
+        yield Put(items.shape_item(_shape_of(settings)), Absent())
+    except (TableError, SettingsMismatch) as error:
+        limits = shown(dict(settings.limits), SHOWN_MAX)
+        LOG.warning(
+            "the table has no shape, so nobody is held to limits=%s; `ledgerctl init` writes it. %s", limits, error
+        )
+        return None
+    return (yield from check(settings))
+
+
+def _lacking(prefixes: Sequence[str], settings: Settings) -> str:
+    limits = {
+        prefix: {name: each for name, each in asdict(limit).items() if each is not None}
+        for prefix, limit in settings.limits.items()
+    }
+    return (
+        f"The table's shape lacks limits[{' '.join(map(repr, prefixes))}]: a process without them is not refused, and "
+        f"adds past them. Run `ledgerctl init` with LEDGER_LIMITS='{json.dumps(limits)}' and else this process's "
+        "settings, or deploy with them. To use them all the same: Settings(unshared_limits=True), "
+        "LEDGER_UNSHARED_LIMITS=true. Nothing was written."
+    )
 
 
 def check(settings: Settings) -> Program[Shape | None]:
@@ -67,19 +120,17 @@ def check(settings: Settings) -> Program[Shape | None]:
 def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
     """Write the shape of `settings` where there is none, or add its Regions and limits to the one there.
 
-    Raises SettingsMismatch where it would change shards or a limit, or lose a Region or a limit, DamagedItem and the
-    TableErrors.
+    Raises SettingsMismatch where it would change shards or a limit, lose a Region or a limit, or limit counters that
+    have changes in any Region; DamagedItem and the TableErrors, also those of a Region that cannot be asked for them.
     """
     for _ in range(TRIES_MAX):
         there: Item | None = yield Get(items.SHAPE_KEY)
-        if there is None:
-            first = Shape(settings.regions, settings.shards, limits=settings.limits)
-            if (yield Put(items.shape_item(first), Absent())) is None:
+        shape = items.shape_of(there) if there is not None else None
+        yield from check_new_limits(settings, shape)
+        if there is None or shape is None:
+            if (yield Put(items.shape_item(_shape_of(settings)), Absent())) is None:
                 return "written"
             continue
-        shape = items.shape_of(there)
-        if wrong := refusals(settings, shape):
-            raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
         regions = (*shape.regions, *(region for region in settings.regions if region not in shape.regions))
         grown = replace(shape, regions=regions, limits=settings.limits, version=shape.version + 1)
         if replace(grown, version=shape.version) == shape:
@@ -87,6 +138,24 @@ def write(settings: Settings) -> Program[Literal["kept", "written", "grown"]]:
         if (yield Put(items.shape_item(grown, there), items.version_is(shape.version))) is None:
             return "grown"
     raise TransactionConflict(f"Others kept writing the shape, {TRIES_MAX} times. Nothing was written. Call again.")
+
+
+def _shape_of(settings: Settings) -> Shape:
+    return Shape(settings.regions, settings.shards, limits=settings.limits)
+
+
+def check_new_limits(settings: Settings, shape: Shape | None, *, everywhere: bool = True) -> Program[None]:
+    """Raises SettingsMismatch where the shape would not be written with these settings, and what `write` does."""
+    if shape is not None and (wrong := refusals(settings, shape)):
+        raise SettingsMismatch(f"{' '.join(wrong)} The shape was left as it is.")
+    new = settings.limits.keys() - (shape.limits.keys() if shape is not None else ())
+    regions = shape.regions if shape is not None else settings.regions
+    if new and (names := (yield from counters_below(new, settings, regions, everywhere=everywhere))):
+        raise SettingsMismatch(
+            f"limits[{' '.join(map(repr, sorted(new)))}]: the counters {' '.join(names[:NAMES_MAX])} have changes that "
+            "no gate decided. A counter that has changes gets no limit: choose another name or prefix, and bring a "
+            "value there with one change. Nothing was written; the shape was left as it is."
+        )
 
 
 def mismatches(settings: Settings, shape: Shape) -> list[str]:

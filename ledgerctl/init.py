@@ -7,6 +7,7 @@ Rule 4: It ends well only where `doctor` would find nothing that fails, and with
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +15,8 @@ import typer
 from ledger import clocks, items
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
 from ledger.requests import Get, Item, run
-from ledger.shape import unlike, write
+from ledger.shape import check_new_limits, unlike, write
+from ledger.values import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
@@ -58,7 +60,8 @@ def init(
         raise there
     else:
         _refuse(call, home, there["Table"], "Nothing was changed.", new=True)
-        refuse_another_shape(call)
+        shape_there = refuse_another_shape(call)
+        run(check_new_limits(call.settings, shape_there), call.table, clocks.instants(call.surroundings.clock))
     make_ready(call, step, deletion_protection=not no_deletion_protection)
     if call.json:
         call.document({"table": name, "regions": list(call.settings.regions), "steps": steps})
@@ -98,7 +101,8 @@ def make_ready(call: Call, step: Callable[[str], None], *, deletion_protection: 
             step(f"{region}: point-in-time recovery is on")
         _refuse(call, region, active(call, region, ()), "That was left as it is.")
     for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
-        if (done := run(write(call.settings), call.tables[region], clocks.instants(call.surroundings.clock))) != "kept":
+        shape_there = write(replace(call.settings, region=region))
+        if (done := run(shape_there, call.tables[region], clocks.instants(call.surroundings.clock))) != "kept":
             step(f"{region}: {SHAPE_STEPS[done]}")
 
 
@@ -126,10 +130,12 @@ def _refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = Fa
         raise Wrong("TableDiffers", message, f"Name another with --table. {wrong[0].remedy}", DATA)
 
 
-def refuse_another_shape(call: Call) -> None:
+def refuse_another_shape(call: Call) -> Shape | None:
     item: Item | None = call.table.answer(Get(items.SHAPE_KEY))
-    if item is not None and (wrong := unlike(call.settings, items.shape_of(item))):
+    there = items.shape_of(item) if item is not None else None
+    if there is not None and (wrong := unlike(call.settings, there)):
         raise SettingsMismatch(f"{' '.join(wrong)} Nothing was changed.")
+    return there
 
 
 def _stream_is_missing(table: Any) -> bool:

@@ -25,7 +25,7 @@ REBUILD = "Stop whoever adds to the counter or holds of it (docs/operations.md#a
 def rebuild_gates(call: Call, counter: str, gates: Gates, *, yes: bool, dry_run: bool) -> None:
     """Raises Wrong, LaneDamaged, DamagedItem, SettingsMismatch, LimitMismatch and the TableErrors."""
     table = ByRegion(call.settings.region, call.tables)
-    ShapeCheck(call.settings).ask(call.table, clocks.instants(call.surroundings.clock))
+    ShapeCheck(call.settings).ask(call.table, clocks.instants(call.surroundings.clock), counter)
     planned = _run(call, gates, Unwritten(table))
     if dry_run:
         _tell(call, counter, planned, written=False)

@@ -151,7 +151,7 @@ def shape_finding(item: Item | None, settings: Settings) -> Finding:
     lacking = sorted(settings.limits.keys() - told.limits.keys())
     if lacking and not wrong:
         says = f"lacks limits {' '.join(lacking)}; a process without them is not refused, and adds past them"
-        remedy = "`ledgerctl init` with this LEDGER_LIMITS adds them, as soon as every process has it."
+        remedy = "`ledgerctl init` with this LEDGER_LIMITS adds them; until then their use is refused."
         return Finding("warn", SHAPE, says, remedy)
     good = f"regions {' '.join(told.regions)}, shards {dict(told.shards) or 'one each'}"
     if told.limits:

@@ -67,7 +67,8 @@ class Calls:
         return list(dict.fromkeys(check_counter(counter) for counter in counters))
 
     def balances(self, counters: Sequence[str], behind_ms: int = 0) -> Program[dict[str, Balance]]:
-        return self._first(balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms))
+        program = balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms)
+        return self._first(program, *counters)
 
     # -- histories -----------------------------------------------------------------------------------------------------
 
@@ -75,7 +76,7 @@ class Calls:
         self, counter: str, *, since: datetime | None = None, until: datetime | None = None
     ) -> Program[Iterator[Entry]]:
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
-        return self._first(self._history(self.settings.lanes_of(counter), since_ms, until_ms))
+        return self._first(self._history(self.settings.lanes_of(counter), since_ms, until_ms), counter)
 
     def _history(self, lanes: Sequence[Lane], since_ms: int | None, until_ms: int | None) -> Program[Iterator[Entry]]:
         found = []
@@ -120,7 +121,7 @@ class Calls:
     ) -> Program[HistoryPage]:
         found: list[Entry] = []
         for lane, above in lanes:
-            found += yield from self._first(self._page(lane, above, upto, limit + 1))
+            found += yield from self._first(self._page(lane, above, upto, limit + 1), lane.counter)
         found.sort(key=lambda entry: (entry.token, entry.region))
         entries = tuple(found[:limit])
         last = Position(entries[-1].token, entries[-1].region) if len(found) > limit else None
@@ -144,18 +145,18 @@ class Calls:
         return self._first(counters_page(self.settings.regions, prefix, after, limit))
 
     def standing(self, counter: str) -> Program[Standing]:
-        return self._first(self._standing(Gates.limited(self.settings, counter, "standing")))
+        return self._first(self._standing(Gates.limited(self.settings, counter, "standing")), counter)
 
     def _standing(self, gates: Gates) -> Program[Standing]:
         began, (copies,) = yield from read_gates([gates], consistent=self._consistent)
         return standing_of(gates, copies, began)
 
     def holds(self, counter: str) -> Program[list[Hold]]:
-        return self._first(_holds(Gates.limited(self.settings, counter, "holds")))
+        return self._first(_holds(Gates.limited(self.settings, counter, "holds")), counter)
 
-    def _first(self, program: Program[Result]) -> Program[Result]:
+    def _first(self, program: Program[Result], *counters: str) -> Program[Result]:
         """The program, once the shape is known to fit."""
-        yield from self._shape.program()
+        yield from self._shape.program(*counters)
         return (yield from program)
 
 

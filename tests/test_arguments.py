@@ -25,7 +25,7 @@ from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, compactor, delta
 AT = to_datetime(NOW_MS - 1)
 MADE = settings()
 LIMIT = Limit(ceiling=10**18, region=A)
-LIMITED = replace(MADE, limits={"seats:": LIMIT})
+LIMITED = replace(MADE, limits={"seats:": LIMIT}, unshared_limits=True)  # beside processes without it
 SEATS, HOUR = "seats:gig", timedelta(hours=1)
 
 
@@ -96,6 +96,7 @@ SETTINGS: dict[str, object] = {
     "fold_max": 5,
     "clean": True,
     "insert_only": True,
+    "unshared_limits": True,
 }
 ENVIRONMENT: dict[str, object] = {
     "AWS_REGION": A,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from lab.histories.boards import AWAY, HOME
 from lab.histories.limited_judge import Asked
-from lab.histories.limited_stage import AT_ONCE, LANE, NEVER, LimitedStage
+from lab.histories.limited_stage import AT_ONCE, LANE, LANE_AWAY, LANE_BESIDE, NEVER, LimitedStage
 from ledger.gate import items
 from ledger.gate.outcome import RELEASED
 from ledger.requests import Program
@@ -25,6 +25,21 @@ def a_retry_and_an_add_against_a_roll(stage: LimitedStage) -> None:
     stage.send(one)
     stage.send(stage.asked("two"))
     stage.roll()
+
+
+def the_first_rights_are_opened_beside_a_change_of_another_lane(stage: LimitedStage) -> None:
+    """Away it arrives at any time, as do the gates here and there."""
+    stage.limited(1, lanes=(LANE, LANE_AWAY, LANE_BESIDE))
+    stage.added_beside(LANE_BESIDE, everywhere=False)
+    stage.send(stage.asked_in(LANE))
+    stage.send(stage.asked_in(LANE_AWAY, -1), AWAY)
+
+
+def the_first_gate_of_all_is_opened_beside_a_change_of_another_lane(stage: LimitedStage) -> None:
+    stage.limited(1, lanes=(LANE, LANE_AWAY))
+    stage.added_beside(LANE, everywhere=True)
+    stage.send(stage.asked_in(LANE_AWAY, -1), AWAY)
+    stage.send(stage.asked_in(LANE))
 
 
 def _two_rolls(stage: LimitedStage) -> Asked:
@@ -243,6 +258,8 @@ def a_history_against_two_adds_and_their_rolls(stage: LimitedStage) -> None:
 
 LIMITED_CASTS = (
     an_add_twice_at_once,
+    the_first_rights_are_opened_beside_a_change_of_another_lane,
+    the_first_gate_of_all_is_opened_beside_a_change_of_another_lane,
     a_retry_and_an_add_against_a_roll,
     a_retry_against_two_rolls,
     a_retry_in_a_group_against_two_rolls,

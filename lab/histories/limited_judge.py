@@ -5,7 +5,9 @@ attributes: a token is decided once, for ever; no limit is passed, holds counted
 nor made; a hold is always somewhere; a refusal is only written where there is too little.
 Rule 2: an answer is what was decided, and a refusal had a moment during its call, or one that its process remembers, in
 which there was too little; or lanes had, each at a moment of its own.
-Rule 3: a history is all that was decided up to some moment; of what counts nothing, a copy may lack some.
+Rule 3: what was added before there was a limit counts against it too. Where it had arrived, nobody opens the first
+gate of all that are seen there, nor the one with the first rights.
+Rule 4: a history is all that was decided up to some moment; of what counts nothing, a copy may lack some.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +21,7 @@ from ledger.gate.gates import Gates
 from ledger.gate.hold_tokens import until_ms
 from ledger.gate.outcome import REFUSED, change_of, counts
 from ledger.gate.sold_out import SoldOut
+from ledger.items import delta_of
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Item, Key
 from ledger.values import Delta, Lane
@@ -80,6 +83,10 @@ class Judge:
     """What each lane owned of a side, from which step on."""
     writes: list[tuple[int, Key, Item | None]] = field(default_factory=list)
     """At which step what was written, at home."""
+    beside: dict[Key, int] = field(default_factory=dict)
+    """The changes that no gate decided."""
+    arrived: set[str] = field(default_factory=set)
+    """The Regions where they had arrived when the limit was given."""
     owed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
     """How far beyond its limit the value may be, by side: because of a restore alone."""
 
@@ -102,6 +109,8 @@ class Judge:
 
     def see(self, region: str, key: Key, item: Item | None) -> None:
         kind, _, text = key.pk.partition("#")
+        if kind == "delta" and item is not None:
+            self.beside[key] = delta_of(Lane.parse(text), item).change
         if kind not in ("gate", "past", "hold"):
             return
         lane = Lane.parse(text)
@@ -113,9 +122,16 @@ class Judge:
                 self.wrong.append(f"{key} is deleted")
                 return
             after = items.gate_of(lane, item)
+            if lane not in self.gates:
+                self._opens(lane)
             self._compare(lane, self.gates.get(lane), after)
             self.gates[lane] = after
             self._limits(lane)
+
+    def _opens(self, lane: Lane) -> None:
+        copies = [self.world.replicas[lane.region].item(items.gate_key(each)) for each in self.lanes if each != lane]
+        if lane.region in self.arrived and (self.limit.opens(lane) or not any(copies)):
+            self.wrong.append(f"{lane}: a gate is opened beside changes that no gate decided")
 
     def _compare(self, lane: Lane, before: Gate | None, after: Gate) -> None:
         was, held = (before.recent, before.held) if before else ({}, {})
@@ -153,8 +169,10 @@ class Judge:
         low, high = value + sum(n for n in held if n < 0), value + sum(n for n in held if n > 0)
         floor, ceiling = self.bounds
         beyond = {DOWN: (floor or 0) - low, UP: high - (ceiling or 0)}
-        if any(self.limit.has(side) and beyond[side] > self.owed[side] for side in SIDES):
-            self.wrong.append(f"{low} to {high} is outside {self.bounds}")
+        more = sum(self.beside.values())
+        past = {DOWN: beyond[DOWN] - more, UP: beyond[UP] + more}
+        if any(self.limit.has(side) and past[side] > self.owed[side] for side in SIDES):
+            self.wrong.append(f"{low + more} to {high + more} is outside {self.bounds}")
         for side in filter(self.limit.has, SIDES):
             own = sum(self.own(each, side) for each in self.lanes)
             if own != -beyond[side]:

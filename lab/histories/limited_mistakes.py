@@ -213,6 +213,27 @@ _PLANTED = (
         "Put(items.new_gate(lane, self.limit))",
     ),
     Mistake(
+        "who opens a gate looks at its own lane alone",
+        "ledger/gate/gates.py",
+        "with_changes(self.lanes if is_first else (lane,))",
+        "with_changes((lane,))",
+        cast="the_first_rights_are_opened_beside_a_change_of_another_lane",
+    ),
+    Mistake(
+        "the first rights are opened without a look where there is a gate",
+        "ledger/gate/gates.py",
+        "all(copy is None for copy in copies) or self.limit.opens(lane)",
+        "all(copy is None for copy in copies)",
+        cast="the_first_rights_are_opened_beside_a_change_of_another_lane",
+    ),
+    Mistake(
+        "the first gate of all is made without a look at other lanes",
+        "ledger/gate/gates.py",
+        "all(copy is None for copy in copies) or self.limit.opens(lane)",
+        "self.limit.opens(lane)",
+        cast="the_first_gate_of_all_is_opened_beside_a_change_of_another_lane",
+    ),
+    Mistake(
         "first rights in every lane",
         "ledger/limit.py",
         "        return lane.region == self.region and lane.shard == 0\n",

@@ -12,7 +12,7 @@ from lab.histories.boards import AWAY, HOME, Boards
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import Asked, Judge, WatchedWorld
 from ledger import tokens
-from ledger.errors import LedgerError, LimitReached, NotYetReplicated
+from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
@@ -24,14 +24,16 @@ from ledger.gate.group import add_group
 from ledger.gate.hold_tokens import hold_token
 from ledger.gate.roll import roll
 from ledger.gate.standing import outcomes
+from ledger.items import delta_item
 from ledger.limit import Limit
-from ledger.requests import DeleteMany, Key, Program, PutMany, Together
-from ledger.values import Lane
+from ledger.requests import DeleteMany, Key, Program, Put, PutMany, Together
+from ledger.values import Delta, Lane
 from simulator.choices import Drawn
 from simulator.process import Log
 
 COUNTER = "g"
 LANE, LANE_AWAY = Lane(HOME, 0, COUNTER), Lane(AWAY, 0, COUNTER)
+LANE_BESIDE = Lane(HOME, 1, COUNTER)
 NEVER = Filing(enough=1_000, beside=1_000, draw=1, holds_kept=0, holds_left=0, slack_ms=0)
 """Nobody begins a roll but who is told to; then all is filed that can be."""
 AT_ONCE = Filing(enough=1, beside=0, draw=1, holds_kept=0, holds_left=0, slack_ms=0)
@@ -57,10 +59,11 @@ class LimitedStage(Boards):
         self.world.watch = self.judge.see
 
     def seen(self) -> list[str]:
-        return self.judge.wrong + [f"{type(error).__name__}: {error}" for error in self.failures]
+        failures = [each for each in self.failures if not (self.judge.beside and isinstance(each, LimitMismatch))]
+        return self.judge.wrong + [f"{type(error).__name__}: {error}" for error in failures]
 
     def judged(self) -> list[str]:
-        return judge_end(self.judge, Drawn(0))
+        return self.judge.wrong if self.judge.beside else judge_end(self.judge, Drawn(0))
 
     def known(self) -> object:
         judge = self.judge
@@ -72,7 +75,7 @@ class LimitedStage(Boards):
         """Gates alone are asked for where they are not written; what was filed, by who reads a history elsewhere."""
         if self.copies_stay or all(process.done for process in self.processes):
             return []
-        gates = set(map(items.gate_key, self.judge.lanes)) if len(self.judge.lanes) > 1 else set[Key]()
+        gates = {*self.judge.beside, *(map(items.gate_key, self.judge.lanes) if len(self.judge.lanes) > 1 else ())}
         elsewhere = {process.region for process in self.processes if process.name == "history" and not process.done}
         return [(region, key) for region, key in self.world.deliverable() if key in gates or region in elsewhere]
 
@@ -82,6 +85,11 @@ class LimitedStage(Boards):
         """A change of that key, to be asked for."""
         token = tokens.keyed(COUNTER, key, self.world.now_ms - old_ms)
         return self.judge.ask(self.judge.delta(token, region, change))
+
+    def asked_in(self, lane: Lane, change: int = 1) -> Asked:
+        """A change of a lane, to be asked for."""
+        token = tokens.keyed(COUNTER, f"{lane} {change}", self.world.now_ms - 1_000)
+        return self.judge.ask(Delta(lane, token, change))
 
     def sent(self, *asked: Asked) -> None:
         """Those are decided."""
@@ -105,6 +113,14 @@ class LimitedStage(Boards):
         for lane in self.judge.lanes:
             self.alone(self.judge.gates_in(HOME).create(lane))
         self.world.quiesce()
+
+    def added_beside(self, lane: Lane, *, everywhere: bool) -> None:
+        """A change that no gate decided, from before there was a limit, has arrived in its own Region, or in each."""
+        delta = Delta(lane, tokens.keyed(COUNTER, "beside", self.world.now_ms - 1_000), 1)
+        self.world.answer(lane.region, Put(delta_item(delta)))
+        if everywhere:
+            self.world.quiesce()
+        self.judge.arrived |= {*self.world.regions} if everywhere else {lane.region}
 
     def filed_at_once(self) -> None:
         """From here on."""

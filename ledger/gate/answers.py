@@ -60,15 +60,17 @@ def hold(gates: Gates, delta: Delta) -> Program[None]:
     """Returns when the hold is granted, now or before. Raises HoldEnded, and what `add` does, without a delta."""
     now: Instant = yield Now()
     if until_ms(delta.token) <= now.wall_ms:  # a retry is told what became of it; nothing new is granted
-        known, _ = yield from find(gates, delta.lane, delta.token)
-        if known is None:
+        found, _ = yield from find(gates, delta.lane, delta.token)
+        if found is None:
             raise InvalidTime("The hold would be over already: `expires` counts from `at`.")
+        decision = Decision(found, before=True)
     else:
-        known = (yield from decide.hold(gates, delta)).known
+        decision = yield from decide.hold(gates, delta)
+    known = decision.known
     if known.held not in (None, delta.change):
         _conflict(delta, f"a hold of {known.held}")
     if known.outcome == REFUSED:
-        _refused(delta)
+        _refused(delta, decision)
     if known.outcome is not None:
         raise ended(delta, known.outcome)
 
@@ -97,7 +99,7 @@ def ended(held: Delta, outcome: int | None) -> HoldEnded:
 def _receipt(delta: Delta, decision: Decision) -> Receipt:
     known = decision.known
     if known.outcome == REFUSED:
-        _refused(delta)
+        _refused(delta, decision)
     if known.held is not None:
         _conflict(delta, f"a hold of {known.held}")
     if known.outcome in STATES:
@@ -107,10 +109,15 @@ def _receipt(delta: Delta, decision: Decision) -> Receipt:
     return Receipt("replayed" if decision.before else "recorded", delta)
 
 
-def _refused(delta: Delta) -> NoReturn:
+def _refused(delta: Delta, decision: Decision) -> NoReturn:
+    (limit, available), remembered = decision.left, decision.remembered
+    seen = f" of {limit}: {available} was left in all Regions together" if limit is not None else ""
     raise LimitReached(
-        f"{delta.lane.counter}: {delta.change} would pass the limit. Nothing counts, and that is final for this token: "
-        "a new attempt needs a new idempotency key."
+        f"{delta.lane.counter}: {delta.change} would pass the limit{seen}{' up to a second ago' * remembered}. Nothing "
+        "counts, and that is final for this token: a new attempt needs a new idempotency key.",
+        limit=limit,
+        available=available,
+        remembered=remembered,
     )
 
 

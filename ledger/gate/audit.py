@@ -5,6 +5,8 @@ Rule 2: every outcome is listed once, whatever copies there are; what is listed 
 the gate, is what its `total` and `count` say. What is listed above it is in the gate, with the same outcome.
 Rule 3: the rights of a gate are its first ones, its value, what it got, less what it gave and what holds keep. What a
 lane got is read before the lane that gave it, which can only have given more since.
+Rule 4: a gate is missed by the very traces by which nobody makes it anew (gates.py): what its lane filed, and what
+another gate has from it or for it. It may have been made meanwhile, so it is asked for once more.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +25,7 @@ from ledger.requests import Get, Item, Page, Program, Query
 from ledger.values import Lane
 
 TRIES_MAX = 5
+GONE = "its gate is gone"
 
 
 Audited = dict[Lane, tuple[Gate | None, list[str]]]
@@ -85,10 +88,15 @@ def audited(gates: Gates) -> Program[Audited]:
     for lane in gates.lanes:
         found, gate = yield from _at_rest(gates, lane)
         if gate is None:
-            answer[lane] = (None, ["its gate is gone"] if found.listed or found.notes else [])
+            answer[lane] = (None, [GONE] if found.listed or found.notes else [])
             continue
         known[name_of(lane)] = gate
         answer[lane] = (gate, [*_listed(found, gate), *_rights(found, gate)])
+    missed = {name for gate in known.values() for name in gate.others}
+    for lane, (gate, wrong) in answer.items():
+        if gate is None and not wrong and name_of(lane) in missed:
+            again: Item | None = yield gates.at(lane, Get(items.gate_key(lane)))
+            wrong += [GONE] if again is None else []
     for gate in list(known.values()):
         for (name, side), got in gate.got.items():
             giver = known.get(name)

@@ -40,7 +40,8 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
             if not (yield from obtain(gates, lane, side, need)):
                 raise LimitReached(
                     f"{lane.counter}: floor={wanted[DOWN]}, ceiling={wanted[UP]} is beyond what counts and what is "
-                    "held. Nothing was written."
+                    "held. Nothing was written.",
+                    **gates.sold_out.left(lane.counter, side)._asdict(),
                 )
         if short:
             continue

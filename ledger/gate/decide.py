@@ -10,7 +10,7 @@ Rule 5: what the process remembers to be sold out is refused at once, if the rig
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ledger import tokens
 from ledger.errors import ItemTooLarge, LedgerError
@@ -20,6 +20,7 @@ from ledger.gate.look_up import Known, known_in, look_up
 from ledger.gate.obtain import obtain
 from ledger.gate.outcome import REFUSED
 from ledger.gate.roll import roll
+from ledger.gate.sold_out import Left
 from ledger.limit import DOWN, UP
 from ledger.requests import Instant, Item, Now, Program, Update, Written
 from ledger.values import Delta, Lane
@@ -31,10 +32,13 @@ many who are short at once, the first to ask brings enough for all."""
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a token stands for. before: it was decided before this call."""
+    """What a token stands for. before: it was decided before this call. left: of a refusal, what was seen to be left;
+    remembered: by an earlier call of this process."""
 
     known: Known
     before: bool
+    left: Left = field(default=Left(), compare=False)
+    remembered: bool = field(default=False, compare=False)
 
 
 def add(gates: Gates, delta: Delta) -> Program[Decision]:
@@ -51,10 +55,11 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
     lane, token, limit = delta.lane, delta.token, gates.limit
     seen: int | None = None
     slack_ms: int | None = None
-    side, need, short = DOWN if delta.change < 0 else UP, abs(delta.change), False
+    side, need, short, remembered = DOWN if delta.change < 0 else UP, abs(delta.change), False, False
     for _ in range(TRIES_MAX):
         began: Instant = yield Now()
-        short = short or gates.sold_out.knows(lane.counter, side, need, began)
+        if not short:
+            short = remembered = gates.sold_out.knows(lane.counter, side, need, began)
         try:
             answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, short, seen, slack_ms))
         except ItemTooLarge:
@@ -66,7 +71,10 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
                 gates.sold_out.changed(lane.counter, delta.change)
             yield from perhaps_roll(gates, lane, answer.item, token)
             granted = Known(held=delta.change) if hold else Known(delta.change)
-            return Decision(Known(REFUSED) if short else granted, before=False)
+            if not short:
+                return Decision(granted, before=False)
+            left = gates.sold_out.left(lane.counter, side)
+            return Decision(Known(REFUSED), before=False, left=left, remembered=remembered)
         if not answer:
             yield from gates.create(lane)
             continue

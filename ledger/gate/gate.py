@@ -132,6 +132,11 @@ class Gate:
         """How many changes count."""
         return self.count + sum(map(counts, self.recent.values()))
 
+    @property
+    def others(self) -> set[str]:
+        """The names of the lanes that it gave to or got from: they have gates, or had them."""
+        return {name for name, _ in (*self.given, *self.got)}
+
     def own(self, side: str) -> int:
         """The rights that the lane would have if nothing had ever been moved: what others were given, and not what was
         taken over. The sum over all lanes is what can be taken, wherever it is."""

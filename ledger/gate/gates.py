@@ -3,23 +3,27 @@
 Rule 1: a gate is asked for, and written, at the endpoint of its lane's Region alone.
 Rule 2: a gate is made only where there can have been none: its lane has filed nothing, no hold either, and no copy of
 another gate of the counter names it. Else it was deleted, and a new one would decide again what was decided.
+Rule 3: no gate is made in a lane that has changes from before the limit. Who makes the first gate that its replica
+sees, and who makes the one with the first rights, looks at all lanes of the counter there: what is not in a gate is in
+no value, so the limit would hold for a part of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import ledger.items
 from ledger.checks import check_counter
 from ledger.conditions import Absent
 from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
 from ledger.gate import items
 from ledger.gate.gate import USUAL, Filing, Gate, name_of
 from ledger.gate.sold_out import SoldOut
-from ledger.limit import SIDES, Limit
+from ledger.limit import DOWN, SIDES, Limit
 from ledger.requests import At, Get, GetMany, Item, Page, Program, Put, Query, Request, Result, Together
 from ledger.settings import Settings
 from ledger.through import at
+from ledger.undecided import with_changes
 from ledger.values import Lane
 
 TRIES_MAX = 60
@@ -59,6 +63,11 @@ class Gates:
                 f"limits={shown(dict(settings.limits), 200)}."
             )
         return gates
+
+    def bound(self, side: str, seen: Iterable[Gate]) -> int | None:
+        """The floor or the ceiling: as it is set, in the gate with the first rights; without one as in the settings."""
+        set_to = next((gate.bounds[side] for gate in seen if self.limit.opens(gate.lane)), None)
+        return set_to if set_to is not None else self.limit.floor if side == DOWN else self.limit.ceiling
 
     def at(self, lane: Lane, request: Request) -> Request:
         """The request at the endpoint of the lane's Region."""
@@ -101,7 +110,7 @@ class Gates:
             known += [str(lane)] if page.items else []
         for other, item in zip(others, copies, strict=True):
             gate = items.gate_of(other, item) if item is not None else None
-            if gate is not None and name_of(lane) in {name for name, _ in (*gate.given, *gate.got)}:
+            if gate is not None and name_of(lane) in gate.others:
                 known.append(str(other))
         if known:
             if (yield self.at(lane, Get(items.gate_key(lane)))) is not None:
@@ -110,16 +119,13 @@ class Gates:
                 f"{lane}: its gate is gone, and {known[0]} shows that there was one. Nothing was written. Restore its "
                 "items from a backup, then rebuild the counter."
             )
-        yield from self._has_no_deltas(lane)
-        yield self.at(lane, Put(items.new_gate(lane, self.limit), Absent()))
-
-    def _has_no_deltas(self, lane: Lane) -> Program[None]:
-        tail: Page = yield self.at(lane, Query(ledger.items.delta_pk(lane), limit=1))
-        if tail.items or (yield self.at(lane, Get(ledger.items.checkpoint_key(lane)))) is not None:
+        is_first = all(copy is None for copy in copies) or self.limit.opens(lane)
+        if beside := (yield from self.home(lane, with_changes(self.lanes if is_first else (lane,)))):
             raise LimitMismatch(
-                f"{lane}: it has changes that no gate decided, from before the counter had a limit. Nothing was "
+                f"{beside[0]}: it has changes that no gate decided, from before the counter had a limit. Nothing was "
                 "written. Count it under another name, and bring its value there with one change."
             )
+        yield self.at(lane, Put(items.new_gate(lane, self.limit), Absent()))
 
 
 def gave_up(lane: Lane) -> GaveUp:

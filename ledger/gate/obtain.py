@@ -17,6 +17,7 @@ from ledger.gate import items, updates
 from ledger.gate.expire import free
 from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import TRIES_MAX, Gates
+from ledger.gate.sold_out import Left
 from ledger.requests import GetMany, Item, Pause, Program, Written
 from ledger.tokens import time_ms
 from ledger.values import Lane
@@ -54,7 +55,9 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
             f"{lane}: {need} is more than is left here, and {name} could not be asked: {failure} Nothing was decided. "
             "The same call again."
         ) from failure
-    if sum(each.own(side) for each in (asked | {name_of(lane): gate}).values()) < need:
+    known = [*(asked | {name_of(lane): gate}).values()]
+    if (left := sum(each.own(side) for each in known)) < need:
+        gates.sold_out.saw(lane.counter, side, Left(gates.bound(side, known), max(0, left)))
         return False
     yield from _deliver(gates, asked, side)
     return True

@@ -6,12 +6,20 @@ Rule 2: what comes back through this process is known at once. Nothing else is f
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ledger.limit import DOWN, UP
 from ledger.requests import Instant
 
 REMEMBERED_MS = 1_000
 COUNTERS_MAX = 10_000
+
+
+class Left(NamedTuple):
+    """The floor or the ceiling, as it is set, and what all lanes together had left towards it; None: not seen."""
+
+    limit: int | None = None
+    available: int | None = None
 
 
 @dataclass(slots=True)
@@ -22,6 +30,7 @@ class SoldOut:
     """
 
     _known: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    _left: dict[tuple[str, str], Left] = field(default_factory=dict)
 
     def note(self, counter: str, side: str, need: int, began: Instant) -> None:
         """At a moment since `began` all lanes together had less than `need`."""
@@ -35,6 +44,16 @@ class SoldOut:
             return False
         since_ms, short = known
         return need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
+
+    def saw(self, counter: str, side: str, left: Left) -> None:
+        """All lanes were asked, and had too little. A refusal carries it, and nothing is decided by it."""
+        if len(self._left) >= COUNTERS_MAX:
+            self._left.clear()
+        self._left[counter, side] = left
+
+    def left(self, counter: str, side: str) -> Left:
+        """What was seen last."""
+        return self._left.get((counter, side), Left())
 
     def changed(self, counter: str, change: int) -> None:
         """A change counts: what it took of one side came to the other."""

@@ -47,6 +47,10 @@ class Account:
             BillingMode="PAY_PER_REQUEST",
         )
 
+    def without_shape(self) -> None:
+        """Each page is a program of its own, with limits of its own; here all of them share a table."""
+        self.dynamodb.delete_item(TableName="counters", Key={"pk": {"S": "shape"}, "sk": {"S": "shape"}})
+
     @contextmanager
     def bill(self, *others: DynamoDBClient, key: tuple[str, ...] = ("pk", "sk")) -> Iterator[Bill]:
         """What is written inside, through this client and the `others`. `key`: of all tables."""

@@ -55,7 +55,8 @@ def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) 
 
 
 def test_holds_that_are_over_end_and_those_that_go_on_stay(account: Account) -> None:
-    limited = replace(SETTINGS, limits={"seats:": Limit(ceiling=30, region=SETTINGS.region)})
+    limits = {"seats:": Limit(ceiling=30, region=SETTINGS.region)}
+    limited = replace(SETTINGS, limits=limits, unshared_limits=True)  # the other tests here have none
     now, long_ago = Ledger(limited), Ledger(limited, clock=lambda: wall_clock() - 7_200_000)
     over = [long_ago.hold("seats:gig", 1, expires=timedelta(hours=1)) for _ in range(12)]
     open_one = now.hold("seats:gig", 2, expires=timedelta(hours=1))

@@ -31,6 +31,7 @@ def now() -> datetime:
 
 @pytest.fixture(scope="module")
 def llm(account: Account) -> Page:
+    account.without_shape()
     return run(RECIPES / "llm-budgets.md")
 
 
@@ -56,6 +57,7 @@ def test_each_way_in_which_budgets_leak_names_a_test_that_is_there() -> None:
 
 @pytest.fixture(scope="module")
 def stock(account: Account) -> Page:
+    account.without_shape()
     return run(RECIPES / "stock.md")
 
 
@@ -104,6 +106,7 @@ def test_a_sale_is_one_write_unit_and_a_reservation_with_its_payment_two(
 
 @pytest.fixture(scope="module")
 def wallet(account: Account) -> Page:
+    account.without_shape()
     return run(RECIPES / "wallet.md")
 
 
@@ -145,6 +148,7 @@ def test_a_transfer_is_two_write_units_and_so_is_its_retry(wallet: Page, account
 @pytest.fixture(scope="module")
 def liking(account: Account) -> Page:
     account.create_table("likes", "post", "user")
+    account.without_shape()
     return run(RECIPES / "likes.md")
 
 
@@ -192,6 +196,7 @@ def test_a_turn_is_two_write_units_and_a_cached_page_costs_no_read(liking: Page,
 
 @pytest.fixture(scope="module")
 def tickets(account: Account) -> Page:
+    account.without_shape()
     return run(RECIPES / "tickets.md")
 
 

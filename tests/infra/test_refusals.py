@@ -16,12 +16,12 @@ from infra.canary import CanaryCheck, CheckFailed
 from infra.deploy import DeploymentStopped
 from infra.deployment import Deployment, deployment
 from infra.table_stack import DeploymentRefused, TableStack
-from ledger import items
+from ledger import directory, items, tokens
 from ledger.errors import Unavailable
 from ledger.limit import Limit
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, Request
-from ledger.values import Shape
+from ledger.values import Delta, Lane, Shape
 from service.canary.handler import COUNTER
 from tests.infra import template
 
@@ -137,6 +137,16 @@ def test_limits_are_in_the_shape_and_may_only_be_added(world: World) -> None:
     world.deploy(HOME, SEATS)
     assert world.steps[-1] == "shape"
     assert world.shape == Shape((HOME,), {}, 2, limits={"seats:": Limit(ceiling=100, region=HOME)})
+
+
+def test_a_limit_of_counters_that_have_changes_is_refused_at_first(world: World) -> None:
+    world.deploy(HOME)
+    lane = Lane(HOME, 0, "seats:gig")
+    world.table.answer(Put(directory.item_of(lane)))
+    world.table.answer(Put(items.delta_item(Delta(lane, tokens.last_of(0), 1))))
+    with pytest.raises(DeploymentRefused, match="counters seats:gig have changes"):
+        world.deploy(HOME, SEATS)
+    assert world.steps == []
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ ALLOWED = [
         ("AddFromQueue Api Compact Sweep Canary", "GetItem", HOME, SHAPE),
         *(
             (" ".join(DECIDES), actions, region, pk)
-            for region, delta, fold in ((HOME, DELTA, FOLD), (OTHER, DELTA_ELSEWHERE, FOLD_ELSEWHERE))
+            for region in (HOME, OTHER)
             for actions, pk in (
                 ("PutItem UpdateItem GetItem BatchGetItem", GATE[region]),
                 ("BatchGetItem", GATE[THIRD]),  # copies
                 ("PartiQLInsert Query GetItem", PAST[region]),
                 ("PartiQLInsert PartiQLDelete Query GetItem", NOTE[region]),
-                ("Query", delta),  # a gate is made only where nothing was added without one
-                ("GetItem", fold),
+                *(("Query", pk) for pk in (DELTA, DELTA_ELSEWHERE)),  # a gate is made only where nothing was added
+                *(("BatchGetItem", pk) for pk in (FOLD, FOLD_ELSEWHERE)),  # without one, in any lane
             )
         ),
         ("Api", "BatchGetItem GetItem Query", HOME, GATE[OTHER]),
@@ -74,8 +74,13 @@ PLACES = [
     for region in (HOME, OTHER, THIRD)
     for pk in (DELTA, DELTA_ELSEWHERE, FOLD, FOLD_ELSEWHERE, NAMES, NAMES_ELSEWHERE, PLACE, None)
 ]
-NEW_GATES = [(HOME, DELTA), (HOME, FOLD), (OTHER, DELTA_ELSEWHERE), (OTHER, FOLD_ELSEWHERE)]
-"""Where is looked before a gate is made."""
+NEW_GATES = [
+    (action, region, pk)
+    for action, lanes in (("Query", (DELTA, DELTA_ELSEWHERE)), ("BatchGetItem", (FOLD, FOLD_ELSEWHERE)))
+    for region in (HOME, OTHER)
+    for pk in lanes
+]
+"""What is asked before a gate is made: each Region's replica, of the lanes of all."""
 
 REFUSED = [
     *((role, "Scan", region, None) for role in ROLES for region in (HOME, OTHER)),
@@ -83,7 +88,7 @@ REFUSED = [
         ("AddFromQueue", action, region, pk)
         for action in READS
         for region, pk in PLACES
-        if action not in ("GetItem", "Query") or (region, pk) not in NEW_GATES
+        if (action, region, pk) not in NEW_GATES
     ),
     *(("AddFromQueue", action, HOME, FOLD) for action in WRITES),
     *(("Api", action, HOME, pk) for action in WRITES for pk in (FOLD, NAMES, PLACE, None)),

@@ -17,6 +17,7 @@ from ledger.gate.rights import settle
 from ledger.gate.standing import outcomes, standing
 from ledger.limit import UP, Limit
 from ledger.requests import At, Delete, Get, GetMany, Put, Query, Request
+from ledger.values import Lane
 from tests.ledger.test_gate import EAGER, HERE, SEATS, THERE, A, B, Table, World, counted
 from tests.ledger.test_gate_items import FILED, LANE, NOW_MS, OLD, YOUNG
 from tests.ledger.test_gate_items import GATE as EXAMPLE
@@ -43,9 +44,9 @@ def written(world: World, gate: Gate) -> None:
     world.tables[gate.lane.region].answer(Put(items.gate_item(gate)))
 
 
-def before_there_is_read(world: World, does: Callable[[], object]) -> list[str]:
+def before_there_is_read(world: World, does: Callable[[], object], here: str = A, there: str = B) -> list[str]:
     """An audit during which something happens once, after the gate here was read."""
-    table = world.tables[B]
+    table = world.tables[there]
     answer = table.answer
 
     def answers(request: Request, /) -> Any:
@@ -54,7 +55,7 @@ def before_there_is_read(world: World, does: Callable[[], object]) -> list[str]:
         return answer(request)
 
     table.answer = answers  # type: ignore[method-assign]
-    return world.run(audit(world.gates(A)))
+    return world.run(audit(world.gates(here)), here)
 
 
 def asked(table: Table) -> list[Request]:
@@ -91,6 +92,29 @@ def test_each_gate_that_is_gone_and_left_something_is_told(world: World, kinds: 
     assert gone == f"{HERE}: its gate is gone"
     assert "its rights up are 99" in wrong
     assert [f"from {A}#0, which gave 0" in each for each in got] == [True]
+
+
+@pytest.mark.parametrize("gone", [HERE, THERE], ids=["by what it gave", "by what it was given"])
+def test_a_gate_that_is_gone_is_missed_by_what_another_has_from_it_or_for_it(gone: Lane) -> None:
+    world = World(SEATS)
+    world.add(1)
+    world.add(2, THERE, B)
+    world.tables[gone.region].answer(Delete(items.gate_key(gone)))
+    found = world.run(audit(world.gates(A)))
+    assert [each for each in found if each.startswith(f"{gone}:")] == [f"{gone}: its gate is gone"]
+
+
+def test_a_lane_that_never_had_a_gate_is_not_missed() -> None:
+    world = World(SEATS)
+    world.add(1)
+    assert world.run(audit(world.gates(A))) == []
+
+
+def test_a_gate_that_is_made_while_an_audit_goes_on_is_not_missed() -> None:
+    world = World(SEATS)
+    world.add(1)
+    assert before_there_is_read(world, lambda: world.add(1, THERE, B), B, A) == []
+    assert world.gate().others == {f"{B}#0"}
 
 
 def test_what_was_got_and_never_given_is_told_to_the_last_one(world: World) -> None:

@@ -39,12 +39,14 @@ def test_a_gate_is_made_after_its_home_was_asked_for_the_least_that_shows_that_t
     asked = world.tables[region].asked
     others = [GetMany((items.gate_key(THERE),))] if THERE in lanes else []
     filed = Query(items.past_pk(HERE), limit=1), Query(items.hold_pk(HERE), limit=1)
+    folded = GetMany(tuple(map(ledger.items.checkpoint_key, lanes)))
+    changes: tuple[Query | GetMany, ...] = (folded, *(Query(ledger.items.delta_pk(lane), limit=1) for lane in lanes))
     needed: list[Request] = [
         Together(filed),
         *(filed if region == A else ()),  # each is asked of the table in memory, too
         *others,
-        Query(ledger.items.delta_pk(HERE), limit=1),
-        Get(ledger.items.checkpoint_key(HERE)),
+        Together(changes),
+        *(changes if region == A else ()),
         Put(items.new_gate(HERE, test_gate.SEATS), Absent()),
     ]
     assert asked[1:-1] == [each if region == A else At(A, each) for each in needed]

@@ -12,6 +12,7 @@ import pytest
 from compactor import Compactor
 from ledger import Change, Hold, Ledger, Limit, Receipt, Settings
 from ledger.by_region import ByRegion
+from ledger.clocks import instants
 from ledger.errors import (
     GateLost,
     HoldEnded,
@@ -90,6 +91,10 @@ class World:
 
     def reader(self, region: str = A) -> Reader:
         return Reader(self.settings(region), table=ByRegion(region, self.tables), clock=self.clock)
+
+    def shape(self, settings: Settings) -> str:
+        """What an operator in A did to the table's shape there."""
+        return run(write(settings), ByRegion(A, self.tables), instants(self.clock))
 
     def value(self, counter: str = SEATS) -> int:
         """What all gates hold together."""
@@ -544,29 +549,29 @@ def world_put_item(item: Any) -> Any:
 )
 def test_a_process_without_the_limits_of_the_table_is_refused(limits: dict[str, Limit]) -> None:
     world = World()
-    run(write(world.settings()), world.tables[A], lambda: None)  # type: ignore[arg-type, return-value]
+    world.shape(world.settings())
     before = dict(world.tables[A].items)
     wrong = world.ledger(A, limits=limits)
     refused(SettingsMismatch, lambda: wrong.add(SEATS, 1), "LEDGER_LIMITS")
-    refused(SettingsMismatch, lambda: run(write(world.settings(limits=limits)), world.tables[A], None), "as it is")  # type: ignore[arg-type]
+    refused(SettingsMismatch, lambda: world.shape(world.settings(limits=limits)), "as it is")
     assert world.tables[A].items == before
     more = {**LIMITS, "wallet:": Limit(floor=0)}
     assert world.ledger(A, limits=more).add(SEATS, 1).outcome == "recorded"
-    assert run(write(world.settings(limits=more)), world.tables[A], None) == "grown"  # type: ignore[arg-type]
+    assert world.shape(world.settings(limits=more)) == "grown"
     refused(SettingsMismatch, lambda: world.ledger(A).add(SEATS, 1), "wallet:")
 
 
 def test_a_shape_takes_no_limit_for_some_of_the_counters_of_another() -> None:
     world = World()
-    run(write(world.settings()), world.tables[A], None)  # type: ignore[arg-type]
+    world.shape(world.settings())
     narrower = world.settings(limits={**LIMITS, "seats:gig": Limit(ceiling=5, region=B)})
-    refused(SettingsMismatch, lambda: run(write(narrower), world.tables[A], None), "would change the limit")  # type: ignore[arg-type]
+    refused(SettingsMismatch, lambda: world.shape(narrower), "would change the limit")
 
 
 def test_a_gate_of_other_sides_than_the_settings_say_decides_nothing() -> None:
     world = World()
-    world.add(SEATS, 1)
-    other = world.ledger(A, limits={"seats:": Limit(floor=0)})
+    world.ledger(A, unshared_limits=True).add(SEATS, 1, **world.key())
+    other = world.ledger(A, limits={"seats:": Limit(floor=0)}, unshared_limits=True)
     refused(LimitMismatch, lambda: other.add(SEATS, 1, **world.key()), "its gate has rights of up")
 
 

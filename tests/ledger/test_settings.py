@@ -37,7 +37,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         ({"regions": ("eu-west-1", "eu-west-1")}, ["regions", "twice"]),
         *(({"regions": regions}, ["regions"]) for regions in (("eu-west-1", "us east"), "eu-west-1", None)),
         *(({"endpoint_url": url}, ["endpoint_url"]) for url in ("localhost:8000", 8000)),
-        *(({name: given}, [name]) for name in ("clean", "insert_only") for given in ("false", None)),
+        *(({name: given}, [name]) for name in ("clean", "insert_only", "unshared_limits") for given in ("false", None)),
         *(({"allowed_lateness_ms": ms}, ["allowed_lateness_ms"]) for ms in (-1, 1.5, True)),
         *(({"keep_ms": ms}, ["keep_ms"]) for ms in (0, "600000")),
         *(({name: 0}, [name]) for name in ("read_time_max_ms", "fold_min", "fold_max")),

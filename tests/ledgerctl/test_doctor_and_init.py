@@ -197,6 +197,19 @@ def test_a_limit_that_the_shape_lacks_is_to_know_until_init_adds_it(engine: Engi
     assert ctl(on(engine, name, A), "add", "stock:2", "-6").code == 2
 
 
+def test_init_refuses_a_limit_for_counters_that_have_changes_and_changes_nothing(engine: Engine, name: str) -> None:
+    bare = on(engine, name, A)
+    assert ctl(bare, "init").code == 0
+    assert ctl(bare, "add", "stock:1", "-6").code == 0
+    client = engine.client(A)
+    client.put_item(TableName=name, Item=directory.item_of(Lane(A, 0, "stock:1")))
+    limited = replace(bare, environ={**bare.environ, "LEDGER_LIMITS": LIMITS})
+    said = ctl(limited, "init")
+    assert said.code == 2
+    assert "counters stock:1 have changes" in said.err
+    assert ctl(bare, "add", "stock:2", "-6").code == 0
+
+
 def test_init_adds_a_region_to_the_shape_and_the_old_list_is_refused(engine: Engine, name: str) -> None:
     assert ctl(on(engine, name, A), "init").code == 0
     (grown,) = ctl(on(engine, name, A, B), "init", "--json").documents

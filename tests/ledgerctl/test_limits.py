@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from ledger import clocks
-from ledger.errors import OutcomeUnknown, Unavailable
+from ledger.clocks import instants
+from ledger.errors import OutcomeUnknown, SettingsMismatch, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import Request, Table, Update, run
 from ledger.shape import write
@@ -65,7 +66,7 @@ def test_a_change_that_would_pass_the_limit_ends_with_1_and_counts_nothing(table
     tables.ctl("add", "stock:1", "5")
     told(tables.ctl("add", "stock:1", "-6", *KEYED), 1, "would pass the limit")
     assert tables.ctl("get", "stock:1", "--json").documents[0]["value"] == 10
-    assert {key.pk.partition("#")[0] for key in tables.table.items} == {"gate", "lane"}  # type: ignore[attr-defined]
+    assert {key.pk.partition("#")[0] for key in tables.table.items} == {"gate", "lane", "shape"}  # type: ignore[attr-defined]
 
 
 class Down:
@@ -299,3 +300,17 @@ def test_a_process_without_the_tables_limits_is_refused() -> None:
     run(write(tables.settings()), tables.table, clocks.instants(tables.clock))
     del tables.environ["LEDGER_LIMITS"]
     told(tables.ctl("add", "stock:1", "-2"), 2, "LEDGER_LIMITS", "ledgerctl doctor")
+
+
+def test_a_limit_that_the_shape_lacks_is_refused_with_the_command_that_adds_it_unless_counters_have_changes(
+    tables: Limited,
+) -> None:
+    unlimited = {**tables.environ, "LEDGER_LIMITS": "{}"}
+    run(write(tables.settings(limits={})), tables.table, instants(tables.clock))
+    told(tables.ctl("add", "stock:1", "5"), 2, "ledgerctl init", "LEDGER_LIMITS=")
+    told(tables.ctl("get", "stock:1"), 2, "ledgerctl init")
+    tables.environ, limited = unlimited, tables.environ
+    assert tables.ctl("add", "stock:1", "5").code == 0
+    tables.environ = limited
+    with pytest.raises(SettingsMismatch, match="counters stock:1 have changes"):
+        run(write(tables.settings()), tables.table, instants(tables.clock))
