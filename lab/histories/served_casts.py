@@ -1,6 +1,6 @@
 """The small casts of the service: a change that came late, and those who are told of it by name."""
 
-from compactor.named import Named, settle_named
+from compactor.named import Named, Naming, settle_named
 from compactor.report import Tally
 from lab.histories.boards import HOME
 from lab.histories.history import finish
@@ -23,7 +23,9 @@ class ServedStage(Stage):
         def program() -> Program[None]:
             yield from add(late)
             asked.acknowledged = True
-            self.left = yield from settle_named(LANE, Tally(), Named((late.token,)), fold_max=5)
+            naming = Naming(Named((late.token,)))
+            yield from settle_named(LANE, Tally(), naming, fold_max=5)
+            self.left = naming.above
 
         self.enter("a late change and its message", HOME, program)
 
@@ -50,7 +52,7 @@ def asked_twice(stage: Stage) -> list[str]:
         return judged(stage)
     world.quiesce()
     if left:
-        finish(world, HOME, settle_named(LANE, Tally(), left, fold_max=5))
+        finish(world, HOME, settle_named(LANE, Tally(), Naming(left), fold_max=5))
     cells = world.replicas[HOME].cells
     checkpoint = world.replicas[HOME].item(items.checkpoint_key(LANE))
     watermark = items.checkpoint_of(LANE, checkpoint).watermark if checkpoint else ""
