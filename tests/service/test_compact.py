@@ -359,10 +359,10 @@ def test_a_worker_with_other_settings_than_the_tables_visits_nothing_and_sends_e
 # -- interrupted anywhere ----------------------------------------------------------------------------------------------
 
 
-def everything_to_do(sweep: bool) -> tuple[Shop, Work]:
+def everything_to_do(sweep: bool, page_size: int = 1_000) -> tuple[Shop, Work]:
     """A lane with something to clean, to fold and to settle by name, and for a sweep strays that nobody names; and the
     message that asks for all."""
-    shop = Shop(regions=(A,)).folded(2, 4)
+    shop = Shop(Region(page_size=page_size), regions=(A,)).folded(2, 4)
     shop.table.put(delta(6))
     shop.visit(Work(LANE))
     shop.table.now_ms += KEEP_MS
@@ -378,8 +378,8 @@ def everything(sweep: bool) -> set[int]:
     return {1, 2, 3, 4, 6, 8, 9, 10} | ({0, 5} if sweep else set())
 
 
-def requests(sweep: bool) -> int:
-    shop, message = everything_to_do(sweep)
+def requests(sweep: bool, page_size: int = 1_000) -> int:
+    shop, message = everything_to_do(sweep, page_size)
     shop.visit(message)
     asked = shop.reads()
     assert {Transact, DeleteMany, GetMany, Put} <= set(map(type, asked))
@@ -387,11 +387,12 @@ def requests(sweep: bool) -> int:
     return len(asked)
 
 
+@pytest.mark.parametrize("page_size", [1, 1_000])
 @pytest.mark.parametrize("sweep", [False, True])
-def test_a_visit_stopped_before_any_request_goes_on_at_once_behind_what_was_done(sweep: bool) -> None:
-    number, left = requests(sweep), set[tuple[int, int]]()
+def test_a_visit_stopped_before_any_request_goes_on_at_once_behind_what_was_done(sweep: bool, page_size: int) -> None:
+    number, left = requests(sweep, page_size), set[tuple[int, int]]()
     for n in range(number):
-        shop, message = everything_to_do(sweep)
+        shop, message = everything_to_do(sweep, page_size)
         assert shop.visit(message, stop=lambda n=n, shop=shop: len(shop.reads()) >= n) == NOTHING  # type: ignore[misc]
         rest, delay_s = shop.queue.sent[-1]
         assert (rest.sweep, rest.fold, rest.tries, delay_s) == (sweep, True, 1, 0), n
