@@ -1,11 +1,12 @@
 """The function `compact`: what becomes of a batch of the work queue, lane by lane, and what is told of it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from compactor.named import Named
+from compactor.named import KEYS_READ, Named
 from ledger import items
 from ledger.errors import (
     GaveUp,
@@ -22,7 +23,7 @@ from ledger.values import Checkpoint, Delta, Lane, Segment, Shape
 from service import observe
 from service.compact.handler import Worker
 from service.compact.serve import AHEAD_BACK_MS, COMMITS_OF_VISIT, FORGOTTEN_MS, FORGOTTEN_TAILS, SWEEP_BACK_MS
-from service.work import Send, Work
+from service.work import NAMES_MAX, Send, Work
 from tests.service.support import Service, never, sqs, work
 from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token, two_regions, value
 
@@ -406,6 +407,33 @@ def test_a_visit_stopped_before_any_request_goes_on_at_once_behind_what_was_done
     assert left == {(4, 1), (0, 1), (0, 0)}
 
 
+def test_what_a_message_found_above_the_watermark_before_it_was_stopped_is_named_again() -> None:
+    shop = Shop().folded(2)
+    above = [delta(3 + n % 20, at_ms=10_000 + n) for n in range(KEYS_READ + 5)]
+    shop.table.put(*above)
+    names = tuple(each.token for each in above)
+    stop = lambda: any(isinstance(request, GetMany) for request in shop.table.asked)  # noqa: E731
+    shop.visit(Work(LANE, late=Named(names), fold=False), stop=stop)
+    assert shop.taken() == [
+        (Work(LANE, again=Named(names[:KEYS_READ]), fold=False), 300),
+        (Work(LANE, late=Named(names[KEYS_READ:]), fold=False, tries=1), 0),
+    ]
+
+
+def test_a_message_that_fails_with_many_names_is_sent_again_as_several() -> None:
+    shop = Shop(Contended()).folded()
+    names = tuple(token(n) for n in range(2 * NAMES_MAX + 1))
+    works = [Work(LANE, late=Named(names[n : n + NAMES_MAX]), fold=False) for n in range(0, len(names), NAMES_MAX)]
+
+    def before(request: Any) -> None:
+        if isinstance(request, Get) and request.key == items.checkpoint_key(LANE):
+            raise Throttled("slow")
+
+    shop.before = before
+    shop.visit(*works)
+    assert shop.taken() == [(replace(work, tries=1), 30) for work in works]
+
+
 def test_a_message_that_is_stopped_again_and_again_waits_longer_and_tells_how_often() -> None:
     shop, message = everything_to_do(True)
     message, waits = Work(LANE, sweep=True), []
@@ -647,12 +675,14 @@ def test_where_nothing_is_cleaned_a_sweep_looks_back_seven_days(clean: bool, set
     assert shop.told.metrics[observe.STRAYS_SETTLED] == 2
 
 
-def test_more_strays_than_a_sweep_settles_get_another_sweep() -> None:
-    shop = Shop(fold_max=1).folded(28)
+@pytest.mark.parametrize(("page_size", "since"), [(1_000, None), (1, 19), (3, 17)])
+def test_more_strays_than_a_sweep_settles_get_another_sweep(page_size: int, since: int | None) -> None:
+    shop = Shop(Region(page_size=page_size), fold_max=1).folded(28)
     shop.table.put(*map(delta, range(COMMITS_OF_VISIT + 1)))
     shop.visit(Work(LANE, sweep=True))
-    assert shop.taken() == [(Work(LANE, sweep=True), 0)]
-    shop.visit(Work(LANE, sweep=True))
+    ((rest, delay_s),) = shop.taken()
+    assert (rest, delay_s) == (Work(LANE, sweep=True, since=None if since is None else token(since)), 0)
+    shop.visit(rest)
     assert shop.taken() == []
     assert value(shop.table) == {*range(COMMITS_OF_VISIT + 1), 28}
 
