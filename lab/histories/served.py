@@ -10,6 +10,7 @@ import base64
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any
+from zlib import crc32
 
 from compactor.named import Named
 from lab.histories import cast, checker
@@ -236,9 +237,8 @@ def _compact(service: Service, region: str, record: cast.Record, choices: Choice
                 works[work.lane] = works[work.lane] | work if work.lane in works else work
             lost = set()
             for lane, given in works.items():
-                work = _otherwise(given, choices)
-                soon = choices.pick(200 if work.late else 60) if choices.pick(2 if work.late else 8) == 1 else 10**9
-                done, deadline = Done(), world.step + soon
+                work = _otherwise(given)
+                done, deadline = Done(), world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
                 try:
                     stop = lambda: world.step > deadline  # noqa: E731, B023
                     commits_max = 1 + choices.pick(3)
@@ -255,12 +255,11 @@ def _compact(service: Service, region: str, record: cast.Record, choices: Choice
     return script
 
 
-def _otherwise(work: Work, choices: Choices) -> Work:
-    """The same work, as it may come, too: after many tries, or with a range in the place of names."""
-    keys = work.late.keys
-    tries = work.tries + (0, 5)[choices.pick(2 if keys else 4) == 1]
-    late = Named((), ((keys[0], keys[-1]), *work.late.between)) if keys and choices.pick(2) else work.late
-    return replace(work, late=late, tries=tries)
+def _otherwise(work: Work) -> Work:
+    """The same work, as it may come, too, by its own bits: after many tries, or with a range in the place of names."""
+    drawn, keys = crc32(work.to_json().encode()), work.late.keys
+    late = Named((), ((keys[0], keys[-1]), *work.late.between)) if keys and drawn % 2 else work.late
+    return replace(work, late=late, tries=work.tries + (5 if drawn // 2 % 4 == 3 else 0))
 
 
 def _until(world: ServedWorld, region: str) -> int:

@@ -100,12 +100,7 @@ _PLANTED = (
         "compactor/named.py",
         "        yield from settle_these(lane, tally, below,",
         "        naming.left = rest\n        yield from settle_these(lane, tally, below,",
-    ),
-    Mistake(
-        "a message of a lane that gives up is dropped whatever it names",
-        "service/compact/serve.py",
-        'done.outcome == "gave up" and work.only_folds and',
-        'done.outcome == "gave up" and',
+        cast="a_message_of_a_late_change_is_stopped_and_goes_on",
     ),
     Mistake(
         "the sweep loses a page",
