@@ -26,7 +26,7 @@ DELETES_MAX, UNITS_MAX = 100, 100
 """Deletes of one request, and their write units."""
 
 DELETING_MAX_MS = 60_000
-"""How long a visit deletes; what is left waits for the next one, because the fold comes after the clean."""
+"""How long a visit reads and deletes; what is left waits for the next one, because the fold comes after the clean."""
 
 AHEAD_MAX_MS = 300_000
 """A note from further ahead was written by a clock that was wrong: waiting for its time could take for ever."""
@@ -55,9 +55,11 @@ def clean(lane: Lane, tally: Tally, regions: Sequence[str], *, keep_ms: int, uni
             note = None
         elif now.wall_ms - note.noted_ms < keep_ms:
             return strays
-        elif not (yield from _delete_listed(lane, tally, checkpoint.watermark, note.version, now, units_per_s, strays)):
-            tally.uncleaned = True
-            return strays
+        else:
+            ended = yield from _delete_listed(lane, tally, checkpoint.watermark, note.version, now, units_per_s, strays)
+            if not ended and tally.cleaned:  # where nothing could be deleted, a later version may list what is there
+                tally.uncleaned = True
+                return strays
     if note is None or note.version < checkpoint.version:
         yield from _note(lane, tally, checkpoint, regions)
     return strays
@@ -91,6 +93,8 @@ def _delete_listed(
     spent, most = 0, min(UNITS_MAX, units_per_s)
     below = Below(lane, watermark, consistent=False, whole=True, versions_upto=version)
     while below.more:
+        if below.upto is not None and not (yield from _wait(began, spent, units_per_s)):
+            return False
         found = yield from below.read()
         strays += found.unlisted[: STRAYS_MAX - len(strays)]
         listed = found.as_listed

@@ -16,7 +16,7 @@ from ledger.conditions import Absent, All, Condition, Not
 from ledger.entries import Entries
 from ledger.errors import GaveUp, LaneDamaged, NotAllowed
 from ledger.paging import every_item
-from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact, key_of
+from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact
 from ledger.values import Checkpoint, Lane, Segment
 
 LOOKS_MAX = 5
@@ -61,28 +61,36 @@ def begin(lane: Lane) -> Program[Checkpoint | None]:
         segment: Item | None = yield Get(items.segment_key(lane, checkpoint.last, checkpoint.version))
         if segment is not None:
             return checkpoint
-    yield from give_up_while_landing(checkpoint)
-    missing = items.segment_item(Segment.of(lane, checkpoint.last, checkpoint.version, ()))
-    try:
-        landed: Item | None = yield Put(missing, NEVER)
-    except NotAllowed:  # who may only read, such as a verify, looks once more
-        landed = yield Get(key_of(missing))
-    if landed:
+    if (yield from has_landed(checkpoint)):
         return checkpoint
+    key = items.segment_key(lane, checkpoint.last, checkpoint.version)
     raise LaneDamaged(
-        f"{lane}: the checkpoint's version {checkpoint.version} has no segment {key_of(missing).sk!r} "
+        f"{lane}: the checkpoint's version {checkpoint.version} has no segment {key.sk!r} "
         "minutes after its commit. Nothing was written. Look at the lane, then rebuild it."
     )
 
 
-def give_up_while_landing(checkpoint: Checkpoint) -> Program[None]:
-    """Raises GaveUp while a checkpoint without its segment is so young that the rest of its commit may still come."""
+def has_landed(checkpoint: Checkpoint) -> Program[bool]:
+    """Whether the segment of a checkpoint, which nobody saw, is there after all; if not, it is lost.
+
+    Raises GaveUp and TransactionConflict while the rest of the commit may still come, and GaveUp to who may not put. A
+    commit of a time that has not come is of a clock that was ahead, so its time says nothing.
+    """
+    lane = checkpoint.lane
     now: Instant = yield Now()
-    if now.wall_ms - checkpoint.committed_ms < LANDING_MAX_MS:
+    if abs(now.wall_ms - checkpoint.committed_ms) < LANDING_MAX_MS:
         raise GaveUp(
-            f"{checkpoint.lane}: the commit of version {checkpoint.version} may still be landing. Ask again; before a "
+            f"{lane}: the commit of version {checkpoint.version} may still be landing. Ask again; before a "
             "rebuild, stop the compactor and wait five minutes."
         )
+    try:
+        there = yield Put(items.segment_item(Segment.of(lane, checkpoint.last, checkpoint.version, ())), NEVER)
+    except NotAllowed:
+        raise GaveUp(
+            f"{lane}: the segment of version {checkpoint.version} is not there. Nothing was written. Whether it is "
+            "still landing or lost, only a role that may put `fold#` items can find out: ask with one."
+        ) from None
+    return bool(there)
 
 
 def _had_a_checkpoint(lane: Lane, segments: Sequence[Item]) -> Program[bool]:

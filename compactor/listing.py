@@ -131,6 +131,11 @@ class Below:
     def more(self) -> bool:
         return self._pages.more
 
+    @property
+    def upto(self) -> str | None:
+        """The sort key up to which all was read; None when that is all."""
+        return self._pages.next.after
+
     def read(self) -> Program[Listing]:
         """The next of them, in the order of their tokens. Raises DamagedItem and the TableErrors."""
         page: Page = yield from self._pages.read()

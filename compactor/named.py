@@ -5,12 +5,13 @@ listed; an eventually consistent read that does not see it yet would lose it.
 Rule 2: An entry above the watermark is in the tail, but a fold that is under way may not have seen it and pass it. So
 its item is named again ASK_AGAIN_MS later: by then each such fold has committed or never will (fold.py, rule 4), and
 every other one sees it. Once is not enough, and twice is.
-Rule 3: A damaged item hides no other: it is told when the others are settled.
+Rule 3: A damaged item hides no other: it is raised when the others are settled.
+Rule 4: It goes page by page, and `Naming` says at every moment what is left: whoever is stopped goes on behind the last
+page that was settled, and memory holds one page.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from compactor.commit import begin
@@ -18,7 +19,6 @@ from compactor.report import Tally
 from compactor.settle import COMMITS_MAX, settle_these
 from ledger import items, tokens
 from ledger.errors import DamagedItem
-from ledger.paging import Pages
 from ledger.requests import GetMany, Item, Key, Page, Program, Query, key_of
 from ledger.tail import HIGHEST, LOWEST
 from ledger.values import Lane
@@ -26,8 +26,11 @@ from ledger.values import Lane
 ASK_AGAIN_MS = 300_000
 """Twice what a commit may come after its Query, and a minute for what was sent at the last moment."""
 
-KEYS_MAX, BETWEEN_MAX = 100, 10
-"""Of what is named; more is named by fewer and wider ranges, so that a message stays small however much is joined."""
+KEYS_MAX, BETWEEN_MAX = 5_000, 10
+"""Of what is named, as much as the messages of one batch name; more is named by fewer and wider ranges."""
+
+KEYS_READ = 100
+"""Named items that are read, and settled, at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,58 +57,66 @@ class Named:
         return Named(named.keys, tuple(between))
 
 
+@dataclass(slots=True)
+class Naming:
+    """How far named items are settled. left: not yet. above: they have entries above the watermark, and are to be named
+    again. damaged: they cannot be read."""
+
+    left: Named
+    above: Named = Named()
+    damaged: Named = Named()
+
+    @property
+    def undone(self) -> Named:
+        """What whoever goes on has to name."""
+        return self.left | self.damaged
+
+
 def settle_named(
-    lane: Lane, tally: Tally, named: Named, *, fold_max: int, commits_max: int = COMMITS_MAX
-) -> Program[Named]:
-    """Settle what is named; those that have entries above the watermark, to be named again.
+    lane: Lane, tally: Tally, naming: Naming, *, fold_max: int, commits_max: int = COMMITS_MAX
+) -> Program[None]:
+    """Settle what is named, and note in `naming` how far that went; what `commits_max` leaves is in `tally.unsettled`.
 
     Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; what was committed stays.
     """
-    checkpoint = yield from begin(lane)
-    if checkpoint is None:
-        return named
-    watermark = tokens.to_bytes(checkpoint.watermark)
-    above: list[Named] = []
-    below: list[bytes] = []
-    damage: DamagedItem | None = None
-    for part in _parts(named):
-        reading = _Reading(lane, part)
-        while reading.more:
-            for item in (yield from reading.read()):
-                try:
-                    held = items.entries_of(lane, item)
-                except DamagedItem as error:
-                    damage = error
-                    continue
-                if len(held.between(watermark, HIGHEST)):
-                    above.append(part if part.between else Named((key_of(item).sk,)))
-                below += held.between(LOWEST, watermark).apart
-    yield from settle_these(lane, tally, below, fold_max=fold_max, commits_max=commits_max)
+    last, damage = tally.commits + commits_max, None
+    while naming.left:
+        checkpoint = yield from begin(lane)
+        if checkpoint is None:
+            naming.left, naming.above = Named(), naming.above | naming.left
+            break
+        page, rest = yield from _page(items.delta_pk(lane), naming.left)
+        watermark = tokens.to_bytes(checkpoint.watermark)
+        above: list[str] = []
+        damaged: list[str] = []
+        below: list[bytes] = []
+        for item in page:
+            try:
+                held = items.entries_of(lane, item)
+            except DamagedItem as error:
+                damage = error
+                damaged.append(key_of(item).sk)
+                continue
+            if len(held.between(watermark, HIGHEST)):
+                above.append(key_of(item).sk)
+            below += held.between(LOWEST, watermark).apart
+        yield from settle_these(lane, tally, below, fold_max=fold_max, commits_max=last - tally.commits)
+        if tally.unsettled:  # this page again
+            return
+        naming.left, naming.above = rest, naming.above | Named.of(above)
+        naming.damaged |= Named.of(damaged)
     if damage is not None:
         raise damage
-    return reduce(Named.__or__, above, Named())
 
 
-def _parts(named: Named) -> list[Named]:
-    return [*([Named(named.keys)] if named.keys else []), *(Named((), (pair,)) for pair in named.between)]
-
-
-class _Reading:
-    """The named items that are there, read strongly: `while reading.more: items = yield from reading.read()`."""
-
-    def __init__(self, lane: Lane, part: Named) -> None:
-        self.more = True
-        self._pk, self._keys = items.delta_pk(lane), part.keys
-        self._pages: Pages[Query] | None = None
-        for first, last in part.between:
-            self._keys, self._pages = (first,), Pages(Query(self._pk, first, last))
-
-    def read(self) -> Program[list[Item]]:
-        if self._keys:
-            found: tuple[Any, ...] = yield GetMany(tuple(Key(self._pk, sk) for sk in self._keys))
-            self._keys, self.more = (), self._pages is not None
-            return [item for item in found if item is not None]
-        assert self._pages is not None
-        page: Page = yield from self._pages.read()
-        self.more = self._pages.more
-        return list(page.items)
+def _page(pk: str, named: Named) -> Program[tuple[list[Item], Named]]:
+    """The first of the named items that are there, read strongly, and what else is named."""
+    pair, ranges = (None, named.between) if named.keys else (named.between[0], named.between[1:])
+    keys = named.keys[:KEYS_READ] if pair is None else pair[:1]
+    answers: tuple[Any, ...] = yield GetMany(tuple(Key(pk, sk) for sk in keys))
+    found = [item for item in answers if item is not None]
+    if pair is None:
+        return found, Named(named.keys[KEYS_READ:], ranges)
+    page: Page = yield Query(pk, *pair)
+    more = ((page.last, pair[1]),) if page.last is not None else ()
+    return [*found, *page.items], Named((), (*more, *ranges))

@@ -3,7 +3,9 @@
 Rule 1: the program `outlook` reads a few items, whatever the lane holds: of the tail so many that they hold `fold_min`
 entries, and of what lies below the watermark, if that is asked for, the first.
 Rule 2: a tail too short to fold is nothing to do.
-Rule 3: it reads eventually consistently, for half the price: what it may not see was put a moment ago, and whoever put
+Rule 3: a watermark that is ahead, because clocks were, passes by changes that come in time and that nobody names; so
+what lies below such a one is always looked at.
+Rule 4: it reads eventually consistently, for half the price: what it may not see was put a moment ago, and whoever put
 that is about to ring.
 """
 
@@ -13,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compactor.listing import cover
-from ledger import items
+from ledger import items, tokens
 from ledger.entries import time_ms
 from ledger.paging import Pages, every_item
 from ledger.requests import Get, Item, Page, Program, Query
@@ -28,7 +30,7 @@ class Outlook:
     None when there are fewer.
 
     below: there are entries at or below the watermark to look at: folded ones that wait for clean, or strays; None
-    when that was not asked for.
+    where nobody looked.
     """
 
     checkpoint: Checkpoint | None
@@ -37,10 +39,17 @@ class Outlook:
     below: bool | None = None
 
 
-def outlook(lane: Lane, settings: Settings, *, below: bool = False) -> Program[Outlook]:
-    """Look at one lane. Raises DamagedItem and the TableErrors."""
+def outlook(
+    lane: Lane, settings: Settings, *, below: bool = False, now_ms: int = tokens.TIME_MS_MAX
+) -> Program[Outlook]:
+    """Look at one lane. Raises DamagedItem and the TableErrors.
+
+    below: look below the watermark, too; so it does where at `now_ms` new changes may still come there in time.
+    """
     item: Item | None = yield Get(items.checkpoint_key(lane), False)
     checkpoint = items.checkpoint_of(lane, item) if item is not None else None
+    if checkpoint is not None and tokens.time_ms(checkpoint.watermark) > now_ms - settings.allowed_lateness_ms:
+        below = True
     watermark = checkpoint.watermark if checkpoint else None
     tail, straddling = yield from _tail(lane, watermark, settings.fold_min)
     is_due = len(tail) == settings.fold_min

@@ -13,7 +13,7 @@ LaneDamaged, and nothing is written.
 
 from dataclasses import dataclass, field
 
-from compactor.commit import give_up_while_landing, past_the_limits, write
+from compactor.commit import has_landed, past_the_limits, write
 from compactor.listing import changed_by
 from compactor.recount import Overlap, Recount, recount
 from ledger import items, tokens
@@ -52,7 +52,7 @@ def rebuild(lane: Lane) -> Program[Checkpoint | None]:
     if before is not None:
         segment: Item | None = yield Get(items.segment_key(lane, before.last, before.version))
         if segment is None:
-            yield from give_up_while_landing(before)
+            yield from has_landed(before)
     noted: Item | None = yield Get(items.note_key(lane))
     resolved = yield from _resolve(lane, before)
     sums, seen = resolved.sums, items.version_of(item)

@@ -25,7 +25,9 @@ class Tally:
     unsettled: bool = False
     """The visit reached its bound of commits while there were strays."""
     uncleaned: bool = False
-    """The clean ended before it had looked at every delta that it might delete."""
+    """The clean deleted for as long as it may, and there is more to delete."""
+    since: str | None = None
+    """The sort key up to which a whole visit has settled every stray."""
     ahead_ms: int = 0
     """How far the watermark is ahead of the compactor's clock: some clock was wrong, and new deltas are strays."""
 

@@ -32,14 +32,17 @@ def settle(
 ) -> Program[None]:
     """Settle every stray at or below `watermark`; what `commits_max` leaves is told in `tally.unsettled`.
 
-    since: a token; items below it are passed over. Raises GaveUp, LaneDamaged, DamagedItem, OutcomeUnknown and the
-    other TableErrors; what was committed stays.
+    since: a sort key; items at or below it are passed over, and `tally.since` is how far it came. Raises GaveUp,
+    LaneDamaged, DamagedItem, OutcomeUnknown and the other TableErrors; what was committed stays.
     """
     last = tally.commits + commits_max
     below = Below(lane, watermark, consistent=False, since=since)
-    while below.more and not tally.unsettled:
+    while below.more:
         strays = (yield from below.read()).unlisted
         yield from settle_these(lane, tally, strays, fold_max=fold_max, commits_max=last - tally.commits)
+        if tally.unsettled:
+            break
+        tally.since = below.upto or tally.since
 
 
 def settle_these(

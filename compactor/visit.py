@@ -58,7 +58,6 @@ def _clean(lane: Lane, tally: Tally, settings: Settings) -> Program[tuple[list[b
             lane, tally, settings.regions, keep_ms=settings.keep_ms, units_per_s=settings.clean_units_per_s
         )
     except LedgerError as failure:
-        tally.uncleaned = True
         tally.postponed_by.append(str(failure))
         return [], failure if isinstance(failure, DamagedItem) else None
     return met, None

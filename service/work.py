@@ -21,11 +21,17 @@ from ledger.errors import LedgerError
 from ledger.values import VERSION_MAX, Lane
 
 MESSAGES_MAX = 10
-"""Of one SendMessageBatch. A message has 20 KB at most: KEYS_MAX sort keys in two lists."""
+"""Of one SendMessageBatch."""
+
+NAMES_MAX = 100
+"""Sort keys in each list of a message, so that it has 20 KB at most."""
 
 DELAY_S_MAX = 900
 """The longest delay of a message: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/
 sqs-message-timers.html"""
+
+VERIFY_S = 300
+"""After which a lane is verified that is visited now: in one batch the two would be one message again."""
 
 KEY_MAX = 64
 """Characters of the longest sort key of an item that holds changes; a pack's has 59."""
@@ -48,8 +54,9 @@ class Work:
     """fold: look, and fold if that is due. late: items that came late, to be settled by name. again: those of them that
     were above the watermark once. sweep: look at everything. verify: recount. thresholds: evaluate the counter's.
 
-    follows: the version that the visit before it left, of a lane so busy that its visits follow each other. tries: how
-    often it was sent again.
+    follows: the version that the visit before it left, of a lane so busy that its visits follow each other. since: the
+    sort key behind which a visit of everything goes on, because one before it was stopped there. tries: how often it
+    was sent again.
     """
 
     lane: Lane
@@ -60,12 +67,25 @@ class Work:
     verify: bool = False
     thresholds: bool = False
     follows: int | None = None
+    since: str | None = None
     tries: int = 0
 
     @property
-    def looks(self) -> bool:
-        """Whether it is about what is in the lane, and not about the counter's value alone."""
-        return self.fold or self.sweep or self.verify or bool(self.late or self.again)
+    def only_folds(self) -> bool:
+        """Whether the next ring, or the sweep, asks for all that it asks for."""
+        return replace(self, follows=None, since=None, tries=0) == Work(self.lane)
+
+    @property
+    def only_verifies(self) -> bool:
+        return self.verify and not (self.fold or self.sweep or self.late or self.again or self.thresholds)
+
+    def apart(self) -> list[Work]:
+        """The same as works that name NAMES_MAX items each."""
+        late, again, most = self.late.keys, self.again.keys, NAMES_MAX
+        first = replace(self, late=replace(self.late, keys=late[:most]), again=replace(self.again, keys=again[:most]))
+        starts = range(most, max(len(late), len(again)), most)
+        named = ((Named(late[n : n + most]), Named(again[n : n + most])) for n in starts)
+        return [first, *(Work(self.lane, *names, fold=False, tries=self.tries) for names in named)]
 
     def to_json(self) -> str:
         said: dict[str, Any] = {"lane": str(self.lane)}
@@ -76,6 +96,7 @@ class Work:
         said |= {} if self.fold else {"fold": False}
         said |= {name: True for name in ("sweep", "verify", "thresholds") if getattr(self, name)}
         said |= {"follows": self.follows} if self.follows is not None else {}
+        said |= {"since": self.since} if self.since is not None else {}
         return json.dumps(said | ({"tries": self.tries} if self.tries else {}))
 
     @classmethod
@@ -90,7 +111,8 @@ class Work:
             for name in ("late", "again"):
                 said[name] = _named(given.get(name, []), given.get(f"{name}_between", []))
             follows = None if given.get("follows") is None else _number(given["follows"], VERSION_MAX)
-            return cls(lane, **said, follows=follows, tries=_number(given.get("tries", 0), TRIES_MAX))
+            since = None if given.get("since") is None else _sort_key(given["since"])
+            return cls(lane, **said, follows=follows, since=since, tries=_number(given.get("tries", 0), TRIES_MAX))
         except InvalidWork:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LedgerError) as error:
@@ -101,6 +123,7 @@ class Work:
         """What both ask for, of one lane."""
         folds = [each.follows for each in (self, other) if each.fold]
         plain = not folds or None in folds  # one that follows nothing folds in any case
+        begins = [each.since for each in (self, other) if each.fold or each.sweep]
         return replace(
             self,
             late=self.late | other.late,
@@ -110,6 +133,7 @@ class Work:
             verify=self.verify or other.verify,
             thresholds=self.thresholds or other.thresholds,
             follows=None if plain else max(each for each in folds if each is not None),
+            since=None if None in begins else min(filter(None, begins), default=None),
             tries=max(self.tries, other.tries),
         )
 
@@ -117,10 +141,15 @@ class Work:
 def _named(keys: Any, between: Any) -> Named:
     if not all(isinstance(each, list) for each in (keys, between, *between)) or any(len(pair) != 2 for pair in between):
         raise ValueError(between)
-    given = [*keys, *(key for pair in between for key in pair)]
-    if not all(isinstance(key, str) and len(key) <= KEY_MAX and items.highest_of(key) for key in given):
-        raise ValueError(given)
+    for key in (*keys, *(key for pair in between for key in pair)):
+        _sort_key(key)
     return Named.of(keys) | Named((), tuple((first, last) for first, last in between))
+
+
+def _sort_key(given: Any) -> str:
+    if not (isinstance(given, str) and len(given) <= KEY_MAX and items.highest_of(given)):
+        raise ValueError(given)
+    return given
 
 
 def _flag(given: Any) -> bool:
@@ -141,6 +170,11 @@ class Message:
 
     work: Work
     delay_s: int = 0
+
+
+def verify_of(lane: Lane) -> Message:
+    """Verify is a message of its own: it may take all the time there is."""
+    return Message(Work(lane, fold=False, verify=True), VERIFY_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The small casts of the service: a change that came late, and those who are told of it by name."""
 
-from compactor.named import Named, settle_named
+from compactor.named import Named, Naming, settle_named
 from compactor.report import Tally
 from lab.histories.boards import HOME
 from lab.histories.history import finish
@@ -12,9 +12,9 @@ from ledger.values import Delta
 
 
 class ServedStage(Stage):
-    """left: what a first ask left above the watermark; None before there was one."""
+    """naming: how far the message of a late change came; None before it was served."""
 
-    left: Named | None = None
+    naming: Naming | None = None
 
     def named(self, late: Delta) -> None:
         """A change comes late, and its message is served."""
@@ -23,12 +23,13 @@ class ServedStage(Stage):
         def program() -> Program[None]:
             yield from add(late)
             asked.acknowledged = True
-            self.left = yield from settle_named(LANE, Tally(), Named((late.token,)), fold_max=5)
+            self.naming = Naming(Named((late.token,)))
+            yield from settle_named(LANE, Tally(), self.naming, fold_max=5)
 
         self.enter("a late change and its message", HOME, program)
 
     def known(self) -> object:
-        return super().known(), self.left
+        return super().known(), repr(self.naming)
 
 
 def a_late_change_is_named_while_a_fold_is_under_way(stage: ServedStage) -> None:
@@ -41,16 +42,25 @@ def a_late_change_is_named_while_a_fold_is_under_way(stage: ServedStage) -> None
     stage.named(late)
 
 
+def a_message_of_a_late_change_is_stopped_and_goes_on(stage: ServedStage) -> None:
+    stage.delta(2, old_ms=2_000)
+    stage.folded()
+    late = stage.delta(0, old_ms=2_050, put=False, stray=True)
+    stage.judge = asked_twice
+    stage.named(late)
+
+
 def asked_twice(stage: Stage) -> list[str]:
-    """Whoever is still under way has crashed; what was above the watermark is asked for once more; and nobody else
-    settles anything."""
+    """Whoever is still under way was stopped: its message goes on behind what was done; what was above the watermark is
+    asked for once more; and nobody else settles anything."""
     assert isinstance(stage, ServedStage)
-    world, left = stage.world, stage.left
-    if left is None:
+    world, naming = stage.world, stage.naming
+    if naming is None:
         return judged(stage)
     world.quiesce()
-    if left:
-        finish(world, HOME, settle_named(LANE, Tally(), left, fold_max=5))
+    rest = Naming(naming.undone)
+    finish(world, HOME, settle_named(LANE, Tally(), rest, fold_max=5))
+    finish(world, HOME, settle_named(LANE, Tally(), Naming(naming.above | rest.above), fold_max=5))
     cells = world.replicas[HOME].cells
     checkpoint = world.replicas[HOME].item(items.checkpoint_key(LANE))
     watermark = items.checkpoint_of(LANE, checkpoint).watermark if checkpoint else ""
@@ -61,4 +71,4 @@ def asked_twice(stage: Stage) -> list[str]:
     return [f"the stray {token} was named twice, and is in no sum" for token in strays] or judged(stage)
 
 
-SERVED_CASTS = (a_late_change_is_named_while_a_fold_is_under_way,)
+SERVED_CASTS = (a_late_change_is_named_while_a_fold_is_under_way, a_message_of_a_late_change_is_stopped_and_goes_on)

@@ -34,8 +34,8 @@ _PLANTED = (
     Mistake(
         "one ask",
         "compactor/named.py",
-        "    return reduce(Named.__or__, above, Named())\n",
-        "    return Named()\n",
+        "        naming.left, naming.above = rest, naming.above | Named.of(above)\n",
+        "        naming.left = rest\n",
         cast="a_late_change_is_named_while_a_fold_is_under_way",
     ),
     Mistake(
@@ -86,14 +86,21 @@ _PLANTED = (
     Mistake(
         "a message is done with though its visit failed",
         "service/compact/serve.py",
-        "    done.sent = [Message(replace(work, tries=work.tries + 1), wait_s)]\n",
-        "    done.sent = []\n",
+        "        _again(work, done, wait_s)\n",
+        "        pass\n",
     ),
     Mistake(
         "a visit that was stopped is done with",
         "service/compact/serve.py",
-        '        done.outcome, done.sent = "stopped", [Message(work)]\n',
-        '        done.outcome = "stopped"\n',
+        "            _again(done.left, done, _wait_s(work.tries - 1) if work.tries else 0)\n",
+        "            pass\n",
+    ),
+    Mistake(
+        "named items are done with before they are settled",
+        "compactor/named.py",
+        "        yield from settle_these(lane, tally, below,",
+        "        naming.left = rest\n        yield from settle_these(lane, tally, below,",
+        cast="a_message_of_a_late_change_is_stopped_and_goes_on",
     ),
     Mistake(
         "the sweep loses a page",

@@ -106,7 +106,7 @@ class Worker:
     def _tell(self, work: Work, done: Done, unsent: Exception | None) -> None:
         metrics, visited = self._metrics, done.visited
         error = unsent or done.error
-        read = done.empty or not work.looks or self._settings.reads(work.lane)
+        read = done.empty is not False or self._settings.reads(work.lane)
         counts = {
             observe.LANES_VISITED: int(visited),
             observe.LANES_LOOKED: int(not visited),
@@ -120,6 +120,7 @@ class Worker:
             observe.DELTAS_CLEANED: done.cleaned,
             observe.DELTAS_CONFLICTING: len(done.conflicts),
             observe.CLEANS_POSTPONED: int(bool(done.postponed_by)),
+            observe.VERIFIES_DROPPED: int(done.unverified),
         }
         if done.check is not None:
             counts[observe.VERIFY_DIFFERENCES] = len(done.check.differences)
@@ -129,7 +130,9 @@ class Worker:
             observe.count(metrics, name, value)
         if done.tail is not None:
             observe.count(metrics, observe.TAIL_DELTAS, done.tail)
-        if visited:
+        if done.outcome == "stopped" and not done.unverified:
+            observe.count(metrics, observe.STOPPED_TRIES, work.tries + 1)
+        if visited or done.ahead_ms:
             observe.milliseconds(metrics, observe.WATERMARK_AHEAD_MS, done.ahead_ms)
         known = ("outcome", "folded", "settled", "cleaned", "commits")
         fields: dict[str, Any] = {"lane": str(work.lane)} | {name: getattr(done, name) for name in known}
@@ -154,6 +157,8 @@ class Worker:
             level = "warning" if done.outcome == "gave up" else "error"
             told = {**fields, "error": type(error).__name__, "reason": reason}
             getattr(self._log, level)("a visit did not come to its end", extra=told)
+        elif done.outcome == "stopped":
+            self._log.warning("a visit did not fit its time", extra={**fields, "dropped": done.unverified})
         elif visited or work.late or work.again or work.verify or done.evaluated.told:
             self._log.info("visit" if visited else done.outcome, extra=fields)
         else:

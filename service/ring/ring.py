@@ -86,7 +86,8 @@ def ring(
     messages: list[Message] = []
     for lane, seen in batch.lanes.items():
         if seen.late:
-            messages.append(Message(Work(lane, late=Named.of(seen.late), fold=False)))
+            named = Work(lane, late=Named(tuple(sorted(set(seen.late)))), fold=False)
+            messages += map(Message, named.apart())
             done.late += len(seen.late)
         for ahead_s in seen.rings_ahead_s:
             delay = delay_s(settings, every_s, ahead_s)

@@ -24,7 +24,7 @@ from ledger.settings import Settings
 from ledger.values import Lane
 from service.runtime import Steps
 from service.sweep.gates import Gates, look
-from service.work import Message, Send, Work
+from service.work import Message, Send, Work, verify_of
 
 PAGE = 1_000
 """Lanes of a page."""
@@ -115,10 +115,11 @@ def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool]
             swept.damaged.append(key)
         else:
             lanes.append(lane)
-    messages = tuple(Message(Work(lane, sweep=True, verify=pick())) for lane in lanes)
-    yield from _put(messages)
-    swept.lanes += len(messages)
-    swept.verified += sum(message.work.verify for message in messages)
+    verified = [lane for lane in lanes if pick()]
+    yield from _put(tuple(Message(Work(lane, sweep=True)) for lane in lanes))
+    yield from _put(tuple(map(verify_of, verified)))
+    swept.lanes += len(lanes)
+    swept.verified += len(verified)
     swept.unread += [lane for lane in lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)]
     yield from look(swept.gates, lanes, settings)
 

@@ -7,12 +7,13 @@ import pytest
 
 from compactor.commit import LANDING_MAX_MS, LOOKS_MAX, begin, commit
 from compactor.fold import fold
+from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
 from compactor.verify import verify
 from ledger import directory, items
 from ledger.conditions import Absent
-from ledger.errors import DamagedItem, GaveUp, LaneDamaged, NotAllowed
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, NotAllowed, TransactionConflict
 from ledger.items import version_is
 from ledger.requests import Get, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, CleanNote, Segment
@@ -136,7 +137,15 @@ def settle_it() -> Program[object]:
 
 @pytest.mark.parametrize("program", [fold_it, settle_it])
 @pytest.mark.parametrize(
-    ("age_ms", "error"), [(0, GaveUp), (-5, GaveUp), (LANDING_MAX_MS - 1, GaveUp), (LANDING_MAX_MS, LaneDamaged)]
+    ("age_ms", "error"),
+    [
+        (0, GaveUp),
+        (-5, GaveUp),
+        (LANDING_MAX_MS - 1, GaveUp),
+        (LANDING_MAX_MS, LaneDamaged),
+        (-LANDING_MAX_MS + 1, GaveUp),
+        (-LANDING_MAX_MS, LaneDamaged),  # of a clock that was ahead
+    ],
 )
 def test_a_last_segment_that_stays_away_gives_up_and_after_minutes_is_damage(
     program: Callable[[], Program[object]], age_ms: int, error: type[Exception]
@@ -149,24 +158,53 @@ def test_a_last_segment_that_stays_away_gives_up_and_after_minutes_is_damage(
     assert home.asked.count(SEGMENT) == LOOKS_MAX
 
 
-def test_who_may_only_read_looks_once_more_before_it_tells_of_damage() -> None:
+def test_who_may_only_read_cannot_tell_what_is_lost_from_what_is_landing_and_gives_up() -> None:
     class ReadOnly(Region):
         def answer(self, request: Request, /) -> Any:
             if isinstance(request, Put):
-                self.store(landing)
                 raise NotAllowed("Only reads are allowed. Nothing was written.")
             return super().answer(request)
 
-    home, checkpoint = folded()
-    segment = home.items[items.segment_key(LANE, token(2), 1)]
-    table, landing = ReadOnly(), [segment]
-    table.store(item for item in home.items.values() if item is not segment)
+    home, _ = folded()
+    home.drop(items.segment_key(LANE, token(2), 1))
+    table = ReadOnly()
+    table.store(home.items.values())
     table.now_ms = home.now_ms + LANDING_MAX_MS
-    assert table.run(begin(LANE)) == checkpoint
-    table.drop(items.segment_key(LANE, token(2), 1))
-    landing.clear()
-    with pytest.raises(LaneDamaged, match="minutes after its commit"):
-        table.run(begin(LANE))
+    for program in (begin(LANE), verify(LANE), fold_it()):
+        with refused(table, GaveUp, "only a role that may put"):
+            table.run(program)
+
+
+@pytest.mark.parametrize("ahead_ms", [LANDING_MAX_MS, 365 * 86_400_000])
+def test_half_a_commit_of_a_clock_that_was_ahead_is_told_and_rebuilt_without_waiting_for_its_time(
+    ahead_ms: int,
+) -> None:
+    home, _ = folded()
+    home.now_ms += ahead_ms
+    home.put(delta(3))
+    compactor(home, home).compact(COUNTER)
+    last = items.checkpoint_of(LANE, home.items[items.checkpoint_key(LANE)])
+    home.drop(items.segment_key(LANE, last.last, last.version))
+    home.now_ms -= ahead_ms
+    with pytest.raises(LaneDamaged):
+        compactor(home, home).compact(COUNTER)
+    assert not compactor(home, home).verify(COUNTER).ok
+    landing = Locked()
+    landing.store(home.items.values())
+    landing.now_ms = home.now_ms
+    with refused(landing, TransactionConflict):  # it is landing after all
+        landing.run(rebuild(LANE))
+    assert home.run(rebuild(LANE))
+    assert home.run(verify(LANE)).differences == ()
+
+
+class Locked(Region):
+    """A transaction holds the segments."""
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, Put) and request.key.sk.startswith("segment#"):
+            raise TransactionConflict("A transaction holds it. Nothing was written.")
+        return super().answer(request)
 
 
 def test_a_segment_that_lands_while_the_process_stands_still_for_minutes_is_no_damage() -> None:

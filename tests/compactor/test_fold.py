@@ -8,6 +8,7 @@ from compactor.fold import QUERY_MS, fold
 from compactor.report import Tally
 from ledger import directory, items, tokens
 from ledger.conditions import Absent
+from ledger.packing import pack_of
 from ledger.requests import Get, Now, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, Segment
 from tests.support import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value
@@ -54,6 +55,25 @@ def test_a_delta_younger_than_the_allowed_lateness_is_left_in_the_tail(at_ms: in
     table.run(folding(tally))
     assert tally.folded == folded
     assert value(table) == {1}
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 3])
+def test_a_commit_passes_by_no_entry_of_a_pack_whose_other_entries_are_a_span_younger(page_size: int) -> None:
+    home = Region(page_size=page_size)
+    home.put(*map(delta, (1, 2, 4, 8, 12)))
+    home.store([items.pack_item(pack_of([delta(3), delta(13)]))])  # behind all others, and 3 is before most of them
+    for last in (1, 2, 3, 4, 8, 12, 13):
+        fold_once(home)
+        assert (value(home), watermark(home)) == ({1, 2, 3, 4, 8, 12, 13}, token(last))
+
+
+def fold_once(home: Region) -> None:
+    """One commit of one entry."""
+    home.run(fold(LANE, Tally(), allowed_lateness_ms=LATENESS_MS, fold_min=1, fold_max=1, commits_max=1))
+
+
+def watermark(home: Region) -> str:
+    return items.checkpoint_of(LANE, home.items[items.checkpoint_key(LANE)]).watermark
 
 
 def test_fewer_than_fold_min_are_left() -> None:

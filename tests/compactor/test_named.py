@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import compactor.fold
 from compactor.fold import QUERY_MS, fold
-from compactor.named import ASK_AGAIN_MS, BETWEEN_MAX, KEYS_MAX, Named, settle_named
+from compactor.named import ASK_AGAIN_MS, BETWEEN_MAX, KEYS_MAX, KEYS_READ, Named, Naming, settle_named
 from compactor.report import Tally
 from compactor.settle import settle
-from ledger import items
+from ledger import items, tokens
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.packing import pack_of
@@ -46,8 +46,9 @@ def pack(*numbers: int) -> Item:
 
 def ask(table: Region, what: Named, tally: Tally | None = None, *, fold_max: int = 8, commits_max: int = 99) -> Named:
     """Name these; what is to be named again."""
-    tally = Tally() if tally is None else tally
-    return table.run(settle_named(LANE, tally, what, fold_max=fold_max, commits_max=commits_max))
+    tally, naming = Tally() if tally is None else tally, Naming(what)
+    table.run(settle_named(LANE, tally, naming, fold_max=fold_max, commits_max=commits_max))
+    return naming.above
 
 
 BEGIN = [Get(items.checkpoint_key(LANE), True), Get(items.segment_key(LANE, token(2), 1), True)]
@@ -111,11 +112,11 @@ def test_what_is_above_the_watermark_is_to_be_named_again_and_the_watermark_is_b
     assert value(table) == {2, 4, number}
 
 
-def test_a_range_with_something_above_the_watermark_is_to_be_named_again_whole() -> None:
+def test_what_a_range_has_above_the_watermark_is_to_be_named_again_by_itself() -> None:
     table = folded(4)
     table.put(delta(1), delta(5), delta(8))
     what = between(0, 4) | between(1, 5) | named(2, 8)
-    assert ask(table, what) == between(1, 5) | named(8)
+    assert ask(table, what) == named(5, 8)
     assert value(table) == {1, 4, 5, 8}
 
 
@@ -156,6 +157,18 @@ def test_what_is_listed_with_another_change_is_not_settled() -> None:
     table.store([items.delta_item(Delta(LANE, token(2), 99))])
     assert ask(table, named(2), tally := Tally()) == Named()
     assert (tally, value(table)) == (Tally(), {2, 4})
+
+
+def test_a_damaged_item_stays_named_and_hides_none_of_a_later_page() -> None:
+    table = folded(9, page_size=1)
+    table.put(*map(delta, (1, 3, 5, 12)))
+    table.store([keyed(items.delta_key(delta(2)), change={"N": "0.5"})])
+    naming = Naming(between(1, 12))
+    with pytest.raises(DamagedItem):
+        table.run(settle_named(LANE, Tally(), naming, fold_max=8))
+    assert (naming.undone, naming.above) == (named(2), named(12))
+    table.drop(items.delta_key(delta(2)))
+    assert value(table) == {1, 3, 5, 9, 12}
 
 
 def test_damage_is_told_when_the_others_are_settled() -> None:
@@ -205,15 +218,26 @@ def test_its_commits_are_bounded_and_what_is_left_is_told() -> None:
     assert value(table) == {*range(7), 9}
 
 
-def test_more_than_a_hundred_are_named_by_a_range_and_all_of_them_are_settled() -> None:
-    table = folded(28)
-    late = [Delta(LANE, token(n, at_ms=1_000 + n), 1) for n in range(KEYS_MAX + 1)]
+@pytest.mark.parametrize("by_range", [True, False])
+def test_many_are_settled_page_by_page_and_what_is_left_is_known_at_every_request(by_range: bool) -> None:
+    table = folded(28, page_size=KEYS_READ)
+    late = [Delta(LANE, token(n, at_ms=1_000 + n), 1) for n in range(3 * KEYS_READ + 1)]
     table.store(map(items.delta_item, late))
-    what = Named.of(each.token for each in reversed(late))
-    assert what == Named((), ((late[0].token, late[-1].token),))
-    assert Named.of(each.token for each in late[1:]) == Named(tuple(each.token for each in late[1:]))
-    ask(table, what, tally := Tally(), fold_max=1_000)
-    assert tally.settled == len(late)
+    keys = [each.token for each in late]
+    what = Named((), ((keys[0], keys[-1]),)) if by_range else Named.of(keys)
+    naming, tally, settled = Naming(what), Tally(), list[int]()
+
+    def step(request: Request) -> Program[object]:
+        """Whoever is stopped here has lost nothing: what is no longer left is listed."""
+        segments = [items.segment_of(LANE, item) for key, item in table.items.items() if key.sk.startswith("segment#")]
+        listed = {tokens.from_bytes(token) for segment in segments for token in segment.entries.tokens}
+        assert listed.issuperset(key for key in keys if not holds(naming.left, key))
+        settled.extend([tally.settled] * isinstance(request, Transact))
+        return (yield request)
+
+    table.run(through(settle_named(LANE, tally, naming, fold_max=1_000), step))
+    assert (tally.settled, naming.undone, naming.above) == (len(late), Named(), Named())
+    assert settled == [0, *(n * KEYS_READ + by_range for n in (1, 2, 3))][: 4 - by_range]
 
 
 sort_keys = st.integers(0, 3_000).map(token)
@@ -275,7 +299,9 @@ def serving(table: Region, what: Named) -> Process[Named]:
     """A message that names something, sent again as long as it gives up."""
     while True:
         with suppress(GaveUp):
-            return (yield from unhurried(settle_named(LANE, Tally(), what, fold_max=8), table))
+            naming = Naming(what)
+            yield from unhurried(settle_named(LANE, Tally(), naming, fold_max=8), table)
+            return naming.above
         yield "gave up"
 
 

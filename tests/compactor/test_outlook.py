@@ -68,6 +68,15 @@ def test_what_is_folded_waits_below_the_watermark_where_that_is_asked() -> None:
     assert home.run(outlook(LANE, settings(), below=True)) == Outlook(folded(1), below=False)
 
 
+def test_below_a_watermark_that_changes_may_still_come_in_time_for_it_looks_unasked() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    compactor(home, away).compact(LANE.counter)
+    in_time_ms = 1_000 + LATENESS_MS
+    assert home.run(outlook(LANE, settings(), now_ms=in_time_ms)) == Outlook(folded(1))
+    assert home.run(outlook(LANE, settings(), now_ms=in_time_ms - 1)) == Outlook(folded(1), below=True)
+
+
 def test_the_tail_is_told_whatever_lies_below() -> None:
     home, away = two_regions()
     home.put(delta(1))

@@ -138,7 +138,7 @@ def test_a_clean_whose_deletes_fail_is_postponed_and_the_fold_goes_on(failure: L
     home.put(delta(3), delta(0))
     home.run(visit(LANE, tally := Tally(), settings()))
     assert (tally.folded, tally.settled, tally.cleaned) == (1, 1, 1 if each else 0)
-    assert (tally.postponed_by, tally.uncleaned) == ([str(failure)], True)
+    assert (tally.postponed_by, tally.uncleaned) == ([str(failure)], False)
     assert items.note_of(LANE, home.items[items.note_key(LANE)]).noted_ms == home.now_ms - KEEP_MS  # not renewed
     assert value(home) == {0, 1, 2, 3}
 
@@ -150,7 +150,7 @@ def test_a_clean_whose_note_fails_is_postponed_and_the_fold_goes_on() -> None:
     home.run(visit(LANE, Tally(), settings()))
     home.put(delta(2))
     home.run(visit(LANE, tally := Tally(), settings()))
-    assert (tally.folded, tally.postponed_by, tally.uncleaned) == (1, ["slow"], True)
+    assert (tally.folded, tally.postponed_by, tally.uncleaned) == (1, ["slow"], False)
 
 
 def test_a_damaged_note_is_raised_after_the_lane_was_folded_and_settled() -> None:

@@ -16,7 +16,7 @@ OF_THRESHOLDS = {"CrossingsTold", "CrossingsUntold"}
 OF_LIMITS = {"LimitReached", "OutOfReach", "HoldsOverdue", "GateBytes"}
 STATES = {
     *("ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage", "IteratorAge"),
-    *("CanaryLagMs", "SweepLagMs", "WatermarkAheadMs", "TailDeltas", "GateBytes", "HoldsOverdue"),
+    *("CanaryLagMs", "SweepLagMs", "StoppedTries", "WatermarkAheadMs", "TailDeltas", "GateBytes", "HoldsOverdue"),
 }
 """Metrics that say how much there is, not how much came."""
 

@@ -62,6 +62,9 @@ class Told:
         self.lines: list[tuple[str, str, Mapping[str, Any]]] = []
 
     def add_metric(self, name: str, unit: MetricUnit, value: float) -> None:
+        """Fails where a name says another unit."""
+        said = {"Ms": MetricUnit.Milliseconds, "Bytes": MetricUnit.Bytes}
+        assert unit is next((each for end, each in said.items() if name.endswith(end)), MetricUnit.Count), name
         self.metrics[name] = self.metrics.get(name, 0) + value
 
     def line(self, level: str) -> Any:

@@ -1,11 +1,12 @@
 """The function `compact`: what becomes of a batch of the work queue, lane by lane, and what is told of it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from compactor.named import Named
+from compactor.named import KEYS_READ, Named
 from ledger import items
 from ledger.errors import (
     GaveUp,
@@ -21,8 +22,8 @@ from ledger.requests import DeleteMany, Get, GetMany, Now, Put, Query, Request, 
 from ledger.values import Checkpoint, Delta, Lane, Segment, Shape
 from service import observe
 from service.compact.handler import Worker
-from service.compact.serve import COMMITS_OF_VISIT, FORGOTTEN_MS, FORGOTTEN_TAILS, SWEEP_BACK_MS
-from service.work import Send, Work
+from service.compact.serve import AHEAD_BACK_MS, COMMITS_OF_VISIT, FORGOTTEN_MS, FORGOTTEN_TAILS, SWEEP_BACK_MS
+from service.work import NAMES_MAX, Send, Work
 from tests.service.support import Service, never, sqs, work
 from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token, two_regions, value
 
@@ -205,11 +206,11 @@ def test_no_failure_of_the_table_fails_a_message_it_is_sent_again_later_and_late
     table.raises = error
     shop = Shop(table)
     shop.table.put(delta(1))
-    message, waits = Work(LANE, late=late(1), verify=True), []
+    message, waits = Work(LANE, sweep=True), []
     for tries in range(1, 8):
         assert shop.visit(message) == NOTHING
         ((message, delay_s),) = shop.taken()
-        assert message == Work(LANE, late=late(1), verify=True, tries=tries)
+        assert message == Work(LANE, sweep=True, tries=tries)
         waits.append(delay_s)
     assert waits == [30, 60, 120, 240, 480, 900, 900]
     outcome = observe.LANES_FAILED if error else observe.LANES_GAVE_UP
@@ -221,6 +222,36 @@ def test_no_failure_of_the_table_fails_a_message_it_is_sent_again_later_and_late
     table.well = True
     shop.visit(message)
     assert value(shop.table) == {1}
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_what_only_folds_in_a_lane_that_gives_up_is_dropped_where_it_would_wait_longest(
+    error: LedgerError | None,
+) -> None:
+    table = Contended()
+    table.raises = error
+    shop = Shop(table)
+    shop.table.put(delta(1))
+    for follows in (None, 3):
+        shop.visit(Work(LANE, follows=follows, tries=4))
+        assert shop.taken() == [(Work(LANE, follows=follows, tries=5), 480)]
+        shop.visit(Work(LANE, follows=follows, tries=5))  # the next ring, or the sweep, stands for it
+        assert shop.taken() == ([(Work(LANE, follows=follows, tries=6), 900)] if error else [])
+    more: dict[str, Any]
+    for more in ({"sweep": True}, {"thresholds": True}):
+        shop.visit(Work(LANE, tries=10**3, **more))
+        assert shop.taken() == [(Work(LANE, tries=10**3 + 1, **more), 900)]
+
+
+def test_what_was_settled_by_name_is_not_named_again_though_the_fold_then_gives_up() -> None:
+    table = Contended()
+    table.well = True
+    shop = Shop(table).folded(2)
+    shop.table.put(delta(1), delta(5))
+    shop.before = lambda _: setattr(table, "well", shop.commits() == 0)
+    shop.visit(Work(LANE, late=late(1, 5), sweep=True, tries=1))
+    assert (shop.told.metrics[observe.STRAYS_SETTLED], shop.told.metrics[observe.LANES_GAVE_UP]) == (1, 1)
+    assert shop.taken() == [(Work(LANE, again=late(5), fold=False), 300), (Work(LANE, sweep=True, tries=2), 60)]
 
 
 def damaged_lane(shop: Shop, lane: Lane = LANE) -> None:
@@ -330,10 +361,10 @@ def test_a_worker_with_other_settings_than_the_tables_visits_nothing_and_sends_e
 # -- interrupted anywhere ----------------------------------------------------------------------------------------------
 
 
-def everything_to_do(sweep: bool) -> tuple[Shop, Work]:
+def everything_to_do(sweep: bool, page_size: int = 1_000) -> tuple[Shop, Work]:
     """A lane with something to clean, to fold and to settle by name, and for a sweep strays that nobody names; and the
     message that asks for all."""
-    shop = Shop(regions=(A,)).folded(2, 4)
+    shop = Shop(Region(page_size=page_size), regions=(A,)).folded(2, 4)
     shop.table.put(delta(6))
     shop.visit(Work(LANE))
     shop.table.now_ms += KEEP_MS
@@ -342,15 +373,15 @@ def everything_to_do(sweep: bool) -> tuple[Shop, Work]:
     )
     shop.table.asked.clear()
     assert shop.taken() == []
-    return shop, Work(LANE, late=late(1, 2, 8, 10), again=late(3), sweep=sweep, verify=True)
+    return shop, Work(LANE, late=late(1, 2, 8, 10), again=late(3), sweep=sweep)
 
 
 def everything(sweep: bool) -> set[int]:
     return {1, 2, 3, 4, 6, 8, 9, 10} | ({0, 5} if sweep else set())
 
 
-def requests(sweep: bool) -> int:
-    shop, message = everything_to_do(sweep)
+def requests(sweep: bool, page_size: int = 1_000) -> int:
+    shop, message = everything_to_do(sweep, page_size)
     shop.visit(message)
     asked = shop.reads()
     assert {Transact, DeleteMany, GetMany, Put} <= set(map(type, asked))
@@ -358,17 +389,66 @@ def requests(sweep: bool) -> int:
     return len(asked)
 
 
+@pytest.mark.parametrize("page_size", [1, 1_000])
 @pytest.mark.parametrize("sweep", [False, True])
-def test_a_visit_stopped_before_any_request_is_sent_again_at_once_and_comes_to_its_end(sweep: bool) -> None:
-    number = requests(sweep)
+def test_a_visit_stopped_before_any_request_goes_on_at_once_behind_what_was_done(sweep: bool, page_size: int) -> None:
+    number, left = requests(sweep, page_size), set[tuple[int, int]]()
     for n in range(number):
-        shop, message = everything_to_do(sweep)
+        shop, message = everything_to_do(sweep, page_size)
         assert shop.visit(message, stop=lambda n=n, shop=shop: len(shop.reads()) >= n) == NOTHING  # type: ignore[misc]
-        assert shop.queue.sent == [(message, 0)], n
+        rest, delay_s = shop.queue.sent[-1]
+        assert (rest.sweep, rest.fold, rest.tries, delay_s) == (sweep, True, 1, 0), n
+        left.add((len(rest.late.keys), len(rest.again.keys)))
+        assert shop.told.lines[-1][0] == "warning"
         assert shop.told.lines[-1][2]["outcome"] == "stopped"
+        assert shop.told.metrics[observe.STOPPED_TRIES] == 1
         shop.drain()
         assert value(shop.table) == everything(sweep)
     assert number > 30
+    assert left == {(4, 1), (0, 1), (0, 0)}
+
+
+def test_what_a_message_found_above_the_watermark_before_it_was_stopped_is_named_again() -> None:
+    shop = Shop().folded(2)
+    above = [delta(3 + n % 20, at_ms=10_000 + n) for n in range(KEYS_READ + 5)]
+    shop.table.put(*above)
+    names = tuple(each.token for each in above)
+    stop = lambda: any(isinstance(request, GetMany) for request in shop.table.asked)  # noqa: E731
+    shop.visit(Work(LANE, late=Named(names), fold=False), stop=stop)
+    assert shop.taken() == [
+        (Work(LANE, again=Named(names[:KEYS_READ]), fold=False), 300),
+        (Work(LANE, late=Named(names[KEYS_READ:]), fold=False, tries=1), 0),
+    ]
+
+
+def test_a_message_that_fails_with_many_names_is_sent_again_as_several() -> None:
+    shop = Shop(Contended()).folded()
+    names = tuple(token(n) for n in range(2 * NAMES_MAX + 1))
+    works = [Work(LANE, late=Named(names[n : n + NAMES_MAX]), fold=False) for n in range(0, len(names), NAMES_MAX)]
+
+    def before(request: Any) -> None:
+        if isinstance(request, Get) and request.key == items.checkpoint_key(LANE):
+            raise Throttled("slow")
+
+    shop.before = before
+    shop.visit(*works)
+    assert shop.taken() == [(replace(work, tries=1), 30) for work in works]
+
+
+def test_a_message_that_is_stopped_again_and_again_waits_longer_and_tells_how_often() -> None:
+    shop, message = everything_to_do(True)
+    message, waits = Work(LANE, sweep=True), []
+    for tries in range(1, 9):
+        shop.told.metrics.clear()
+        shop.visit(message, stop=lambda: True)
+        ((message, delay_s),) = shop.taken()
+        assert message == Work(LANE, sweep=True, tries=tries)
+        assert shop.told.metrics[observe.STOPPED_TRIES] == tries
+        waits.append(delay_s)
+    assert waits == [0, 30, 60, 120, 240, 480, 900, 900]
+    shop.told.metrics.clear()
+    shop.visit(message)
+    assert observe.STOPPED_TRIES not in shop.told.metrics
 
 
 @pytest.mark.parametrize("error", [Throttled("slow"), OutcomeUnknown("lost"), ZeroDivisionError()], ids=repr)
@@ -406,7 +486,7 @@ def test_the_messages_of_a_lane_are_one_visit() -> None:
     shop.table.put(*map(delta, (1, 2, 3, 5, 9)))
     shop.table.put(delta(1, OTHER))
     some = (Work(LANE, late=late(1), fold=False), Work(OTHER), Work(LANE, again=late(3), fold=False), Work(LANE))
-    assert shop.visit(*some, Work(LANE, late=late(2, 9), verify=True)) == NOTHING
+    assert shop.visit(*some, Work(LANE, late=late(2, 9))) == NOTHING
     assert [each["lane"] for _, _, each in shop.told.lines] == [str(LANE), str(OTHER)]
     assert value(shop.table) == {1, 2, 3, 4, 5, 9}
     assert shop.told.metrics[observe.LANES_VISITED] == 2
@@ -414,7 +494,10 @@ def test_the_messages_of_a_lane_are_one_visit() -> None:
     shop = Shop(Contended())
     shop.table.put(delta(1), delta(1, OTHER))
     shop.visit(Work(LANE, late=late(1), tries=2), Work(LANE, sweep=True), Work(LANE, again=late(3), follows=9))
-    assert shop.taken() == [(Work(LANE, late=late(1), again=late(3), sweep=True, tries=3), 120)]
+    assert shop.taken() == [
+        (Work(LANE, again=late(1), fold=False), 300),
+        (Work(LANE, sweep=True, tries=3), 120),
+    ]
 
 
 # -- busy lanes --------------------------------------------------------------------------------------------------------
@@ -486,14 +569,21 @@ def test_a_backlog_whose_visit_ended_between_two_commits_goes_on(error: LedgerEr
     assert shop.told.metrics[observe.DELTAS_FOLDED] == COMMITS_OF_VISIT + 5
 
 
-def test_a_busy_lane_whose_clean_did_not_come_to_its_end_is_visited_at_once() -> None:
-    class Hot(Region):
-        def answer(self, request: Request, /) -> Any:
-            if isinstance(request, DeleteMany):
-                return (Throttled("slow down"),) * len(request.items)
-            return super().answer(request)
+class Deleting(Region):
+    """Deletes are throttled, or take so long."""
 
-    shop = Shop(Hot()).folded(1)
+    delete_ms: int | None = None
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, DeleteMany):
+            if self.delete_ms is None:
+                return (Throttled("slow down"),) * len(request.items)
+            self.steady_ms += self.delete_ms
+        return super().answer(request)
+
+
+def test_a_busy_lane_is_visited_at_once_where_a_clean_has_more_to_delete_and_not_where_it_failed() -> None:
+    shop = Shop(table := Deleting(page_size=1)).folded(1)
     shop.table.copy_to(shop.away)
     shop.table.put(delta(2, at_ms=1_300))
     shop.visit(Work(LANE))
@@ -506,7 +596,14 @@ def test_a_busy_lane_whose_clean_did_not_come_to_its_end_is_visited_at_once() ->
     assert shop.taken() == []  # not busy
     shop.table.put(*(delta(n, at_ms=9_000 + n) for n in range(4, 14)))
     shop.visit(Work(LANE))
-    assert shop.taken() == [(Work(LANE, follows=4), 0)]
+    assert shop.taken() == [(Work(LANE, follows=4), LATENESS_MS // 1_000)]
+    table.delete_ms = 60_001
+    shop.table.copy_to(shop.away)
+    shop.table.put(*(delta(n, at_ms=9_000 + n) for n in range(14, 24)))
+    shop.visit(Work(LANE))
+    assert shop.told.metrics[observe.DELTAS_CLEANED] == 1
+    ((_, delay_s),) = shop.taken()
+    assert delay_s == 0
 
 
 # -- the sweep's messages ----------------------------------------------------------------------------------------------
@@ -579,12 +676,14 @@ def test_where_nothing_is_cleaned_a_sweep_looks_back_seven_days(clean: bool, set
     assert shop.told.metrics[observe.STRAYS_SETTLED] == 2
 
 
-def test_more_strays_than_a_sweep_settles_get_another_sweep() -> None:
-    shop = Shop(fold_max=1).folded(28)
+@pytest.mark.parametrize(("page_size", "since"), [(1_000, None), (1, 19), (3, 17)])
+def test_more_strays_than_a_sweep_settles_get_another_sweep(page_size: int, since: int | None) -> None:
+    shop = Shop(Region(page_size=page_size), fold_max=1).folded(28)
     shop.table.put(*map(delta, range(COMMITS_OF_VISIT + 1)))
-    shop.visit(Work(LANE, sweep=True, verify=True))
-    assert shop.taken() == [(Work(LANE, sweep=True), 0)]
     shop.visit(Work(LANE, sweep=True))
+    ((rest, delay_s),) = shop.taken()
+    assert (rest, delay_s) == (Work(LANE, sweep=True, since=None if since is None else token(since)), 0)
+    shop.visit(rest)
     assert shop.taken() == []
     assert value(shop.table) == {*range(COMMITS_OF_VISIT + 1), 28}
 
@@ -657,6 +756,51 @@ def test_a_watermark_ahead_of_the_clock_is_told_at_each_visit() -> None:
     assert shop.told.lines[-1][2]["watermark_ahead_ms"] == 3_600_000
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_below_a_watermark_that_is_ahead_changes_that_come_in_time_are_settled_by_the_next_ring(clean: bool) -> None:
+    shop, ahead_ms = Shop(clean=clean), 3_600_000
+    start_ms = NOW_MS + ahead_ms - LATENESS_MS
+    shop.table.now_ms += ahead_ms
+    shop.table.put(delta(1, at_ms=start_ms))
+    shop.visit(Work(LANE))  # by a machine whose clock is ahead, as the producer's was
+    shop.table.now_ms -= ahead_ms
+    counted = {1}
+    for n in range(2, 6):
+        shop.told.metrics.clear()
+        shop.table.put(delta(n, at_ms=shop.table.now_ms))
+        shop.table.now_ms += 60_000
+        shop.visit(Work(LANE))
+        counted.add(n)
+        assert value(shop.table) == counted
+        assert shop.told.metrics[observe.STRAYS_SETTLED] == 1
+        assert shop.told.metrics[observe.WATERMARK_AHEAD_MS] == start_ms - shop.table.now_ms
+    assert shop.taken() == []
+
+
+def test_a_watermark_ahead_is_told_also_where_nothing_is_below_it() -> None:
+    shop = Shop().folded(1)
+    shop.table.drop(items.delta_key(delta(1)))
+    shop.visit(Work(LANE))
+    assert observe.WATERMARK_AHEAD_MS not in shop.told.metrics
+    shop.table.now_ms = 400
+    shop.visit(Work(LANE))
+    assert (shop.told.metrics[observe.LANES_LOOKED], shop.told.metrics[observe.WATERMARK_AHEAD_MS]) == (2, 600)
+    assert shop.told.lines[-1][2]["watermark_ahead_ms"] == 600
+
+
+def test_where_nothing_is_cleaned_a_look_at_a_watermark_ahead_goes_back_an_hour() -> None:
+    shop = Shop(clean=False)
+    now_ms = shop.table.now_ms = 10 * 86_400_000
+    shop.table.put(delta(9, at_ms=now_ms - LATENESS_MS))
+    shop.visit(Work(LANE))
+    now_ms = shop.table.now_ms = now_ms - LATENESS_MS
+    shop.table.put(delta(1, at_ms=now_ms - AHEAD_BACK_MS), delta(2, at_ms=now_ms - AHEAD_BACK_MS + 1))
+    shop.visit(Work(LANE))
+    assert value(shop.table) == {2, 9}
+    shop.visit(Work(LANE, sweep=True))
+    assert value(shop.table) == {1, 2, 9}
+
+
 def test_a_lane_that_nobody_reads_is_told_with_each_batch() -> None:
     shop = Shop()
     unread = Lane(A, 3, LANE.counter)
@@ -674,6 +818,26 @@ def test_a_lane_with_a_limit_is_told_only_if_it_holds_changes_that_nobody_reads(
     shop.visit(Work(gate, sweep=True), Work(unread, sweep=True))
     assert shop.told.metrics[observe.LANES_UNREAD] == 1
     assert [extra for level, _, extra in shop.told.lines if level == "error"] == [{"lane": str(unread)}]
+
+
+@pytest.mark.parametrize("error", [None, Throttled("slow"), NotAllowed("no")], ids=repr)
+def test_a_lane_with_a_limit_whose_look_fails_or_is_stopped_is_not_told_as_unread(error: LedgerError | None) -> None:
+    shop = Shop(limits={"seats:": Limit(ceiling=9, region=A)})
+    gate, unread = Lane(A, 0, "seats:gig"), Lane(A, 0, "seats:sold")
+    shop.visit(Work(OTHER))  # asks for the table's shape, once
+
+    def before(request: Any) -> None:
+        if error is not None and isinstance(request, Get):
+            raise error
+
+    shop.before = before
+    for message in (Work(gate), Work(gate, sweep=True), Work(gate, verify=True, fold=False)):
+        shop.visit(message, stop=lambda: error is None)
+    assert shop.told.metrics[observe.LANES_UNREAD] == 0
+    shop.before = lambda _: None
+    shop.table.put(delta(1, unread))
+    shop.visit(Work(unread, late=late(1), fold=False))  # what is named was there
+    assert shop.told.metrics[observe.LANES_UNREAD] == 1
 
 
 def test_the_queue_is_asked_once_for_each_lane_that_leaves_something() -> None:

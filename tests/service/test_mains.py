@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -33,11 +34,18 @@ def handlers(engine: Engine, table_names: Iterator[str], monkeypatch: pytest.Mon
     environ |= dict.fromkeys(("AWS_REGION", "AWS_DEFAULT_REGION"), REGION)
     for name, value in (environ | {"AWS_ENDPOINT_URL": engine.endpoint_url, "LEDGER_TABLE": table}).items():
         monkeypatch.setenv(name, value)
-    url = boto3.client("sqs", endpoint_url=engine.endpoint_url).create_queue(QueueName=table)["QueueUrl"]
-    monkeypatch.setenv("LEDGER_WORK_QUEUE_URL", url)
-    monkeypatch.setenv("LEDGER_WORK_DLQ_URL", url)
+    sqs_client = boto3.client("sqs", endpoint_url=engine.endpoint_url)
+    for name, queue in (("LEDGER_WORK_QUEUE_URL", table), ("LEDGER_WORK_DLQ_URL", f"{table}-dlq")):
+        monkeypatch.setenv(name, sqs_client.create_queue(QueueName=queue)["QueueUrl"])
     monkeypatch.setenv("LEDGER_VERIFY_ONE_IN", "1")
     return {name: importlib.reload(importlib.import_module(f"service.{name}.main")).handler for name in FUNCTIONS}
+
+
+def bodies(url: str) -> list[str]:
+    """Of the messages that can be received from the queue of this variable."""
+    client = boto3.client("sqs", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+    answer = client.receive_message(QueueUrl=os.environ[url], MaxNumberOfMessages=10)
+    return [message["Body"] for message in answer.get("Messages", ())]
 
 
 def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[str, Any]) -> None:
@@ -49,7 +57,9 @@ def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[s
     came = stream([Delta(lane, f"0000000000{k:016d}", 1) for k in range(3)], made_ms=to_ms(AT))
     assert call("ring", came) == {"batchItemFailures": []}
     assert call("compact", sqs(work(lane))) == {"batchItemFailures": []}
+    assert bodies("LEDGER_WORK_QUEUE_URL") != []  # what rang
     assert call("compact", sqs("no lane")) == {"batchItemFailures": []}
+    assert (bodies("LEDGER_WORK_DLQ_URL"), "no lane" in bodies("LEDGER_WORK_QUEUE_URL")) == (["no lane"], False)
     assert call("sweep", {}) is None
     assert call("compact", sqs(work(lane, verify=True))) == {"batchItemFailures": []}
     answer = call("api", event_of("GET", "/counters?counter=stock:85123A", {}, None))

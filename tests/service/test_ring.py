@@ -8,7 +8,7 @@ from cachetools import LRUCache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.named import KEYS_MAX, Named
+from compactor.named import Named
 from ledger import directory, items, tokens
 from ledger.errors import Throttled, Unavailable
 from ledger.gate.items import gate_key, new_gate
@@ -21,7 +21,7 @@ from service.ring.draw import rings
 from service.ring.handler import Ringer
 from service.ring.records import arrived
 from service.ring.ring import KNOWN_MAX, RUNG_MAX, Memory, Rung, delay_s, ring
-from service.work import KEY_MAX, Send, Work
+from service.work import KEY_MAX, NAMES_MAX, Send, Work
 from tests.service.support import Service, stored
 from tests.support import LANE, NOW_MS, A, B, Region, delta, settings, token
 
@@ -196,12 +196,12 @@ def test_what_came_late_is_named_at_once_and_rings_too() -> None:
     assert bell.told.lines == [("info", "late changes", {"late": 3, "lanes": [str(LANE), str(OTHER)]})]
 
 
-def test_many_late_items_are_named_by_a_range() -> None:
+def test_more_late_items_than_a_message_names_are_named_by_several_messages() -> None:
     bell = Bell(fold_min=QUIET)
-    late = [delta(n % 20, at_ms=n) for n in range(KEYS_MAX + 1)]
-    bell.came(*reversed(late))
-    ((work, _),) = bell.taken()
-    assert work == Work(LANE, late=Named((), ((late[0].token, late[-1].token),)), fold=False)
+    late = [delta(n % 20, at_ms=n).token for n in range(2 * NAMES_MAX + 1)]
+    bell.came(*(delta(n % 20, at_ms=n) for n in reversed(range(2 * NAMES_MAX + 1))))
+    parts = late[:NAMES_MAX], late[NAMES_MAX:-1], late[-1:]
+    assert bell.taken() == [(Work(LANE, late=Named(tuple(part)), fold=False), 0) for part in parts]
 
 
 # -- what is spared ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.named import BETWEEN_MAX, KEYS_MAX, Named
+from compactor.named import BETWEEN_MAX, Named
 from compactor.report import Tally
 from compactor.visit import visit
 from ledger import items
@@ -18,7 +19,19 @@ from ledger.packing import pack_of
 from ledger.requests import DeleteMany, Get, Transact
 from ledger.values import VERSION_MAX, Lane
 from service.runtime import OutOfTime, until
-from service.work import DELAY_S_MAX, KEY_MAX, TRIES_MAX, Bury, InvalidWork, Message, NotPut, Send, Work, WorkQueue
+from service.work import (
+    DELAY_S_MAX,
+    KEY_MAX,
+    NAMES_MAX,
+    TRIES_MAX,
+    Bury,
+    InvalidWork,
+    Message,
+    NotPut,
+    Send,
+    Work,
+    WorkQueue,
+)
 from tests.service.support import Service
 from tests.strategies import counters
 from tests.support import LANE, A, B, Region, compact_for_long, delta, settings, token, two_regions
@@ -28,7 +41,7 @@ DELTA, OTHER, PACK = token(1), token(2), pack_of([delta(1), delta(3)]).name
 sort_keys = st.builds(token, st.integers(0, 10**6)) | st.just(PACK)
 named = st.builds(
     lambda keys, between: Named.of(keys) | Named((), tuple(between)),
-    st.lists(sort_keys, max_size=5) | st.just([token(n) for n in range(KEYS_MAX + 1)]),
+    st.lists(sort_keys, max_size=5) | st.just([token(n) for n in range(2 * NAMES_MAX + 1)]),
     st.lists(st.tuples(sort_keys, sort_keys), max_size=3),
 )
 works = st.builds(
@@ -40,6 +53,7 @@ works = st.builds(
     sweep=st.booleans(),
     verify=st.booleans(),
     follows=st.none() | st.integers(0, VERSION_MAX),
+    since=st.none() | sort_keys,
     tries=st.integers(0, TRIES_MAX),
 )
 
@@ -91,6 +105,7 @@ REFUSED: dict[str, list[Any]] = {
     ],
     "fold": [None, 0, 1, "yes", []],
     "follows": [True, -1, 1.0, "1", VERSION_MAX + 1, []],
+    "since": [True, 1, [], "", "x", DELTA.lower()],
     "tries": [None, True, -1, 1.5, "1", TRIES_MAX + 1],
 }
 REFUSED |= {"again": REFUSED["late"], "again_between": REFUSED["late_between"]}
@@ -127,7 +142,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | sort_keys,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
 )
-FIELDS = ("late", "late_between", "again", "again_between", "fold", "sweep", "verify", "follows", "tries")
+FIELDS = ("late", "late_between", "again", "again_between", "fold", "sweep", "verify", "follows", "since", "tries")
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), anything), st.just(str(LANE)) | anything)
@@ -171,16 +186,55 @@ def test_what_follows_a_visit_joined_with_another(one: Work, other: Work, follow
 
 def test_however_much_is_joined_a_message_stays_small_and_names_all() -> None:
     def keys(n: int) -> list[str]:
-        return [f"{token(k)}#{'0' * 32}" for k in range(n * 1_000, n * 1_000 + KEYS_MAX)]
+        return [f"{token(k)}#{'0' * 32}" for k in range(n * 1_000, n * 1_000 + NAMES_MAX)]
 
     work = Work(LANE, fold=False)
     for n in range(60):
         late = Named.of(keys(n)) | Named((), ((token(n * 1_000), token(n * 1_000 + 5)),))
         work |= Work(LANE, late=late, again=late, fold=False)
-        assert len(work.to_json()) < 20_000
         assert len(work.late.between) <= BETWEEN_MAX
+    parts = work.apart()
+    assert max(len(part.to_json()) for part in parts) < 20_000
     for key in (key for n in range(60) for key in keys(n)):
-        assert key in work.late.keys or any(low <= key <= high for low, high in work.late.between)
+        assert any(key in part.late.keys for part in parts) or any(a <= key <= b for a, b in parts[0].late.between)
+
+
+@given(works)
+def test_a_work_comes_apart_into_small_ones_that_ask_for_all_of_it(work: Work) -> None:
+    first, *others = work.apart()
+    named = [(*part.late.keys, *part.again.keys) for part in (first, *others)]
+    assert all(len(part.late.keys) <= NAMES_MAX >= len(part.again.keys) for part in (first, *others))
+    assert sorted(key for part in named for key in part) == sorted((*work.late.keys, *work.again.keys))
+    assert all(part.apart() == [part] for part in (first, *others))
+    assert replace(first, late=work.late, again=work.again) == work
+    assert not [part for part in others if part.fold or part.sweep or part.verify or part.lane != work.lane]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "since"),
+    [
+        (Work(LANE, sweep=True, since=OTHER), Work(LANE, sweep=True, since=DELTA), DELTA),  # the lower loses nothing
+        (Work(LANE, sweep=True, since=OTHER), Work(LANE, sweep=True), None),
+        (Work(LANE, sweep=True, since=OTHER), Work(LANE), None),  # it may look at all, where the watermark is ahead
+        (Work(LANE, sweep=True, since=OTHER), Work(LANE, late=Named((DELTA,)), fold=False), OTHER),
+        (Work(LANE, since=PACK), Work(LANE, since=PACK), PACK),
+        (Work(LANE, fold=False), Work(LANE, fold=False), None),
+    ],
+)
+def test_two_visits_that_go_on_joined_go_on_where_nothing_is_passed_by(one: Work, other: Work, since: str) -> None:
+    assert (one | other).since == (other | one).since == since
+
+
+@pytest.mark.parametrize("more", [{}, {"follows": 3}, {"since": DELTA, "tries": 9}])
+def test_what_only_folds_or_verifies_asks_for_nothing_else(more: dict[str, Any]) -> None:
+    assert Work(LANE, **more).only_folds
+    assert Work(LANE, fold=False, verify=True, **more).only_verifies
+    name = Named((DELTA,))
+    some: list[dict[str, Any]] = [{"late": name}, {"again": name}, {"sweep": True}, {"thresholds": True}]
+    for asked in (*some, {"verify": True}, {"fold": False}):
+        assert not Work(LANE, **asked, **more).only_folds
+    for asked in (*some, {"fold": True}):
+        assert not Work(LANE, verify=True, **{"fold": False, **asked}, **more).only_verifies
 
 
 class Sqs:

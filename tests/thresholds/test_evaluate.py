@@ -288,7 +288,7 @@ def test_each_update_may_come_again_or_late() -> None:
     before = dict(shop.table.items)
     for update in written:
         shop.table.answer(update)
-    assert dict(shop.table.items) == before
+        assert dict(shop.table.items) == before  # after each: a later one would hide what an older one did
 
 
 def test_the_counter_of_a_key_is_that_of_a_crossing_of_this_region_alone() -> None:
