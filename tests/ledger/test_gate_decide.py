@@ -8,6 +8,7 @@ import pytest
 
 from ledger.errors import DamagedItem
 from ledger.gate import items, sold_out, updates
+from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
 from ledger.gate.filed import Filed
@@ -97,6 +98,19 @@ def test_a_refusal_asks_every_lane_once_and_looks_nothing_up_however_slow_it_is(
     assert [type(each.request) for each in asked if isinstance(each, At)] == [Get, Query]
 
 
+def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_its_token() -> None:
+    world = World(SEATS)
+    world.add(0)
+    waits = []
+    for number in range(200):
+        world.tables[A].asked.clear()
+        world.run(add(world.gates(A), Delta(HERE, keyed(COUNTER, f"waits {number}", world.now_ms), 11)))
+        waits += [each.ms for each in world.tables[A].asked if isinstance(each, Pause)]
+    assert len(waits) > 190
+    assert 190 < max(waits) < 200
+    assert 80 < sum(waits) / len(waits) < 120
+
+
 def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_sold_out() -> None:
     world = World(SEATS)
     world.add(0)
@@ -143,6 +157,17 @@ def test_a_hold_that_ends_brings_back_both_sides() -> None:
         gates.sold_out.note(COUNTER, side, 20, Instant(world.now_ms, 0))
     world.run(end(gates, held, RELEASED))
     assert known(gates, world.now_ms) == set()
+
+
+def test_another_limit_that_this_process_set_is_not_remembered_to_be_sold_out() -> None:
+    """Also where the limit is there already: it may be this call that set it, and had no answer."""
+    world = World(BOTH)
+    gates = world.gates(A)
+    for _ in range(2):
+        for side in SIDES:
+            gates.sold_out.note(COUNTER, side, 20, Instant(world.now_ms, 0))
+        world.run(set_limit(gates, -12, 12))
+        assert known(gates, world.now_ms) == set()
 
 
 @pytest.mark.parametrize(
