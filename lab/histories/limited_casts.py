@@ -6,10 +6,11 @@ from lab.histories.boards import AWAY, HOME
 from lab.histories.limited_judge import Asked
 from lab.histories.limited_stage import AT_ONCE, LANE, NEVER, LimitedStage
 from ledger.gate import items
+from ledger.gate.fingerprints import SLICE_MS
 from ledger.gate.outcome import RELEASED
 from ledger.requests import Program
 
-HOUR_MS = 3_600_000
+ROUND_MS = SLICE_MS * 2**16
 
 
 def an_add_twice_at_once(stage: LimitedStage) -> None:
@@ -105,9 +106,13 @@ def a_group_against_one_of_its_changes_for_the_last_units(stage: LimitedStage) -
 
 
 def a_retry_of_what_lies_far_ahead_against_a_roll(stage: LimitedStage) -> None:
-    """The time of a fingerprint comes round."""
-    one = stage.asked("one", old_ms=-2 * HOUR_MS)
+    """The time of a fingerprint comes round: this one would be taken for one of now."""
+    stage.limited(filing=replace(NEVER, beside=0))
+    one = stage.asked("one", old_ms=-ROUND_MS - SLICE_MS)
     stage.sent(one, stage.asked("two"))
+    stage.rolled()
+    stage.wait(1_000)
+    stage.sent(stage.asked("three", old_ms=0))
     stage.roll("one")
     stage.roll("the other")
     stage.send(one)

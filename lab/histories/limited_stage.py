@@ -147,7 +147,7 @@ class LimitedStage(Boards):
         self.world.step = 1
         self.enter("group", HOME, program)
 
-    def rolling(self) -> Program[bool]:
+    def rolling(self) -> Program[object]:
         gates = self.judge.gates_in(HOME)
         return (yield from roll(gates, (yield from gates.read(LANE))))
 

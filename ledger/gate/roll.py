@@ -118,7 +118,7 @@ def _is_near(token: str, low: str) -> bool:
 def _kept(gate: Gate, gone: Iterable[str], low: str, most: int, now_ms: int) -> tuple[str, frozenset[bytes]]:
     """`low`, higher where there would be too many fingerprints, but not above now; and those of what lies above it."""
     ends = {mark: end_ms(gate.low, distance(mark, gate.low)) for mark in gate.moved}
-    ends |= {fingerprint(token): end_ms(token, 0) for token in gone if token > low}
+    ends |= {fingerprint(token): end_ms(token, 0) for token in gone}
     first_ms = _first_above(low)
     above = sorted(end for end in ends.values() if end >= first_ms)
     if len(above) > most:
