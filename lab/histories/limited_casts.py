@@ -228,6 +228,20 @@ def a_wider_limit_against_two_who_want_more_than_there_is(stage: LimitedStage) -
     stage.send(stage.asked("three"))
 
 
+def a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it(stage: LimitedStage) -> None:
+    """It knew that all was sold."""
+    stage.in_two_regions(1)
+    one, two, three = (stage.asked(key, region=AWAY) for key in ("one", "two", "three"))
+    stage.in_turn(AWAY, one, two, 2, three)
+
+
+def a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere(stage: LimitedStage) -> None:
+    """It remembers that so much was too much."""
+    stage.in_two_regions(3)
+    stage.held("hold", 3, over=True)
+    stage.in_turn(HOME, stage.asked("one"), stage.asked("two", 2, region=AWAY), short=2)
+
+
 def a_history_elsewhere_while_two_rolls_replicate(stage: LimitedStage) -> None:
     stage.sent(stage.asked("one"))
     stage.rolled()
@@ -273,6 +287,8 @@ LIMITED_CASTS = (
     a_tighter_limit_against_the_last_unit,
     two_limits_at_once,
     a_wider_limit_against_two_who_want_more_than_there_is,
+    a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it,
+    a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere,
     a_history_elsewhere_while_two_rolls_replicate,
     a_history_against_two_adds_and_their_rolls,
 )

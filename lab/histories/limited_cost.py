@@ -1,8 +1,9 @@
 """The judge of cost: what a change asks of the table once the faults of a history have ended, and no more.
 
 Rule 1: whatever came late, ahead of now, or was held and is over: what is changed now is paid for by itself alone.
-Rule 2: it asks at least for what it must, so a run that did nothing is not right.
-Rule 3: nothing is asked of a Region that does not answer but once.
+Rule 2: a gate remembers nothing of what need not be remembered.
+Rule 3: a change asks at least for what it must, so a run that did nothing is not right.
+Rule 4: nothing is asked of a Region that does not answer but once.
 """
 
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from ledger import tokens
 from ledger.errors import OutOfReach, Unavailable
 from ledger.gate.decide import add, hold
 from ledger.gate.expire import free
+from ledger.gate.fingerprints import SLICE_MS, fingerprint
 from ledger.gate.gate import Gate
 from ledger.gate.hold_tokens import hold_token
 from ledger.gate.outcome import REFUSED
@@ -41,8 +43,9 @@ from ledger.values import Delta, Lane
 from simulator.choices import Choices
 
 CHANGES, HOLDS = 40, 24
-AWAY_MS = 1_000
+OLDEST_MS, AHEAD_MS = 8_100_000, 240_000
 BATCH = 25
+"""Items of a request, at most."""
 
 
 @dataclass(slots=True)
@@ -102,8 +105,12 @@ class Till:
     spent: Spent = field(default_factory=Spent)
     sold_out: SoldOut = field(default_factory=SoldOut)
     number: int = 0
+    gap_ms: int = 100
 
     def judge_all(self) -> None:
+        self._add(0)
+        slack_ms = max(self.judge.filing.slack_ms, self._gate.slack_ms or 0)
+        self.gap_ms = max(100, slack_ms // 4)  # so that few changes are near enough to need no look-up
         self.of_now()
         self.late()
         for side in SIDES:
@@ -113,21 +120,27 @@ class Till:
             self.held(DOWN if self.judge.limit.has(DOWN) else UP)
 
     def of_now(self) -> None:
-        """Twice as many as are counted: by then what was not filed before is, and low is what they make it."""
-        for _ in range(2):
+        """Before them as many, among a backlog of hours and some ahead of now, for which nobody is to pay later."""
+        for is_counted in (False, True):
             self.spent = Spent()
-            for _change in range(CHANGES):
-                self._wait(self._gap_ms)
+            for n in range(CHANGES):
+                self._wait(self.gap_ms)
                 self._add(0)
+                if not is_counted and n < CHANGES // 2:
+                    self._add(0, old_ms=-AHEAD_MS if n % 4 == 3 else OLDEST_MS * (CHANGES - n) // CHANGES)
         spent = self.spent
         self._most("changes of now", requests=3 * CHANGES, read_units=CHANGES // 8, write_units=8 * CHANGES)
         if spent.all < CHANGES or spent.write_units < CHANGES:
             self.judge.wrong.append(f"{CHANGES} changes of now cost {spent}: they were not asked for")
+        known = [token for lane, token in (*self.judge.decided, *self.judge.open) if lane == self.lane]
+        low_ms = tokens.time_ms(self._gate.low)
+        if not self._gate.moved <= {fingerprint(each) for each in known if tokens.time_ms(each) > low_ms - SLICE_MS}:
+            self.judge.wrong.append(f"{self.lane}: its gate keeps fingerprints of what is not above low")
 
     def late(self) -> None:
         """One that is looked up, if anything was filed since."""
         self.spent = Spent()
-        self._add(0, old_ms=60 * self._gap_ms)
+        self._add(0, old_ms=60 * self.gap_ms)
         self._most("a late change", requests=16, read_units=24, write_units=24)
 
     def cut_off(self, side: str) -> None:
@@ -164,11 +177,6 @@ class Till:
         self.spent = Spent()
         self._add(one * (HOLDS - 1))
         self._most("a change that needs all", requests=12 * HOLDS, read_units=12 * HOLDS, write_units=10 * HOLDS)
-
-    @property
-    def _gap_ms(self) -> int:
-        """So that what is near enough to need no look-up is of a few changes."""
-        return max(100, self.judge.filing.slack_ms // 4)
 
     @property
     def _gates(self) -> Any:

@@ -42,6 +42,12 @@ _PLANTED = (
         "{fingerprint(token): end_ms(low, distance(fingerprint(token), low)) for token in gone}",
     ),
     Mistake(
+        "how far an older fingerprint lies is seen from the new low",
+        "ledger/gate/roll.py",
+        "end_ms(gate.low, distance(mark, gate.low)) for mark",
+        "end_ms(low, distance(mark, low)) for mark",
+    ),
+    Mistake(
         "low passes now",
         "ledger/gate/roll.py",
         "last_of(min(above[-most - 1], now_ms))",
@@ -223,12 +229,14 @@ _PLANTED = (
         "ledger/gate/expire.py",
         "    gates.sold_out.forget(gate.lane.counter, *SIDES)\n",
         "",
+        cast="a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere",
     ),
     Mistake(
         "another limit that a process set is not known to it",
         "ledger/gate/bounds.py",
         "            gates.sold_out.forget(lane.counter, *SIDES)\n            return gates.gate",
         "            return gates.gate",
+        cast="a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it",
     ),
     Mistake(
         "each lane of a Region that does not answer is asked",
