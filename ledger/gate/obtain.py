@@ -7,7 +7,7 @@ enough. Before it counts as empty, the holds there that are over are ended, unti
 one lane at once it gives to the first: the others see that, and take it over.
 Rule 3: there is too little only if the lanes' own rights (what was moved cancels out) sum to too little, and each was
 asked. Enough, but on its way to a third lane: it is taken over there, on its behalf.
-Rule 4: a Region that does not answer is asked once for all its lanes, and the process remembers it for a second.
+Rule 4: another Region that does not answer is asked once for all its lanes, and the process remembers it for a second.
 Rule 5: who gives away more than is needed keeps in proportion to how busy both are, so that nobody asks for each seat.
 """
 
@@ -52,7 +52,7 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
             there, gate = yield from _ask(gates, gate, other, copies.get(other), side, need)
         except LedgerError as error:
             silent[other] = error
-            if isinstance(error, Unavailable | OutcomeUnknown):
+            if isinstance(error, Unavailable | OutcomeUnknown) and other.region != gates.here:
                 down[other.region] = error
                 gates.sold_out.note_silent(other.region, error, (yield Now()))
         else:

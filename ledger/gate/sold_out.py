@@ -46,7 +46,7 @@ class SoldOut:
 
     def silent(self, now: Instant) -> dict[str, str]:
         """The Regions that did not answer a moment ago, each with what it is known by."""
-        return {region: why for region, (at_ms, why) in tuple(self._silent.items()) if _is_recent(at_ms, now)}
+        return {region: why for region, (at_ms, why) in self._silent.copy().items() if _is_recent(at_ms, now)}
 
     def changed(self, counter: str, change: int) -> None:
         """A change counts: what it took of one side came to the other."""

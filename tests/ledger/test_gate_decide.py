@@ -15,7 +15,7 @@ from ledger.gate.filed import Filed
 from ledger.gate.gate import Filing
 from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
-from ledger.gate.look_up import Known, look_up
+from ledger.gate.look_up import Known, look_up, outcomes_of
 from ledger.gate.outcome import REFUSED, RELEASED
 from ledger.gate.sold_out import SoldOut
 from ledger.gate.standing import standing
@@ -24,7 +24,7 @@ from ledger.requests import At, Get, GetMany, Instant, Item, Pause, Put, Query, 
 from ledger.tokens import keyed
 from ledger.values import Delta
 from tests.ledger.test_gate import COUNTER, HERE, SEATS, THERE, A, B, World, counted
-from tests.ledger.test_gate_roll import at, seen
+from tests.ledger.test_gate_roll import BASE_MS, at, seen
 
 BOTH = Limit(floor=-10, ceiling=10, region=A)
 
@@ -60,6 +60,39 @@ def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later(
     world.tables[A].asked.clear()
     assert world.run(look_up(world.gates(A), HERE, at(token))) == known
     assert sum(isinstance(each, Query) for each in world.tables[A].asked) == pages
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_many_are_looked_up_at_once_and_found_as_each_alone_is(page_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is late, ahead of now and in order, filed a few at a time; and what was never asked for, between them."""
+    monkeypatch.setattr("ledger.gate.look_up.LATE_OF_PAGE", 2)
+    world = World(Limit(ceiling=10**9, region=A), Filing(enough=3, beside=0, draw=1, slack_ms=500))
+    world.now_ms = BASE_MS
+    asked = []
+    for n in range(120):
+        world.now_ms += 100
+        asked.append(at(n * 100 + (0, 0, 0, -3_000, 0, 2_000, -700)[n % 7] + n % 2))
+        world.run(add(world.gates(A), Delta(HERE, asked[-1], n)))
+    gate = world.gate()
+    unknown = sorted({*asked, *(at(n * 100 + 50) for n in range(-40, 140))} - gate.recent.keys())
+    world.tables[A].page_size = page_size
+    each = {token: known.outcome for token in unknown if (known := world.run(look_up(world.gates(A), HERE, token)))}
+    assert len(each) > 80
+    for some in (unknown, unknown[::9], unknown[5:6], unknown[-3:]):
+        found = world.run(outcomes_of(world.gates(A), HERE, some))
+        assert found == {token: each[token] for token in some if token in each}
+
+
+def test_what_much_lies_between_is_passed_over() -> None:
+    world = World(SEATS)
+    world.tables[A].page_size = 1_000
+    for n in range(1, 400):
+        low = at(n - 1)
+        world.tables[A].answer(Put(items.filed_item(Filed(HERE, at(n), n, low, {at(n): n}))))
+        world.tables[A].answer(Put(items.late_item(HERE, at(n), n, n)))
+    world.tables[A].asked.clear()
+    assert world.run(outcomes_of(world.gates(A), HERE, [at(7), at(390), at(400)])) == {at(7): 7, at(390): 390}
+    assert [type(each) for each in world.tables[A].asked] == [Query] * 3
 
 
 def test_who_sees_enough_begins_a_roll_when_its_token_is_drawn_and_everyone_at_twice_as_much() -> None:
