@@ -121,7 +121,10 @@ def test_what_is_ahead_of_now_makes_no_look_up_long_and_later_changes_no_dearer(
 
 def test_a_few_changes_ahead_of_now_stay_in_the_gate_until_their_time_has_come() -> None:
     shop = Shop()
-    ahead = {shop.run(add(shop.gates, one)) and one.token for one in [shop.sale(old_ms=-MINUTE_MS) for _ in range(8)]}
+    sales = [shop.sale(old_ms=-MINUTE_MS) for _ in range(8)]
+    for sale in sales:
+        shop.run(add(shop.gates, sale))
+    ahead = {sale.token for sale in sales}
     shop.of_now()
     assert ahead <= shop.gate.recent.keys()
     shop.now_ms += MINUTE_MS
