@@ -19,7 +19,7 @@ from lab.histories.remade import WRITERS, Disaster
 from ledger import items, tokens
 from ledger.add import add
 from ledger.errors import LedgerError
-from ledger.requests import Instant, Now, Program, Query, Result
+from ledger.requests import Instant, Now, Program, Query, Result, drive
 from ledger.settings import Settings
 from ledger.values import Lane
 from reader.history import entries, history
@@ -285,20 +285,16 @@ def _uncleaned(world: World, region: str, lane: Lane, contested: Collection[str]
 
 def finish(world: World, region: str, program: Program[Result]) -> Result:
     """Run a program alone, with no faults and a right clock."""
-    answer: Any = None
-    try:
-        while True:
-            request = program.send(answer)
-            if isinstance(request, Now):
-                answer = Instant(world.now_ms, world.now_ms)
-                continue
-            answer = world.answer(region, request)
-            while isinstance(answer, Landing) and answer.left:
-                world.land(answer, 0)
-            answer = None if isinstance(answer, Landing) else answer
-    except StopIteration as end:
-        result: Result = end.value
-        return result
+
+    def answer(request: Any) -> Any:
+        if isinstance(request, Now):
+            return Instant(world.now_ms, world.now_ms)
+        given = world.answer(region, request)
+        while isinstance(given, Landing) and given.left:
+            world.land(given, 0)
+        return None if isinstance(given, Landing) else given
+
+    return drive(program, answer)
 
 
 __all__ = ["NONE", "Played", "play"]

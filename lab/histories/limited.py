@@ -11,6 +11,7 @@ from typing import Any
 
 from lab.histories.cast import LATE, LONG, SHORT, rest
 from lab.histories.history import REGIONS, STEPS_MAX, entrance, step
+from lab.histories.limited_cost import judge_cost
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import Asked, Judge, WatchedWorld
 from lab.histories.recall import Memory
@@ -35,6 +36,8 @@ from simulator.world import World
 COUNTER = "g"
 TRIES = 12
 STEPS_MS = (1, 10, 40, 400)
+HOURS_MS, AHEAD_MS = 9_000_000, 300_000
+"""How late the changes of a backlog are at most, and how far ahead of now one may say that it is."""
 LIMITS = (
     Limit(floor=0),
     Limit(ceiling=9, region=REGIONS[0]),
@@ -80,6 +83,9 @@ def play(
         slack_ms=(0, 10, 100, 3_000)[choices.pick(4)] * step_ms,
         moved_max=(3, 1_000)[choices.pick(2)],
     )
+    if choices.pick(4) == 3:  # nobody files before a gate is full
+        filing = replace(filing, enough=1_000, moved_max=3)
+        world.gate_bytes_max = 2_000
     judge = Judge(world, lanes, limit, filing)
     world.watch = judge.see
     processes: list[Process] = []
@@ -106,7 +112,8 @@ def play(
         if not step(world, processes, faults, log):
             break
     ended = world.step, world.now_ms
-    wrong = judge_end(judge, choices)
+    world.now_ms += 2 * faults.skew_ms
+    wrong = judge_end(judge, choices, judge_cost)
     if then is not None and not wrong:
         wrong = then(table, *ended)
     return Played(wrong, world.step, len(judge.decided), faults, table.counts)
@@ -136,8 +143,10 @@ class Table:
         self.counts[what] = self.counts.get(what, 0) + times
 
     def _ask(self, number: str, region: str, wall_ms: int, length_ms: int | None = None) -> Asked:
-        late = (0, 0, 0, 300, 1_000, 20_000)[self.choices.pick(6)] * self.world.step_ms
+        late = (0, 0, 0, 300, 1_000, 20_000, HOURS_MS // self.world.step_ms)[self.choices.pick(7)] * self.world.step_ms
         time_ms = max(0, wall_ms - (self.choices.pick(late) if late else 0))
+        if self.choices.pick(12) == 11:
+            time_ms = wall_ms + self.choices.pick(AHEAD_MS)
         if length_ms is None:
             token = tokens.keyed(COUNTER, number, time_ms)
         else:

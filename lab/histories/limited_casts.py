@@ -6,10 +6,11 @@ from lab.histories.boards import AWAY, HOME
 from lab.histories.limited_judge import Asked
 from lab.histories.limited_stage import AT_ONCE, LANE, LANE_AWAY, LANE_BESIDE, NEVER, LimitedStage
 from ledger.gate import items
+from ledger.gate.fingerprints import SLICE_MS
 from ledger.gate.outcome import RELEASED
 from ledger.requests import Program
 
-HOUR_MS = 3_600_000
+ROUND_MS = SLICE_MS * 2**16
 
 
 def an_add_twice_at_once(stage: LimitedStage) -> None:
@@ -120,9 +121,13 @@ def a_group_against_one_of_its_changes_for_the_last_units(stage: LimitedStage) -
 
 
 def a_retry_of_what_lies_far_ahead_against_a_roll(stage: LimitedStage) -> None:
-    """The time of a fingerprint comes round."""
-    one = stage.asked("one", old_ms=-2 * HOUR_MS)
+    """The time of a fingerprint comes round: this one would be taken for one of now."""
+    stage.limited(filing=replace(NEVER, beside=0))
+    one = stage.asked("one", old_ms=-ROUND_MS - SLICE_MS)
     stage.sent(one, stage.asked("two"))
+    stage.rolled()
+    stage.wait(1_000)
+    stage.sent(stage.asked("three", old_ms=0))
     stage.roll("one")
     stage.roll("the other")
     stage.send(one)
@@ -238,6 +243,20 @@ def a_wider_limit_against_two_who_want_more_than_there_is(stage: LimitedStage) -
     stage.send(stage.asked("three"))
 
 
+def a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it(stage: LimitedStage) -> None:
+    """It knew that all was sold."""
+    stage.in_two_regions(1)
+    one, two, three = (stage.asked(key, region=AWAY) for key in ("one", "two", "three"))
+    stage.in_turn(AWAY, one, two, 2, three)
+
+
+def a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere(stage: LimitedStage) -> None:
+    """It remembers that so much was too much."""
+    stage.in_two_regions(3)
+    stage.held("hold", 3, over=True)
+    stage.in_turn(HOME, stage.asked("one"), stage.asked("two", 2, region=AWAY), short=2)
+
+
 def a_history_elsewhere_while_two_rolls_replicate(stage: LimitedStage) -> None:
     stage.sent(stage.asked("one"))
     stage.rolled()
@@ -285,6 +304,8 @@ LIMITED_CASTS = (
     a_tighter_limit_against_the_last_unit,
     two_limits_at_once,
     a_wider_limit_against_two_who_want_more_than_there_is,
+    a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it,
+    a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere,
     a_history_elsewhere_while_two_rolls_replicate,
     a_history_against_two_adds_and_their_rolls,
 )

@@ -5,6 +5,8 @@ Rule 2: everything is sold from any Region, and not one more.
 Rule 3: with no fault left nothing may fail.
 """
 
+from collections.abc import Callable
+
 from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
 from ledger import tokens
@@ -22,11 +24,16 @@ YEARS_MS = 500 * 86_400_000
 """By then every hold is over."""
 
 
-def judge_end(judge: Judge, choices: Choices) -> list[str]:
-    """What is wrong, with all that the judge saw before."""
+def judge_end(
+    judge: Judge, choices: Choices, then: Callable[[Judge, Choices], None] = lambda judge, choices: None
+) -> list[str]:
+    """What is wrong, with all that the judge saw before. then: what follows once each has been asked again."""
     try:
         if not judge.wrong:
             ask_again(judge)
+        if not judge.wrong:
+            then(judge, choices)
+        if not judge.wrong:
             judge.world.now_ms += YEARS_MS
             for side in SIDES:
                 sell_all(judge, choices, side)

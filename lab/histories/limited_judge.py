@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ledger import tokens
+from ledger.errors import ItemTooLarge
 from ledger.gate import items
 from ledger.gate.decide import Decision
 from ledger.gate.gate import Filing, Gate
@@ -23,17 +24,21 @@ from ledger.gate.outcome import REFUSED, change_of, counts
 from ledger.gate.sold_out import SoldOut
 from ledger.items import delta_of
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import Item, Key
+from ledger.requests import ITEM_BYTES_MAX, Item, Key
+from ledger.units import item_bytes
 from ledger.values import Delta, Lane
 from simulator.world import World
 
 
 class WatchedWorld(World):
-    """A world that tells of each write in its home Region."""
+    """A world that tells of each write in its home Region. gate_bytes_max: what a gate may have at most."""
 
     watch: Callable[[str, Key, Item | None], None] = staticmethod(lambda region, key, item: None)
+    gate_bytes_max: int = ITEM_BYTES_MAX
 
     def _write(self, region: str, key: Key, item: Item | None) -> None:
+        if item is not None and key.pk.startswith("gate#") and item_bytes(item) > self.gate_bytes_max:
+            raise ItemTooLarge(f"{key} would have more than {self.gate_bytes_max:,} bytes. Nothing was written.")
         super()._write(region, key, item)
         self.watch(region, key, item)
 

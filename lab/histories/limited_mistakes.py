@@ -20,20 +20,50 @@ _PLANTED = (
     Mistake(
         "fingerprints are forgotten",
         "ledger/gate/roll.py",
-        "    marks = gate.moved | {fingerprint(token) for token in (*recent, *holds)}\n",
-        "    marks = frozenset(map(fingerprint, (*recent, *holds)))\n",
+        "for mark in gate.moved}\n",
+        "for mark in ()}\n",
     ),
     Mistake(
         "a filed hold leaves no fingerprint",
         "ledger/gate/roll.py",
-        "{fingerprint(token) for token in (*recent, *holds)}",
-        "{fingerprint(token) for token in recent}",
+        "_kept(gate, (*recent, *holds), low",
+        "_kept(gate, recent, low",
     ),
     Mistake(
         "fingerprints of low's own slice are dropped",
-        "ledger/gate/fingerprints.py",
-        "    return distance(mark, low) < _SLICES // 2\n",
-        "    return 0 < distance(mark, low) < _SLICES // 2\n",
+        "ledger/gate/roll.py",
+        "    return time_ms(low) + (low == last_of(time_ms(low)))\n",
+        "    return end_ms(low, 1)\n",
+    ),
+    Mistake(
+        "how far a fingerprint lies is seen from its slices alone",
+        "ledger/gate/roll.py",
+        "{fingerprint(token): end_ms(token, 0) for token in gone}",
+        "{fingerprint(token): end_ms(low, distance(fingerprint(token), low)) for token in gone}",
+    ),
+    Mistake(
+        "how far an older fingerprint lies is seen from the new low",
+        "ledger/gate/roll.py",
+        "end_ms(gate.low, distance(mark, gate.low)) for mark",
+        "end_ms(low, distance(mark, low)) for mark",
+    ),
+    Mistake(
+        "low passes now",
+        "ledger/gate/roll.py",
+        "last_of(min(above[-most - 1], now_ms))",
+        "last_of(above[-most - 1])",
+    ),
+    Mistake(
+        "what is ahead of now stands in the segment",
+        "ledger/gate/roll.py",
+        "if gate.low < token <= newest}",
+        "if gate.low < token}",
+    ),
+    Mistake(
+        "a gate that is full is not filed",
+        "ledger/gate/roll.py",
+        "            gate = yield from gates.read(lane)\n            if not",
+        "            raise\n            if not",
     ),
     Mistake(
         "what lies far ahead is filed",
@@ -45,26 +75,26 @@ _PLANTED = (
     Mistake(
         "low can fall",
         "ledger/gate/roll.py",
-        "    low = max(gate.low, last_of(",
-        '    low = max("", last_of(',
+        "    low, newest = max(gate.low, last_of(",
+        '    low, newest = max("", last_of(',
     ),
     Mistake(
         "hi can fall",
         "ledger/gate/roll.py",
-        "    top = max(gate.top, *above) if above else gate.top\n",
-        "    top = max(above) if above else gate.top\n",
+        "    top = max(gate.top, *listed) if listed else gate.top\n",
+        "    top = max(listed) if listed else gate.top\n",
     ),
     Mistake(
         "a segment says the new low",
         "ledger/gate/roll.py",
-        "Filed(lane, top, version, gate.low, above)",
-        "Filed(lane, top, version, low, above)",
+        "Filed(lane, top, version, gate.low, listed)",
+        "Filed(lane, top, version, low, listed)",
     ),
     Mistake(
         "late entries stand in the segment",
         "ledger/gate/roll.py",
-        "for token in recent if token > gate.low}",
-        "for token in recent}",
+        "for token in recent if gate.low < token <= newest}",
+        "for token in recent if token <= newest}",
     ),
     Mistake(
         "a segment is named without its content",
@@ -76,14 +106,11 @@ _PLANTED = (
         "what is filed is removed before it is put",
         "ledger/gate/roll.py",
         "    for answer in (yield gates.at(lane, PutMany(tuple(filed)))):\n",
-        "    after, kept = _kept(gate.moved | set(map(fingerprint, (*recent, *holds))), low, gates.filing.moved_max)\n"
-        "    early = updates.finish_roll(gate, recent, holds, after, top, kept, slack_ms)\n"
+        "    kept = _kept(gate, (*recent, *holds), low, gates.filing.moved_max, now.wall_ms)\n"
+        "    early = updates.finish_roll(gate, recent, holds, kept[0], top, kept[1], slack_ms)\n"
         "    if not isinstance((yield gates.at(lane, early)), Written):\n"
-        "        return False\n"
+        "        return None\n"
         "    for answer in (yield gates.at(lane, PutMany(tuple(filed)))):\n",
-        "ledger/gate/roll.py",
-        "    return isinstance((yield gates.at(lane, update)), Written)\n",
-        "    return update is not None\n",
     ),
     Mistake(
         "a roll is finished whatever was filed since",
@@ -116,8 +143,8 @@ _PLANTED = (
     Mistake(
         "only the first segment is looked at",
         "ledger/gate/look_up.py",
-        "        if not pages.more:\n            return None\n        page =",
-        "        if True:\n            return None\n        page =",
+        "        if not left or not pages.more:\n",
+        "        if True:\n",
         "ledger/gate/look_up.py",
         "        for item in page.items:\n",
         "        for item in page.items[:1]:\n",
@@ -137,9 +164,9 @@ _PLANTED = (
     Mistake(
         "the note is deleted before the hold has ended",
         "ledger/gate/end.py",
-        "        answer: Item | Written = yield gates.at(lane, updates.end(",
+        "        answer = yield from write(gates, lane, updates.end(",
         "        if filed is not None:\n            yield from forget(gates, lane, {token: amount})\n"
-        "        answer: Item | Written = yield gates.at(lane, updates.end(",
+        "        answer = yield from write(gates, lane, updates.end(",
     ),
     Mistake(
         "the end of a hold does not look whether it is there",
@@ -176,23 +203,58 @@ _PLANTED = (
     Mistake(
         "holds that are over are not ended",
         "ledger/gate/expire.py",
-        "        over = dict(sorted(gate.over(now_ms).items())[: updates.EXPIRED_MAX])\n",
+        "        over = dict(sorted(gate.over(now.wall_ms).items())[: updates.EXPIRED_MAX])\n",
         "        over = dict[str, int]()\n",
     ),
     Mistake(
         "filed holds that are over are not asked for",
         "ledger/gate/expire.py",
-        "    return (yield from _filed(gates, gate, now.wall_ms))\n",
-        "    return gate\n",
+        "    while pages.more and not _has(gate, side, need):\n",
+        "    while pages.more and side == '':\n",
+    ),
+    Mistake(
+        "all holds that are over end, whatever is needed",
+        "ledger/gate/expire.py",
+        "    while pages.more and not _has(gate, side, need):\n",
+        "    while pages.more:\n",
+    ),
+    Mistake(
+        "a lane counts as empty once some of its holds that are over have ended",
+        "ledger/gate/expire.py",
+        "    return side is not None and gate.rights[side] >= need\n",
+        "    return side is not None and gate.rights[side] >= 1\n",
+    ),
+    Mistake(
+        "holds that a process freed are still remembered to be sold out",
+        "ledger/gate/expire.py",
+        "    gates.sold_out.forget(gate.lane.counter, *SIDES)\n",
+        "",
+        cast="a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere",
+    ),
+    Mistake(
+        "another limit that a process set is not known to it",
+        "ledger/gate/bounds.py",
+        "            gates.sold_out.forget(lane.counter, *SIDES)\n            return gates.gate",
+        "            return gates.gate",
+        cast="a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it",
+    ),
+    Mistake(
+        "each lane of a Region that does not answer is asked",
+        "ledger/gate/obtain.py",
+        "                down[other.region] = error\n",
+        "",
+    ),
+    Mistake(
+        "a Region that does not answer is not remembered",
+        "ledger/gate/obtain.py",
+        "{**gates.sold_out.silent((yield Now()))}\n",
+        "{}\n",
     ),
     Mistake(
         "expired although it was decided",
         "ledger/gate/expire.py",
-        "            if known is not None and known.outcome is not None:\n",
-        "            if known is None:\n",
-        "ledger/gate/expire.py",
-        "            elif known is not None:\n",
-        "            else:\n",
+        "for token in unknown if token not in filed}",
+        "for token in unknown}",
     ),
     Mistake(
         "a hold is filed where the caller is",
@@ -296,9 +358,9 @@ _PLANTED = (
     Mistake(
         "a refusal is not written down",
         "ledger/gate/decide.py",
-        "        try:\n            answer: Item | Written = yield gates.at(lane, _asked(",
+        "        answer = yield from write(gates, lane, _asked(",
         "        if short:\n            return Decision(Known(REFUSED), before=False)\n"
-        "        try:\n            answer: Item | Written = yield gates.at(lane, _asked(",
+        "        answer = yield from write(gates, lane, _asked(",
     ),
     Mistake(
         "a group asks for its first token alone",
@@ -332,14 +394,14 @@ _PLANTED = (
     Mistake(
         "sold out is remembered for ever",
         "ledger/gate/sold_out.py",
-        "        return need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS\n",
+        "        return need >= short and _is_recent(since_ms, now)\n",
         "        return need >= short\n",
     ),
     Mistake(
         "what comes back through this process is not known",
         "ledger/gate/sold_out.py",
-        "        self._known.pop((counter, side), None)\n",
-        "",
+        "            self._known.pop((counter, side), None)\n",
+        "            pass\n",
     ),
     Mistake(
         "sold out is noted for less than was asked",

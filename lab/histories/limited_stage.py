@@ -23,10 +23,11 @@ from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
 from ledger.gate.hold_tokens import hold_token
 from ledger.gate.roll import roll
+from ledger.gate.sold_out import SoldOut
 from ledger.gate.standing import outcomes
 from ledger.items import delta_item
-from ledger.limit import Limit
-from ledger.requests import DeleteMany, Key, Program, Put, PutMany, Together
+from ledger.limit import UP, Limit
+from ledger.requests import DeleteMany, Instant, Key, Program, Put, PutMany, Together
 from ledger.values import Delta, Lane
 from simulator.choices import Drawn
 from simulator.process import Log
@@ -163,7 +164,7 @@ class LimitedStage(Boards):
         self.world.step = 1
         self.enter("group", HOME, program)
 
-    def rolling(self) -> Program[bool]:
+    def rolling(self) -> Program[object]:
         gates = self.judge.gates_in(HOME)
         return (yield from roll(gates, (yield from gates.read(LANE))))
 
@@ -187,6 +188,24 @@ class LimitedStage(Boards):
                 yield from set_limit(self.judge.gates_in(region), None, ceiling)
 
         self.enter("set limit", region, program)
+
+    def in_turn(self, region: str, *what: Asked | int, short: int = 0) -> None:
+        """One process sends changes and sets ceilings, one after the other. short: what it remembers to be too much."""
+        memory, now_ms = SoldOut(), self.world.now_ms
+        if short:
+            memory.note(COUNTER, UP, short, Instant(now_ms, now_ms))
+
+        def program() -> Program[None]:
+            gates = self.judge.gates_in(region, memory)
+            for each in what:
+                began = self.world.step + 1  # after what the call before this one wrote
+                if isinstance(each, int):
+                    yield from set_limit(gates, None, each)
+                else:
+                    self.judge.told(each, (yield from add(gates, each.delta)), began)
+
+        self.world.step = 1
+        self.enter("one after the other", region, program)
 
     def history(self, region: str) -> None:
         """From copies, which may lack something; it says so then."""

@@ -3,7 +3,8 @@
 Rule 1: what a tighter limit takes away must be there as rights, so it is obtained first; what it gives comes with it.
 Rule 2: it is written IF nobody has set the limit since the gate was seen, so of two at once one looks again.
 Rule 3: whether a side is limited at all is for the counter's life.
-Rule 4: what a limit takes away or gives is reckoned from the one that stands in the gate, and from nothing else.
+Rule 4: what this process remembers to be sold out is forgotten then.
+Rule 5: what a limit takes away or gives is reckoned from the one that stands in the gate, and from nothing else.
 """
 
 from collections.abc import Mapping
@@ -14,8 +15,9 @@ from ledger.gate import items, updates
 from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.obtain import obtain
+from ledger.gate.roll import write
 from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import Item, Program, Written
+from ledger.requests import Program, Written
 
 Bounds = Mapping[str, int | None]
 """The amount that `down` or `up` leads to at most: the floor, the ceiling."""
@@ -34,6 +36,7 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
                 raise _lacks(gate, name)
         wanted = _ordered({side: gate.bounds[side] if given[side] is None else given[side] for side in SIDES})
         if gate.bounds == wanted:
+            gates.sold_out.forget(lane.counter, *SIDES)  # it may be this call that set it, and had no answer
             return gate
         short = [(side, need) for side, need in gate.taken_by(wanted).items() if need > gate.rights[side]]
         for side, need in short:
@@ -45,8 +48,9 @@ def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[G
                 )
         if short:
             continue
-        answer: Item | Written = yield gates.at(lane, updates.set_limit(gate, gates.limit, wanted))
+        answer = yield from write(gates, lane, updates.set_limit(gate, gates.limit, wanted))
         if isinstance(answer, Written):
+            gates.sold_out.forget(lane.counter, *SIDES)
             return gates.gate(lane, answer.item)
         if answer and "epoch" not in answer:
             raise _lacks(gate, "epoch")

@@ -5,25 +5,22 @@ new, it is looked up first, and the Update asks that nothing was filed since.
 Rule 2: where the rights are too few, the other lanes are asked for theirs. Refused is only what all lanes together
 cannot take, and only while the rights here are still too few.
 Rule 3: where a lane could not be asked nothing is decided (OutOfReach).
-Rule 4: a gate that is full is filed first.
-Rule 5: what the process remembers to be sold out is refused at once, if the rights here are still too few.
+Rule 4: what the process remembers to be sold out is refused at once, if the rights here are still too few.
 """
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ledger import tokens
-from ledger.errors import ItemTooLarge, LedgerError
 from ledger.gate import updates
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.look_up import Known, known_in, look_up
 from ledger.gate.obtain import obtain
 from ledger.gate.outcome import REFUSED
-from ledger.gate.roll import roll
+from ledger.gate.roll import perhaps_roll, write
 from ledger.gate.sold_out import Left
 from ledger.limit import DOWN, UP
-from ledger.requests import Instant, Item, Now, Program, Update, Written
-from ledger.values import Delta, Lane
+from ledger.requests import Instant, Now, Program, Update, Written
+from ledger.values import Delta
 
 PAUSE_MS = 200
 """Whoever is short waits up to so long, two round trips across Regions, and looks again before it asks elsewhere: of
@@ -60,12 +57,7 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
         began: Instant = yield Now()
         if not short:
             short = remembered = gates.sold_out.knows(lane.counter, side, need, began)
-        try:
-            answer: Item | Written = yield gates.at(lane, _asked(gates, delta, hold, short, seen, slack_ms))
-        except ItemTooLarge:
-            if not (yield from roll(gates, (yield from gates.read(lane)))):
-                raise
-            continue
+        answer = yield from write(gates, lane, _asked(gates, delta, hold, short, seen, slack_ms))
         if isinstance(answer, Written):
             if not short:
                 gates.sold_out.changed(lane.counter, delta.change)
@@ -102,17 +94,3 @@ def _asked(gates: Gates, delta: Delta, hold: bool, short: bool, seen: int | None
     if hold:
         return updates.hold(delta.lane, gates.limit, delta.token, delta.change, seen)
     return updates.decide(delta.lane, gates.limit, {delta.token: delta.change}, seen, slack_ms)
-
-
-def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1) -> Program[None]:
-    """Begin a roll if there is enough to file and it is this token's turn. item: the gate as it is since the decision.
-    size: of the group that was decided.
-
-    Raises nothing, also where the gate is damaged: the decision stands, and an error that says what was written would
-    be of the roll. Others try again, and reads tell of damage.
-    """
-    with suppress(LedgerError):
-        gate = gates.gate(lane, item)
-        full = gate.fullness(gates.filing, size)
-        if full >= 2 or (full >= 1 and tokens.draw(token, gates.filing.draw) == 0):
-            yield from roll(gates, gate)

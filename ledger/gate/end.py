@@ -8,13 +8,14 @@ Rule 3: the note of a filed hold is deleted after that. One that stays is harmle
 
 from ledger.errors import NoSuchHold
 from ledger.gate import updates
-from ledger.gate.decide import Decision, perhaps_roll
+from ledger.gate.decide import Decision
 from ledger.gate.expire import forget
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.look_up import Known, find
 from ledger.gate.outcome import REFUSED
+from ledger.gate.roll import perhaps_roll, write
 from ledger.limit import SIDES
-from ledger.requests import Item, Program, Written
+from ledger.requests import Program, Written
 from ledger.values import Delta
 
 
@@ -38,10 +39,9 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
                 f"{lane}: the hold {token} is of {known.held}, not of {amount}: its id is damaged. Nothing was "
                 "written. Use the id as `hold` gave it."
             )
-        answer: Item | Written = yield gates.at(lane, updates.end(lane, limit, token, amount, outcome, filed))
+        answer = yield from write(gates, lane, updates.end(lane, limit, token, amount, outcome, filed))
         if isinstance(answer, Written):
-            for side in SIDES:
-                gates.sold_out.forget(lane.counter, side)
+            gates.sold_out.forget(lane.counter, *SIDES)
             if filed is not None:
                 yield from forget(gates, lane, {token: amount})
             yield from perhaps_roll(gates, lane, answer.item, token)

@@ -20,13 +20,8 @@ def fingerprint(token: str) -> bytes:
 
 
 def distance(mark: bytes, low: str) -> int:
-    """How many slices a fingerprint's time lies above that of `low`, as far as can be seen."""
+    """How many slices the time of a fingerprint that is kept lies above that of the `low` it is kept with."""
     return (int.from_bytes(mark[:2], "big") - _slice(tokens.time_ms(low))) % _SLICES
-
-
-def is_above(mark: bytes, low: str) -> bool:
-    """Whether a fingerprint may be of a token above `low`, of which none is further away than 1.1 hours."""
-    return distance(mark, low) < _SLICES // 2
 
 
 def end_ms(low: str, slices: int) -> int:

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 
 from ledger.errors import LedgerError
 from ledger.gate import updates
-from ledger.gate.decide import Decision, add, perhaps_roll
+from ledger.gate.decide import Decision, add
 from ledger.gate.gates import Gates
 from ledger.gate.look_up import Known, known_in, look_up
-from ledger.requests import Item, Program, Written
+from ledger.gate.roll import perhaps_roll, write
+from ledger.requests import Program, Written
 from ledger.values import Delta, Lane
 
 TRIES = 8
@@ -31,7 +32,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
         if len(left) < 2:
             break
         try:
-            answer: Item | Written = yield gates.at(lane, updates.decide(lane, gates.limit, left, seen, slack_ms))
+            answer = yield from write(gates, lane, updates.decide(lane, gates.limit, left, seen, slack_ms))
             if isinstance(answer, Written):
                 decided |= {token: Decision(Known(change), before=False) for token, change in left.items()}
                 gates.sold_out.changed(lane.counter, sum(left.values()))

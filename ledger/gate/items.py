@@ -15,7 +15,7 @@ from ledger.gate.gate import Cell, Gate
 from ledger.gate.hold_tokens import until_ms
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Key, key_of, keyed
-from ledger.tokens import from_bytes, is_token, to_bytes
+from ledger.tokens import before, from_bytes, is_token, to_bytes
 from ledger.values import Lane
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"
@@ -49,6 +49,11 @@ def hold_pk(lane: Lane) -> str:
 
 def late_key(lane: Lane, token: str) -> Key:
     return Key(past_pk(lane), f"{LATE_FROM}{token}")
+
+
+def late_from(token: str) -> str:
+    """A sort key just below every late entry of `token` and of those above it."""
+    return f"{LATE_FROM}{before(token) or ''}"
 
 
 def hold_key(lane: Lane, token: str) -> Key:

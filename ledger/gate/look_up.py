@@ -1,12 +1,14 @@
-"""The programs `look_up` and `find`: what became of a token that the gate alone does not know to be new.
+"""The programs `look_up`, `outcomes_of` and `find`: what became of tokens that the gate alone does not know to be new.
 
 Rule 1: it is asked after the gate was read, strongly, at the lane's home; who acts on its answer does so IF the gate's
 `version` is still the one that was read. Whatever was filed up to that version had been put before.
 Rule 2: segments are read upwards from the first whose `hi` is not below the token, until one lists it, or one has
 `low` at or above it: whatever filed it comes before that one, because `hi` never falls with the version.
-Rule 3: copies of rolls that lost list only what was decided, so they answer as well as any.
+Rule 3: many are looked up by the same Queries, which pass over what lies between two of them where it is much.
+Rule 4: copies of rolls that lost list only what was decided, so they answer as well as any.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ledger.errors import LedgerError
@@ -18,6 +20,7 @@ from ledger.requests import Get, Page, Program, Query, Together
 from ledger.values import Lane
 
 SEGMENTS_OF_PAGE = 4
+LATE_OF_PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,11 @@ class Known:
 def look_up(gates: Gates, lane: Lane, token: str) -> Program[Known | None]:
     """None: it was never decided, and is no hold. Raises DamagedItem and the TableErrors."""
     return gates.home(lane, _look_up(lane, token))
+
+
+def outcomes_of(gates: Gates, lane: Lane, names: Iterable[str]) -> Program[dict[str, int]]:
+    """Of some tokens that the gate does not know those that were decided. Raises DamagedItem and the TableErrors."""
+    return gates.home(lane, _outcomes_of(lane, sorted(names)))
 
 
 def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, int | None]]:
@@ -68,20 +76,37 @@ def _look_up(lane: Lane, token: str) -> Program[Known | None]:
     pages.turn(page)
     if late is not None:
         return Known(items.late_of(lane, late)[1])
-    outcome = yield from _listed(lane, token, pages, page)
-    if outcome is not None:
-        return Known(outcome)
+    listed = yield from _listed(lane, [token], pages, page)
+    if token in listed:
+        return Known(listed[token])
     return Known(held=items.hold_of(lane, hold)[1]) if hold is not None else None
 
 
-def _listed(lane: Lane, token: str, pages: Pages[Query], page: Page) -> Program[int | None]:
+def _outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
+    found: dict[str, int] = {}
+    left = names
+    while left:
+        upto = items.late_key(lane, names[-1]).sk
+        page: Page = yield Query(items.past_pk(lane), items.late_from(left[0]), upto, LATE_OF_PAGE)
+        late = {token: outcome for token, outcome, _ in (items.late_of(lane, item) for item in page.items)}
+        found |= {token: late[token] for token in left if token in late}
+        left = [token for token in left if page.last is not None and items.late_key(lane, token).sk > page.last]
+    if left := [token for token in names if token not in found]:
+        size = SEGMENTS_OF_PAGE + len(left)
+        pages = Pages(Query(items.past_pk(lane), items.segments_from(left[0]), items.SEGMENTS_UPTO, size))
+        found |= yield from _listed(lane, left, pages, (yield from pages.read()))
+    return found
+
+
+def _listed(lane: Lane, left: list[str], pages: Pages[Query], page: Page) -> Program[dict[str, int]]:
+    """Of some tokens, in their order, those that segments list; the first page is read."""
+    found: dict[str, int] = {}
     while True:
         for item in page.items:
             filed = items.filed_of(lane, item)
-            if token in filed.outcomes:
-                return filed.outcomes[token]
-            if filed.low >= token:
-                return None
-        if not pages.more:
-            return None
+            found |= {token: filed.outcomes[token] for token in left if token in filed.outcomes}
+            left = [token for token in left if token not in found and token > filed.low]
+        if not left or not pages.more:
+            return found
+        pages.next = pages.next._replace(after=max(pages.next.after or "", items.segments_from(left[0])))
         page = yield from pages.read()

@@ -3,22 +3,24 @@
 Rule 1: a lane *gives* by one Update at its own endpoint, the asking one *takes over* by one at its own. Both cells are
 cumulative, and a take-over compares what it had, so a crash, a loss, a copy that is late and a repetition cost nothing.
 Rule 2: how much a lane gives is sized by what its gate itself answers, and it is asked until it has none or there is
-enough. Before it counts as empty, the holds there that are over are ended. Of many who ask for one lane at once it
-gives to the first: the others see that, and take it over.
+enough. Before it counts as empty, the holds there that are over are ended, until there is enough. Of many who ask for
+one lane at once it gives to the first: the others see that, and take it over.
 Rule 3: there is too little only if the lanes' own rights (what was moved cancels out) sum to too little, and each was
 asked. Enough, but on its way to a third lane: it is taken over there, on its behalf.
-Rule 4: who gives away more than is needed keeps in proportion to how busy both are, so that nobody asks for each seat.
+Rule 4: another Region that does not answer is asked once for all its lanes, and the process remembers it for a second.
+Rule 5: who gives away more than is needed keeps in proportion to how busy both are, so that nobody asks for each seat.
 """
 
 from collections.abc import Mapping
 
-from ledger.errors import LedgerError, OutOfReach
+from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, Unavailable
 from ledger.gate import items, updates
 from ledger.gate.expire import free
 from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import TRIES_MAX, Gates
+from ledger.gate.roll import write
 from ledger.gate.sold_out import Left
-from ledger.requests import GetMany, Item, Pause, Program, Written
+from ledger.requests import GetMany, Now, Pause, Program, Written
 from ledger.tokens import time_ms
 from ledger.values import Lane
 
@@ -28,14 +30,20 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
     others to bring it before it asks another Region. Raises OutOfReach where one could not be asked, and else what
     reading and writing this lane's gate raises.
     """
-    gate = yield from free(gates, (yield from gates.read(lane)))
+    gate = yield from free(gates, (yield from gates.read(lane)), side, need)
+    if gate.rights[side] >= need:
+        return True
     others = [other for other in gates.lanes if other != lane]
     copies = yield from _copies(gates, lane, others)
     for copy in copies.values():
         if gate.rights[side] < need:
             gate = yield from take_over(gates, gate, copy, side)
-    asked, silent = {name_of(lane): gate}, dict[str, LedgerError]()
+    asked, silent = {name_of(lane): gate}, dict[Lane, LedgerError | str]()
+    down: dict[str, LedgerError | str] = {**gates.sold_out.silent((yield Now()))}
     for other in sorted(others, key=lambda each: _promise(copies.get(each), each, lane, side)):
+        if gate.rights[side] < need and other.region in down:
+            silent[other] = down[other.region]
+            continue
         if gate.rights[side] < need and pause_ms and other.region != lane.region:
             yield Pause(pause_ms)
             gate, pause_ms = (yield from gates.read(lane)), 0
@@ -44,17 +52,20 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
         try:
             there, gate = yield from _ask(gates, gate, other, copies.get(other), side, need)
         except LedgerError as error:
-            silent[str(other)] = error
+            silent[other] = error
+            if isinstance(error, Unavailable | OutcomeUnknown) and other.region != gates.here:
+                down[other.region] = error
+                gates.sold_out.note_silent(other.region, error, (yield Now()))
         else:
             asked[name_of(other)] = there
     if gate.rights[side] >= need:
         return True
     if silent:
-        name, failure = next(iter(silent.items()))
+        other, why = next(iter(silent.items()))
         raise OutOfReach(
-            f"{lane}: {need} is more than is left here, and {name} could not be asked: {failure} Nothing was decided. "
+            f"{lane}: {need} is more than is left here, and {other} could not be asked: {why} Nothing was decided. "
             "The same call again."
-        ) from failure
+        ) from (why if isinstance(why, LedgerError) else None)
     known = [*(asked | {name_of(lane): gate}).values()]
     if (left := sum(each.own(side) for each in known)) < need:
         gates.sold_out.saw(lane.counter, side, Left(gates.bound(side, known), max(0, left)))
@@ -70,7 +81,7 @@ def take_over(gates: Gates, gate: Gate, giver: Gate, side: str) -> Program[Gate]
     for _ in range(TRIES_MAX):
         if given <= gate.got.get(cell, 0):
             break
-        answer: Item | Written = yield gates.at(gate.lane, updates.take_over(gate, cell, given))
+        answer = yield from write(gates, gate.lane, updates.take_over(gate, cell, given))
         gate = gates.gate(gate.lane, answer.item if isinstance(answer, Written) else answer)
     return gate
 
@@ -99,10 +110,12 @@ def _ask(gates: Gates, gate: Gate, other: Lane, copy: Gate | None, side: str, ne
         if there.rights[side] <= 0:
             if freed:
                 break
-            there, freed = (yield from free(gates, there)), True
+            lacking = need - gate.rights[side]
+            there = yield from free(gates, there, side, lacking)
+            freed = there.rights[side] < lacking
             continue
         amount = min(there.rights[side], max(need - gate.rights[side], _share(there, gate, side)))
-        answer: Item | Written = yield gates.at(other, updates.give(there, (name_of(gate.lane), side), amount))
+        answer = yield from write(gates, other, updates.give(there, (name_of(gate.lane), side), amount))
         item = answer.item if isinstance(answer, Written) else answer
         there = gates.gate(other, item) if item else (yield from gates.read(other))
     return there, gate

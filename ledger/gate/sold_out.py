@@ -1,13 +1,16 @@
-"""`SoldOut`: what a process remembers for a second of counters of which too little was left.
+"""`SoldOut`: what a process remembers for a second: counters of which too little was left, Regions that do not answer.
 
 Rule 1: it spares asking every lane again for what none had a moment ago, so a refusal may be of a moment up to a second
 before its call.
-Rule 2: what comes back through this process is known at once. Nothing else is forgotten earlier.
+Rule 2: what comes back through this process is known at once: a change, the end of a hold, another limit. Nothing else
+is forgotten earlier.
+Rule 3: a Region that did not answer is asked for no lane until the second is over; nothing is decided meanwhile.
 """
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ledger.errors import LedgerError
 from ledger.limit import DOWN, UP
 from ledger.requests import Instant
 
@@ -31,6 +34,7 @@ class SoldOut:
 
     _known: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     _left: dict[tuple[str, str], Left] = field(default_factory=dict)
+    _silent: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def note(self, counter: str, side: str, need: int, began: Instant) -> None:
         """At a moment since `began` all lanes together had less than `need`."""
@@ -43,7 +47,15 @@ class SoldOut:
         if (known := self._known.get((counter, side))) is None:
             return False
         since_ms, short = known
-        return need >= short and 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
+        return need >= short and _is_recent(since_ms, now)
+
+    def note_silent(self, region: str, error: LedgerError, now: Instant) -> None:
+        """A Region did not answer."""
+        self._silent[region] = (now.wall_ms, f"a moment ago its Region did not answer: {error}")
+
+    def silent(self, now: Instant) -> dict[str, str]:
+        """The Regions that did not answer a moment ago, each with what it is known by."""
+        return {region: why for region, (at_ms, why) in self._silent.copy().items() if _is_recent(at_ms, now)}
 
     def saw(self, counter: str, side: str, left: Left) -> None:
         """All lanes were asked, and had too little. A refusal carries it, and nothing is decided by it."""
@@ -62,6 +74,11 @@ class SoldOut:
         if change > 0:
             self.forget(counter, DOWN)
 
-    def forget(self, counter: str, side: str) -> None:
+    def forget(self, counter: str, *sides: str) -> None:
         """Some of it came back."""
-        self._known.pop((counter, side), None)
+        for side in sides:
+            self._known.pop((counter, side), None)
+
+
+def _is_recent(since_ms: int, now: Instant) -> bool:
+    return 0 <= now.wall_ms - since_ms <= REMEMBERED_MS

@@ -8,13 +8,14 @@ import pytest
 
 from ledger.errors import DamagedItem
 from ledger.gate import items, sold_out, updates
+from ledger.gate.bounds import set_limit
 from ledger.gate.decide import Decision, add, hold
 from ledger.gate.end import end
 from ledger.gate.filed import Filed
 from ledger.gate.gate import Filing
 from ledger.gate.gates import Gates
 from ledger.gate.group import add_group
-from ledger.gate.look_up import Known, look_up
+from ledger.gate.look_up import Known, look_up, outcomes_of
 from ledger.gate.outcome import REFUSED, RELEASED
 from ledger.gate.sold_out import SoldOut
 from ledger.gate.standing import standing
@@ -23,7 +24,7 @@ from ledger.requests import At, Get, GetMany, Instant, Item, Pause, Put, Query, 
 from ledger.tokens import keyed
 from ledger.values import Delta
 from tests.ledger.test_gate import COUNTER, HERE, SEATS, THERE, A, B, World, counted
-from tests.ledger.test_gate_roll import at, seen
+from tests.ledger.test_gate_roll import BASE_MS, at, seen
 
 BOTH = Limit(floor=-10, ceiling=10, region=A)
 
@@ -61,6 +62,39 @@ def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later(
     assert sum(isinstance(each, Query) for each in world.tables[A].asked) == pages
 
 
+@pytest.mark.parametrize("page_size", [1, 2, 1_000])
+def test_many_are_looked_up_at_once_and_found_as_each_alone_is(page_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is late, ahead of now and in order, filed a few at a time; and what was never asked for, between them."""
+    monkeypatch.setattr("ledger.gate.look_up.LATE_OF_PAGE", 2)
+    world = World(Limit(ceiling=10**9, region=A), Filing(enough=3, beside=0, draw=1, slack_ms=500))
+    world.now_ms = BASE_MS
+    asked = []
+    for n in range(120):
+        world.now_ms += 100
+        asked.append(at(n * 100 + (0, 0, 0, -3_000, 0, 2_000, -700)[n % 7] + n % 2))
+        world.run(add(world.gates(A), Delta(HERE, asked[-1], n)))
+    gate = world.gate()
+    unknown = sorted({*asked, *(at(n * 100 + 50) for n in range(-40, 140))} - gate.recent.keys())
+    world.tables[A].page_size = page_size
+    each = {token: known.outcome for token in unknown if (known := world.run(look_up(world.gates(A), HERE, token)))}
+    assert len(each) > 80
+    for some in (unknown, unknown[::9], unknown[5:6], unknown[-3:]):
+        found = world.run(outcomes_of(world.gates(A), HERE, some))
+        assert found == {token: each[token] for token in some if token in each}
+
+
+def test_what_much_lies_between_is_passed_over() -> None:
+    world = World(SEATS)
+    world.tables[A].page_size = 1_000
+    for n in range(1, 400):
+        low = at(n - 1)
+        world.tables[A].answer(Put(items.filed_item(Filed(HERE, at(n), n, low, {at(n): n}))))
+        world.tables[A].answer(Put(items.late_item(HERE, at(n), n, n)))
+    world.tables[A].asked.clear()
+    assert world.run(outcomes_of(world.gates(A), HERE, [at(7), at(390), at(400)])) == {at(7): 7, at(390): 390}
+    assert [type(each) for each in world.tables[A].asked] == [Query] * 3
+
+
 def test_who_sees_enough_begins_a_roll_when_its_token_is_drawn_and_everyone_at_twice_as_much() -> None:
     """Four are enough, or six with holds; of the tokens every second one is drawn."""
     for tokens, held, versions in (
@@ -95,6 +129,19 @@ def test_a_refusal_asks_every_lane_once_and_looks_nothing_up_however_slow_it_is(
     assert [type(each) for each in asked] == [*mine, At, At, Update]
     assert Pause(7) in asked
     assert [type(each.request) for each in asked if isinstance(each, At)] == [Get, Query]
+
+
+def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_its_token() -> None:
+    world = World(SEATS)
+    world.add(0)
+    waits = []
+    for number in range(200):
+        world.tables[A].asked.clear()
+        world.run(add(world.gates(A), Delta(HERE, keyed(COUNTER, f"waits {number}", world.now_ms), 11)))
+        waits += [each.ms for each in world.tables[A].asked if isinstance(each, Pause)]
+    assert len(waits) > 190
+    assert 190 < max(waits) < 200
+    assert 80 < sum(waits) / len(waits) < 120
 
 
 def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_sold_out() -> None:
@@ -143,6 +190,17 @@ def test_a_hold_that_ends_brings_back_both_sides() -> None:
         gates.sold_out.note(COUNTER, side, 20, Instant(world.now_ms, 0))
     world.run(end(gates, held, RELEASED))
     assert known(gates, world.now_ms) == set()
+
+
+def test_another_limit_that_this_process_set_is_not_remembered_to_be_sold_out() -> None:
+    """Also where the limit is there already: it may be this call that set it, and had no answer."""
+    world = World(BOTH)
+    gates = world.gates(A)
+    for _ in range(2):
+        for side in SIDES:
+            gates.sold_out.note(COUNTER, side, 20, Instant(world.now_ms, 0))
+        world.run(set_limit(gates, -12, 12))
+        assert known(gates, world.now_ms) == set()
 
 
 @pytest.mark.parametrize(

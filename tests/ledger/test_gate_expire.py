@@ -14,11 +14,12 @@ from ledger.gate.expire import free
 from ledger.gate.gate import Filing, Gate
 from ledger.gate.look_up import Known, find
 from ledger.gate.outcome import EXPIRED, RELEASED
-from ledger.requests import DeleteMany, Get, Put, Query, Request, Together, Update, keyed
+from ledger.limit import UP
+from ledger.requests import DeleteMany, Get, Instant, Put, PutMany, Query, Request, Together, Update, keyed
 from ledger.values import Delta
-from tests.ledger.test_gate import EAGER, HERE, SEATS, A, Table, World
+from tests.ledger.test_gate import COUNTER, EAGER, HERE, SEATS, A, Table, World
 
-KEPT = Filing(holds_kept=100)
+KEPT = Filing(enough=1_000, holds_kept=100)
 LOOK_UP = Together, Get, Get, Query  # the first, as the other three
 
 
@@ -48,9 +49,9 @@ def asked(world: World, *kinds: type[Any]) -> list[Request]:
     return [each for each in world.tables[A].asked if isinstance(each, kinds)]
 
 
-def freed(world: World, gate: Gate) -> Gate:
+def freed(world: World, gate: Gate, side: str | None = None, need: int = 0) -> Gate:
     world.tables[A].asked.clear()
-    after = world.run(free(world.gates(A), gate))
+    after = world.run(free(world.gates(A), gate, side, need))
     assert after == world.gate()
     return after
 
@@ -64,6 +65,48 @@ def test_holds_that_are_over_end_the_oldest_first_and_those_that_are_not_stay() 
     assert asked(world, Update) == [updates.expire(HERE, world.limit, dict.fromkeys(part, 1)) for part in parts]
     assert asked(world, Query) == [Query(items.hold_pk(HERE), None, items.holds_until(world.now_ms), 25)]
     assert not asked(world, DeleteMany)
+
+
+def test_holds_that_are_over_end_until_there_is_enough() -> None:
+    """70 of 100 are held: 20 in the gate, 50 as notes, of which 25 are a page."""
+    world = World(replace(SEATS, ceiling=100), EAGER)
+    world.tables[A].page_size = 100
+    granted(world, 50)
+    world.filing = KEPT
+    granted(world, 20)
+    world.now_ms += 60_000
+    for need, left, kinds in (
+        (30, 70, []),
+        (31, 50, [Update]),
+        (50, 50, []),
+        (51, 25, [Query, Query, Query, Update, DeleteMany]),
+        (100, 0, [Query, Query, Query, Update, DeleteMany]),
+    ):
+        gate = freed(world, world.gate(), UP, need)
+        assert 100 - gate.rights[UP] == left
+        assert [type(each) for each in world.tables[A].asked] == kinds
+
+
+def test_what_ended_leaves_the_gate_on_the_way_and_a_roll_that_fails_does_not_matter() -> None:
+    for fails in (False, True):
+        world = World(replace(SEATS, ceiling=100), EAGER)
+        granted(world, 60)
+        world.filing = Filing(enough=4)
+        world.now_ms += 60_000
+        world.tables[A].refuses = PutMany if fails else ()
+        gate = world.run(free(world.gates(A), world.gate()))
+        assert gate.rights == {UP: 100}
+        assert len(gate.recent) == 60 if fails else len(gate.recent) < 8
+
+
+def test_holds_that_a_process_frees_are_not_remembered_to_be_sold_out() -> None:
+    world = World(SEATS, KEPT)
+    granted(world, 10)
+    world.now_ms += 60_000
+    gates = world.gates(A)
+    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms, 0))
+    world.run(free(gates, world.gate()))
+    assert not gates.sold_out.knows(COUNTER, UP, 1, Instant(world.now_ms, 0))
 
 
 def test_what_others_ended_meanwhile_is_not_ended_again() -> None:

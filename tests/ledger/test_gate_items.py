@@ -12,7 +12,7 @@ from ledger.checks import CHANGE_MAX
 from ledger.errors import DamagedItem, InvalidSettings
 from ledger.gate import items
 from ledger.gate.filed import Filed
-from ledger.gate.fingerprints import fingerprint, is_above
+from ledger.gate.fingerprints import SLICE_MS, distance, end_ms, fingerprint
 from ledger.gate.gate import LOWEST, Gate
 from ledger.gate.hold_tokens import HOLD, HOLD_MS_MAX, hold_token, until_ms
 from ledger.gate.outcome import EXPIRED, REFUSED
@@ -186,10 +186,9 @@ def test_the_token_of_a_hold_says_how_long_it_holds_a_thousandth_more_at_most(le
 
 
 @given(st.integers(0, 3_600_000), st.integers(NOW_MS, NOW_MS + 10**8))
-def test_the_fingerprint_of_what_is_above_low_is_never_taken_for_one_below(above_ms: int, low_ms: int) -> None:
-    low = tokens.keyed("c", "low", low_ms)
-    assert is_above(fingerprint(tokens.keyed("c", "k", low_ms + above_ms)), low)
-    assert not is_above(fingerprint(tokens.keyed("c", "k", low_ms - 128 - above_ms)), low)
+def test_the_fingerprint_of_what_is_above_low_says_its_time_to_a_slice(above_ms: int, low_ms: int) -> None:
+    low, mark = tokens.keyed("c", "low", low_ms), fingerprint(tokens.keyed("c", "k", low_ms + above_ms))
+    assert 0 <= end_ms(low, distance(mark, low)) - (low_ms + above_ms) < SLICE_MS
 
 
 @pytest.mark.parametrize(

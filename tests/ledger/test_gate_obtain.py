@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger import tokens
-from ledger.errors import GateLost, GaveUp, OutOfReach
+from ledger.errors import GateLost, GaveUp, OutOfReach, Unavailable
 from ledger.gate import items
 from ledger.gate.decide import hold
 from ledger.gate.gate import Gate
@@ -112,9 +112,9 @@ def test_what_all_lanes_lack_is_told_when_each_was_asked_once(world: World) -> N
     assert steps(world) == [*START, *given, *EMPTY]
     assert not obtained(world, 11)
     assert steps(world) == [*START, "there Get", *EMPTY]
-    assert obtained(world, 10)
-    assert steps(world) == START
     assert world.tables[B].asked[2] == GetMany((items.gate_key(HERE),), consistent=False)
+    assert obtained(world, 10)
+    assert steps(world) == START[:1]
 
 
 def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(world: World) -> None:
@@ -130,7 +130,7 @@ def test_a_hold_elsewhere_that_is_over_ends_before_its_lane_is_empty(world: Worl
     world.run(hold(world.gates(A), world.held(10)))
     world.now_ms += 61_000
     assert obtained(world, 10)
-    assert steps(world) == [*START, "there Get", "there Update", *EMPTY, "there Update", "here Update"]
+    assert steps(world) == [*START, "there Get", "there Update", "there Update", "here Update"]
 
 
 def test_a_copy_is_asked_for_what_it_is_seen_to_have_and_told_what_is_left(world: World) -> None:
@@ -191,6 +191,38 @@ def test_a_lane_that_cannot_be_asked_is_not_missed_where_others_have_enough(worl
     assert obtained(world, 10, gates)
     with pytest.raises(OutOfReach, match=r"ap-south-1#0#.* could not be asked"):
         obtained(world, 11, gates)
+
+
+def test_a_region_that_does_not_answer_is_asked_once_for_all_its_lanes_and_again_after_a_second(world: World) -> None:
+    lanes = THERE, HERE, *(Lane(A, shard, COUNTER) for shard in range(1, 8))
+    gates = Gates(lanes, SEATS, B)
+    asked_there = []
+
+    def silent(request: Request, /) -> Any:
+        asked_there.append(request)
+        raise Unavailable("No answer.")
+
+    world.tables[A].answer = silent  # type: ignore[method-assign]
+    for later_ms, times in ((0, 1), (1_000, 1), (1, 2), (1_000, 2), (1, 3)):
+        world.now_ms += later_ms
+        with pytest.raises(OutOfReach, match=r"eu-west-1#0#.* could not be asked: .*No answer"):
+            obtained(world, 1, gates)
+        assert len(asked_there) == times
+        assert obtained(world, 0, gates)
+
+
+def test_a_gate_that_cannot_be_read_does_not_silence_its_region(world: World) -> None:
+    second = Lane(A, 1, COUNTER)
+    gates = Gates((THERE, HERE, second), SEATS, B)
+    item = world.tables[A].items[items.gate_key(HERE)]
+    world.tables[A].answer(Put({**item, "total": {"S": "many"}}))
+    world.tables[A].answer(Put(items.gate_item(replace(world.gate(THERE), lane=second, rights={UP: 5}))))
+    for need in (6, 5):
+        if need == 6:
+            with pytest.raises(OutOfReach, match="eu-west-1#0#"):
+                obtained(world, need, gates)
+        else:
+            assert obtained(world, need, gates)
 
 
 def test_what_is_on_its_way_to_a_third_lane_is_taken_over_there_and_is_no_reason_to_refuse(world: World) -> None:
