@@ -10,7 +10,7 @@ from ledger import tokens
 from ledger.errors import Throttled
 from ledger.gate import items
 from ledger.gate.filed import Filed
-from ledger.gate.fingerprints import fingerprint
+from ledger.gate.fingerprints import SLICE_MS, fingerprint
 from ledger.gate.gate import Filing, Gate
 from ledger.gate.roll import roll
 from ledger.requests import Put, PutMany, Request
@@ -109,6 +109,14 @@ def test_fingerprints_of_earlier_rolls_stay_while_they_lie_above_low() -> None:
     first = world.tables[A].asked[0]
     assert isinstance(first, PutMany)
     assert [items.filed_of(HERE, item).hi for item in first.items] == [gate.top]
+
+
+def test_a_late_token_with_the_fingerprint_of_one_above_low_takes_it_from_nobody() -> None:
+    world, late = World(SEATS), 900 - 2**16 * SLICE_MS
+    assert fingerprint(at(late)) == fingerprint(at(900))
+    gate = seen(world, (late, 1_000), moved=frozenset({fingerprint(at(900))}), top=at(900))
+    assert world.run(roll(world.gates(A), gate))
+    assert world.gate().moved == {fingerprint(at(900)), fingerprint(at(1_000))}
 
 
 def test_low_is_no_earlier_than_1970() -> None:
