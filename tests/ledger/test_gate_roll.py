@@ -114,9 +114,9 @@ def test_fingerprints_of_earlier_rolls_stay_while_they_lie_above_low() -> None:
 def test_a_late_token_with_the_fingerprint_of_one_above_low_takes_it_from_nobody() -> None:
     world, late = World(SEATS), 900 - 2**16 * SLICE_MS
     assert fingerprint(at(late)) == fingerprint(at(900))
-    gate = seen(world, (late, 1_000), moved=frozenset({fingerprint(at(900))}), top=at(900))
+    gate = seen(world, (late, 1_100), moved=frozenset({fingerprint(at(900))}), top=at(900))
     assert world.run(roll(world.gates(A), gate))
-    assert world.gate().moved == {fingerprint(at(900)), fingerprint(at(1_000))}
+    assert world.gate().moved == {fingerprint(at(900)), fingerprint(at(1_100))}
 
 
 def test_low_is_no_earlier_than_1970() -> None:
