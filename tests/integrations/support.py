@@ -12,7 +12,6 @@ import pytest
 from integrations.budgets import Budgets
 from ledger import Ledger, Limit, Settings
 from ledger.aio import AsyncLedger
-from ledger.errors import LedgerError
 from reader import Reader
 from simulator import Faults, Simulation
 
@@ -86,11 +85,29 @@ async def cancelled_while_it_waits(ledger: Awaited, doing: Coroutine[Any, Any, A
         await task
 
 
-class Failing:
-    """A ledger of which the named calls fail the first `times`, before or after they were made."""
+async def others_end() -> None:
+    """Until no other task is left in this loop."""
+    while len(asyncio.all_tasks()) > 1:
+        await asyncio.sleep(0)
 
-    def __init__(self, inner: Ledger, name: str, error: LedgerError, times: int, *, applied: bool = False) -> None:
+
+class Failing:
+    """A ledger of which the named calls, or those of one counter, fail the first `times`, before or after they were
+    made.
+    """
+
+    def __init__(
+        self,
+        inner: Ledger,
+        name: str,
+        error: BaseException,
+        times: int,
+        *,
+        applied: bool = False,
+        counter: str | None = None,
+    ) -> None:
         self._inner, self._name, self._error, self._left, self._applied = inner, name, error, times, applied
+        self._counter = counter
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
@@ -98,7 +115,7 @@ class Failing:
             return method
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if name != self._name or not self._left:
+            if name != self._name or not self._left or self._counter not in (None, args[0]):
                 return method(*args, **kwargs)
             self._left -= 1
             if self._applied:

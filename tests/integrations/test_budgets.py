@@ -30,7 +30,17 @@ from ledger.errors import (
     Throttled,
 )
 from simulator import Faults
-from tests.integrations.support import CAP, HERE, THERE, TIMEOUT, Awaited, Failing, Town, cancelled_while_it_waits
+from tests.integrations.support import (
+    CAP,
+    HERE,
+    THERE,
+    TIMEOUT,
+    Awaited,
+    Failing,
+    Town,
+    cancelled_while_it_waits,
+    others_end,
+)
 
 A, B, C = "llm:key-1", "llm:team-1", "llm:model-1"
 
@@ -106,15 +116,17 @@ def test_a_call_of_which_no_cost_is_said_counts_its_estimate(town: Town) -> None
     assert town.stands(A) == (600, 0)
 
 
-def test_what_a_cost_has_above_its_estimate_is_added_and_stands_beside_a_budget_that_refuses_it(town: Town) -> None:
+def test_a_cost_above_its_estimate_fills_the_budget_and_what_does_not_fit_stands_beside_it(town: Town) -> None:
     with town.budgets().reserve([A, B], 600) as call:
         with town.budgets().reserve([B], 300) as other:
             other.settle(300)
         call.settle(800)
-    assert [town.spent(each) for each in (A, B, f"over:{A}", f"over:{B}")] == [800, 900, 0, 200]
-    assert dict(call.over) == {B: 200}
+    assert [town.spent(each) for each in (A, B, f"over:{A}", f"over:{B}")] == [800, CAP, 0, 100]
+    assert dict(call.over) == {B: 100}
     call.close()  # again
-    assert [town.spent(each) for each in (A, B, f"over:{A}", f"over:{B}")] == [800, 900, 0, 200]
+    assert [town.spent(each) for each in (A, B, f"over:{A}", f"over:{B}")] == [800, CAP, 0, 100]
+    with pytest.raises(OverBudget):
+        town.budgets().reserve([B], 1).open()
 
 
 def test_a_call_without_an_estimate_holds_nothing_and_counts_what_it_cost(town: Town) -> None:
@@ -168,6 +180,50 @@ def test_a_call_that_ends_twice_counts_once_and_gives_back_once(town: Town, ends
     with pytest.raises(OverBudget):
         budgets.reserve([A], 1).open()
     other.close()
+
+
+def test_a_named_call_that_was_not_decided_can_be_made_again_and_counts_once(town: Town) -> None:
+    """The second budget does not answer. Nothing is released: a hold that is released ends for ever."""
+    at = town.budgets().now()
+    second = Failing(town.ledger(), "hold", Throttled("slower"), TRIES_MAX, counter=B)
+    with pytest.raises(Throttled) as undecided:
+        town.budgets(ledger=second).reserve([A, B], 600, call="req-7", at=at).open()
+    assert f"{A}: 600 each stay held" in undecided.value.__notes__[0]
+    with town.budgets().reserve([A, B], 600, call="req-7", at=at) as call:
+        call.settle(250)
+    assert town.stands(A) == town.stands(B) == (250, 0)
+
+
+def test_a_repetition_that_is_not_decided_or_is_cancelled_releases_no_hold_of_another(town: Town) -> None:
+    at = town.budgets().now()
+    first = town.budgets().reserve([A, B], 600, call="req-7", at=at).open()
+    second = Failing(town.ledger(), "hold", Throttled("slower"), TRIES_MAX, counter=B)
+    with pytest.raises(Throttled):
+        town.budgets(ledger=second).reserve([A, B], 600, call="req-7", at=at).open()
+    assert town.stands(A) == (0, 600)
+
+    async def main() -> None:
+        ledger = Awaited(town)
+        again = town.budgets(ledger=ledger).reserve([A, B], 600, call="req-7", at=at)
+        await cancelled_while_it_waits(ledger, again.aopen())
+        await others_end()
+
+    asyncio.run(main())
+    assert town.stands(A) == town.stands(B) == (0, 600)
+    with pytest.raises(OverBudget):
+        town.budgets().reserve([A], 600).open()
+    first.settle(600)
+    first.close()
+    assert town.stands(A) == (600, 0)
+
+
+def test_a_refusal_releases_the_holds_of_a_named_call_because_it_is_final_for_all_who_make_it(town: Town) -> None:
+    at = town.budgets().now()
+    with town.budgets().reserve([B], 900) as other:
+        with pytest.raises(OverBudget):
+            town.budgets().reserve([A, B], 200, call="req-7", at=at).open()
+        assert town.stands(A) == (0, 0)
+        other.settle(0)
 
 
 def test_of_two_ends_with_other_costs_the_first_counts(town: Town) -> None:
@@ -395,8 +451,7 @@ def test_a_task_that_is_cancelled_while_a_budget_is_asked_leaves_nothing_held(to
         with pytest.raises(asyncio.CancelledError):
             await opening
         ledger.waits.set()
-        while len(asyncio.all_tasks()) > 1:
-            await asyncio.sleep(0)
+        await others_end()
 
     asyncio.run(main())
     assert town.stands(A) == town.stands(B) == (0, 0)
