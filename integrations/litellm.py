@@ -10,7 +10,6 @@ Source: litellm 1.106, `utils.wrapper_async` and `proxy.utils.ProxyLogging`.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
@@ -99,12 +98,13 @@ class LedgerBudgets(CustomLogger):
             opening = self._terms.call(caller, request, owner)
             if opening is None:
                 return UNBUDGETED
-            opening.details = getattr(request.get("litellm_logging_obj"), "model_call_details", None)
+            logging = request.get("litellm_logging_obj")
+            opening.details = getattr(logging, "model_call_details", None)
             mark = await self.open.begin(opening, self.budgets.timeout.total_seconds())
         except LedgerError as error:
             raise refusal(error, str(request.get("model"))) from error
-        if owner is not None and not request.get("stream"):
-            self.open.end_with(asyncio.current_task(), mark)
+        if owner is not None and logging is not None and not request.get("stream"):
+            self.open.end_when_left(mark, logging)
         return mark
 
     # -- an answer came ------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import time
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -40,6 +40,7 @@ from tests.integrations.support import (
     Town,
     cancelled_while_it_waits,
     others_end,
+    when_the_loop_ends,
 )
 
 A, B, C = "llm:key-1", "llm:team-1", "llm:model-1"
@@ -497,6 +498,7 @@ def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_i
 @pytest.mark.parametrize("awaits", [False, True])
 def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(town: Town, awaits: bool) -> None:
     """asyncio.run cancels every task that is left: the one that settles, and what it waits for."""
+    goes_on = threading.Event()
 
     class Slow:
         """A ledger whose first capture is begun, and not over, when the loop ends."""
@@ -511,25 +513,25 @@ def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(town: Town, awai
 
         def capture(self, *given: Any) -> Any:
             self._begun()
-            time.sleep(0.1)
+            goes_on.wait()
             return self._inner.capture(*given)
 
     async def main() -> None:
-        begun, loop = asyncio.Event(), asyncio.get_running_loop()
-        awaited = Awaited(town)
+        loop, awaited = asyncio.get_running_loop(), Awaited(town)
+        begun = awaited.waiting
         ledger: Any = awaited if awaits else Slow(lambda: loop.call_soon_threadsafe(begun.set))
 
         async def call() -> None:
             async with town.budgets(ledger=ledger).reserve([A, B], 600) as call:
                 call.settle(250)
-                if awaits:
-                    awaited.waits.clear()
-                    loop.call_later(0.05, awaited.waits.set)
-                    loop.call_soon(begun.set)
+                awaited.waits.clear()
 
-        _ = loop.create_task(call())
+        def go_on() -> None:
+            awaited.waits.set()
+            goes_on.set()
+
+        _ = loop.create_task(call()), loop.create_task(when_the_loop_ends(go_on))
         await begun.wait()
-        await asyncio.sleep(0.01)
 
     asyncio.run(main())
     assert (town.stands(A), town.stands(B)) == ((250, 0), (250, 0))

@@ -119,7 +119,7 @@ class Later(Failing):
     def __getattr__(self, name: str) -> Any:
         if name == self._name:
             self._after -= 1
-            self._left = int(self._after == -1)
+            self.left = int(self._after == -1)
         return super().__getattr__(name)
 
 
