@@ -33,6 +33,7 @@ from integrations.litellm_requests import (
     sdk_request,
 )
 from integrations.litellm_terms import Terms
+from integrations.litellm_tokens import PICTURE
 from ledger import clocks
 from ledger.errors import InvalidInput, LedgerError, shown
 
@@ -49,6 +50,7 @@ class LedgerBudgets(CustomLogger):
     ledger: a Ledger, asked in threads, or an AsyncLedger. counters: names the budgets of a call, limited counters that
     must all have room; a call that it names none for has no budget. unit: of the budgets, "micro-dollars" or "tokens".
     estimate: what a call may cost where LiteLLM knows no price or no longest answer; without it such a call is refused.
+    picture: the most tokens that one in a request counts; less where you know your models and the sizes you send.
     timeout: longer than any call; what a dead process held ends by itself then. over, clock: as of Budgets.
 
     A refusal is LiteLLM's BudgetExceededError. Without the proxy `acompletion` and its kin ask the hooks; `completion`,
@@ -62,13 +64,14 @@ class LedgerBudgets(CustomLogger):
         *,
         unit: str = "micro-dollars",
         estimate: int | None = None,
+        picture: int = PICTURE,
         timeout: timedelta = TIMEOUT,
         over: str = "over:",
         clock: clocks.Clock = clocks.wall_clock,
     ) -> None:
         super().__init__()
         self.budgets = Budgets(ledger, timeout=timeout, over=over, clock=clock)
-        self._terms = Terms(self.budgets, counters, unit, estimate)
+        self._terms = Terms(self.budgets, counters, unit, estimate, picture)
         self.name = f"ledger_{uuid.uuid4().hex}"  # of its marks; public, or LiteLLM takes two objects for one
         self.open = OpenCalls()
 

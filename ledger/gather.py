@@ -124,13 +124,15 @@ class Gatherer:
         waiter.woken.put(None)
 
     def _patience_s(self, queue: Queue, waiter: Waiter) -> float | None:
-        """How long it waits for a wake-up before it leads itself. None: no longer than as many lead as may."""
-        if len(queue.leaders) >= IN_FLIGHT_MAX:
-            with self._lock:
-                if len(queue.leaders) >= IN_FLIGHT_MAX and waiter.outcome is None:
-                    queue.patient.add(waiter)
-                    return None
-        return WAIT_S
+        """How long it waits for a wake-up before it leads itself. None: whoever sends it wakes it, or, while as many
+        lead as may, whoever makes them fewer.
+        """
+        with self._lock:
+            if waiter.outcome is not None or (waiter in queue.waiting and len(queue.leaders) < IN_FLIGHT_MAX):
+                return WAIT_S
+            if waiter in queue.waiting:
+                queue.patient.add(waiter)
+            return None
 
     def _tire(self, queue: Queue, waiter: Waiter) -> None:
         """Lead without being called, because the puts in flight take so long."""

@@ -114,7 +114,7 @@ def hooks(town: Town, **given: Any) -> LedgerBudgets:
 
 
 async def all_ended(*budgets: LedgerBudgets) -> None:
-    """Until every call has ended and is settled, and LiteLLM has logged what it logs: it does so in tasks of its own."""
+    """Until every call has ended and is settled, and LiteLLM has logged what it logs, in tasks of its own."""
     while any(len(each.open) for each in budgets) or asked.going_on():
         await GLOBAL_LOGGING_WORKER.flush()
         await asyncio.sleep(0.001)

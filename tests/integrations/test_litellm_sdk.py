@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import gc
 import logging
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import aclosing, contextmanager
 from types import FunctionType
 from typing import Any, cast
@@ -24,7 +25,16 @@ from integrations.reserving import TRIES_MAX
 from ledger.errors import InvalidInput, Throttled
 from tests.docs.pages import RECIPES, blocks
 from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, dearer, hooks, installed
-from tests.integrations.support import CAP, TIMEOUT, Awaited, Failing, Town, cancelled_while_it_waits, others_end, when_the_loop_ends
+from tests.integrations.support import (
+    CAP,
+    TIMEOUT,
+    Awaited,
+    Failing,
+    Town,
+    cancelled_while_it_waits,
+    others_end,
+    when_the_loop_ends,
+)
 
 ANN = "llm:ann"
 ASKED: dict[str, Any] = {"model": MODEL, "messages": HELLO, "user": "ann", "max_tokens": 100}
@@ -217,6 +227,11 @@ def test_a_call_that_a_loop_ends_while_it_ends_counts_and_tells_its_rest_once(
     assert caplog.text.count("an estimate was too low") == 1
 
 
+async def within(time: asyncio.Timeout, call: Coroutine[Any, Any, Any]) -> None:
+    async with time:
+        await call
+
+
 async def gives_up(provider: Provider) -> None:
     """A task gives its call up by `asyncio.timeout`, once the provider is called, and goes on itself."""
 
@@ -224,10 +239,10 @@ async def gives_up(provider: Provider) -> None:
         await provider.called(asyncio.get_running_loop().create_future())
         time.reschedule(0)
 
+    ending = asyncio.ensure_future(end_it())
+    time = asyncio.timeout(None)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(None) as time:
-            ending = asyncio.ensure_future(end_it())
-            await acompletion()
+        await within(time, acompletion())
     await ending
 
 
@@ -651,6 +666,86 @@ def test_the_file_of_the_recipe_for_the_proxy_runs_as_it_stands() -> None:
     caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")
     assert list(names["budgets_of"](caller)) == ["llm:key:k1:2026-11", "llm:model:gpt-4o:2026-11-23"]
     assert isinstance(names["budgets"], LedgerBudgets)
+
+
+@pytest.fixture
+def price_list() -> Iterator[None]:
+    """As it was, afterwards: LiteLLM registers the price of a call for the whole process."""
+    before = copy.deepcopy(litellm.model_cost)
+    yield
+    litellm.model_cost.clear()
+    litellm.model_cost.update(before)
+    litellm.register_model({MODEL: before[MODEL]})  # which forgets what LiteLLM remembers of the list
+
+
+def answered(model: str, sent: int, answered: int, **more: int) -> Any:
+    usage = litellm.Usage(prompt_tokens=sent, completion_tokens=answered, total_tokens=sent + answered, **more)
+    return litellm.ModelResponse(model=model, choices=[{"message": {"content": "hi"}}], usage=usage)
+
+
+DEAR = {"input_cost_per_token": 1e-3, "output_cost_per_token": 1e-3}
+SHARP = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "high"}}
+WRITTEN = {"type": "text", "text": "word " * 5_000, "cache_control": {"type": "ephemeral"}}
+CLAUDE = "claude-sonnet-4-5"
+
+
+@pytest.mark.parametrize(
+    ("given", "spent"),
+    [
+        ({"model": "gpt-4o", "mock_response": "hi", **DEAR}, 30_000),
+        ({"model": "openai/not-listed", "mock_response": "hi", **DEAR}, 30_000),
+        (
+            {"model": "gpt-4.1", "service_tier": "priority", "mock_response": answered("gpt-4.1", 8, 100)},
+            1_428,
+        ),
+        (
+            {
+                "model": "gpt-4o",
+                "messages": [{"role": "user", "content": [SHARP] * 5}],
+                "mock_response": answered("gpt-4o", 5_525, 10),
+            },
+            13_913,
+        ),
+        (
+            {
+                "model": CLAUDE,
+                "messages": [{"role": "user", "content": [WRITTEN]}],
+                "mock_response": answered(CLAUDE, 5_010, 10, cache_creation_input_tokens=5_000),
+            },
+            18_930,
+        ),
+    ],
+)
+@pytest.mark.usefixtures("price_list")
+def test_no_price_is_higher_than_what_was_reserved(given: dict[str, Any], spent: int) -> None:
+    town = Town(cap=10**9)
+    budgets = hooks(town)
+    assert stands_after(town, budgets, lambda: acompletion(**given)) == (spent, 0)
+    town.ledger().set_limit(ANN, ceiling=2 * spent - 1)  # too little for as much again
+    with pytest.raises(litellm.BudgetExceededError):
+        stands_after(town, budgets, lambda: acompletion(**given))
+
+
+@pytest.mark.usefixtures("price_list")
+def test_a_router_whose_deployment_has_prices_of_its_own_never_passes_a_budget() -> None:
+    town = Town(cap=100_000)
+    deployment = {"model": "gpt-4o-mini", "api_key": "x", "mock_response": answered("gpt-4o-mini", 8, 50), **DEAR}
+    refused = 0
+
+    async def call() -> None:
+        nonlocal refused
+        router = litellm.Router([{"model_name": "m", "litellm_params": deployment}], num_retries=0)
+        calls = (router.acompletion("m", HELLO, user="ann", max_tokens=50) for _ in range(10))
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        refused += sum(isinstance(each, litellm.BudgetExceededError) for each in answers)
+
+    assert stands_after(town, hooks(town), call) == (58_000, 0)
+    assert (refused, town.spent(f"over:{ANN}")) == (9, 0)
+
+
+@pytest.mark.parametrize(("details", "least"), [({}, 8), ({"original_response": "hi"}, None), (None, 8)])
+def test_a_call_that_is_left_when_its_answer_had_come_counts_its_estimate(details: Any, least: int | None) -> None:
+    assert OpenCall(cast(Any, None), "mine", Asked("tokens", MODEL, 8, 8), details).least == least
 
 
 def test_dollars_below_0_are_no_cost() -> None:
