@@ -85,16 +85,16 @@ def adds_the_rest_whole_or_not_at_all(patch: pytest.MonkeyPatch) -> None:
 
 def refuses_every_call(patch: pytest.MonkeyPatch) -> None:
     def refused(counters: Any, estimate: int, *_: Any) -> Any:
+        yield from ()
         raise reserving.OverBudget(counters[0], estimate)
-        yield
 
     patch.setattr(budgets, "reserve", refused)
 
 
 def decides_no_call(patch: pytest.MonkeyPatch) -> None:
     def undecided(*_: Any) -> Any:
+        yield from ()
         raise Throttled("slower")
-        yield
 
     patch.setattr(budgets, "reserve", undecided)
 
@@ -137,8 +137,7 @@ def test_who_refuses_every_call_or_decides_or_answers_none_is_not_right(outcomes
 
 def test_where_the_naive_tracker_is_right_nothing_is_judged() -> None:
     figures = measure(CUSTOMERS, SEED)
-    assert figures.is_right
-    figures.naive["customer-0"] = CAP
-    assert not figures.is_right
-    figures.naive.clear()
-    assert not figures.is_right
+    assert (figures.is_right, figures.is_easy) == (True, False)
+    for naive in (figures.naive | {"customer-0": CAP}, Counter[str]()):
+        easy = replace(figures, naive=naive)
+        assert (easy.is_right, easy.is_easy) == (False, True)

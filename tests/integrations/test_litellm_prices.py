@@ -108,8 +108,8 @@ def test_a_picture_counts_as_many_tokens_as_any_model_makes_of_one_without_askin
     assert found[1] - smaller[1] == 50_000 - 1_445
 
 
-OWN = {"input_cost_per_token": 1e-3, "output_cost_per_token": 2e-3}
-ASKED = {"messages": HELLO, "max_tokens": 10}
+OWN: dict[str, Any] = {"input_cost_per_token": 1e-3, "output_cost_per_token": 2e-3}
+ASKED: dict[str, Any] = {"messages": HELLO, "max_tokens": 10}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_the_prices_of_a_call_itself_come_before_those_that_are_listed(model: st
 
 
 def test_the_prices_in_the_body_of_a_request_to_the_proxy_count_for_nothing() -> None:
-    free = dict.fromkeys(OWN, 0)
+    free: dict[str, Any] = dict.fromkeys(OWN, 0)
     assert most("gpt-4o", **ASKED, **free, model_info=free) == INPUT + 100
     assert most("openai/not-listed", **ASKED, **OWN) is None
 
