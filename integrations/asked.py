@@ -73,3 +73,8 @@ def go_on(doing: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
     _going_on.add(task)
     task.add_done_callback(_going_on.discard)
     return task
+
+
+def going_on() -> bool:
+    """Whether anything goes on that nobody may await: what is left of calls when the last has ended."""
+    return any(not task.done() for task in _going_on)

@@ -4,7 +4,8 @@ Rule 1: a budget is a limited counter. Nothing here decides: no cache, no copy, 
 Rule 2: what is reserved ends with the call, however it ends, and by itself when the process dies.
 Rule 3: a call that fails before it said a cost counts nothing. One that said none and ended well, or was left, by a
 cancelled task or after a time-out, counts its estimate: what is not known is not free.
-Rule 4: a task that is cancelled while a budget is asked leaves no hold that the answer would have brought.
+Rule 4: a task that is cancelled while a budget is asked leaves no hold that the answer would have brought, unless the
+call has a name by which others may make it, too.
 """
 
 from __future__ import annotations
@@ -18,7 +19,16 @@ from types import MappingProxyType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from integrations.asked import Program, check_ledger, go_on, run, run_async, to_its_end
-from integrations.reserving import Named, check_cost, check_counters, may_be_billed, release, reserve, settle
+from integrations.reserving import (
+    TRIES_MAX,
+    Named,
+    check_cost,
+    check_counters,
+    may_be_billed,
+    release,
+    reserve,
+    settle,
+)
 from integrations.spends import spending
 from ledger import clocks
 from ledger.checks import check_counter, check_key, check_time, to_datetime
@@ -35,8 +45,8 @@ class Budgets:
     """Reserves in the limited counters of a ledger. Thread-safe as the ledger is; make one a process and keep it.
 
     ledger: a Ledger, or an AsyncLedger for `async with` alone. timeout: what no call takes longer than; what is held
-    ends by itself then. over: what a budget refuses to take of a cost above the estimate is counted in the counter
-    `over` and its name, which has no limit: the two together are what was spent. clock: as of a Ledger.
+    ends by itself then. over: a cost above the estimate fills the budget, and what does not fit is counted in the
+    counter `over` and its name, which has no limit: the two together are what was spent. clock: as of a Ledger.
     """
 
     def __init__(
@@ -65,7 +75,9 @@ class Budgets:
         """A call that may cost `estimate` in each of these counters; nothing is held before `with` or `async with`.
 
         estimate, and every cost: a whole number from 0 to 10**18, such as micro-dollars or tokens. call, at: who asks
-        again for the same call names both again, in any process, and reserves once. Raises InvalidInput.
+        again for the same call names both again, in any process of this Region, and reserves once; also after an error
+        by which a reservation was not decided. A call that has ended, or was refused, is made again under a new name.
+        Raises InvalidInput.
         """
         names = check_counters(counters)
         for name in names:
@@ -77,7 +89,7 @@ class Budgets:
         if (call is None) is not (at is None):
             raise InvalidKey("call and at go together: both name the call, and both are the same when it is repeated.")
         when = self.now() if at is None else to_datetime(check_time("at", at))
-        named = Named(uuid.uuid4().hex if call is None else check_key(call), when)
+        named = Named(uuid.uuid4().hex if call is None else check_key(call), when, shared=call is not None)
         check_key(named.rest)
         return Call(self, names, check_cost("estimate", estimate), named)
 
@@ -172,12 +184,16 @@ class Call:
             raise
         return self
 
-    async def aclose(self, *, failed: bool = False) -> None:
-        """As `close`. When its task is cancelled meanwhile it goes on to its end, and the task is cancelled then."""
-        await to_its_end(lambda: self._closed(failed))
+    async def aclose(self, *, failed: bool = False, tries: int = TRIES_MAX) -> None:
+        """As `close`. When its task is cancelled meanwhile it goes on to its end, and the task is cancelled then.
 
-    async def _closed(self, failed: bool) -> None:
-        self._keep(await run_async(self._ended(failed), self._budgets.ledger))
+        tries: how often each write is asked until it is decided; with one, the first that is not is raised at once.
+        """
+
+        async def closed() -> None:
+            self._keep(await run_async(self._ended(failed, tries), self._budgets.ledger))
+
+        await to_its_end(closed)
 
     async def __aenter__(self) -> Call:
         return await self.aopen()
@@ -195,12 +211,12 @@ class Call:
     def _reserved(self) -> Program[list[Hold]]:
         return reserve(self.counters, self.estimate, self._named, self._budgets.timeout)
 
-    def _ended(self, failed: bool) -> Program[dict[str, int]]:
+    def _ended(self, failed: bool, tries: int = TRIES_MAX) -> Program[dict[str, int]]:
         if self.cost is None and failed:
             yield from release(self.holds)
             return {}
         cost = self.estimate if self.cost is None else self.cost
-        return (yield from settle(self.counters, self.holds, cost, self._named, self._budgets.over))
+        return (yield from settle(self.counters, self.holds, cost, self._named, self._budgets.over, tries))
 
     def _keep(self, over: dict[str, int]) -> None:
         self.over = MappingProxyType(over)
@@ -213,6 +229,8 @@ class Call:
         failure.add_note(f"{self.id}, cost={self.cost}: not settled: {error}")
 
     async def _let_go(self, asking: asyncio.Task[list[Hold]]) -> None:
-        """What is granted to a task that was cancelled."""
+        """What is granted to a task that was cancelled, unless others may hold it by the same name."""
         with suppress(LedgerError):
-            await run_async(release(await asking), self._budgets.ledger)
+            holds = await asking
+            if not self._named.shared:
+                await run_async(release(holds), self._budgets.ledger)

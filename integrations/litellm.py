@@ -10,7 +10,6 @@ Source: litellm 1.106, `utils.wrapper_async` and `proxy.utils.ProxyLogging`.
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
@@ -34,6 +33,7 @@ from integrations.litellm_requests import (
     sdk_request,
 )
 from integrations.litellm_terms import Terms
+from integrations.litellm_tokens import PICTURE
 from ledger import clocks
 from ledger.errors import InvalidInput, LedgerError, shown
 
@@ -50,6 +50,7 @@ class LedgerBudgets(CustomLogger):
     ledger: a Ledger, asked in threads, or an AsyncLedger. counters: names the budgets of a call, limited counters that
     must all have room; a call that it names none for has no budget. unit: of the budgets, "micro-dollars" or "tokens".
     estimate: what a call may cost where LiteLLM knows no price or no longest answer; without it such a call is refused.
+    picture: the most tokens that one in a request counts; less where you know your models and the sizes you send.
     timeout: longer than any call; what a dead process held ends by itself then. over, clock: as of Budgets.
 
     A refusal is LiteLLM's BudgetExceededError. Without the proxy `acompletion` and its kin ask the hooks; `completion`,
@@ -63,13 +64,14 @@ class LedgerBudgets(CustomLogger):
         *,
         unit: str = "micro-dollars",
         estimate: int | None = None,
+        picture: int = PICTURE,
         timeout: timedelta = TIMEOUT,
         over: str = "over:",
         clock: clocks.Clock = clocks.wall_clock,
     ) -> None:
         super().__init__()
         self.budgets = Budgets(ledger, timeout=timeout, over=over, clock=clock)
-        self._terms = Terms(self.budgets, counters, unit, estimate)
+        self._terms = Terms(self.budgets, counters, unit, estimate, picture)
         self.name = f"ledger_{uuid.uuid4().hex}"  # of its marks; public, or LiteLLM takes two objects for one
         self.open = OpenCalls()
 
@@ -99,12 +101,13 @@ class LedgerBudgets(CustomLogger):
             opening = self._terms.call(caller, request, owner)
             if opening is None:
                 return UNBUDGETED
-            opening.details = getattr(request.get("litellm_logging_obj"), "model_call_details", None)
+            logging = request.get("litellm_logging_obj")
+            opening.details = getattr(logging, "model_call_details", None)
             mark = await self.open.begin(opening, self.budgets.timeout.total_seconds())
         except LedgerError as error:
             raise refusal(error, str(request.get("model"))) from error
-        if owner is not None and not request.get("stream"):
-            self.open.end_with(asyncio.current_task(), mark)
+        if owner is not None and logging is not None and not request.get("stream"):
+            self.open.end_when_left(mark, logging)
         return mark
 
     # -- an answer came ------------------------------------------------------------------------------------------------

@@ -2,15 +2,21 @@
 
 Rule 1: a call is found by its mark, and ends once: whoever takes it out of the table ends it. No two have one mark,
 whatever their callers name them.
-Rule 2: one of which nobody tells the end is over after the time-out: what was noted counts, else its estimate.
-Rule 3: a settlement that fails is tried again, for ten minutes; LiteLLM is not told, its answer stands.
+Rule 2: a call that its task leaves has no hook. It is over when the task was cancelled, or when Python frees LiteLLM's
+own object of it, which nobody then has any more. One that is still open after the time-out is over, too: what was noted
+counts, else its estimate.
+Rule 3: the answer waits for one try of a settlement. What that does not decide is tried again beside it, for ten
+minutes; LiteLLM gets no error, its answer stands.
+Rule 4: nothing of a call stays with the task that made it, which may live as long as its process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+import weakref
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +24,8 @@ from integrations.asked import go_on, to_its_end
 from integrations.budgets import Call
 from integrations.litellm_errors import is_paid, log
 from integrations.litellm_prices import Asked, streamed_cost
+from integrations.litellm_tokens import field
+from integrations.reserving import TRIES_MAX
 from ledger.errors import LedgerError
 
 AGAIN_S = 10
@@ -29,20 +37,27 @@ AGAIN_MAX = 60
 @dataclass(slots=True)
 class OpenCall:
     """owner: LiteLLM's id of the call that reserved, of which its attempts may have others; None of one that came to
-    the proxy. details: what LiteLLM's log events of it are called with. noted: what its answers cost; last: of what
-    that was told last.
+    the proxy. details: what LiteLLM's log events of it are called with. forget: takes back what would end it when it is
+    left. noted: what its answers cost; last: of what that was told last.
     """
 
     call: Call
     owner: str | None
     asked: Asked
     details: object = None
+    forget: Callable[[], object] = tuple
     noted: int | None = None
     last: object = None
 
     def is_of(self, request: Mapping[str, Any]) -> bool:
         """Whether this is the call itself, and not an attempt that it makes."""
         return self.owner is not None and self.owner == request.get("litellm_call_id")
+
+    @property
+    def least(self) -> int | None:
+        """What it cost when it was left: the input, which it may bill; the estimate where an answer had come."""
+        answered = field(self.details, "original_response") is not None
+        return None if answered else self.asked.input
 
     def note(self, cost: int | None, of: object) -> None:
         """One more answer, or failure, told once for each time that the hooks are installed; where its cost cannot be
@@ -73,16 +88,31 @@ class OpenCalls:
         self._there[mark] = opening, asyncio.get_running_loop().call_later(timeout_s, self._over, mark)
         return mark
 
-    def end_with(self, task: asyncio.Task[Any] | None, mark: str) -> None:
-        """A call that is not streamed is over when the task that makes it is cancelled: it may bill the input."""
+    def end_when_left(self, mark: str, logging: object) -> None:
+        """A call that is not streamed is over when its task was cancelled, or gave it up and goes on: then nobody has
+        LiteLLM's own object of it any more. Whichever thread frees that, the call ends in this loop.
+        """
+        loop, task, there = asyncio.get_running_loop(), asyncio.current_task(), self.get(mark)
+        if there is None or task is None:
+            return
 
-        def done(task: asyncio.Task[Any]) -> None:
-            there = self.get(mark)
-            if there is not None and task.cancelled():
-                go_on(self.end(mark, there.asked.input))
+        def cancelled(task: asyncio.Task[Any]) -> None:
+            if task.cancelled():
+                self._left(mark)
 
-        if task is not None:
-            task.add_done_callback(done)
+        freed = weakref.finalize(logging, self._freed, loop, mark)
+        freed.atexit = False
+        task.add_done_callback(cancelled)
+        there.forget = lambda: (freed.detach(), task.remove_done_callback(cancelled))
+
+    def _freed(self, loop: asyncio.AbstractEventLoop, mark: str) -> None:
+        with suppress(RuntimeError):  # the loop has ended: the time of its holds ends the call
+            loop.call_soon_threadsafe(self._left, mark)
+
+    def _left(self, mark: str) -> None:
+        there = self.get(mark)
+        if there is not None:
+            go_on(self.end(mark, there.least))
 
     def get(self, mark: str | None) -> OpenCall | None:
         there = self._there.get(mark) if mark is not None else None
@@ -96,8 +126,13 @@ class OpenCalls:
         """What was noted counts; where nothing was, `otherwise`, and where that is None the estimate."""
         there = self._there.pop(mark, None) if mark is not None else None
         if there is not None:
-            there[1].cancel()
-            await to_its_end(lambda: self._settled(there[0], otherwise, AGAIN_MAX))
+            ending, timer = there
+            timer.cancel()
+            ending.forget()
+            cost = otherwise if ending.noted is None else ending.noted
+            if cost is not None:
+                ending.call.settle(cost)
+            await to_its_end(lambda: self._settled(ending, AGAIN_MAX))
 
     async def counted(
         self, mark: str | None, there: OpenCall | None, response: Any, logging: Any
@@ -118,21 +153,20 @@ class OpenCalls:
                     there.note(streamed_cost(there.asked, chunks, logging), chunks)
                 await self.end(mark, there.asked.input if is_paid(cut) else 0)
 
-    async def _settled(self, ending: OpenCall, otherwise: int | None, tries: int) -> None:
-        cost = otherwise if ending.noted is None else ending.noted
-        if cost is not None and not ending.call.ended:  # it is done anew where a loop ends
-            ending.call.settle(cost)
+    async def _settled(self, ending: OpenCall, tries: int) -> None:
+        """The first time each write is asked once, then as often as elsewhere."""
+        call, first = ending.call, tries == AGAIN_MAX
         try:
-            await ending.call.aclose()
+            await call.aclose(tries=1 if first else TRIES_MAX)
         except LedgerError as error:
-            log.error("%s, cost %s: not settled%s: %s", ending.call.id, cost, "; again soon" if tries else "", error)
-            if tries:
-                asyncio.get_running_loop().call_later(
-                    AGAIN_S, lambda: go_on(self._settled(ending, otherwise, tries - 1))
-                )
+            log.error("%s, cost %s: not settled%s: %s", call.id, call.cost, "; again soon" if tries else "", error)
+            if first:
+                go_on(self._settled(ending, tries - 1))
+            elif tries:
+                asyncio.get_running_loop().call_later(AGAIN_S, lambda: go_on(self._settled(ending, tries - 1)))
         else:
-            for counter, rest in ending.call.over.items():
-                log.warning("%s: %s refused %d of the cost: an estimate was too low", ending.call.id, counter, rest)
+            for counter, rest in call.over.items():
+                log.warning("%s: %s refused %d of the cost: an estimate was too low", call.id, counter, rest)
 
     def _over(self, mark: str) -> None:
         there = self._there.get(mark)

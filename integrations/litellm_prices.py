@@ -1,15 +1,13 @@
-"""What a LiteLLM call may cost, before it, and what it did cost, after it, in micro-dollars or in tokens.
+"""What a LiteLLM call did cost, in micro-dollars or in tokens.
 
 Rule 1: prices and token counts are LiteLLM's own, of the deployment that answered.
-Rule 2: an estimate is of the dearest deployment that the model's name may reach, with all the output it may give.
-Rule 3: what cannot be told is None and never 0: then what the operator said counts.
+Rule 2: what cannot be told is None and never 0: then the estimate counts.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -17,11 +15,11 @@ from typing import Any
 
 import litellm
 
-from integrations.litellm_tokens import answers_of, field, is_paid_by_tokens, longest_of, number, prompt_of
+from integrations.litellm_tokens import field, number
 from ledger.errors import InvalidChange, shown
 
 UNITS = ("micro-dollars", "tokens")
-PRICES = ("input_cost_per_token", "output_cost_per_token")
+PRICED = "input_cost_per_token"
 
 
 def micro_dollars(dollars: float) -> int:
@@ -40,40 +38,6 @@ class Asked:
     model: str
     prompt: int
     input: int
-
-
-def estimated(unit: str, model: str, data: Mapping[str, Any]) -> tuple[Asked, int] | None:
-    """What a request asks for, and what it costs with all that may be answered; None when that cannot be told."""
-    more = data.get("extra_body")
-    data = {**data, **more} if isinstance(more, Mapping) else data
-    if not is_paid_by_tokens(data):
-        return None
-    prompt, answers, longest = prompt_of(model, data), answers_of(data), longest_of(data)
-    if prompt is None or answers is None:
-        return None
-    costs = [_estimated(unit, each, prompt, longest, answers) for each in _deployments(model)]
-    input, most = max((each for each in costs if each), key=lambda each: each[1], default=(None, None))
-    return None if input is None or most is None else (Asked(unit, model, prompt, input), most)
-
-
-SEARCHING = ("search", "sonar")
-"""In the names of models that search with every call, which is listed beside the price of tokens."""
-
-ANSWERING = ("chat", "completion", "responses")
-"""The modes of models whose answer is tokens."""
-
-UNANSWERED = ("embedding", "moderation")
-"""Those that are paid by the token, too, and answer none. Pictures, speech, searches are paid by something else."""
-
-
-def _estimated(
-    unit: str, deployment: Mapping[str, Any], prompt: int, asked: int | None, answers: int
-) -> tuple[int, int] | None:
-    most = _output_max(deployment, asked)
-    if most is None:
-        return None
-    costs = [_tokens_cost(unit, deployment, prompt, each) for each in (0, most * answers)]
-    return None if None in costs else (costs[0] or 0, costs[1] or 0)
 
 
 def cost_of(asked: Asked, response: Any, logging: Any) -> int | None:
@@ -114,7 +78,7 @@ def _names(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _first_cost(unit: str, names: Sequence[str], prompt: int, completion: int) -> int | None:
-    costs = (_tokens_cost(unit, {"model": name}, prompt, completion) for name in names)
+    costs = (_tokens_cost(unit, name, prompt, completion) for name in names)
     return next((cost for cost in costs if cost is not None), None)
 
 
@@ -157,39 +121,12 @@ def _told(dollars: Any) -> int | None:
     return None
 
 
-def _tokens_cost(unit: str, deployment: Mapping[str, Any], prompt: int, completion: int) -> int | None:
+def _tokens_cost(unit: str, model: str, prompt: int, completion: int) -> int | None:
     if unit == "tokens":
         return prompt + completion
-    in_price, out_price = deployment.get(PRICES[0]), deployment.get(PRICES[1])
     with suppress(Exception):  # LiteLLM raises several kinds for a model that it has no price of; a number is too large
-        if in_price is not None and out_price is not None:
-            return micro_dollars(prompt * in_price + completion * out_price)
-        name = deployment["model"]
-        dollars = sum(litellm.cost_per_token(model=name, prompt_tokens=prompt, completion_tokens=completion))
+        dollars = sum(litellm.cost_per_token(model=model, prompt_tokens=prompt, completion_tokens=completion))
         # It takes a price that is not listed for 0.
-        listed = dollars or litellm.model_cost[litellm.get_model_info(name)["key"]].get(PRICES[0]) is not None
+        listed = dollars or litellm.model_cost[litellm.get_model_info(model)["key"]].get(PRICED) is not None
         return micro_dollars(dollars) if listed else None
     return None
-
-
-def _deployments(model: str) -> Sequence[Mapping[str, Any]]:
-    """What a name stands for: in the proxy that of each deployment of its router, else itself."""
-    router = getattr(sys.modules.get("litellm.proxy.proxy_server"), "llm_router", None)
-    found: Iterable[Any] = (router.get_model_list(model_name=model) or ()) if router is not None else ()
-    own = [dict(each["litellm_params"]) for each in found]
-    return [each if "*" not in each["model"] else {**each, "model": model} for each in own] or [{"model": model}]
-
-
-def _output_max(deployment: Mapping[str, Any], asked: int | None) -> int | None:
-    """The most tokens of an answer; None where that is not known, or something else than tokens is paid for."""
-    info: Mapping[str, Any] = {}
-    with suppress(Exception):
-        info = litellm.get_model_info(deployment["model"])
-    searches = info.get("search_context_cost_per_query") and any(name in deployment["model"] for name in SEARCHING)
-    if searches:
-        return None
-    if info.get("mode") in UNANSWERED:
-        return 0
-    if (info.get("mode") or ANSWERING[0]) not in ANSWERING:
-        return None
-    return asked if asked is not None else number(info.get("max_output_tokens"))

@@ -13,7 +13,8 @@ from typing import Any
 from integrations.budgets import Budgets
 from integrations.litellm_calls import OpenCall
 from integrations.litellm_errors import IncompleteCall
-from integrations.litellm_prices import UNITS, Asked, estimated
+from integrations.litellm_estimates import estimated
+from integrations.litellm_prices import UNITS, Asked
 from integrations.litellm_requests import Caller
 from integrations.reserving import check_cost, check_counters
 from ledger.errors import InvalidInput, shown
@@ -27,6 +28,7 @@ class Terms:
     counters: Callable[[Caller], Iterable[str]]
     unit: str
     estimate: int | None
+    picture: int
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
@@ -37,21 +39,22 @@ class Terms:
             )
         if self.estimate is not None:
             check_cost("estimate", self.estimate)
+        check_cost("picture", self.picture)
 
     def call(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> OpenCall | None:
         """Nothing is reserved yet; None for a call without a budget. Raises InvalidInput."""
         counters = check_counters(self.counters(caller))
         if not counters:
             return None
-        asked, most = self._estimated(str(request.get("model")), request)
+        asked, most = self._estimated(str(request.get("model")), request, own=owner is not None)
         return OpenCall(self.budgets.reserve(counters, most), owner, asked)
 
-    def _estimated(self, model: str, request: Mapping[str, Any]) -> tuple[Asked, int]:
-        found = estimated(self.unit, model, request)
+    def _estimated(self, model: str, request: Mapping[str, Any], *, own: bool) -> tuple[Asked, int]:
+        found = estimated(self.unit, model, request, own=own, picture=self.picture)
         if found is None and self.estimate is None:
             raise IncompleteCall(
                 f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it by the token, no "
-                "longest answer, or no count of what is sent, or the provider may search or run tools. Pass estimate= "
-                "to LedgerBudgets, register the model's price, or send max_tokens."
+                "longest answer, or no count of what is sent, or the provider may search, speak or run tools. Pass "
+                "estimate= to LedgerBudgets, register the model's price, or send max_tokens."
             )
         return found or (Asked(self.unit, model, 0, 0), self.estimate or 0)

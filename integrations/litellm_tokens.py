@@ -6,7 +6,7 @@ Rule 2: counts are LiteLLM's own. Nothing is fetched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -25,18 +25,41 @@ OWN = ("function", "custom")
 DECLARED = ("function", "name", "functionDeclarations", "function_declarations")
 
 
+PICTURES = ("image_url", "input_image", "image")
+"""The types of the parts of a request that are pictures."""
+
+PICTURE = 50_000
+"""More tokens than any model that LiteLLM lists is known to count of one picture: gpt-4o-mini up to 48,169."""
+
+
 def is_paid_by_tokens(data: Mapping[str, Any]) -> bool:
-    """Whether a request asks for nothing that is billed beside its tokens."""
+    """Whether a request asks for nothing that is billed beside its tokens, or by another price than that of text."""
     tools = data.get("tools") or []
-    return data.get("web_search_options") is None and isinstance(tools, list) and all(map(_is_own, tools))
+    spoken = data.get("audio") is not None or data.get("modalities") not in (None, ["text"])
+    beside = spoken or data.get("web_search_options") is not None
+    return not beside and isinstance(tools, list) and all(map(_is_own, tools))
 
 
 def _is_own(tool: object) -> bool:
     return isinstance(tool, Mapping) and tool.get("type", OWN[0]) in OWN and any(name in tool for name in DECLARED)
 
 
-def prompt_of(model: str, data: Mapping[str, Any]) -> int | None:
-    """The tokens that are sent; None where they cannot be counted. Each picture counts alike."""
+def mentions(value: object, names: Collection[str]) -> bool:
+    """Whether any of these names is one of its keys, at any depth."""
+    if isinstance(value, Mapping):
+        return any(name in names or mentions(each, names) for name, each in value.items())
+    return isinstance(value, list | tuple) and any(mentions(each, names) for each in value)
+
+
+def _pictures(value: object) -> int:
+    """How many there are, at any depth: also in what a tool answered."""
+    if isinstance(value, Mapping):
+        return 1 if value.get("type") in PICTURES else sum(map(_pictures, value.values()))
+    return sum(map(_pictures, value)) if isinstance(value, list | tuple) else 0
+
+
+def prompt_of(model: str, data: Mapping[str, Any], picture: int) -> int | None:
+    """The tokens that are sent; None where they cannot be counted. picture: the most that each picture counts."""
     chat, text = isinstance(data.get("messages"), list), data.get("prompt", data.get("input"))
     if not chat and text is None:
         return None
@@ -46,7 +69,7 @@ def prompt_of(model: str, data: Mapping[str, Any]) -> int | None:
         if chat:
             given = {"messages": data["messages"], "tools": data.get("tools"), "use_default_image_token_count": True}
             counted += litellm.token_counter(model=model, **given)
-        return number(counted)
+        return number(counted + picture * _pictures([data.get("messages"), text, data.get("system")]))
     return None
 
 

@@ -2,14 +2,19 @@
 
 Rule 1: all budgets or none: when one refuses, what the others had granted is released.
 Rule 2: every write has a name of its own, from the call's id and time, so that a repetition counts once.
-Rule 3: a cost is never dropped. What is above the hold, or comes after it ended, is added; what its budget refuses is
-counted under another name, without a limit.
-Rule 4: what a table did not decide is asked again, some times; then its error is raised.
+Rule 3: a cost is never dropped. What is above the hold, or comes after it ended, is the rest. It is added whole; where
+its budget refuses that, it is halved again and again, and each part is asked for under a name of its own. So the budget
+is filled to the last unit. What it refuses of the parts is counted under another name, without a limit.
+Rule 4: a gate answers a name once, and for ever, a refusal too. Parts and their names follow from the rest alone, so
+whoever settles again, in any process and whatever room came back, gets the same answers and counts nothing twice.
+Rule 5: what a table did not decide is asked again, some times; then its error is raised.
+Rule 6: others may make a call that has a name of its caller's, too. Its holds are theirs, so nothing but a refusal,
+which is theirs as well, releases them. What was not decided ends with the time of the call, or is asked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -40,7 +45,7 @@ TRIES_MAX = 5
 
 class OverBudget(LimitReached):
     """A budget has too little left for an estimate: `counter` names it, `estimate` is what was asked. No budget holds
-    anything of the call; one whose release failed, which a note tells, until its time is over. A new attempt is a new
+    anything of the call; one whose release failed, which a note says, until its time is over. A new attempt is a new
     call.
     """
 
@@ -55,20 +60,27 @@ class OverBudget(LimitReached):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a call's writes are named by: its id and when it was first asked for."""
+    """What a call's writes are named by: its id and when it was first asked for. shared: its caller named it, so others
+    may make the same call.
+    """
 
     id: str
     at: datetime
+    shared: bool = False
 
     @property
     def rest(self) -> str:
         """Of what is added above the hold, or after it ended."""
         return f"{self.id}/rest"
 
+    def part(self, number: int) -> str:
+        """Of a part of the rest. Shorter than `rest`, which is checked to fit."""
+        return f"{self.id}/{number}"
 
-def again(asked: Callable[[Any], Any]) -> Program[Any]:
+
+def again(asked: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]:
     """The answer to what is asked, as soon as it is decided. Raises what the ledger does."""
-    for left in reversed(range(TRIES_MAX)):
+    for left in reversed(range(tries)):
         try:
             return (yield asked)
         except UNDECIDED:
@@ -83,16 +95,28 @@ def reserve(counters: Sequence[str], estimate: int, named: Named, expires: timed
     for counter in counters if estimate else ():
         try:
             holds.append((yield from again(_hold(counter, estimate, named, expires))))
+        except LimitReached as refused:
+            error = OverBudget(counter, estimate)
+            yield from _let_go(holds, error)
+            raise error from refused
         except LedgerError as error:
-            told = OverBudget(counter, estimate) if isinstance(error, LimitReached) else error
-            try:
-                yield from release(holds)
-            except LedgerError as left:
-                told.add_note(f"A budget before it holds its estimate until the time of the call is over: {left}")
-            if told is error:
-                raise
-            raise told from error
+            if not named.shared:
+                yield from _let_go(holds, error)
+            elif holds:
+                error.add_note(
+                    f"{', '.join(hold.counter for hold in holds)}: {estimate} each stay held until the time of the "
+                    f"call is over. The same call and `at` again goes on from there."
+                )
+            raise
     return holds
+
+
+def _let_go(holds: Sequence[Hold], error: LedgerError) -> Program[None]:
+    """Release what was granted before the error, which says so where that fails."""
+    try:
+        yield from release(holds)
+    except LedgerError as left:
+        error.add_note(f"A budget before it holds its estimate until the time of the call is over: {left}")
 
 
 def _hold(counter: str, estimate: int, named: Named, expires: timedelta) -> Callable[[Any], Any]:
@@ -118,49 +142,70 @@ def _release(hold: Hold) -> Callable[[Any], Any]:
 
 
 def settle(
-    counters: Sequence[str], holds: Sequence[Hold], cost: int, named: Named, over: str
+    counters: Sequence[str], holds: Sequence[Hold], cost: int, named: Named, over: str, tries: int = TRIES_MAX
 ) -> Program[dict[str, int]]:
     """Count `cost` in each counter, once, however often this is called. Answers what each budget refused to take.
 
-    Raises what `Ledger.capture` and `Ledger.add` do, after all were tried: then the same again.
+    Raises what `Ledger.capture` and `Ledger.add` do, after all were tried: then the same again. With one try, the first
+    that is not decided is raised at once.
     """
     refused: dict[str, int] = {}
     failures: list[LedgerError] = []
     held = {hold.counter: hold for hold in holds}
     for counter in counters:
         try:
-            rest = (yield from _capture(held[counter], cost)) if counter in held else cost
-            if rest and not (yield from _added(counter, rest, named)):
-                yield from again(_add(over + counter, rest, named))
-                refused[counter] = rest
+            rest = (yield from _capture(held[counter], cost, tries)) if counter in held else cost
+            if left := (yield from _filled(counter, rest, named, tries)):
+                yield from again(_add(over + counter, left, named.rest, named.at), tries)
+                refused[counter] = left
         except LedgerError as error:
+            if tries == 1:
+                raise
             failures.append(error)
     if failures:
         raise failures[0]
     return refused
 
 
-def _capture(hold: Hold, cost: int) -> Program[int]:
+def _capture(hold: Hold, cost: int, tries: int) -> Program[int]:
     """What is left to count when the hold has taken what it can."""
     used = min(cost, hold.amount)
     try:
-        yield from again(lambda ledger: ledger.capture(hold, used))
+        yield from again(lambda ledger: ledger.capture(hold, used), tries)
     except HoldEnded as ended:
         # Captured before, with another cost: that one counts. Over or released: nothing counts yet.
         return 0 if ended.state == "captured" else cost
     return cost - used
 
 
-def _added(counter: str, rest: int, named: Named) -> Program[bool]:
+def _filled(counter: str, rest: int, named: Named, tries: int) -> Program[int]:
+    """How much of the rest is left when the budget is full."""
+    if not rest or (yield from _added(counter, rest, named.rest, named.at, tries)):
+        return 0
+    left = 0
+    for number, part in enumerate(parts(rest)):
+        if not (yield from _added(counter, part, named.part(number), named.at, tries)):
+            left += part
+    return left
+
+
+def parts(rest: int) -> Iterator[int]:
+    """Halves, from the larger to the smaller: those that fit, taken in this order, are as much as fits."""
+    while rest:
+        yield rest - rest // 2
+        rest //= 2
+
+
+def _added(counter: str, change: int, key: str, at: datetime, tries: int) -> Program[bool]:
     try:
-        yield from again(_add(counter, rest, named))
+        yield from again(_add(counter, change, key, at), tries)
     except LimitReached:
         return False
     return True
 
 
-def _add(counter: str, rest: int, named: Named) -> Callable[[Any], Any]:
-    return lambda ledger: ledger.add(counter, rest, idempotency_key=named.rest, at=named.at)
+def _add(counter: str, change: int, key: str, at: datetime) -> Callable[[Any], Any]:
+    return lambda ledger: ledger.add(counter, change, idempotency_key=key, at=at)
 
 
 def check_counters(counters: object) -> list[str]:

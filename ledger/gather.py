@@ -3,7 +3,8 @@
 Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put at once, alone, as `add` does; who waits
 leaves when that put returns.
 Rule 2: First come, first sent: the first that waits leads, and takes with it whoever waits by then.
-Rule 3: A put that is stuck holds nobody: who has waited WAIT_S leads itself, as long as few puts are in flight.
+Rule 3: A put that is stuck holds nobody: who has waited WAIT_S leads itself, as long as fewer than IN_FLIGHT_MAX lead.
+Where as many do, who waits is patient and has no timer. Whoever makes them fewer wakes all who are patient.
 Rule 4: Every caller gets an outcome of its own, whatever befalls the one that led; who is interrupted, at whatever
 line, leaves nothing in the queue. So what is taken out of it is noted first, and `_leave` may come from anywhere.
 Rule 5: What a put costs is no more its leader's than anybody else's: each change that went in it has an equal share.
@@ -44,15 +45,26 @@ class Waiter:
 
 @dataclass(slots=True)
 class Queue:
-    """The changes of a lane that wait, in their order, and those that lead: at least one while any wait."""
+    """The changes of a lane that wait, in their order, and those that lead: at least one while any wait. patient: those
+    that wait for a wake-up alone; none while fewer than IN_FLIGHT_MAX lead.
+    """
 
     lane: Lane
     waiting: deque[Waiter] = field(default_factory=deque)
     leaders: set[Waiter] = field(default_factory=set)
+    patient: set[Waiter] = field(default_factory=set)
 
     def drop(self, gone: Sequence[Waiter]) -> None:
         left = {*gone}
         self.waiting = deque(each for each in self.waiting if each not in left)
+        self.patient -= left
+
+    def wake(self) -> None:
+        """Who is patient waits for WAIT_S again, if it may lead then. A wake-up too many costs a look."""
+        if len(self.leaders) < IN_FLIGHT_MAX:
+            for waiter in self.patient:
+                waiter.woken.put(None)
+            self.patient.clear()
 
 
 class Gatherer:
@@ -98,7 +110,7 @@ class Gatherer:
                 self._give_turn(queue, waiter)
         while waiter.outcome is None:
             try:
-                waiter.woken.get(timeout=WAIT_S)
+                waiter.woken.get(timeout=self._patience_s(queue, waiter))
             except Empty:
                 self._tire(queue, waiter)
             self._lead(queue, waiter)
@@ -110,6 +122,17 @@ class Gatherer:
     def _give_turn(self, queue: Queue, waiter: Waiter) -> None:
         queue.leaders.add(waiter)
         waiter.woken.put(None)
+
+    def _patience_s(self, queue: Queue, waiter: Waiter) -> float | None:
+        """How long it waits for a wake-up before it leads itself. None: whoever sends it wakes it, or, while as many
+        lead as may, whoever makes them fewer.
+        """
+        with self._lock:
+            if waiter.outcome is not None or (waiter in queue.waiting and len(queue.leaders) < IN_FLIGHT_MAX):
+                return WAIT_S
+            if waiter in queue.waiting:
+                queue.patient.add(waiter)
+            return None
 
     def _tire(self, queue: Queue, waiter: Waiter) -> None:
         """Lead without being called, because the puts in flight take so long."""
@@ -125,6 +148,7 @@ class Gatherer:
             waiter.batch = tuple(islice(queue.waiting, PACK_CHANGES))
             queue.drop(waiter.batch)
             queue.leaders.difference_update(each for each in waiter.batch if each is not waiter)
+            queue.wake()
             self._changed.notify_all()
         if waiter.batch:
             self._put(waiter.batch)
@@ -144,20 +168,21 @@ class Gatherer:
     def _leave(self, waiter: Waiter, *, gone: bool = False) -> None:
         """Tell everybody whom the waiter led, and give the turn on if it was the waiter's. gone: it waits no more."""
         with self._lock:
-            queue = self._queues.get(waiter.delta.lane)
-            if queue is None:
-                return
             for each in waiter.batch:
                 if each.outcome is None:
                     unknown = "The put was interrupted. Call again with the same key, or apply the delta."
                     each.outcome = failed(OutcomeUnknown(unknown), each.delta)
                 each.woken.put(None)
+            queue = self._queues.get(waiter.delta.lane)
+            if queue is None:  # another sent the waiter, and was the last to leave
+                return
             led = waiter in queue.leaders
             queue.drop([*waiter.batch, waiter] if gone else waiter.batch)
             waiter.batch = ()
             queue.leaders.discard(waiter)
             if queue.waiting and not queue.leaders.intersection(queue.waiting) and (led or not queue.leaders):
                 self._give_turn(queue, queue.waiting[0])
+            queue.wake()
             if not queue.leaders and not queue.waiting:
                 del self._queues[queue.lane]
             self._changed.notify_all()

@@ -17,7 +17,9 @@ def main(
     customers: Annotated[int, typer.Option(min=1, help="Each has twenty calls at once.")] = 250,
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> None:
-    """Print what the budgets let through, beside a tracker that reads, compares, calls and adds; 1 if ours is wrong."""
+    """Print what the budgets let through, beside a tracker that reads, compares, calls and adds; 1 if ours is wrong, if
+    it decided too little, or if that tracker is right.
+    """
     logging.getLogger("exact-counter.litellm").setLevel(logging.CRITICAL)
     figures = measure(customers, seed)
     of = f"{customers} customers, {len(ENDS)} calls of each at once, {len(REGIONS)} Regions, {CAP:,} micro-dollars each"
@@ -25,6 +27,10 @@ def main(
     print("calls: " + ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common()))
     for name, ours, theirs in [("", "ours", "naive"), *rows(figures, customers * CAP)]:
         print(f"{name:46} {_shown(ours):>12} {_shown(theirs):>12}")
+    if figures.undecided:
+        print("Too few calls were answered, refused or decided at all: the rest proves nothing.")
+    if figures.is_easy:
+        print("The naive tracker was right of a customer: the calls did not try the budgets.")
     sys.exit(not figures.is_right)
 
 
@@ -38,6 +44,8 @@ def rows(figures: Figures, all: int) -> list[tuple[str, int, int | str]]:
         ("budgets that count what was not answered", figures.doubled, "-"),
         ("budgets that hold what no call is to give back", figures.stuck, "-"),
         ("budgets with something held at the end", figures.held, "-"),
+        ("budgets with room after a cost that fills them", figures.unfilled, "-"),
+        ("budgets that refused what had room", figures.starved, "-"),
     ]
 
 

@@ -13,7 +13,7 @@ from contextlib import aclosing, contextmanager, suppress
 from random import Random
 from typing import Any
 
-from lab.budgets.caps import CAP, ESTIMATE, FAULTS, LONGEST, REGIONS, TIMEOUT, World
+from lab.budgets.caps import CAP, DEAR, ESTIMATE, FAULTS, LONGEST, REGIONS, TIMEOUT, World
 from lab.budgets.verdict import Figures, judge
 from ledger.errors import LedgerError, LimitReached
 from simulator import Faults
@@ -24,11 +24,11 @@ ASKED: dict[str, Any] = {
     "model": "gpt-4o",
     "messages": [{"role": "user", "content": "hello"}],
     "max_tokens": LONGEST,
-    "mock_response": "a mock of twenty tokens",
 }
-FAILS: dict[str, Any] = {"mock_response": RuntimeError("the provider is down")}
-ENDS = ["answered"] * 14 + ["left"] * 2 + ["failed"] * 2 + ["died"] * 2
-"""How the calls of a customer end: answered, left in the middle of a stream, failed, or with their process."""
+ENDS = ["answered"] * 13 + ["dear"] + ["left"] * 2 + ["failed"] * 2 + ["died"] * 2
+"""How the calls of a customer end: answered, answered for more than the estimate, left in the middle of a stream,
+failed, or with their process.
+"""
 
 AT_ONCE = 4
 """So many customers call at the same time."""
@@ -79,10 +79,12 @@ class Processes:
         if end == "died":
             await hooks.budgets.reserve([f"llm:{customer}"], ESTIMATE).aopen()
         elif end == "left":
-            async with aclosing(hooks.stream(await litellm.acompletion(**asked, stream=True))) as chunks:
+            async with aclosing(
+                hooks.stream(await litellm.acompletion(**asked, **answer_of(end), stream=True))
+            ) as chunks:
                 await anext(chunks)
         else:
-            await litellm.acompletion(**(asked | (FAILS if end == "failed" else {})))
+            await litellm.acompletion(**asked, **answer_of(end))
 
     async def settled(self) -> None:
         """Until no call is open; what could not be settled is tried again after a while."""
@@ -92,6 +94,19 @@ class Processes:
         for _ in range(20):
             Turned.ahead_s += 10
             await asyncio.sleep(0.05)
+
+
+def answer_of(end: str) -> dict[str, Any]:
+    """What the provider answers."""
+    import litellm
+
+    if end == "failed":
+        return {"mock_response": RuntimeError("the provider is down")}
+    if end == "dear":
+        usage = {"prompt_tokens": 8, "completion_tokens": DEAR // 10 - 2, "total_tokens": DEAR // 10 + 6}
+        choices = [{"message": {"role": "assistant", "content": "longer than was asked for"}}]
+        return {"mock_response": litellm.ModelResponse(model="gpt-4o", choices=choices, usage=usage)}
+    return {"mock_response": "a mock of twenty tokens"}
 
 
 def counters_in(region: str) -> Any:
@@ -132,7 +147,7 @@ async def naively(customer: str, region: str, end: str) -> None:
     import litellm
 
     with suppress(litellm.BudgetExceededError, litellm.InternalServerError):
-        await litellm.acompletion(**(ASKED | {"user": customer} | (FAILS if end == "failed" else {})))
+        await litellm.acompletion(**ASKED, **answer_of(end), user=customer)
 
 
 def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:

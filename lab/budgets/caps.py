@@ -19,6 +19,9 @@ CAP = 2_000
 ANSWER = 225
 """What LiteLLM's mock answer of gpt-4o costs: 10 tokens in, 20 out."""
 
+DEAR = 600
+"""What one answer costs that is longer than was asked for: more than its estimate."""
+
 LONGEST = 21
 """Tokens of an answer: LiteLLM counts 8 in, so that an estimate is 230."""
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import litellm
 from litellm import CustomLLM
+from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 
+from integrations import asked
 from integrations.litellm import LedgerBudgets
 from tests.integrations.support import TIMEOUT, Town
 
@@ -29,17 +31,27 @@ class Provider(CustomLLM):  # type: ignore[misc]
         self.failures: list[Exception] = []
         self.go_on = asyncio.Event()
         self.go_on.set()
+        self._called = asyncio.Condition()
 
     async def called(self, calling: asyncio.Future[Any], times: int = 1) -> None:
         """Until it was called so often; raises what `calling` does when that ends before."""
-        async with asyncio.timeout(20):
-            while self.calls < times:
-                if calling.done():
-                    calling.result()
-                await asyncio.sleep(0.005)
+        came = asyncio.ensure_future(self._came(times))
+        await asyncio.wait((came, calling), return_when=asyncio.FIRST_COMPLETED)
+        if not came.done():
+            came.cancel()
+            calling.result()
+
+    async def _came(self, times: int) -> None:
+        async with self._called:
+            await self._called.wait_for(lambda: self.calls >= times)
+
+    async def _call(self) -> None:
+        async with self._called:
+            self.calls += 1
+            self._called.notify_all()
 
     async def acompletion(self, *args: Any, **kwargs: Any) -> Any:
-        self.calls += 1
+        await self._call()
         await self.go_on.wait()
         if self.failures:
             raise self.failures.pop(0)
@@ -47,7 +59,7 @@ class Provider(CustomLLM):  # type: ignore[misc]
         return litellm.ModelResponse(choices=[{"message": {"role": "assistant", "content": "hi"}}], usage=usage)
 
     async def astreaming(self, *args: Any, **kwargs: Any) -> AsyncIterator[dict[str, Any]]:
-        self.calls += 1
+        await self._call()
         for n in range(4):
             if n == 3:
                 await self.go_on.wait()
@@ -101,10 +113,16 @@ def hooks(town: Town, **given: Any) -> LedgerBudgets:
     return LedgerBudgets(ledger, given.pop("counters", by_user), timeout=TIMEOUT, clock=town.world.clock, **given)
 
 
-async def all_ended(budgets: LedgerBudgets) -> None:
-    """Until every call has ended: a stream of the SDK tells its end in a task of its own."""
-    async with asyncio.timeout(20):
-        while len(budgets.open):
-            await asyncio.sleep(0.005)
-    for _ in range(20):  # what LiteLLM logs afterwards
-        await asyncio.sleep(0.005)
+async def all_ended(*budgets: LedgerBudgets) -> None:
+    """Until every call has ended and is settled, and LiteLLM has logged what it logs, in tasks of its own."""
+    while any(len(each.open) for each in budgets) or asked.going_on():
+        await GLOBAL_LOGGING_WORKER.flush()
+        await asyncio.sleep(0.001)
+    await GLOBAL_LOGGING_WORKER.flush()
+
+
+async def all_decided(provider: Provider, calls: Iterable[asyncio.Future[Any]]) -> None:
+    """Until each call has come to the provider, or has its answer."""
+    calls = list(calls)
+    while provider.calls + sum(each.done() for each in calls) < len(calls):
+        await asyncio.sleep(0.001)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +13,6 @@ from integrations.budgets import Budgets
 from ledger import Ledger, Limit, Settings
 from ledger.aio import AsyncLedger
 from ledger.checks import to_datetime
-from ledger.errors import LedgerError
 from reader import Reader
 from simulator import Faults, Simulation
 
@@ -58,12 +57,15 @@ class Town:
 
 
 class Awaited(AsyncLedger):
-    """An AsyncLedger, of the loop that asks first. Each answer waits, so that a task can be cancelled in it."""
+    """An AsyncLedger, of the loop that asks first. Each answer waits, so that a task can be cancelled in it; `waiting`
+    says that one does.
+    """
 
     def __init__(self, town: Town) -> None:
         super().__init__(town.settings(), table=town.world.table(HERE), clock=town.world.clock)
         self.waits = asyncio.Event()
         self.waits.set()
+        self.waiting = asyncio.Event()
 
     async def _run(self, *args: Any) -> Any:
         self._loop = self._loop or asyncio.get_running_loop()
@@ -71,6 +73,8 @@ class Awaited(AsyncLedger):
 
     async def _answer(self, request: Any) -> Any:
         await asyncio.sleep(0)
+        if not self.waits.is_set():
+            self.waiting.set()
         await self.waits.wait()
         return await super()._answer(request)
 
@@ -88,11 +92,37 @@ async def cancelled_while_it_waits(ledger: Awaited, doing: Coroutine[Any, Any, A
         await task
 
 
-class Failing:
-    """A ledger of which the named calls fail the first `times`, before or after they were made."""
+async def when_the_loop_ends(then: Callable[[], object]) -> None:
+    """Of a task: the loop cancels it with all that is left."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        then()
 
-    def __init__(self, inner: Ledger, name: str, error: LedgerError, times: int, *, applied: bool = False) -> None:
-        self._inner, self._name, self._error, self._left, self._applied = inner, name, error, times, applied
+
+async def others_end() -> None:
+    """Until no other task is left in this loop."""
+    while len(asyncio.all_tasks()) > 1:
+        await asyncio.sleep(0)
+
+
+class Failing:
+    """A ledger of which the named calls, or those of one counter, fail the first `times`, before or after they were
+    made.
+    """
+
+    def __init__(
+        self,
+        inner: Ledger,
+        name: str,
+        error: BaseException,
+        times: int,
+        *,
+        applied: bool = False,
+        counter: str | None = None,
+    ) -> None:
+        self._inner, self._name, self._error, self.left, self._applied = inner, name, error, times, applied
+        self._counter = counter
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
@@ -100,9 +130,9 @@ class Failing:
             return method
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if name != self._name or not self._left:
+            if name != self._name or not self.left or self._counter not in (None, args[0]):
                 return method(*args, **kwargs)
-            self._left -= 1
+            self.left -= 1
             if self._applied:
                 method(*args, **kwargs)
             raise self._error

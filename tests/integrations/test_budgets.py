@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import time
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -30,7 +30,18 @@ from ledger.errors import (
     Throttled,
 )
 from simulator import Faults
-from tests.integrations.support import CAP, HERE, THERE, TIMEOUT, Awaited, Failing, Town, cancelled_while_it_waits
+from tests.integrations.support import (
+    CAP,
+    HERE,
+    THERE,
+    TIMEOUT,
+    Awaited,
+    Failing,
+    Town,
+    cancelled_while_it_waits,
+    others_end,
+    when_the_loop_ends,
+)
 
 A, B, C = "llm:key-1", "llm:team-1", "llm:model-1"
 
@@ -106,15 +117,17 @@ def test_a_call_of_which_no_cost_is_said_counts_its_estimate(town: Town) -> None
     assert town.stands(A) == (600, 0)
 
 
-def test_what_a_cost_has_above_its_estimate_is_added_and_stands_beside_a_budget_that_refuses_it(town: Town) -> None:
+def test_a_cost_above_its_estimate_fills_the_budget_and_what_does_not_fit_stands_beside_it(town: Town) -> None:
     with town.budgets().reserve([A, B], 600) as call:
         with town.budgets().reserve([B], 300) as other:
             other.settle(300)
         call.settle(800)
-    assert [town.spent(each) for each in (A, B, f"over:{A}", f"over:{B}")] == [800, 900, 0, 200]
-    assert dict(call.over) == {B: 200}
+    assert [town.spent(each) for each in (A, B, f"over:{A}", f"over:{B}")] == [800, CAP, 0, 100]
+    assert dict(call.over) == {B: 100}
     call.close()  # again
-    assert [town.spent(each) for each in (A, B, f"over:{A}", f"over:{B}")] == [800, 900, 0, 200]
+    assert [town.spent(each) for each in (A, B, f"over:{A}", f"over:{B}")] == [800, CAP, 0, 100]
+    with pytest.raises(OverBudget):
+        town.budgets().reserve([B], 1).open()
 
 
 def test_a_call_without_an_estimate_holds_nothing_and_counts_what_it_cost(town: Town) -> None:
@@ -168,6 +181,50 @@ def test_a_call_that_ends_twice_counts_once_and_gives_back_once(town: Town, ends
     with pytest.raises(OverBudget):
         budgets.reserve([A], 1).open()
     other.close()
+
+
+def test_a_named_call_that_was_not_decided_can_be_made_again_and_counts_once(town: Town) -> None:
+    """The second budget does not answer. Nothing is released: a hold that is released ends for ever."""
+    at = town.budgets().now()
+    second = Failing(town.ledger(), "hold", Throttled("slower"), TRIES_MAX, counter=B)
+    with pytest.raises(Throttled) as undecided:
+        town.budgets(ledger=second).reserve([A, B], 600, call="req-7", at=at).open()
+    assert f"{A}: 600 each stay held" in undecided.value.__notes__[0]
+    with town.budgets().reserve([A, B], 600, call="req-7", at=at) as call:
+        call.settle(250)
+    assert town.stands(A) == town.stands(B) == (250, 0)
+
+
+def test_a_repetition_that_is_not_decided_or_is_cancelled_releases_no_hold_of_another(town: Town) -> None:
+    at = town.budgets().now()
+    first = town.budgets().reserve([A, B], 600, call="req-7", at=at).open()
+    second = Failing(town.ledger(), "hold", Throttled("slower"), TRIES_MAX, counter=B)
+    with pytest.raises(Throttled):
+        town.budgets(ledger=second).reserve([A, B], 600, call="req-7", at=at).open()
+    assert town.stands(A) == (0, 600)
+
+    async def main() -> None:
+        ledger = Awaited(town)
+        again = town.budgets(ledger=ledger).reserve([A, B], 600, call="req-7", at=at)
+        await cancelled_while_it_waits(ledger, again.aopen())
+        await others_end()
+
+    asyncio.run(main())
+    assert town.stands(A) == town.stands(B) == (0, 600)
+    with pytest.raises(OverBudget):
+        town.budgets().reserve([A], 600).open()
+    first.settle(600)
+    first.close()
+    assert town.stands(A) == (600, 0)
+
+
+def test_a_refusal_releases_the_holds_of_a_named_call_because_it_is_final_for_all_who_make_it(town: Town) -> None:
+    at = town.budgets().now()
+    with town.budgets().reserve([B], 900) as other:
+        with pytest.raises(OverBudget):
+            town.budgets().reserve([A, B], 200, call="req-7", at=at).open()
+        assert town.stands(A) == (0, 0)
+        other.settle(0)
 
 
 def test_of_two_ends_with_other_costs_the_first_counts(town: Town) -> None:
@@ -395,8 +452,7 @@ def test_a_task_that_is_cancelled_while_a_budget_is_asked_leaves_nothing_held(to
         with pytest.raises(asyncio.CancelledError):
             await opening
         ledger.waits.set()
-        while len(asyncio.all_tasks()) > 1:
-            await asyncio.sleep(0)
+        await others_end()
 
     asyncio.run(main())
     assert town.stands(A) == town.stands(B) == (0, 0)
@@ -442,6 +498,7 @@ def test_a_cancelled_task_says_why_it_did_not_settle_and_does_not_wait_when_it_i
 @pytest.mark.parametrize("awaits", [False, True])
 def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(town: Town, awaits: bool) -> None:
     """asyncio.run cancels every task that is left: the one that settles, and what it waits for."""
+    goes_on = threading.Event()
 
     class Slow:
         """A ledger whose first capture is begun, and not over, when the loop ends."""
@@ -456,25 +513,25 @@ def test_what_a_loop_that_ends_cuts_off_is_settled_all_the_same(town: Town, awai
 
         def capture(self, *given: Any) -> Any:
             self._begun()
-            time.sleep(0.1)
+            goes_on.wait()
             return self._inner.capture(*given)
 
     async def main() -> None:
-        begun, loop = asyncio.Event(), asyncio.get_running_loop()
-        awaited = Awaited(town)
+        loop, awaited = asyncio.get_running_loop(), Awaited(town)
+        begun = awaited.waiting
         ledger: Any = awaited if awaits else Slow(lambda: loop.call_soon_threadsafe(begun.set))
 
         async def call() -> None:
             async with town.budgets(ledger=ledger).reserve([A, B], 600) as call:
                 call.settle(250)
-                if awaits:
-                    awaited.waits.clear()
-                    loop.call_later(0.05, awaited.waits.set)
-                    loop.call_soon(begun.set)
+                awaited.waits.clear()
 
-        _ = loop.create_task(call())
+        def go_on() -> None:
+            awaited.waits.set()
+            goes_on.set()
+
+        _ = loop.create_task(call()), loop.create_task(when_the_loop_ends(go_on))
         await begun.wait()
-        await asyncio.sleep(0.01)
 
     asyncio.run(main())
     assert (town.stands(A), town.stands(B)) == ((250, 0), (250, 0))

@@ -15,7 +15,7 @@ from lab.engines.ministack import Engine
 from ledger import Limit, Settings
 from ledger.aio import AsyncLedger
 from reader import Reader
-from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, by_user, installed
+from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_decided, all_ended, by_user, installed
 from tests.integrations.support import CAP, HERE
 
 ASKED: dict[str, Any] = {"model": MODEL, "messages": HELLO, "user": "ann", "max_tokens": 100}
@@ -42,9 +42,7 @@ def test_calls_at_once_a_failure_a_cut_stream_and_a_cancelled_task_leave_what_th
         """Four of eight have room, and one of these is cancelled."""
         provider.go_on.clear()
         calls = [asyncio.ensure_future(litellm.acompletion(**ASKED)) for _ in range(8)]
-        async with asyncio.timeout(20):
-            while provider.calls + sum(each.done() for each in calls) < len(calls):
-                await asyncio.sleep(0.01)
+        await all_decided(provider, calls)
         assert {type(each.exception()) for each in calls if each.done()} == {litellm.BudgetExceededError}
         next(each for each in calls if not each.done()).cancel()
         provider.go_on.set()

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from integrations.litellm_prices import Asked, _estimated, cost_of, estimated
+from integrations.litellm_estimates import _estimated, estimated
+from integrations.litellm_prices import Asked, cost_of
 
 HELLO = [{"role": "user", "content": "hello"}]
 SHARP = {"url": "https://x.invalid/a.png", "detail": "high"}
-PICTURE = [{"role": "user", "content": [{"type": "image_url", "image_url": SHARP}]}]
+PICTURE = {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": SHARP}]}]}
+RESPONSES_PICTURE = {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": SHARP["url"]}]}]}
+_SOURCE = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+ANTHROPICS_PICTURE = {"messages": [{"role": "user", "content": [{"type": "image", "source": _SOURCE}]}]}
 WORDS = "word " * 1_000
 INPUT = 20
 """Micro-dollars of HELLO to gpt-4o, whose answers are 10 a token."""
@@ -92,10 +96,79 @@ def test_an_embedding_costs_its_input_and_what_is_free_costs_nothing() -> None:
     assert most("omni-moderation-latest", input="hello") == 0
 
 
-def test_a_picture_is_counted_without_asking_the_network_for_it() -> None:
-    found = most("gpt-4o", messages=PICTURE, max_tokens=1)
+@pytest.mark.parametrize("picture", [PICTURE, RESPONSES_PICTURE, ANTHROPICS_PICTURE])
+def test_a_picture_counts_as_many_tokens_as_any_model_makes_of_one_without_asking_the_network_for_it(
+    picture: dict[str, Any],
+) -> None:
+    found = estimated("tokens", "gpt-4o", {**picture, "max_tokens": 1})
     assert found is not None
-    assert found > INPUT
+    assert found[1] >= 50_000
+    smaller = estimated("tokens", "gpt-4o", {**picture, "max_tokens": 1}, picture=1_445)
+    assert smaller is not None
+    assert found[1] - smaller[1] == 50_000 - 1_445
+
+
+OWN: dict[str, Any] = {"input_cost_per_token": 1e-3, "output_cost_per_token": 2e-3}
+ASKED: dict[str, Any] = {"messages": HELLO, "max_tokens": 10}
+
+
+@pytest.mark.parametrize(
+    "priced",
+    [OWN, {"model_info": OWN}, {"metadata": {"model_info": OWN}}, dict.fromkeys(OWN, "1e-3") | OWN],
+)
+@pytest.mark.parametrize("model", ["gpt-4o", "openai/not-listed"])
+def test_the_prices_of_a_call_itself_come_before_those_that_are_listed(model: str, priced: dict[str, Any]) -> None:
+    found = estimated("micro-dollars", model, ASKED | priced, own=True)
+    assert found is not None
+    assert (found[0].input, found[1]) == (8_000, 8_000 + 10 * 2_000)
+
+
+def test_the_prices_in_the_body_of_a_request_to_the_proxy_count_for_nothing() -> None:
+    free: dict[str, Any] = dict.fromkeys(OWN, 0)
+    assert most("gpt-4o", **ASKED, **free, model_info=free) == INPUT + 100
+    assert most("openai/not-listed", **ASKED, **OWN) is None
+
+
+def test_a_price_by_the_second_is_none_by_the_token() -> None:
+    assert estimated("micro-dollars", "gpt-4o", ASKED | {"output_cost_per_second": 1e-3}, own=True) is None
+
+
+def test_a_deployment_of_which_only_one_direction_has_a_price_of_its_own_has_the_listed_one_for_the_other() -> None:
+    found = estimated("micro-dollars", "gpt-4o", ASKED | {"input_cost_per_token": 1e-3}, own=True)
+    assert found is not None
+    assert found[1] == 8_000 + 100
+    alone = estimated("micro-dollars", "openai/not-listed", ASKED | {"input_cost_per_token": 1e-3}, own=True)
+    assert alone is None
+
+
+CACHED = [{"role": "user", "content": [{"type": "text", "text": WORDS, "cache_control": {"type": "ephemeral"}}]}]
+UNCACHED = [{"role": "user", "content": [{"type": "text", "text": WORDS}]}]
+
+
+@pytest.mark.parametrize(
+    ("model", "usual", "dear", "times"),
+    [
+        ("gpt-4.1", {}, {"service_tier": "priority"}, 1.7),
+        ("gpt-4.1", {"service_tier": "default"}, {"service_tier": "auto"}, 1.7),
+        ("claude-sonnet-4-5", {"messages": UNCACHED}, {"messages": CACHED}, 1.8),
+        ("claude-sonnet-4-5", {}, {"cache_control_injection_points": [{"location": "message"}]}, 1.2),
+        ("claude-opus-4-8", {}, {"speed": "fast"}, 2),
+        ("gemini/gemini-2.5-pro", {}, {"messages": [{"role": "user", "content": "word " * 210_000}]}, 2),
+    ],
+)
+def test_of_several_prices_the_dearest_that_may_apply_counts(
+    model: str, usual: dict[str, Any], dear: dict[str, Any], times: float
+) -> None:
+    usually, dearest = (estimated("micro-dollars", model, {**ASKED, "max_tokens": 1, **more}) for more in (usual, dear))
+    assert usually is not None
+    assert dearest is not None
+    assert dearest[0].input / dearest[0].prompt >= times * usually[0].input / usually[0].prompt / 1.1
+
+
+@pytest.mark.parametrize("spoken", [{"modalities": ["text", "audio"]}, {"audio": {"voice": "a"}}])
+def test_an_answer_that_is_spoken_has_no_price_of_text(spoken: dict[str, Any]) -> None:
+    assert most("gpt-4o", **ASKED) is not None
+    assert most("gpt-4o", **ASKED, **spoken) is None
 
 
 def test_what_was_cached_counts_and_an_answer_to_what_was_cached_whole() -> None:
@@ -115,5 +188,5 @@ def test_an_answer_of_which_nothing_is_known_is_not_free() -> None:
 @pytest.mark.parametrize("most", [10**19, 10**400])
 def test_an_answer_too_long_for_any_price_has_none_that_is_known(most: int) -> None:
     priced = {"model": "gpt-4o", "input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}
-    assert _estimated("micro-dollars", priced, 5, 10, 1) == (5, 15)
-    assert _estimated("micro-dollars", priced, 5, most, 1) is None
+    assert _estimated("micro-dollars", priced, {}, 5, 10, 1) == (5, 15)
+    assert _estimated("micro-dollars", priced, {}, 5, most, 1) is None

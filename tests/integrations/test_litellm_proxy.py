@@ -14,7 +14,7 @@ import pytest
 from litellm.proxy import proxy_server
 
 from integrations.litellm import LedgerBudgets
-from tests.integrations.litellm_support import INPUT, MODEL, Provider, all_ended, hooks, installed
+from tests.integrations.litellm_support import INPUT, MODEL, Provider, all_decided, all_ended, hooks, installed
 from tests.integrations.support import CAP, Town
 
 KEY = "llm:litellm_proxy_master_key"
@@ -166,7 +166,7 @@ class Leaves:
             return {"type": "http.request", "body": self._body, "more_body": False}
         if not self._after:
             while not self._provider.calls:
-                await asyncio.sleep(0.005)
+                await asyncio.sleep(0.001)
             return {"type": "http.disconnect"}
         await self._leaves.wait()
         return {"type": "http.disconnect"}
@@ -222,23 +222,15 @@ def test_a_client_that_names_its_calls_alike_or_forges_their_mark_gets_none_for_
 ) -> None:
     named = HEADERS | {"x-litellm-call-id": "mine"}
 
-    async def at_once(client: httpx.AsyncClient) -> list[int]:
-        bodies = [ASKED | {"max_tokens": 200, "metadata": {"mark": "mine"}, "litellm_call_id": "mine"}] * 4
-        answers = await asyncio.gather(*(client.post(CHAT, json=body, headers=named) for body in bodies))
-        return sorted(each.status_code for each in answers)
-
+    body = ASKED | {"max_tokens": 200, "metadata": {"mark": "mine"}, "litellm_call_id": "mine"}
     provider = Provider()
     provider.go_on.clear()
 
-    async def later(asking: asyncio.Future[Any]) -> None:
-        await provider.called(asking, 2)
-        await asyncio.sleep(0.3)
-        provider.go_on.set()
-
     async def main(client: httpx.AsyncClient) -> list[int]:
-        asking = asyncio.ensure_future(at_once(client))
-        await later(asking)
-        return await asking
+        asking = [asyncio.ensure_future(client.post(CHAT, json=body, headers=named)) for _ in range(4)]
+        await all_decided(provider, asking)
+        provider.go_on.set()
+        return sorted(each.status_code for each in await asyncio.gather(*asking))
 
     (statuses,) = asked_after(town, runner, main, provider=provider)
     assert statuses == [200, 200, 422, 422]  # each holds 408 of 1,000

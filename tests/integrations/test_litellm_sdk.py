@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
+import gc
 import logging
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import aclosing, contextmanager
+from types import FunctionType
 from typing import Any, cast
 
 import litellm
 import pytest
+from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 
 from integrations.litellm import LedgerBudgets
 from integrations.litellm_calls import OpenCall, OpenCalls
 from integrations.litellm_errors import RepeatsUnasked
-from integrations.litellm_prices import micro_dollars
+from integrations.litellm_prices import Asked, micro_dollars
 from integrations.litellm_requests import mark_of
+from integrations.reserving import TRIES_MAX
 from ledger.errors import InvalidInput, Throttled
 from tests.docs.pages import RECIPES, blocks
 from tests.integrations.litellm_support import HELLO, INPUT, MODEL, Provider, all_ended, dearer, hooks, installed
-from tests.integrations.support import CAP, TIMEOUT, Awaited, Failing, Town, cancelled_while_it_waits
+from tests.integrations.support import (
+    CAP,
+    TIMEOUT,
+    Awaited,
+    Failing,
+    Town,
+    cancelled_while_it_waits,
+    others_end,
+    when_the_loop_ends,
+)
 
 ANN = "llm:ann"
 ASKED: dict[str, Any] = {"model": MODEL, "messages": HELLO, "user": "ann", "max_tokens": 100}
@@ -202,48 +216,124 @@ def test_a_call_that_a_loop_ends_while_it_ends_counts_and_tells_its_rest_once(
                 raise
 
         ending.append(asyncio.create_task(ends()))
-        for _ in range(3):
-            await asyncio.sleep(0)
-        asyncio.get_running_loop().call_later(0.05, ledger.waits.set)
+        ending.append(asyncio.create_task(when_the_loop_ends(ledger.waits.set)))
+        await ledger.waiting.wait()
 
     ending: list[asyncio.Task[None]] = []
     asyncio.run(main())
     assert [each.__cause__ for each in told] == [None]
-    assert town.stands(ANN) == (600, 0)
-    assert town.spent(f"over:{ANN}") == CAP + 50 - 600
+    assert town.stands(ANN) == (CAP, 0)
+    assert town.spent(f"over:{ANN}") == 50
     assert caplog.text.count("an estimate was too low") == 1
 
 
-async def given_up(provider: Provider) -> None:
-    """A call that its task gives up, and goes on."""
+async def within(time: asyncio.Timeout, call: Coroutine[Any, Any, Any]) -> None:
+    async with time:
+        await call
+
+
+async def gives_up(provider: Provider) -> None:
+    """A task gives its call up by `asyncio.timeout`, once the provider is called, and goes on itself."""
+
+    async def end_it() -> None:
+        await provider.called(asyncio.get_running_loop().create_future())
+        time.reschedule(0)
+
+    ending = asyncio.ensure_future(end_it())
+    time = asyncio.timeout(None)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
+        await within(time, acompletion())
+    await ending
+
+
+def test_a_call_that_its_task_gives_up_while_it_goes_on_pays_the_input_at_once(town: Town) -> None:
+    budgets, provider = hooks(town), Provider()
+
+    async def main() -> None:
+        provider.go_on.clear()
+        await gives_up(provider)
+        await all_ended(budgets)
+        assert town.stands(ANN) == (INPUT, 0)
+
+    with installed(provider, budgets):
+        asyncio.run(main())
+
+
+def test_a_call_leaves_nothing_with_the_task_that_made_it(town: Town) -> None:
+    """What a task calls back is in no attribute; who has it is asked instead."""
+    budgets = hooks(town)
+
+    def callbacks() -> int:
+        gc.collect()
+        functions = (each for each in gc.get_objects() if isinstance(each, FunctionType))
+        return sum("OpenCalls" in each.__qualname__ and "<locals>" in each.__qualname__ for each in functions)
+
+    async def main() -> None:
+        before = callbacks()
+        for _ in range(3):
             await acompletion()
+            await all_ended(budgets)
+            assert callbacks() == before
+
+    with installed(Provider(), budgets):
+        asyncio.run(main())
+    assert town.stands(ANN) == (33, 0)
 
 
-async def left(provider: Provider) -> None:
+def test_a_call_that_is_freed_in_another_thread_ends_in_its_own_loop_and_not_at_all_where_that_has_ended(
+    town: Town,
+) -> None:
+    class Logging:
+        """In the place of LiteLLM's own."""
+
+    logging, calls = Logging(), OpenCalls()
+
+    async def main(freed: bool) -> None:
+        nonlocal logging
+        call = town.budgets().reserve([ANN], 600)
+        mark = await calls.begin(OpenCall(call, "mine", asked=Asked("tokens", MODEL, 8, 8)), 60)
+        calls.end_when_left(mark, logging)
+        if freed:
+            await asyncio.to_thread(free)
+            while len(calls):
+                await asyncio.sleep(0)
+            await others_end()
+            assert call.ended
+
+    def free() -> None:
+        nonlocal logging
+        logging = Logging()
+
+    asyncio.run(main(True))
+    assert town.stands(ANN) == (8, 0)
+    asyncio.run(main(False))
+    free()
+    assert (len(calls), town.stands(ANN)) == (1, (8, 600))
+
+
+async def left(provider: Provider, budgets: LedgerBudgets) -> None:
     """A stream that is left on the way."""
     stream = await acompletion(stream=True)
     await anext(stream)
 
 
-async def late(provider: Provider) -> None:
+async def late(provider: Provider, budgets: LedgerBudgets) -> None:
     """A call that is answered when its time is over."""
     calling = asyncio.ensure_future(acompletion())
     await provider.called(calling)
     Clocked.ahead_s += TIMEOUT.total_seconds() + 1
-    await asyncio.sleep(0.05)
+    await all_ended(budgets)
     provider.go_on.set()
     await calling
 
 
-@pytest.mark.parametrize("way", [given_up, left, late])
+@pytest.mark.parametrize("way", [left, late])
 def test_a_call_of_which_nobody_tells_the_end_counts_its_estimate_when_its_time_is_over(town: Town, way: Any) -> None:
     budgets, provider = hooks(town), Provider()
 
     async def main() -> None:
         provider.go_on.clear()
-        await way(provider)
+        await way(provider, budgets)
         assert town.stands(ANN) == ((ESTIMATE, 0) if way is late else (0, ESTIMATE))
         Clocked.ahead_s += TIMEOUT.total_seconds() + 1
         await all_ended(budgets)
@@ -262,7 +352,7 @@ def test_calls_that_their_callers_name_alike_count_each(town: Town) -> None:
         await provider.called(asyncio.gather(*calling), 3)
         with pytest.raises(litellm.InternalServerError):
             await acompletion(litellm_call_id="mine", mock_response=RuntimeError("down"))
-        await asyncio.sleep(0.1)  # LiteLLM logs that
+        await GLOBAL_LOGGING_WORKER.flush()
         assert town.stands(ANN) == (0, 3 * ESTIMATE)
         provider.go_on.set()
         await asyncio.gather(*calling)
@@ -362,7 +452,8 @@ def test_what_a_cache_answers_costs_nothing(town: Town, monkeypatch: pytest.Monk
         litellm.cache = litellm.Cache(type="local")
         for _ in range(2):
             await acompletion(caching=True)
-            await asyncio.sleep(0.1)
+            while not litellm.cache.cache.cache_dict:  # LiteLLM fills it beside the answer
+                await asyncio.sleep(0)
 
     assert stands_after(town, hooks(town), call, provider=provider) == (11, 0)
     assert provider.calls == 1
@@ -397,8 +488,7 @@ def test_two_objects_of_different_units_both_hold_or_none_does(town: Town) -> No
 
     async def main() -> None:
         await call()
-        await all_ended(dollars)
-        await all_ended(tokens)
+        await all_ended(dollars, tokens)
 
     with installed(Provider(), dollars, tokens):
         asyncio.run(main())
@@ -413,8 +503,7 @@ def test_a_stream_ends_in_each_of_two_objects(town: Town) -> None:
     async def main() -> None:
         async for _ in await acompletion(stream=True):
             pass
-        await all_ended(one)
-        await all_ended(other)
+        await all_ended(one, other)
 
     with installed(Provider(), one, other):
         asyncio.run(main())
@@ -425,15 +514,20 @@ def test_a_stream_ends_in_each_of_two_objects(town: Town) -> None:
 def test_a_settlement_that_fails_is_tried_again_and_the_answer_stands(
     town: Town, caplog: pytest.LogCaptureFixture
 ) -> None:
-    budgets = hooks(town, ledger=Failing(town.ledger(), "capture", Throttled("slower"), 5))
+    failing = Failing(town.ledger(), "capture", Throttled("slower"), 1 + TRIES_MAX)
+    budgets = hooks(town, ledger=failing)
 
     async def main() -> None:
         assert (await acompletion()).choices[0].message.content == "hi"
+        assert failing.left == TRIES_MAX  # the answer waited for one try
+        while failing.left:
+            await asyncio.sleep(0)
         assert town.stands(ANN) == (0, ESTIMATE)
+        while "again soon" not in caplog.records[-1].message or len(caplog.records) < 2:
+            await asyncio.sleep(0)
         Clocked.ahead_s += 11
-        async with asyncio.timeout(20):
-            while town.held(ANN):
-                await asyncio.sleep(0.005)
+        while town.held(ANN):
+            await asyncio.sleep(0)
 
     with installed(Provider(), budgets), asyncio.Runner(loop_factory=Clocked) as runner:
         runner.run(main())
@@ -572,6 +666,86 @@ def test_the_file_of_the_recipe_for_the_proxy_runs_as_it_stands() -> None:
     caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")
     assert list(names["budgets_of"](caller)) == ["llm:key:k1:2026-11", "llm:model:gpt-4o:2026-11-23"]
     assert isinstance(names["budgets"], LedgerBudgets)
+
+
+@pytest.fixture
+def price_list() -> Iterator[None]:
+    """As it was, afterwards: LiteLLM registers the price of a call for the whole process."""
+    before = copy.deepcopy(litellm.model_cost)
+    yield
+    litellm.model_cost.clear()
+    litellm.model_cost.update(before)
+    litellm.register_model({"gpt-4o": before["gpt-4o"]})  # which forgets what LiteLLM remembers of the list
+
+
+def answered(model: str, sent: int, answered: int, **more: int) -> Any:
+    usage = litellm.Usage(prompt_tokens=sent, completion_tokens=answered, total_tokens=sent + answered, **more)
+    return litellm.ModelResponse(model=model, choices=[{"message": {"content": "hi"}}], usage=usage)
+
+
+DEAR = {"input_cost_per_token": 1e-3, "output_cost_per_token": 1e-3}
+SHARP = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "high"}}
+WRITTEN = {"type": "text", "text": "word " * 5_000, "cache_control": {"type": "ephemeral"}}
+CLAUDE = "claude-sonnet-4-5"
+
+
+@pytest.mark.parametrize(
+    ("given", "spent"),
+    [
+        ({"model": "gpt-4o", "mock_response": "hi", **DEAR}, 30_000),
+        ({"model": "openai/not-listed", "mock_response": "hi", **DEAR}, 30_000),
+        (
+            {"model": "gpt-4.1", "service_tier": "priority", "mock_response": answered("gpt-4.1", 8, 100)},
+            1_428,
+        ),
+        (
+            {
+                "model": "gpt-4o",
+                "messages": [{"role": "user", "content": [SHARP] * 5}],
+                "mock_response": answered("gpt-4o", 5_525, 10),
+            },
+            13_913,
+        ),
+        (
+            {
+                "model": CLAUDE,
+                "messages": [{"role": "user", "content": [WRITTEN]}],
+                "mock_response": answered(CLAUDE, 5_010, 10, cache_creation_input_tokens=5_000),
+            },
+            18_930,
+        ),
+    ],
+)
+@pytest.mark.usefixtures("price_list")
+def test_no_price_is_higher_than_what_was_reserved(given: dict[str, Any], spent: int) -> None:
+    town = Town(cap=10**9)
+    budgets = hooks(town)
+    assert stands_after(town, budgets, lambda: acompletion(**given)) == (spent, 0)
+    town.ledger().set_limit(ANN, ceiling=2 * spent - 1)  # too little for as much again
+    with pytest.raises(litellm.BudgetExceededError):
+        stands_after(town, budgets, lambda: acompletion(**given))
+
+
+@pytest.mark.usefixtures("price_list")
+def test_a_router_whose_deployment_has_prices_of_its_own_never_passes_a_budget() -> None:
+    town = Town(cap=100_000)
+    deployment = {"model": "gpt-4o-mini", "api_key": "x", "mock_response": answered("gpt-4o-mini", 8, 50), **DEAR}
+    refused = 0
+
+    async def call() -> None:
+        nonlocal refused
+        router = litellm.Router([{"model_name": "m", "litellm_params": deployment}], num_retries=0)
+        calls = (router.acompletion("m", HELLO, user="ann", max_tokens=50) for _ in range(10))
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        refused += sum(isinstance(each, litellm.BudgetExceededError) for each in answers)
+
+    assert stands_after(town, hooks(town), call) == (58_000, 0)
+    assert (refused, town.spent(f"over:{ANN}")) == (9, 0)
+
+
+@pytest.mark.parametrize(("details", "least"), [({}, 8), ({"original_response": "hi"}, None), (None, 8)])
+def test_a_call_that_is_left_when_its_answer_had_come_counts_its_estimate(details: Any, least: int | None) -> None:
+    assert OpenCall(cast(Any, None), "mine", Asked("tokens", MODEL, 8, 8), details).least == least
 
 
 def test_dollars_below_0_are_no_cost() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -61,20 +61,28 @@ def test_a_stream_that_is_cut_off_counts_what_it_gave(town: Town) -> None:
 
 
 def test_a_coroutine_or_a_stream_that_is_given_up_before_it_gave_anything_counts_its_estimate(town: Town) -> None:
-    spends = town.budgets().spends(lambda: [A], lambda: 30, lambda answer: 7)
+    spends = town.budgets().spends(lambda began: [A], lambda began: 30, lambda answer: 7)
 
     @spends
-    async def asks() -> None:
+    async def asks(began: asyncio.Event) -> None:
+        began.set()
         await asyncio.Event().wait()
 
     @spends
-    async def streams() -> AsyncIterator[str]:
-        await asks.__wrapped__()  # type: ignore[attr-defined]
+    async def streams(began: asyncio.Event) -> AsyncIterator[str]:
+        await asks.__wrapped__(began)  # type: ignore[attr-defined]
         yield "never"
 
-    for given_up in (asks(), anext(streams())):
-        with pytest.raises(TimeoutError):
-            asyncio.run(asyncio.wait_for(given_up, 0.01))
+    async def give_up(call: Callable[[asyncio.Event], Awaitable[object]]) -> None:
+        began = asyncio.Event()
+        calling = asyncio.ensure_future(call(began))
+        await began.wait()
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+
+    for call in (asks, lambda began: anext(streams(began))):
+        asyncio.run(give_up(call))
     assert town.stands(A) == (60, 0)
 
 

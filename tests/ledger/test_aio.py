@@ -540,7 +540,7 @@ def test_a_block_that_two_tasks_enter_at_once_is_entered_once(monkeypatch: pytes
     @asynccontextmanager
     async def slowly(region: str, _: object) -> AsyncIterator[Any]:
         opened.append(region)
-        await asyncio.sleep(0.01)  # as one that asks for credentials
+        await asyncio.sleep(0)  # as one that asks for credentials
         yield Crowd(1)
         opened.remove(region)
 
