@@ -52,7 +52,8 @@ def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
     lane, token, limit = delta.lane, delta.token, gates.limit
     seen: int | None = None
     slack_ms: int | None = None
-    side, need, short, remembered = DOWN if delta.change < 0 else UP, abs(delta.change), False, False
+    side, need, short = DOWN if delta.change < 0 else UP, abs(delta.change), False
+    remembered = False
     for _ in range(TRIES_MAX):
         began: Instant = yield Now()
         if not short:
