@@ -450,7 +450,6 @@ _PLANTED = (
         "ledger/gate/rebuild.py",
         ", *(each.hi for each in found.segments)",
         "",
-        first=3_000,
     ),
     Mistake(
         "rebuilt: the version stays",
