@@ -237,9 +237,9 @@ def test_what_only_folds_in_a_lane_that_gives_up_is_dropped_where_it_would_wait_
         assert shop.taken() == [(Work(LANE, follows=follows, tries=5), 480)]
         shop.visit(Work(LANE, follows=follows, tries=5))  # the next ring, or the sweep, stands for it
         assert shop.taken() == ([(Work(LANE, follows=follows, tries=6), 900)] if error else [])
-    for work in (Work(LANE, sweep=True, tries=10**3), Work(LANE, thresholds=True, tries=10**3)):
-        shop.visit(work)
-        assert shop.taken() == [(replace(work, tries=10**3 + 1), 900)]
+    for message in (Work(LANE, sweep=True, tries=10**3), Work(LANE, thresholds=True, tries=10**3)):
+        shop.visit(message)
+        assert shop.taken() == [(replace(message, tries=10**3 + 1), 900)]
 
 
 def test_what_was_settled_by_name_is_not_named_again_though_the_fold_then_gives_up() -> None:

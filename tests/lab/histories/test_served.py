@@ -20,7 +20,7 @@ def test_some_histories_are_right_and_happen() -> None:
 def test_some_histories_of_thresholds_are_right_and_tell_of_crossings() -> None:
     played = [play(Drawn(seed), thresholds=True) for seed in range(3_000_000, 3_000_008)]
     assert [each.violations for each in played] == [[]] * 8
-    assert sum(each.crossings for each in played) > 10
+    assert sum(each.crossings for each in played) > 5
 
 
 def test_a_seed_is_the_same_history_every_time_and_its_picks_are_too() -> None:
