@@ -16,6 +16,7 @@ from typing import Any
 from ledger.checks import check_time, to_datetime
 from ledger.clocks import wall_clock
 from ledger.errors import LedgerError
+from ledger.gate.sold_out import REMEMBERED_MS
 from ledger.requests import Pause, Request
 from simulator.choices import Drawn
 from simulator.faults import NONE, OF_PROCESSES, Faults
@@ -75,9 +76,12 @@ class Simulation:
             self.world.cut.add(self._checked(region))
 
     def join(self, region: str) -> None:
-        """End the cut of a Region; what piled up meanwhile is on its way again."""
+        """End the cut of a Region; what piled up meanwhile is on its way again. A second passes: so long a process
+        remembers that a Region did not answer.
+        """
         with self._lock:
             self.world.cut.discard(self._checked(region))
+            self.world.now_ms += REMEMBERED_MS + 1
 
     def lose_next_answer(self) -> None:
         """Apply the next write that comes, and answer OutcomeUnknown; a batch gets it for each of its changes."""
@@ -85,9 +89,10 @@ class Simulation:
             self._loses_next = True
 
     def come_to_rest(self) -> None:
-        """Join all Regions, and let everything that is on its way arrive."""
+        """Join all Regions, and let everything that is on its way arrive. A second passes, as in `join`."""
         with self._lock:
             self.world.quiesce()
+            self.world.now_ms += REMEMBERED_MS + 1
 
     def step(self) -> None:
         """One millisecond."""

@@ -38,8 +38,8 @@ _PLANTED = (
     Mistake(
         "how far a fingerprint lies is seen from its slices alone",
         "ledger/gate/roll.py",
-        "{fingerprint(token): end_ms(token, 0) for token in gone}",
-        "{fingerprint(token): end_ms(low, distance(fingerprint(token), low)) for token in gone}",
+        "max(end_ms(token, 0), ends.get(mark, 0))",
+        "end_ms(low, distance(mark, low))",
     ),
     Mistake(
         "how far an older fingerprint lies is seen from the new low",

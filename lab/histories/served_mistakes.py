@@ -62,7 +62,7 @@ _PLANTED = (
         "            done.failed[lane] = failure\n            continue\n",
         "            done.failed[lane] = failure\n"
         "            memory.rung[lane] = Sent(now, message.delay_s)\n            continue\n",
-        first=310,
+        first=1_530,
     ),
     Mistake(
         "a batch is answered before its lanes are in the directory",

@@ -111,7 +111,7 @@ def _receipt(delta: Delta, decision: Decision) -> Receipt:
 
 def _refused(delta: Delta, decision: Decision) -> NoReturn:
     (limit, available), remembered = decision.left, decision.remembered
-    seen = f" of {limit}: {available} was left in all Regions together" if limit is not None else ""
+    seen = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
     raise LimitReached(
         f"{delta.lane.counter}: {delta.change} would pass the limit{seen}{' up to a second ago' * remembered}. Nothing "
         "counts, and that is final for this token: a new attempt needs a new idempotency key.",

@@ -54,8 +54,12 @@ class SoldOut:
         self._silent[region] = (now.wall_ms, f"a moment ago its Region did not answer: {error}")
 
     def silent(self, now: Instant) -> dict[str, str]:
-        """The Regions that did not answer a moment ago, each with what it is known by."""
-        return {region: why for region, (at_ms, why) in self._silent.copy().items() if _is_recent(at_ms, now)}
+        """The Regions that did not answer a moment ago, each with what it is known by.
+
+        None of this very millisecond: a clock that stands still, as in tests, would remember it for ever.
+        """
+        known = self._silent.copy().items()
+        return {region: why for region, (at_ms, why) in known if at_ms != now.wall_ms and _is_recent(at_ms, now)}
 
     def saw(self, counter: str, side: str, left: Left) -> None:
         """All lanes were asked, and had too little. A refusal carries it, and nothing is decided by it."""

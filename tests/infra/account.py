@@ -38,14 +38,15 @@ class Account:
         self.used: set[tuple[str, str, str]] = set()
         self.without: set[str] = set()
         self.queues: dict[str, list[str]] = {}
-        self.table = MemoryTable()
+        self.table = MemoryTable(lists=False)
         self.table.peers = {OTHER: self.table}
 
     def judge(self, function: str, action: str, resource: str, region: str = HOME, *pks: str) -> None:
         """Raises ClientError."""
         allowed = allowing(self.service, function, action, resource, region, pks)
         always = [each for each in allowed if "If" not in each] or allowed
-        for each in always if len(always) == 1 else ():  # else one of them would do
+        own = [each for each in always if "Shared" not in each] or always
+        for each in own if len(own) == 1 else ():  # else one of them would do
             matched = (one for one in patterns_of(each.get("Condition")) if any(fits(pk, one, region) for pk in pks))
             self.used |= {(function, each["Sid"], what) for what in (action, *matched)}
         if not allowed and action not in self.without:

@@ -1,7 +1,7 @@
 """A small evaluator of IAM policies, for the roles of the service's template.
 
 Rule 1: A request names all its partition keys, and one statement must cover them all: ForAllValues.
-Rule 2: A statement that hangs on a condition of the template says so: `If`.
+Rule 2: A statement that hangs on a condition of the template says so: `If`; one that several roles share: `Shared`.
 Rule 3: What another resource's ARN would be is its logical name.
 """
 
@@ -32,11 +32,16 @@ def table_in(region: str) -> str:
 
 
 def statements_of(service: dict[str, Any], role: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those of the role itself and of the policies that it has with others."""
+    """Those of the role itself, and of the policies that it has with others: `Shared`."""
     managed = of_type(service, "AWS::IAM::ManagedPolicy")
-    named = [managed[each["Ref"]] for each in role.get("ManagedPolicyArns", [])]
-    documents = [policy["PolicyDocument"] for policy in (*role["Policies"], *named)]
-    return [found for document in documents for each in document["Statement"] if (found := _resolved(each))]
+    shared = [managed[each["Ref"]]["PolicyDocument"] for each in role.get("ManagedPolicyArns", [])]
+    own = [policy["PolicyDocument"] for policy in role["Policies"]]
+    return [
+        found | ({"Shared": True} if document in shared else {})
+        for document in (*own, *shared)
+        for each in document["Statement"]
+        if (found := _resolved(each))
+    ]
 
 
 def allowing(

@@ -32,12 +32,12 @@ def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(given: dic
     world.add(SEATS, 5, B)
     error = refused(lambda: world.add(SEATS, 3))
     assert seen(error) == (10, 2, False)
-    assert "3 would pass the limit of 10: 2 was left in all Regions together." in str(error)
+    assert "3 would pass the limit of 10; all Regions together had 2 left." in str(error)
     world.add(STOCK, 60, B)
     assert seen(refused(lambda: world.hold(-61, counter=STOCK))) == (0, 60, False)
     error = refused(lambda: world.add(SEATS, 4))
     assert seen(error) == (10, 2, True)
-    assert "was left in all Regions together up to a second ago." in str(error)
+    assert "left up to a second ago." in str(error)
 
 
 def test_of_an_earlier_refusal_of_the_same_key_nothing_was_seen() -> None:

@@ -80,7 +80,7 @@ def test_a_limit_that_the_shape_lacks_is_refused_at_its_first_use_and_once_the_s
     ledger, reader = Ledger(ours, table=table), Reader(ours, table=table)
     compactor = Compactor(ours, tables={A: table})
     for _ in range(2):
-        with pytest.raises(SettingsMismatch, match=r"'seats:'.*ledgerctl init.*LEDGER_LIMITS=.*Nothing was written"):
+        with pytest.raises(SettingsMismatch, match=r"'seats:'.*ledgerctl init.*LEDGER_LIMITS="):
             USES[name](ledger, reader, compactor)
     assert table.items == before
     assert ledger.add(PLAIN, 1).outcome == ledger.add(STOCK, 1).outcome == "recorded"
