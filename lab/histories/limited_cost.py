@@ -150,6 +150,7 @@ class Till:
             world.cut = {region}
             self.spent, self.sold_out = Spent(), SoldOut()
             for _ in range(2):
+                self._wait(1)
                 try:
                     self._add(-1_000 if side == DOWN else 1_000)
                     self.judge.wrong.append(f"{self.lane}: decided although {region} could not be asked")
