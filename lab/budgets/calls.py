@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from contextlib import aclosing, contextmanager, suppress
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from lab.budgets.caps import CAP, DEAR, ESTIMATE, FAULTS, LONGEST, REGIONS, TIMEOUT, World
 from lab.budgets.verdict import Figures, judge
 from ledger.errors import LedgerError, LimitReached
+from ledger.gate import sold_out
 from simulator import Faults
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # prices from the package, not from the network
@@ -32,6 +34,11 @@ failed, or with their process.
 
 AT_ONCE = 4
 """So many customers call at the same time."""
+
+
+REMEMBERED_MS = 20
+"""How long a process remembers that a Region did not answer: here a request takes a millisecond, and a second would be
+most of the run."""
 
 
 class Turned(asyncio.SelectorEventLoop):
@@ -162,7 +169,8 @@ def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
         await all_at_once(names, processes.call)
         await processes.settled()
 
-    with asyncio.Runner(loop_factory=Turned) as runner:
+    short = patch.object(sold_out, "REMEMBERED_MS", REMEMBERED_MS)
+    with short, asyncio.Runner(loop_factory=Turned) as runner:
         with called_back(*processes.hooks.values()):
             runner.run(ours())
         judge(world, figures)

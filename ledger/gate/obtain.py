@@ -55,7 +55,8 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
             silent[other] = error
             if isinstance(error, Unavailable | OutcomeUnknown) and other.region != gates.here:
                 down[other.region] = error
-                gates.sold_out.note_silent(other.region, error, (yield Now()))
+                if isinstance(error, Unavailable):  # one answer that was lost says nothing of the next
+                    gates.sold_out.note_silent(other.region, error, (yield Now()))
         else:
             asked[name_of(other)] = there
     if gate.rights[side] >= need:
