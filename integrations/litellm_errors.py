@@ -9,8 +9,8 @@ import logging
 
 import litellm
 
-from integrations.reserving import UNDECIDED, OverBudget, may_be_billed
-from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, LedgerError
+from integrations.reserving import OverBudget, may_be_billed
+from ledger.errors import Again, InvalidChange, InvalidCounter, InvalidInput, LedgerError
 
 log = logging.getLogger("exact-counter.litellm")
 
@@ -54,7 +54,7 @@ def refusal(error: LedgerError, model: str) -> Exception:
         )
     elif isinstance(error, IncompleteCall | InvalidCounter | InvalidChange):
         told = litellm.BadRequestError(str(error), model=model, llm_provider="")
-    elif isinstance(error, UNDECIDED):
+    elif isinstance(error, Again):
         told = litellm.ServiceUnavailableError(
             f"The budget could not be asked, so nothing was called: {error}", model=model, llm_provider=""
         )

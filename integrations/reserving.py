@@ -21,24 +21,8 @@ from typing import Any
 
 from integrations.asked import Program
 from ledger.checks import check_change, check_counter
-from ledger.errors import (
-    GaveUp,
-    HoldEnded,
-    InvalidChange,
-    InvalidInput,
-    LedgerError,
-    LimitReached,
-    OutcomeUnknown,
-    OutOfReach,
-    Throttled,
-    TransactionConflict,
-    Unavailable,
-    shown,
-)
+from ledger.errors import Again, HoldEnded, InvalidChange, InvalidInput, LedgerError, LimitReached, shown
 from ledger.gate.hold import Hold
-
-UNDECIDED = (GaveUp, OutOfReach, OutcomeUnknown, Throttled, TransactionConflict, Unavailable)
-"""The same call again, and nothing is counted twice: docs/retries.md."""
 
 TRIES_MAX = 5
 
@@ -83,7 +67,7 @@ def again(asked: Callable[[Any], Any], tries: int = TRIES_MAX) -> Program[Any]:
     for left in reversed(range(tries)):
         try:
             return (yield asked)
-        except UNDECIDED:
+        except Again:
             if not left:
                 raise
     raise AssertionError

@@ -20,7 +20,7 @@ import pytest
 from integrations import reserving
 from integrations.budgets import Call
 from integrations.reserving import OverBudget, parts
-from ledger.errors import LedgerError
+from ledger.errors import Again, LedgerError
 from simulator import Faults
 from tests.integrations.support import HERE, THERE, Failing, Town
 
@@ -68,7 +68,7 @@ class History:
                     call.open()
                 except OverBudget:
                     return
-                except reserving.UNDECIDED:
+                except Again:
                     continue
         self.open.append((calls[0], calls[1]))
 
@@ -83,7 +83,7 @@ class History:
         last = self.draw.choice((first, second))
         self.dies(last)
         while not last.ended:
-            with suppress(*reserving.UNDECIDED):
+            with suppress(Again):
                 last.close()
 
     def dies(self, call: Call) -> None:
@@ -92,7 +92,7 @@ class History:
         whole, budgets.ledger = budgets.ledger, budgets.ledger
         budgets.ledger = Later(whole, name, Died(), self.draw.randint(0, 6), applied=self.draw.random() < 0.5)
         try:
-            with suppress(Died, *reserving.UNDECIDED):
+            with suppress(Died, Again):
                 call.close()
         finally:
             budgets.ledger = whole
