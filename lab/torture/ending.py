@@ -87,7 +87,7 @@ def left(engine: Engine) -> Counter[str]:
     for region in REGIONS:
         pages = engine.client(region).get_paginator("scan").paginate(TableName=TABLE, ProjectionExpression="pk, sk")
         for item in (item for page in pages for item in page["Items"]):
-            kind, home, _ = str(item["pk"]["S"]).split("#", 2)
+            kind, home = [*str(item["pk"]["S"]).split("#", 2), ""][:2]  # the shape's is one word
             counts["gates"] += kind == "gate" and home == region
             counts["segments of gates"] += kind == "past" and home == region
             if kind == "fold" and home == region and str(item["sk"]["S"]).startswith("segment#"):
