@@ -5,7 +5,7 @@ Rule 2: Items are never changed in place, so what was answered stays as it was.
 Rule 3: A request it does not know is a TypeError.
 Rule 4: Nothing replicates by itself.
 Rule 5: A lane is in the directory with its first delta, pack or gate, as if the service listed it at once, unless
-`lists` is False.
+`lists` is False. Every answer has what is listed so; `items` holds what was put and nothing besides.
 """
 
 from __future__ import annotations
@@ -71,6 +71,7 @@ class MemoryTable:
         self.page_size = page_size
         self.peers = peers or {}
         self._lists = lists
+        self._listed: dict[Key, Item] = {}
         self._tokens: dict[str, tuple[Write, ...]] = {}
         self._lock = threading.RLock()
 
@@ -88,9 +89,9 @@ class MemoryTable:
                     answers = (self.answer(Put(item, Absent())) for item in items)
                     return tuple(None if there is None else AlreadyThere(there) for there in answers)
                 case Get(key):
-                    return self.items.get(key)
+                    return self._there(key)
                 case GetMany(keys):
-                    return tuple(self.items.get(key) for key in keys)
+                    return tuple(map(self._there, keys))
                 case Query():
                     return self._page(request)
                 case Transact():
@@ -101,7 +102,7 @@ class MemoryTable:
                 case Pause():
                     return None
                 case Scan(after):
-                    every = sorted(self.items)
+                    every = sorted(self.items.keys() | self._listed.keys())
                     start = bisect_right(every, after) if after else 0
                     found = every[start : start + self.page_size]
                     return KeyPage(tuple(found), found[-1] if start + len(found) < len(every) else None)
@@ -117,7 +118,7 @@ class MemoryTable:
             return error
 
     def _write(self, write: Write) -> Any:
-        there = self.items.get(write.key)
+        there = self._there(write.key)
         if not holds(write, there):
             return there or {}
         self._store(write.key, becomes(write, there))
@@ -129,7 +130,7 @@ class MemoryTable:
             if self._tokens[token] != writes:
                 raise TokenConflict(f"The token {shown(token)} stands for another transaction. Nothing was written.")
             return None
-        found = [(write, self.items.get(write.key)) for write in writes]
+        found = [(write, self._there(write.key)) for write in writes]
         refused = refusals(found)
         if refused is not None:
             return refused
@@ -139,23 +140,32 @@ class MemoryTable:
             self._tokens[token] = writes
         return None
 
+    def _there(self, key: Key) -> Item | None:
+        return self.items.get(key) or self._listed.get(key)
+
     def _store(self, key: Key, item: Item | None) -> None:
-        there = key in self.items
+        there = self._there(key) is not None
         if item is None and there:
-            del self.items[key]
+            self.items.pop(key, None)
+            self._listed.pop(key, None)
             self._sort_keys[key.pk].remove(key.sk)
         elif item is not None:
             if self._lists and key.pk not in self._sort_keys:
                 self._list(key)
-            if not there:
-                insort(self._sort_keys.setdefault(key.pk, []), key.sk)
+            self._sort(key, there)
             self.items[key] = item
 
+    def _sort(self, key: Key, there: bool) -> None:
+        if not there:
+            insort(self._sort_keys.setdefault(key.pk, []), key.sk)
+
     def _list(self, key: Key) -> None:
-        """Put the lane of a delta or a gate into the directory."""
+        """The lane of a delta or a gate is in the directory from here on."""
         kind, lane = items.lane_of(key.pk) or ("delta", gates.lane_of(key))
         if kind == "delta" and lane is not None:
-            self._store(directory.key_of(lane), directory.item_of(lane))
+            entry = directory.key_of(lane)
+            self._sort(entry, self._there(entry) is not None)
+            self._listed[entry] = directory.item_of(lane)
 
     def _page(self, query: Query) -> Page:
         keys = self._sort_keys.get(query.pk, [])
@@ -163,4 +173,5 @@ class MemoryTable:
         end = len(keys) if query.upto is None else bisect_right(keys, query.upto)
         found = keys[start : min(end, start + min(query.limit or self.page_size, self.page_size))]
         more = start + len(found) < end
-        return Page(tuple(self.items[Key(query.pk, sk)] for sk in found), found[-1] if more else None)
+        held = (self._there(Key(query.pk, sk)) for sk in found)
+        return Page(tuple(item for item in held if item is not None), found[-1] if more else None)

@@ -170,7 +170,7 @@ class Recorder(MemoryTable):
     """Counts requests, and loses the answers of puts of packs while `lost`."""
 
     def __init__(self) -> None:
-        super().__init__(lists=False)
+        super().__init__()
         self.requests: list[Request] = []
         self.lost = 0
 

@@ -61,7 +61,7 @@ def token_of(counter: str, key: str, at_ms: int) -> str:
 def test_whatever_is_valid_counts_once(counter: str, change: int, key: str, at: datetime, zone: Any) -> None:
     at_ms = ms(at)
     assume(0 <= at_ms <= NOW_MS + AHEAD_MS)
-    table = MemoryTable(lists=False)
+    table = MemoryTable()
     first = ledger(table).add(counter, change, idempotency_key=key, at=at)
     assert first.delta.token == token_of(counter, key, at_ms)
     assert ms(first.delta.at) == at_ms
@@ -141,7 +141,7 @@ def test_two_times_are_one_in_the_same_millisecond_and_two_in_the_next(at_ms: in
 
 
 def test_an_hour_that_a_clock_shows_twice_is_two_times_and_one_that_none_shows_is_what_its_zone_says() -> None:
-    table = MemoryTable(lists=False)
+    table = MemoryTable()
     for hour in (FOLDED_HOUR, FOLDED_HOUR.replace(fold=1)):
         assert ledger(table).add("c", 1, idempotency_key="k", at=hour).outcome == "recorded"
     first, second = sorted(tokens.time_ms(key.sk) for key in table.items)

@@ -66,7 +66,7 @@ def test_a_change_that_would_pass_the_limit_ends_with_1_and_counts_nothing(table
     tables.ctl("add", "stock:1", "5")
     told(tables.ctl("add", "stock:1", "-6", *KEYED), 1, "would pass the limit")
     assert tables.ctl("get", "stock:1", "--json").documents[0]["value"] == 10
-    assert {key.pk.partition("#")[0] for key in tables.table.items} == {"gate", "lane", "shape"}  # type: ignore[attr-defined]
+    assert {key.pk.partition("#")[0] for key in tables.table.items} == {"gate", "shape"}  # type: ignore[attr-defined]
 
 
 class Down:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from ledger import Change, Ledger, Limit, directory
+from ledger.conditions import Absent
 from ledger.errors import DamagedItem, InvalidInput, LedgerError, Throttled
 from ledger.memory import MemoryTable
-from ledger.requests import At, Key, Put, Query, Together, keyed
+from ledger.requests import At, Key, Put, Query, Scan, Together, keyed
 from ledger.values import Lane
 from reader import CountersPage, Place, Reader
 from tests.support import A, B, Region, reader, settings
@@ -146,4 +147,8 @@ def test_a_table_in_memory_lists_a_lane_with_its_first_delta_pack_or_gate_unless
         ledger.add("seats:gig", 1)
         found = all_pages(Reader(settings(regions=(A,), limits=limits), table=table), "", 100)
         assert {name for page in found for name in page.counters} == names
-        assert {lane.counter for key in table.items if (lane := directory.lane_of(key))} == names
+        scanned = table.answer(Scan()).keys
+        assert {lane.counter for key in scanned if (lane := directory.lane_of(key))} == names
+        for lane in filter(None, map(directory.lane_of, scanned)):
+            assert table.answer(Put(directory.item_of(lane), Absent())) == directory.item_of(lane)
+        assert not any(map(directory.lane_of, table.items)), "items holds what was put"

@@ -44,7 +44,7 @@ class Table(MemoryTable):
     """Counts its requests; may fail some puts of a batch, or all of it."""
 
     def __init__(self, failing: Callable[[int], LedgerError | None] = lambda n: None) -> None:
-        super().__init__(lists=False)
+        super().__init__()
         self.requests: list[Request] = []
         self.failing = failing
 

@@ -59,7 +59,7 @@ def test_a_name_that_is_reserved_or_not_allowed_is_refused_by_http_and_nothing_i
 
 
 def test_a_change_of_such_a_name_on_the_queue_is_a_dead_letter_and_the_others_of_its_message_count() -> None:
-    table, client = MemoryTable(lists=False), Sqs()
+    table, client = MemoryTable(), Sqs()
     watch = Watch.here(f"reserved-{next(NUMBERS)}", io.StringIO())
     add = AddFromQueue(
         Ledger(SETTINGS, table=table, clock=lambda: NOW_MS),
