@@ -11,7 +11,7 @@ from simulator.choices import Drawn, Replayed
 
 def test_every_counter_that_is_restored_is_right_after_a_rebuild(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited_restores, "ONE_OF", 1)
-    played = [play(Drawn(seed)) for seed in range(12, 20)]
+    played = [play(Drawn(seed)) for seed in range(9, 17)]
     assert [each.violations for each in played] == [[]] * 8
     happened = sum((Counter(each.counts) for each in played), Counter[str]())
     seen = ("restored", "restored beyond", "tokens lost", "gates gone")
