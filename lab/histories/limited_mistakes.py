@@ -450,6 +450,7 @@ _PLANTED = (
         "ledger/gate/rebuild.py",
         ", *(each.hi for each in found.segments)",
         "",
+        first=2_050,
     ),
     Mistake(
         "rebuilt: the version stays",
