@@ -1,4 +1,4 @@
-"""What the account has and the deployer may: asked before anything is made, and nothing is changed by asking.
+"""What the account has and the deployer may: a deployment asks for both before it makes anything.
 
 Rule 1: What is known to be missing is refused by name: CloudFormation says it ten minutes later, with a table made.
 Rule 2: What cannot be asked, because a right to ask is missing, is said to be unknown, and the deployment goes on.
@@ -98,11 +98,11 @@ def _check_concurrency(target: Deployment, region: str, client: Any, say: Callab
         return
     most, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
     said = target.said(region)
-    asked = {f"reserved{name}": said.number(f"reserved{name}") for name in KEPT}
+    wanted = {f"reserved{name}": said.number(f"reserved{name}") for name in KEPT}
     there = {each["ParameterKey"]: each["ParameterValue"] for each in stack.get("Parameters", [])}
-    more = sum(asked.values()) - sum(int(there.get(f"Reserved{name}") or 0) for name in KEPT)
+    more = sum(wanted.values()) - sum(int(there.get(f"Reserved{name}") or 0) for name in KEPT)
     if more > 0 and free - more < min(FLOOR, most):
-        kept = " ".join(f"{name}={number}" for name, number in asked.items() if number)
+        kept = " ".join(f"{name}={number}" for name, number in wanted.items() if number)
         raise DeploymentRefused(
             f"{kept}: the account may run {most} functions at once in {region}, and AWS lets nobody reserve the last "
             f"{min(FLOOR, most)}; {free} are unreserved now. Say reservedCanary=0 and keep none, or ask for more "
@@ -110,8 +110,8 @@ def _check_concurrency(target: Deployment, region: str, client: Any, say: Callab
         )
     queues = {name: said.number(name) for name in ("changesConcurrency", "workConcurrency")}
     if sum(queues.values()) >= most:
-        said_so = " and ".join(f"{name}={number}" for name, number in queues.items())
-        say(f"{region}: {said_so}, and the account may run {most} functions at once: the queues can starve the API")
+        concurrency = " and ".join(f"{name}={number}" for name, number in queues.items())
+        say(f"{region}: {concurrency}, and the account may run {most} functions at once: the queues can starve the API")
 
 
 def _principal(client: Any, region: str) -> str | None:
@@ -128,18 +128,18 @@ def _principal(client: Any, region: str) -> str | None:
 def _denied(target: Deployment, principal: str, iam: Any, say: Callable[[str], None]) -> Iterator[str]:
     _, partition, _, _, account, _ = principal.split(":", 5)
     unknown = 0
-    asked = set()
+    simulated = set()
     for region in target.regions:
         names = {"partition": partition, "account": account, "region": region}
         for form, actions in RIGHTS.items():
             arn = form.format(table=target.table, service=target.service, **names)
-            if arn in asked:
+            if arn in simulated:
                 continue  # of no Region
-            asked.add(arn)
-            service, *those = actions.split()
+            simulated.add(arn)
+            service, *action_names = actions.split()
             answer = iam.simulate_principal_policy(
                 PolicySourceArn=principal,
-                ActionNames=[service + action for action in those],
+                ActionNames=[service + name for name in action_names],
                 ResourceArns=[arn],
                 ContextEntries=[
                     {"ContextKeyName": "aws:RequestedRegion", "ContextKeyType": "string", "ContextKeyValues": [region]}

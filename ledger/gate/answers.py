@@ -111,10 +111,11 @@ def _receipt(delta: Delta, decision: Decision) -> Receipt:
 
 def _refused(delta: Delta, decision: Decision) -> NoReturn:
     (limit, available), remembered = decision.left, decision.remembered
-    seen = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
+    detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
+    detail += " up to a second ago" if remembered else ""
     raise LimitReached(
-        f"{delta.lane.counter}: {delta.change} would pass the limit{seen}{' up to a second ago' * remembered}. Nothing "
-        "counts, and that is final for this token: a new attempt needs a new idempotency key.",
+        f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
+        "that is final for this token: a new attempt needs a new idempotency key.",
         limit=limit,
         available=available,
         remembered=remembered,

@@ -30,10 +30,9 @@ class Filing:
     """When, and how much, is filed. It decides nothing but cost, so processes may differ.
 
     enough: decided tokens that are worth a roll; holds are counted with them from `beside` more, and as many that are
-    ahead of now stay. draw: one in so many
-    of those who see enough begins one; at twice as much everyone does. holds_kept: so many stay in the gate; above that
-    all but the newest `holds_left` are filed. slack_ms: how far `low` stays behind what is filed, where lateness has
-    not told more. moved_max: fingerprints of a gate.
+    ahead of now stay. draw: one in so many of those who see enough begins one; at twice as much everyone does.
+    holds_kept: so many stay in the gate; above that all but the newest `holds_left` are filed. slack_ms: how far `low`
+    stays behind what is filed, where lateness has not told more. moved_max: fingerprints of a gate.
     """
 
     enough: int = 16

@@ -69,7 +69,7 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
         ) from (why if isinstance(why, LedgerError) else None)
     known = [*(asked | {name_of(lane): gate}).values()]
     if (left := sum(each.own(side) for each in known)) < need:
-        gates.sold_out.saw(lane.counter, side, Left(gates.bound(side, known), max(0, left)))
+        gates.sold_out.note_left(lane.counter, side, Left(gates.bound(side, known), max(0, left)))
         return False
     yield from _deliver(gates, asked, side)
     return True

@@ -61,14 +61,14 @@ class SoldOut:
         known = self._silent.copy().items()
         return {region: why for region, (at_ms, why) in known if at_ms != now.wall_ms and _is_recent(at_ms, now)}
 
-    def saw(self, counter: str, side: str, left: Left) -> None:
+    def note_left(self, counter: str, side: str, left: Left) -> None:
         """All lanes were asked, and had too little. A refusal carries it, and nothing is decided by it."""
         if len(self._left) >= COUNTERS_MAX:
             self._left.clear()
         self._left[counter, side] = left
 
     def left(self, counter: str, side: str) -> Left:
-        """What was seen last."""
+        """What `note_left` kept last."""
         return self._left.get((counter, side), Left())
 
     def changed(self, counter: str, change: int) -> None:
