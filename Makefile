@@ -12,7 +12,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench budgets scale compare simulate \
+.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench scale compare simulate \
   explore mistakes mutants oldest python313 async litellm coverage model contract torture package deploy remove e2e drill
 
 help:
@@ -67,11 +67,11 @@ openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones; ARGS=--small
 	@$(BIN)/python -m lab.bench $(ARGS)
 
-budgets: $(LITELLM)/.made ## LLM budgets on real LiteLLM, many calls at once under faults, beside a naive tracker; some minutes
-	@PYTHONPATH=$(LITELLM) $(BIN)/python -m lab.budgets $(ARGS)
-
-litellm: $(ENGINE)/.made $(LITELLM)/.made ## the tests of budgets on LiteLLM's hooks, with the real package and its proxy
-	@PYTHONPATH=$(LITELLM) $(BIN)/python -m pytest -q tests/integrations $(ARGS)
+CUSTOMERS ?= 2
+litellm: $(LITELLM)/.made ## integrations/litellm: types, tests with the real package and its proxy, budgets under load; CUSTOMERS=250
+	@cd integrations/litellm && $(CURDIR)/$(BIN)/python -m mypy
+	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m pytest -q $(ARGS)
+	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m budgets_lab --customers "$(CUSTOMERS)"
 
 scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
 	@$(BIN)/python -m lab.scale $(ARGS)
@@ -167,10 +167,10 @@ $(ASYNC)/.made: requirements-async.lock $(VENV)/.made
 	@touch $@
 
 # LiteLLM and what its proxy imports: some 300 MB, so only who asks for it has it.
-$(LITELLM)/.made: requirements-litellm.lock $(VENV)/.made
+$(LITELLM)/.made: integrations/litellm/requirements.lock $(VENV)/.made
 	@echo "making $(LITELLM)"
 	@rm -rf $(LITELLM)
-	@$(BIN)/python $(PIP) --no-compile --target $(LITELLM) -r requirements-litellm.lock
+	@$(BIN)/python $(PIP) --no-compile --target $(LITELLM) -r integrations/litellm/requirements.lock
 	@touch $@
 
 # The engine pins its own botocore: a venv of its own keeps it from deciding ours.

@@ -12,7 +12,6 @@ e2e        the deployed service, used from outside
 drill      the deployed service, broken and mended under the eyes of its alarms
 demo       two Regions on this computer
 live       the live page
-budgets    LLM budgets on real LiteLLM, beside a naive tracker (naive_budget)
 bench      what a change costs here, beside the obvious ways
 scale      a million lanes through the shipped service, on a simulated stream and queue
 compare    every published way of counting beside this one; writes docs/comparison.md

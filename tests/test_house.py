@@ -27,8 +27,7 @@ KNOWS = {
     "thresholds": {"ledger", "reader"},
     "service": {"ledger", "reader", "compactor", "thresholds"},
     "ledgerctl": {"ledger", "reader", "compactor"},
-    "integrations": {"ledger"},
-    "lab": {"ledger", "reader", "compactor", "simulator", "thresholds", "service", "ledgerctl", "integrations"},
+    "lab": {"ledger", "reader", "compactor", "simulator", "thresholds", "service", "ledgerctl"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
 BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/steps.py"}
@@ -193,7 +192,6 @@ TWICE = {
     "lag": "the program and its command",
     "lanes": "which there are, and which need a visit",
     "limit": "the value and its commands",
-    "logs": "a line for each call, and the judge of what functions wrote",
     "main": "one a function",
     "outcome": "what becomes of a token, how a demo ends",
     "parameters": "a request's, and a deployment's",

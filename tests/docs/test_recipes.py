@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opentelemetry.metrics import set_meter_provider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode, set_tracer_provider
 
-from ledger import Ledger
+from ledger import Cost, Ledger, Observed
 from ledger.errors import LedgerError, LimitReached
 from reader import Reader
 from simulator import Faults, Simulation
@@ -47,9 +55,40 @@ def test_a_call_in_two_budgets_is_four_write_units(llm: Page, account: Account) 
 
 def test_each_way_in_which_budgets_leak_names_a_test_that_is_there() -> None:
     rows = re.findall(r"^\| .* \| .* \| `(\w+)` \|$", (RECIPES / "llm-budgets.md").read_text(), re.MULTILINE)
-    tests = "".join(path.read_text() for path in (ROOT / "tests" / "integrations").glob("test_*.py"))
+    tests = "".join(path.read_text() for path in (ROOT / "tests" / "budgets").glob("test_*.py"))
     assert len(rows) >= 12
     assert [row for row in rows if f"def test_{row}(" not in tests] == []
+
+
+# -- logging and OpenTelemetry -----------------------------------------------------------------------------------------
+
+
+def test_each_call_is_a_line_of_the_log_metrics_and_a_span(account: Account, caplog: pytest.LogCaptureFixture) -> None:
+    account.without_shape()
+    metrics, spans, tracers = InMemoryMetricReader(), InMemorySpanExporter(), TracerProvider()
+    tracers.add_span_processor(SimpleSpanProcessor(spans))
+    set_meter_provider(MeterProvider([metrics]))
+    set_tracer_provider(tracers)
+    caplog.set_level(logging.DEBUG, "ledger.calls")
+    page = run(RECIPES / "observing.md")
+    page["observe"](Observed("reader.read", 30.0, Cost(1, 1, 2.5, untold=1), "read"))
+    page["observe"](Observed("ledger.add", 7.0, Cost(1, 1, 0.0, 1.0), "LimitReached"))
+    lines = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert lines[0][1].startswith("ledger.add recorded: ")
+    assert lines[1:] == [
+        ("DEBUG", "reader.read read: 30.0 ms, requests 1, read units at least 2.5, write units at least 0"),
+        ("WARNING", "ledger.add LimitReached: 7.0 ms, requests 1, read units 0, write units 1"),
+    ]
+    data: Any = metrics.get_metrics_data()
+    found = {metric.name: metric.data.data_points for metric in data.resource_metrics[0].scope_metrics[0].metrics}
+    _, read, refused = found["exact_counter.call.duration"]
+    assert (read.sum, read.explicit_bounds[:2]) == (pytest.approx(0.03), (0.001, 0.005))
+    assert refused.attributes["error.type"] == refused.attributes["exact_counter.outcome"] == "LimitReached"
+    assert [point.value for point in found["exact_counter.read_units"]][1:] == [2.5, 0]
+    assert [point.value for point in found["exact_counter.write_units"]][1:] == [0, 1.0]
+    _, span, failed = spans.get_finished_spans()
+    assert (span.name, span.end_time - span.start_time) == ("reader.read", 30_000_000)  # type: ignore[operator]
+    assert (span.status.status_code, failed.status.status_code) == (StatusCode.UNSET, StatusCode.ERROR)
 
 
 # -- stock -------------------------------------------------------------------------------------------------------------

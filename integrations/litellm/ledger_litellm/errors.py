@@ -1,0 +1,72 @@
+"""LiteLLM's errors: which one a call gets that may not begin, and which of a provider's may be billed.
+
+Rule 1: where nothing could be decided the call does not begin either.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import litellm
+from ledger.budgets.reserving import OverBudget, may_be_billed
+from ledger.errors import Again, InvalidChange, InvalidCounter, InvalidInput, LedgerError
+
+log = logging.getLogger("exact-counter.litellm")
+
+DISCONNECTED = 499
+
+
+class RepeatsUnasked(litellm.BadRequestError, ImportError):
+    """A call that the SDK would repeat without asking any hook, which no budget could then hold.
+
+    An ImportError, too: that alone is what the SDK does not begin to repeat at once.
+    """
+
+    def __init__(self, setting: str, model: str) -> None:
+        super().__init__(
+            f"{setting}: LiteLLM would repeat this call without asking a hook, outside any budget. Use max_retries, or "
+            "the retries and fallbacks of a litellm.Router.",
+            model,
+            "",
+        )
+
+
+class IncompleteCall(InvalidInput):
+    """A call lacks what its budget is named by, or what its price could be told from. Nothing was called."""
+
+
+def refusal(error: LedgerError, model: str) -> Exception:
+    """What a call that may not begin gets: BudgetExceededError (its status is `litellm.budget_exceeded_status_code`),
+    BadRequestError (400) where it lacks something or asks for too much, ServiceUnavailableError (503) where the table
+    could not be asked.
+    Anything else is the operator's to mend: InternalServerError (500), and the log says what.
+    """
+    told: Exception
+    if isinstance(error, OverBudget):
+        # A gate says that there is too little, and not how much there is.
+        told = litellm.BudgetExceededError(
+            current_cost=0.0,
+            max_budget=0.0,
+            message=f"{error} The longest answer is in the estimate: with a smaller max_tokens it is less.",
+            entity_type="budget",
+            entity_id=error.counter,
+        )
+    elif isinstance(error, IncompleteCall | InvalidCounter | InvalidChange):
+        told = litellm.BadRequestError(str(error), model=model, llm_provider="")
+    elif isinstance(error, Again):
+        told = litellm.ServiceUnavailableError(
+            f"The budget could not be asked, so nothing was called: {error}", model=model, llm_provider=""
+        )
+    else:
+        log.error("%s: nothing was called, because its budgets are not set up right: %s", model, error)
+        told = litellm.InternalServerError(
+            "The budgets of this call are not set up right, so nothing was called: the log of its process says how.",
+            model=model,
+            llm_provider="",
+        )
+    return told
+
+
+def is_paid(end: BaseException | None) -> bool:
+    """As `may_be_billed`, and of a client of the proxy that left."""
+    return getattr(end, "status_code", None) == DISCONNECTED or may_be_billed(end)

@@ -1,0 +1,433 @@
+"""Budgets on LiteLLM's hooks without its proxy: `acompletion` and a Router, with the real package."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import re
+from collections.abc import Coroutine
+from contextlib import aclosing, suppress
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import litellm
+import pytest
+from ledger.aio import AsyncLedger
+from ledger.budgets.reserving import TRIES_MAX
+from ledger.errors import InvalidInput, Throttled
+
+from budgets_lab.provider import HELLO, INPUT, MODEL, PRICES, Provider, all_ended, hooks, installed
+from budgets_lab.world import TIMEOUT, TurnedLoop, TwoGateways
+from ledger_litellm import LedgerBudgets
+from ledger_litellm.calls import OpenCall, OpenCalls
+from ledger_litellm.errors import RepeatsUnasked
+from ledger_litellm.prices import Asked
+
+ANN = "llm:ann"
+ASKED: dict[str, Any] = {"model": MODEL, "messages": HELLO, "user": "ann", "max_tokens": 100}
+ESTIMATE = INPUT + 2 * 100
+PAGE = Path(__file__).parents[1] / "README.md"
+
+
+def stands_after(
+    world: TwoGateways, budgets: LedgerBudgets, call: Any, *more: LedgerBudgets, provider: Provider | None = None
+) -> tuple[int, int]:
+    """What is spent of Ann's budget, and held, after a call: a function that answers a coroutine."""
+
+    async def main() -> None:
+        await call()
+        await all_ended(budgets, *more)
+
+    with installed(budgets, *more, provider=provider), asyncio.Runner(loop_factory=TurnedLoop) as runner:
+        runner.run(main())
+    return world.stands(ANN)
+
+
+async def acompletion(**given: Any) -> Any:
+    return await litellm.acompletion(**(ASKED | given))
+
+
+def test_an_answer_counts_its_cost_and_a_failure_what_the_provider_may_bill() -> None:
+    slower, late = litellm.RateLimitError("slower", "ours", MODEL), litellm.Timeout("late", MODEL, "ours")
+    outcomes: list[tuple[dict[str, Any], list[Exception], dict[str, Any], int]] = [
+        ({}, [], {}, 11),
+        ({}, [], {"unit": "tokens"}, 8),
+        ({}, [], {"counters": lambda caller: ANN}, 11),
+        ({"model": "ours/unknown"}, [], {"counters": lambda caller: []}, 0),
+        ({"model": "ours/unknown"}, [], {"estimate": 300}, 300),
+        ({}, [slower], {}, 0),
+        ({}, [late], {}, INPUT),
+        ({"fallbacks": ["ours/dear"]}, [slower], {}, 5 + 3 * 20),
+    ]
+    for given, failures, of_hooks, spent in outcomes:
+
+        async def call(given: dict[str, Any] = given) -> None:
+            with suppress(litellm.RateLimitError, litellm.Timeout):
+                await acompletion(**given)
+
+        world = TwoGateways(1_000)
+        provider = Provider(*failures)
+        assert stands_after(world, hooks(world, **of_hooks), call, provider=provider) == (spent, 0), given
+        assert provider.calls == 1 + ("fallbacks" in given)
+
+
+def test_what_may_not_begin_is_refused_in_a_plain_sentence_and_the_provider_is_not_called(
+    world: TwoGateways, caplog: pytest.LogCaptureFixture
+) -> None:
+    def throttled(*_: Any, **given: Any) -> None:
+        raise Throttled("slower")
+
+    ledger: Any = world.ledger()
+    ledger.hold = throttled
+    bad, broken = litellm.BadRequestError, litellm.InternalServerError
+    refusals: list[tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = [
+        ({"max_tokens": 1_000}, {}, litellm.BudgetExceededError, "llm:ann has less than 2008 left"),
+        ({"user": None}, {}, bad, "This call has no user, and a budget is named by it"),
+        ({"user": "ann b"}, {}, bad, "without spaces"),
+        ({"model": "ours/unknown"}, {}, bad, "LiteLLM has no price of it by the token"),
+        ({"max_tokens": None}, {}, bad, "no longest answer"),
+        ({"max_tokens": 10**19}, {"unit": "tokens"}, bad, "magnitude"),
+        ({"num_retries": 2}, {}, RepeatsUnasked, "num_retries=.*without asking a hook"),
+        ({"context_window_fallback_dict": {MODEL: "ours/dear"}}, {}, RepeatsUnasked, "without asking a hook"),
+        ({}, {"ledger": ledger}, litellm.ServiceUnavailableError, "nothing was called: slower"),
+        ({}, {"counters": lambda caller: None}, broken, "not set up right"),
+        ({}, {"counters": lambda caller: [caller["usr"]]}, broken, "not set up right"),
+        ({}, {"counters": lambda caller: ["budget:ann"]}, broken, "not set up right"),
+    ]
+    for given, of_hooks, error, message in refusals:
+
+        async def call(given: dict[str, Any] = given, error: Any = error, message: str = message) -> None:
+            with pytest.raises(error, match=message) as refused:
+                await acompletion(**given)
+            assert getattr(refused.value, "entity_id", ANN) == ANN
+
+        provider, said = Provider(), len(caplog.records)
+        assert stands_after(world, hooks(world, **of_hooks), call, provider=provider) == (0, 0)
+        assert provider.calls == 0
+        assert ("not set up right" in "".join(each.message for each in caplog.records[said:])) == (error is broken)
+    for mend in ("are the names of counters", "No caller has 'usr'", "'budget:ann' has no limit"):
+        assert mend in caplog.text
+
+
+def test_an_estimate_is_held_while_calls_go_on_and_they_never_pass_a_budget_together() -> None:
+    """Four of eight have room, and one of these is cancelled. With a Ledger in threads, and with an AsyncLedger."""
+
+    async def main(world: TwoGateways, ledger: Any, provider: Provider) -> None:
+        budgets = hooks(world, ledger=ledger)
+        with installed(budgets, provider=provider):
+            provider.goes_on.clear()
+            calls = [asyncio.ensure_future(acompletion(litellm_call_id="mine")) for _ in range(8)]
+            while provider.calls + sum(call.done() for call in calls) < 8:
+                await asyncio.sleep(0.001)
+            assert {type(call.exception()) for call in calls if call.done()} == {litellm.BudgetExceededError}
+            with pytest.raises(litellm.InternalServerError):
+                await acompletion(user="bob", litellm_call_id="mine", mock_response=RuntimeError("down"))
+            assert world.stands(ANN) == (0, 4 * ESTIMATE)
+            next(call for call in calls if not call.done()).cancel()
+            provider.goes_on.set()
+            answers = await asyncio.gather(*calls, return_exceptions=True)
+            assert sum(isinstance(answer, litellm.ModelResponse) for answer in answers) == 3
+            await all_ended(budgets)
+        assert (world.stands(ANN), world.stands("llm:bob")) == ((3 * 11 + INPUT, 0), (0, 0))
+
+    async def awaited(world: TwoGateways, provider: Provider) -> None:
+        table = world.simulation.table(world.settings().region)
+        async with AsyncLedger(world.settings(), table=table, clock=world.clock) as ledger:
+            await main(world, ledger, provider)
+
+    world = TwoGateways(1_000)
+    asyncio.run(main(world, world.ledger(), Provider()))
+    asyncio.run(awaited(TwoGateways(1_000), Provider()))
+
+
+def test_a_stream_counts_what_it_gave_at_its_end_at_a_failure_and_where_it_is_left(world: TwoGateways) -> None:
+    budgets, spent = hooks(world), [0]
+
+    async def read(words: int) -> None:
+        async with aclosing(budgets.stream(await acompletion(stream=True))) as stream:
+            for _ in range(words):
+                assert world.held(ANN) == ESTIMATE
+                await anext(stream)
+
+    async def fails() -> None:
+        with pytest.raises(litellm.exceptions.MidStreamFallbackError):
+            async for _ in await acompletion(stream=True):
+                pass
+
+    async def whole() -> None:
+        async for _ in await acompletion(stream=True):
+            pass
+
+    gone = litellm.APIConnectionError("gone", "ours", MODEL)
+    for call, failures in ((lambda: read(1), []), (lambda: read(3), []), (fails, [gone]), (whole, [])):
+        total, held = stands_after(world, budgets, call, provider=Provider(*failures))
+        spent.append(total - sum(spent))
+        assert (held, INPUT < spent[-1] < ESTIMATE) == (0, True)
+    assert spent[1] < spent[2] == spent[3] < spent[4]
+    with pytest.raises(InvalidInput, match="is a stream, not"):
+        asyncio.run(anext(budgets.stream([1, 2])))
+
+
+async def within(time: asyncio.Timeout, call: Coroutine[Any, Any, Any]) -> None:
+    async with time:
+        await call
+
+
+def test_a_call_that_its_task_gives_up_while_it_goes_on_pays_the_input_at_once(world: TwoGateways) -> None:
+    provider = Provider()
+    provider.goes_on.clear()
+
+    async def gives_up() -> None:
+        async def end_it() -> None:
+            await provider.called()
+            time.reschedule(0)
+
+        time, ending = asyncio.timeout(None), asyncio.ensure_future(end_it())
+        with pytest.raises(TimeoutError):
+            await within(time, acompletion())
+        await ending
+
+    assert stands_after(world, hooks(world), gives_up, provider=provider) == (INPUT, 0)
+
+
+def test_a_call_whose_end_no_hook_is_told_counts_its_estimate_when_its_time_is_over() -> None:
+    async def is_left(provider: Provider, budgets: LedgerBudgets) -> None:
+        await anext(await acompletion(stream=True))
+        TurnedLoop.ahead_s += TIMEOUT.total_seconds() + 1
+
+    async def is_late(provider: Provider, budgets: LedgerBudgets) -> None:
+        calling = asyncio.ensure_future(acompletion())
+        await provider.called()
+        TurnedLoop.ahead_s += TIMEOUT.total_seconds() + 1
+        await all_ended(budgets)
+        provider.goes_on.set()
+        await calling
+
+    for way in (is_left, is_late):
+        world, provider = TwoGateways(1_000), Provider()
+        budgets = hooks(world)
+        provider.goes_on.clear()
+        call = way(provider, budgets)
+        assert stands_after(world, budgets, lambda call=call: call, provider=provider) == (ESTIMATE, 0)
+
+
+def test_a_call_leaves_nothing_with_the_task_that_made_it(world: TwoGateways) -> None:
+    """What a task calls back is in no attribute; who has it is asked instead."""
+    budgets = hooks(world)
+
+    def callbacks() -> int:
+        gc.collect()
+        functions = (found for found in gc.get_objects() if isinstance(found, FunctionType))
+        return sum("OpenCalls" in found.__qualname__ and "<locals>" in found.__qualname__ for found in functions)
+
+    async def calls() -> None:
+        before = callbacks()
+        for _ in range(2):
+            await acompletion()
+            await all_ended(budgets)
+            assert callbacks() == before
+
+    assert stands_after(world, budgets, calls) == (22, 0)
+
+
+def test_a_call_that_is_freed_in_another_thread_ends_in_its_own_loop(world: TwoGateways) -> None:
+    class LoggingObject:
+        """In the place of LiteLLM's own."""
+
+    async def main() -> None:
+        calls, freed = OpenCalls(), [LoggingObject()]
+        call = hooks(world).budgets.reserve([ANN], 600)
+        mark = await calls.begin(OpenCall(call, "mine", Asked("tokens", MODEL, 8, 8)), 60)
+        calls.end_when_left(mark, freed[0])
+        await asyncio.to_thread(freed.clear)
+        while not call.ended:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(main())
+    assert world.stands(ANN) == (8, 0)
+
+
+def test_a_settlement_that_fails_is_tried_again_and_the_answer_stands(
+    world: TwoGateways, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger: Any = world.ledger()
+    capture, failures = ledger.capture, [Throttled("slower")] * (1 + TRIES_MAX)
+
+    def throttled(*given: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return capture(*given)
+
+    async def call() -> None:
+        assert (await acompletion()).choices[0].message.content == "hi"
+        assert len(failures) == TRIES_MAX  # the answer waited for one try
+        while caplog.text.count("cost 11: not settled; again soon: slower") < 2:
+            await asyncio.sleep(0.001)
+        assert world.stands(ANN) == (0, ESTIMATE)
+        TurnedLoop.ahead_s += 11
+        while world.held(ANN):
+            await asyncio.sleep(0.001)
+
+    ledger.capture = throttled
+    assert stands_after(world, hooks(world, ledger=ledger), call) == (11, 0)
+
+
+def test_a_price_that_changes_meanwhile_fills_the_budget_and_is_logged(
+    world: TwoGateways, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def call() -> None:
+        provider.goes_on.clear()
+        calling = asyncio.ensure_future(acompletion(max_tokens=4))
+        await provider.called()
+        assert world.held(ANN) == INPUT + 2 * 4
+        litellm.register_model({MODEL: PRICES | {"output_cost_per_token": 400e-6}})
+        provider.goes_on.set()
+        await calling
+
+    provider = Provider()
+    assert stands_after(world, hooks(world), call, provider=provider) == (1_000, 0)
+    assert world.spent(f"over:{ANN}") == 5 + 3 * 400 - 1_000
+    assert caplog.text.count("an estimate was too low") == 1
+
+
+def test_what_a_cache_answers_costs_nothing(world: TwoGateways, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(litellm, "cache", None)
+    provider = Provider()
+
+    async def call() -> None:
+        litellm.cache = litellm.Cache(type="local")
+        for _ in range(2):
+            await acompletion(caching=True)
+            while not litellm.cache.cache.cache_dict:  # LiteLLM fills it beside the answer
+                await asyncio.sleep(0)
+
+    assert stands_after(world, hooks(world), call, provider=provider) == (11, 0)
+    assert provider.calls == 1
+
+
+def test_budgets_of_one_object_or_of_two_are_held_together_or_none_is(world: TwoGateways) -> None:
+    """A stream ends in each by LiteLLM's log event alone, which of two objects that look alike only one would get."""
+    dollars = hooks(world, counters=lambda caller: [ANN, f"llm:team:{caller['team']}"])
+    tokens = hooks(world, unit="tokens", counters=lambda caller: [f"llm:tokens:{caller['user']}"])
+    blue = {"metadata": {"team": "blue"}}
+
+    async def call() -> None:
+        await acompletion(**blue)
+        async for _ in await acompletion(**blue, stream=True):
+            pass
+        await all_ended(dollars, tokens)
+        for name in ("team:blue", "tokens:ann"):
+            async with dollars.budgets.reserve([f"llm:{name}"], 900) as other:
+                with pytest.raises(litellm.BudgetExceededError, match=name):
+                    await acompletion(**blue)
+                other.settle(0)
+
+    spent, held = stands_after(world, dollars, call, tokens)
+    assert 11 < spent == world.spent("llm:team:blue")
+    assert world.spent("llm:tokens:ann") > 8
+    assert held == world.held("llm:team:blue") == world.held("llm:tokens:ann") == 0
+
+
+def test_each_attempt_of_a_router_reserves_and_who_may_spend_no_more_keeps_no_other_from_a_deployment(
+    world: TwoGateways,
+) -> None:
+    provider = Provider(*[litellm.RateLimitError("slower", "ours", MODEL)] * 2)
+
+    async def call() -> None:
+        deployments = [
+            {"model_name": name, "litellm_params": {"model": f"ours/{name}", "max_tokens": 200}}
+            for name in ("small", "dear")
+        ]
+        router = litellm.Router(deployments, fallbacks=[{"small": ["dear"]}], num_retries=1, retry_after=0)
+        for _ in range(3):
+            with pytest.raises(litellm.BudgetExceededError):
+                await router.acompletion("dear", HELLO, user="bob", max_tokens=1_000)
+        await router.acompletion("small", HELLO, user="ann", max_tokens=40)
+
+    assert stands_after(world, hooks(world), call, provider=provider) == (5 + 3 * 20, 0)
+    assert provider.calls == 3
+
+
+def test_a_call_that_blocks_asks_no_hook_and_that_is_logged(
+    world: TwoGateways, caplog: pytest.LogCaptureFixture
+) -> None:
+    with installed(hooks(world)), caplog.at_level(logging.ERROR):
+        litellm.completion("gpt-4o", HELLO, user="ann", mock_response="hi")
+    assert "completion() asks no hook that could refuse it: this call is in no budget" in caplog.text
+
+
+def answered(model: str, sent: int, answered: int, **more: int) -> Any:
+    usage = litellm.Usage(prompt_tokens=sent, completion_tokens=answered, total_tokens=sent + answered, **more)
+    return litellm.ModelResponse(model=model, choices=[{"message": {"content": "hi"}}], usage=usage)
+
+
+DEAR = {"input_cost_per_token": 1e-3, "output_cost_per_token": 1e-3}
+SHARP = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo=", "detail": "high"}}
+WRITTEN = {"type": "text", "text": "word " * 5_000, "cache_control": {"type": "ephemeral"}}
+CLAUDE = "claude-sonnet-4-5"
+PRICED: list[tuple[str, Any, dict[str, Any], int]] = [  # the model, its answer, what else is asked, what that costs
+    ("gpt-4o", "hi", DEAR, 30_000),  # LiteLLM's mock is of 10 and 20 tokens
+    ("openai/not-listed", "hi", DEAR, 30_000),
+    ("gpt-4.1", answered("gpt-4.1", 8, 100), {"service_tier": "priority"}, 1_428),
+    ("gpt-4o", answered("gpt-4o", 5_525, 10), {"messages": [{"role": "user", "content": [SHARP] * 5}]}, 13_913),
+    (
+        CLAUDE,
+        answered(CLAUDE, 5_010, 10, cache_creation_input_tokens=5_000),
+        {"messages": [{"role": "user", "content": [WRITTEN]}]},
+        18_930,
+    ),
+]
+
+
+@pytest.mark.usefixtures("price_list")
+def test_no_price_is_higher_than_what_was_reserved() -> None:
+    for model, answer, more, spent in PRICED:
+
+        async def call(model: str = model, answer: Any = answer, more: Any = more) -> None:
+            await acompletion(model=model, mock_response=answer, **more)
+
+        world = TwoGateways(10**9)
+        budgets = hooks(world)
+        assert stands_after(world, budgets, call) == (spent, 0)
+        world.ledger().set_limit(ANN, ceiling=2 * spent - 1)  # too little for as much again
+        with pytest.raises(litellm.BudgetExceededError):
+            stands_after(world, budgets, call)
+
+
+def test_an_embedding_counts_its_input_and_a_picture_its_price_within_what_the_operator_said() -> None:
+    async def embeds() -> None:
+        await litellm.aembedding("text-embedding-3-small", input=["hello"], user="ann", mock_response=[0.1, 0.2])
+
+    async def draws() -> None:
+        drawn = {"prompt": "a cat", "size": "1024x1024", "mock_response": "https://pictures/cat"}
+        await litellm.aimage_generation(model="azure/dall-e-3", user="ann", **drawn)
+
+    world = TwoGateways(100_000)
+    assert stands_after(world, hooks(world), embeds) == (1, 0)
+    with pytest.raises(litellm.BadRequestError, match="What a call of 'azure/dall-e-3' may cost is not known"):
+        stands_after(world, hooks(world), draws)
+    dollars = 1 + 44_001  # LiteLLM lists 4.19617e-08 a pixel
+    assert stands_after(world, hooks(world, estimate=90_000), draws) == (dollars, 0)
+
+
+def test_wrong_arguments_are_refused(world: TwoGateways) -> None:
+    wrong = {"unit": "euro", "counters": ["llm:ann"], "estimate": -1, "picture": -1, "ledger": "counters"}
+    for name, value in wrong.items():
+        with pytest.raises(InvalidInput, match=f"{name}=|{name} is a function|kept by a Ledger"):
+            hooks(world, **{name: value})
+
+
+def test_the_code_of_the_page_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    to_try, of_the_proxy = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    with installed():
+        exec(compile(to_try, "try.py", "exec", dont_inherit=True), {"__name__": "__main__"})
+    *answers, refusal = capsys.readouterr().out.splitlines()
+    assert answers[-4:] == ["answered"] * 4
+    assert "llm:ann has less than 320 left" in refusal
+    names: dict[str, Any] = {"__name__": "our_budgets"}
+    exec(compile(of_the_proxy, "our_budgets.py", "exec", dont_inherit=True), names)
+    caller = names["Caller"](key="k1", model="gpt-4o", month="2026-11", day="2026-11-23")
+    assert list(names["budgets_of"](caller)) == ["llm:key:k1:2026-11", "llm:model:gpt-4o:2026-11-23"]
+    assert isinstance(names["budgets"], LedgerBudgets)

@@ -1,0 +1,9 @@
+"""Budgets of calls that are paid for, such as those of LLMs: reserve an estimate before a call, settle its cost after.
+
+Rule 1: this package stands on the ledger, in any framework, and nothing else in `ledger` imports it.
+"""
+
+from ledger.budgets.budgets import TIMEOUT, Budgets, Call
+from ledger.budgets.reserving import OverBudget
+
+__all__ = ["TIMEOUT", "Budgets", "Call", "OverBudget"]

@@ -1,0 +1,328 @@
+"""Budgets of any framework: what is reserved before a call, and what counts after it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from lab.histories.budget_calls import MISTAKES, REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
+from ledger import Ledger, errors
+from ledger.budgets import Budgets, Call, OverBudget, ask
+from ledger.budgets.reserving import TRIES_MAX, release
+from ledger.errors import InvalidCounter, InvalidInput, InvalidKey, LedgerError, OutcomeUnknown, OutOfReach, Throttled
+from ledger.memory import MemoryTable
+
+CAP = 1_000
+A, B, C = "llm:key-1", "llm:team-1", "llm:model-1"
+
+
+@pytest.fixture
+def world() -> TwoRegions:
+    return TwoRegions(CAP)
+
+
+def spend(call: Call, *costs: int, end: BaseException | None = None) -> None:
+    with call:
+        for cost in costs:
+            call.settle(cost)
+        if end:
+            raise end
+
+
+def test_an_estimate_is_held_while_a_call_goes_on_and_its_cost_counts_after_it(world: TwoRegions) -> None:
+    with world.budgets().reserve([A, B], 600) as call:
+        assert world.stands(A) == world.stands(B) == (0, 600)
+        call.settle(250)
+        assert world.stands(A) == (0, 600)
+    assert world.stands(A) == world.stands(B) == (250, 0)
+    assert (call.ended, dict(call.over)) == (True, {})
+    with world.budgets().reserve([C], 0) as call:  # nothing is held
+        assert world.held(C) == 0
+        call.settle(5)
+    assert world.stands(C) == (5, 0)
+
+
+def test_a_budget_that_refuses_leaves_nothing_held_in_the_others(world: TwoRegions) -> None:
+    budgets = world.budgets()
+    with budgets.reserve([B], 900):
+        with pytest.raises(OverBudget, match="llm:team-1 has less than 200 left") as refused:
+            budgets.reserve([A, B, C], 200).open()
+        assert [world.held(counter) for counter in (A, B, C)] == [0, 900, 0]
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert (again.counter, again.estimate, str(again)) == (B, 200, str(refused.value))
+
+
+def test_a_refusal_that_could_not_release_another_budget_says_so(world: TwoRegions) -> None:
+    budgets = world.budgets(ledger=FailingLedger(world.ledger(), "release", LedgerError("no"), 1))
+    with budgets.reserve([B], 900), pytest.raises(OverBudget, match="Nothing of this call counts") as refused:
+        budgets.reserve([A, B], 200).open()
+    assert "holds its estimate until the time of the call is over: no" in refused.value.__notes__[0]
+    assert world.stands(A) == (0, 200)
+    world.wait(2 * TIMEOUT)
+    world.budgets().reserve([A], CAP).open()
+
+
+def test_a_call_counts_the_cost_that_was_said_last_else_its_estimate_or_nothing_where_it_failed() -> None:
+    """Who left without an answer may pay for it, too: a time-out, a cancelled task, a generator that is closed."""
+    time_out = type("ReadTimeoutError", (Exception,), {})()
+    outcomes: list[tuple[BaseException | None, tuple[int, ...], int]] = [
+        (None, (), 600),
+        (None, (700, 250), 250),
+        (ZeroDivisionError(), (), 0),
+        (ZeroDivisionError(), (70, 90), 90),
+        (ExceptionGroup("", [ValueError()]), (), 0),
+        (time_out, (), 600),
+        (time_out, (0,), 0),
+        (ExceptionGroup("", [ValueError(), ExceptionGroup("", [TimeoutError()])]), (), 600),
+        (KeyboardInterrupt(), (), 600),
+    ]
+    for end, costs, counts in outcomes:
+        world = TwoRegions(CAP)
+        with suppress(*(type(end),) if end else ()):
+            spend(world.budgets().reserve([A, B], 600), *costs, end=end)
+        assert world.stands(A) == world.stands(B) == (counts, 0), (end, costs)
+
+
+def test_a_stream_that_is_cut_off_counts_what_it_gave(world: TwoRegions) -> None:
+    def stream() -> Generator[str]:
+        with world.budgets().reserve([A], 600) as call:
+            for words in (1, 2, 3):
+                call.settle(7 * words)
+                yield "word"
+
+    cut = stream()
+    assert (next(cut), next(cut)) == ("word", "word")
+    cut.close()
+    assert world.stands(A) == (14, 0)
+
+
+def test_a_cost_above_its_estimate_fills_the_budget_and_what_does_not_fit_stands_beside_it(world: TwoRegions) -> None:
+    with world.budgets().reserve([A, B], 600) as call:
+        spend(world.budgets().reserve([B], 300), 300)
+        call.settle(800)
+    for _ in range(2):
+        assert [world.spent(name) for name in (A, B, f"over:{A}", f"over:{B}")] == [800, CAP, 0, 100]
+        assert dict(call.over) == {B: 100}
+        call.close()  # again
+    with pytest.raises(OverBudget):
+        world.budgets().reserve([B], 1).open()
+    with pytest.raises(InvalidInput, match="has ended"):
+        call.settle(900)
+
+
+def test_calls_at_once_never_pass_a_budget_together(world: TwoRegions) -> None:
+    budgets = world.budgets()
+
+    def call(_: int) -> int:
+        try:
+            with budgets.reserve([A], 100) as reserved:
+                reserved.settle(100)
+        except OverBudget:
+            return 0
+        return 100
+
+    with ThreadPoolExecutor(20) as threads:
+        spent = sum(threads.map(call, range(20)))
+    assert spent == world.spent(A) == CAP
+
+
+def named(world: TwoRegions, counters: list[str], estimate: int, at: datetime, ledger: Any = None) -> Call:
+    """A call under the name that every caller of it gives."""
+    return world.budgets(ledger=ledger).reserve(counters, estimate, call="req-7", at=at)
+
+
+def test_a_call_that_is_asked_for_again_reserves_once_in_any_process_and_its_first_end_counts(
+    world: TwoRegions,
+) -> None:
+    at = world.budgets().now()
+    first, again = (named(world, [A], 600, at).open() for _ in range(2))
+    assert world.stands(A) == (0, 600)
+    for call, cost in ((first, 250), (again, 300)):
+        call.settle(cost)
+        call.close()
+    assert world.stands(A) == (250, 0)
+
+
+def test_a_call_that_ends_twice_counts_once_and_gives_back_once() -> None:
+    for ends in (["close", "close"], ["release", "close"], ["close", "release"]):
+        world = TwoRegions(CAP)
+        budgets = world.budgets()
+        other = budgets.reserve([A], 100).open()
+        call = budgets.reserve([A], 600).open()
+        call.settle(250)
+        for end in ends:
+            call.close() if end == "close" else ask.run(release(call.holds), budgets.ledger)
+        assert world.stands(A) == (250, 100)
+        assert budgets.reserve([A], CAP - 350).open().holds
+        with pytest.raises(OverBudget):
+            budgets.reserve([A], 1).open()
+        other.close()
+
+
+def test_a_call_that_was_not_decided_holds_nothing_but_a_named_one_can_be_made_again_and_counts_once(
+    world: TwoRegions,
+) -> None:
+    """The second budget does not answer. Nothing named is released: a hold that is released ends for ever."""
+    at = world.budgets().now()
+    second = FailingLedger(world.ledger(), "hold", Throttled("slower"), 2 * TRIES_MAX, counter=B)
+    with pytest.raises(Throttled):
+        world.budgets(ledger=second).reserve([A, B], 600).open()
+    assert world.stands(A) == (0, 0)
+    with pytest.raises(Throttled) as undecided:
+        named(world, [A, B], 600, at, second).open()
+    assert f"{A}: 600 each stay held" in undecided.value.__notes__[0]
+    spend(named(world, [A, B], 600, at), 250)
+    assert world.stands(A) == world.stands(B) == (250, 0)
+
+
+def test_a_refusal_releases_the_holds_of_a_named_call_because_it_is_final_for_all_who_make_it(
+    world: TwoRegions,
+) -> None:
+    with world.budgets().reserve([B], 900):
+        with pytest.raises(OverBudget):
+            named(world, [A, B], 200, world.budgets().now()).open()
+        assert world.stands(A) == (0, 0)
+
+
+def test_a_process_that_begins_knows_what_others_spent_and_hold(world: TwoRegions) -> None:
+    spend(world.budgets().reserve([A], 600), 500)
+    held = world.budgets().reserve([A], 400).open()
+    with pytest.raises(OverBudget):
+        world.budgets().reserve([A], 101).open()
+    held.close(failed=True)
+    assert world.budgets().reserve([A], 500).open().holds
+
+
+def test_a_call_over_midnight_counts_on_the_day_that_it_began(world: TwoRegions) -> None:
+    world.simulation.world.now_ms = int(datetime(2026, 11, 22, 23, 59, 59, tzinfo=UTC).timestamp() * 1000)
+    budgets = world.budgets()
+    before = budgets.reserve([f"{A}:{budgets.now():%Y-%m-%d}"], CAP).open()
+    world.wait(timedelta(seconds=2))
+    spend(budgets.reserve([f"{A}:{budgets.now():%Y-%m-%d}"], CAP), 700)  # the new day has all of its own
+    before.settle(900)
+    before.close()
+    assert [world.stands(f"{A}:2026-11-{day}") for day in (22, 23)] == [(900, 0), (700, 0)]
+
+
+def test_two_regions_that_are_cut_off_from_each_other_never_pass_a_budget_together(world: TwoRegions) -> None:
+    spent, processes = 0, [world.budgets(region) for region in REGIONS]
+    for turn in range(21):
+        if turn == 1:
+            world.simulation.cut_off(REGIONS[1])
+        for budgets in processes:
+            with suppress(OverBudget, OutOfReach), budgets.reserve([A], 100) as call:
+                call.settle(100)
+                spent += 100
+    world.simulation.come_to_rest()
+    assert world.stands(A) == (spent, 0)
+    assert 200 < spent <= CAP
+
+
+def test_what_a_dead_process_held_comes_back_when_its_time_is_over_and_what_it_says_after_that_counts(
+    world: TwoRegions,
+) -> None:
+    dead = world.budgets().reserve([A], CAP).open()
+    world.wait(TIMEOUT - timedelta(seconds=1))
+    with pytest.raises(OverBudget):
+        world.budgets().reserve([A], CAP).open()
+    world.wait(timedelta(seconds=2))
+    spend(world.budgets().reserve([A], CAP), 10)
+    assert world.stands(A) == (10, 0)
+    spend(world.budgets().reserve([A], CAP - 10), 800)
+    dead.settle(150)
+    dead.close()
+    assert world.stands(A) == (960, 0)
+
+
+def test_a_write_of_which_the_answer_is_lost_is_asked_again_and_counts_once() -> None:
+    for name in ("hold", "capture", "release", "add"):
+        for applied in (False, True):
+            world = TwoRegions(CAP)
+            lost = OutcomeUnknown("lost")
+            budgets = world.budgets(ledger=FailingLedger(world.ledger(), name, lost, TRIES_MAX - 1, applied=applied))
+            spend(budgets.reserve([A], 600), 700)  # 100 are added
+            with pytest.raises(ZeroDivisionError), budgets.reserve([A], 100):
+                1 / 0
+            assert world.stands(A) == (700, 0), (name, applied)
+
+
+def test_a_cost_that_could_not_be_written_is_raised_or_noted_and_written_by_the_next_end() -> None:
+    for end in (None, ValueError()):
+        world = TwoRegions(CAP)
+        budgets = world.budgets(ledger=FailingLedger(world.ledger(), "capture", Throttled("slower"), TRIES_MAX))
+        call = budgets.reserve([A, B], 600)
+        with pytest.raises(type(end) if end else Throttled) as failed:
+            spend(call, 250, end=end)
+        assert end is None or failed.value.__notes__ == [f"{call.id}, cost=250: not settled: slower"]
+        assert (call.ended, world.stands(A), world.stands(B)) == (False, (0, 600), (250, 0))
+        call.close()
+        assert (call.ended, world.stands(A), world.stands(B)) == (True, (250, 0), (250, 0))
+
+
+def test_whatever_fails_on_the_way_a_cost_above_its_estimate_fills_its_budgets_and_counts_once() -> None:
+    assert {seed: wrong for seed in range(30) if (wrong := goes_wrong(seed))} == {}
+
+
+def test_the_histories_find_each_planted_mistake() -> None:
+    for mistake in MISTAKES:
+        with pytest.MonkeyPatch.context() as patch:
+            mistake(patch.setattr)
+            assert any(map(goes_wrong, range(20))), mistake.__name__
+
+
+def test_what_is_no_cost_is_refused_and_an_answer_that_came_with_it_counts_its_estimate() -> None:
+    for wrong in (-1, 0.5, "7", None, True, 10**18 + 1):
+        cost: Any = wrong
+        world = TwoRegions(CAP)
+        with pytest.raises(errors.InvalidChange):
+            world.budgets().reserve([A], cost)
+        for counter, estimate, said in ((A, 600, None), (B, 100, 700), (C, 700, 0)):
+            with world.budgets().reserve([counter], estimate) as call:
+                if said is not None:
+                    call.settle(said)
+                with pytest.raises(errors.InvalidChange):
+                    call.settle(cost)
+            assert world.stands(counter) == (max(estimate, said or 0), 0)
+
+
+def test_bad_input_is_refused_before_anything_is_held(world: TwoRegions) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"counters": ["llm: key"]}, InvalidCounter, "without spaces"),
+        ({"counters": ["llm:" + "k" * 252]}, InvalidCounter, "1 to 256"),
+        ({"counters": None}, InvalidInput, r"the names of counters, \[\] for none, not None"),
+        ({"counters": [["llm:key"]]}, InvalidCounter, "not"),
+        ({"counters": ["key-1"]}, InvalidInput, "has no limit"),
+        ({"call": "req-7"}, InvalidKey, "call and at go together"),
+        ({"at": at}, InvalidKey, "call and at go together"),
+        ({"call": "x" * 1_020, "at": at}, InvalidKey, "1,025"),
+        ({"call": "req-7", "at": at.replace(tzinfo=None)}, errors.InvalidTime, "no time zone"),
+    ]
+    for given, error, message in wrong:
+        with pytest.raises(error, match=message):
+            world.budgets().reserve(**{"counters": [A], "estimate": 1, **given}).open()
+
+
+def test_budgets_that_could_not_hold_are_refused_when_they_are_made(world: TwoRegions) -> None:
+    for timeout in (timedelta(0), timedelta(seconds=-1), 60):
+        with pytest.raises(InvalidInput, match="timeout is a timedelta above 0"):
+            Budgets(world.ledger(), timeout=timeout)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="kept by a Ledger"):
+        Budgets("counters")
+    with pytest.raises(InvalidInput, match="give another over="):  # it would refuse the rest of a cost
+        Budgets(world.ledger(), over="llm:over:").reserve([A], 1)
+    now = Budgets(Ledger(world.settings(), table=MemoryTable())).now()
+    assert abs(now - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+def test_a_counter_that_is_named_twice_is_held_once_and_one_name_is_no_list_of_letters(world: TwoRegions) -> None:
+    for counters in ([A, A], A):
+        with world.budgets().reserve(counters, 100) as call:
+            assert (call.counters, world.held(A)) == ((A,), 100)
+            call.settle(0)
