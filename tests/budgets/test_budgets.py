@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from lab.histories.budget_calls import MISTAKES, REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
+from lab.histories.budget_calls import REGIONS, TIMEOUT, FailingLedger, TwoRegions, goes_wrong
+from lab.histories.budget_mistakes import MISTAKES
 from ledger import Ledger, errors
 from ledger.budgets import Budgets, Call, OverBudget, ask
 from ledger.budgets.reserving import TRIES_MAX, release

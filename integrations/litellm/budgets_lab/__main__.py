@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from typing import Annotated
 
 import typer
-
-os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # prices from the package, not from the network
+from lab.histories.budget_judge import CAP, WRONG
 
 from budgets_lab.calls import ENDS, measure
-from budgets_lab.judge import CAP, WRONG
-from budgets_lab.world import REGIONS
 
 
 def main(
-    customers: Annotated[int, typer.Option(min=1, help="Each has twenty calls at once.")] = 250,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    customers: Annotated[int, typer.Option(min=1, help="Each has twenty calls at once.")] = 250, seed: int = 0
 ) -> None:
     """Print what the budgets let through, beside a tracker that reads, compares, calls and adds; 1 if ours is wrong, if
     it decided too little, or if that tracker is right.
     """
     logging.getLogger("exact-counter.litellm").setLevel(logging.CRITICAL)
     figures = measure(customers, seed)
-    of = f"{customers} customers, {len(ENDS)} calls of each at once, {len(REGIONS)} Regions, {CAP:,} micro-dollars each"
+    of = f"{customers} customers, {len(ENDS)} calls of each at once, 2 Regions, {CAP:,} micro-dollars each"
     print(f"{of}; faults")
     print("calls: " + ", ".join(f"{count:,} {name}" for name, count in figures.outcomes.most_common()))
     naive, all = figures.naive.values(), customers * CAP

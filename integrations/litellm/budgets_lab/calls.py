@@ -14,14 +14,14 @@ from typing import Any
 from unittest.mock import patch
 
 import litellm
+from lab.histories.budget_calls import REGIONS, TwoRegions
+from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LONGEST, TIMEOUT, Figures, judge
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate import sold_out
 from litellm.integrations.custom_logger import CustomLogger
 from simulator import Faults
 
-from budgets_lab.judge import CAP, DEAR, ESTIMATE, LONGEST, Figures, judge
-from budgets_lab.provider import all_ended, installed
-from budgets_lab.world import REGIONS, TIMEOUT, TurnedLoop, TwoGateways
+from budgets_lab.provider import TurnedLoop, all_ended, installed
 from ledger_litellm import LedgerBudgets
 
 FAULTS = Faults(throttled=20, dropped=20, lost=40, late=20, cut=1, lag_steps=20)
@@ -35,15 +35,12 @@ ENDS = ["answered"] * 13 + ["dear"] + ["left"] * 2 + ["failed"] * 2 + ["died"] *
 failed, or with their process.
 """
 
-AT_ONCE = 4
-"""So many customers call at the same time."""
-
+AT_ONCE = 4  # so many customers call at the same time
 REMEMBERED_MS = 20
 """How long a process remembers that a Region did not answer: here a request takes a millisecond, and a second would be
 most of the run."""
 
-TRIES_S = 900
-"""What could not be settled is tried again for ten minutes; so far the time is turned on."""
+TRIES_S = 900  # what could not be settled is tried again for ten minutes; so far the time is turned on
 
 
 class NaiveBudgets(CustomLogger):
@@ -118,7 +115,7 @@ async def all_at_once(customers: list[str], call: Callable[[str, str, str], Awai
 def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
     """The figures of so many customers, twenty calls each."""
     names = [f"customer-{n}" for n in range(customers)]
-    world, naive, figures = TwoGateways(CAP, seed, faults), NaiveBudgets(), Figures()
+    world, naive, figures = TwoRegions(CAP, seed=seed, faults=faults), NaiveBudgets(), Figures()
 
     def counters_in(region: str) -> Any:
         return lambda caller: [f"llm:{caller['user']}"] if caller.get("organization") == region else []

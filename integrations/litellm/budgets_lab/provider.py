@@ -9,17 +9,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import litellm
+from lab.histories.budget_calls import TIMEOUT, TwoRegions
 from ledger.budgets.ask import going_on
 from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
 
-from budgets_lab.world import TIMEOUT, TwoGateways
 from ledger_litellm import LedgerBudgets
 
 MODEL = "ours/small"
 PRICES = {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, "litellm_provider": "ours", "mode": "chat"}
 HELLO = [{"role": "user", "content": "hello"}]
-INPUT = 8
-"""LiteLLM's count of the tokens in HELLO, a micro-dollar each."""
+INPUT = 8  # LiteLLM's count of the tokens in HELLO, a micro-dollar each
 
 
 class Provider(litellm.CustomLLM):
@@ -55,6 +54,15 @@ class Provider(litellm.CustomLLM):
             yield {"text": "word ", "tool_use": None, "usage": None, **end}
 
 
+class TurnedLoop(asyncio.SelectorEventLoop):
+    """A loop whose time can be turned on, for what waits to be tried again."""
+
+    ahead_s = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead_s
+
+
 @contextmanager
 def installed(*hooks: Any, provider: Provider | None = None) -> Iterator[None]:
     """LiteLLM calls these hooks and this provider, says nothing itself, and nothing calls home."""
@@ -72,7 +80,7 @@ def installed(*hooks: Any, provider: Provider | None = None) -> Iterator[None]:
                 there[:] = [hook for hook in there if hook not in hooks]
 
 
-def hooks(world: TwoGateways, **given: Any) -> LedgerBudgets:
+def hooks(world: TwoRegions, **given: Any) -> LedgerBudgets:
     """Budgets of each `user=`, unless others are given."""
     given = {"ledger": world.ledger(), "counters": lambda caller: [f"llm:{caller['user']}"], **given}
     return LedgerBudgets(given.pop("ledger"), given.pop("counters"), timeout=TIMEOUT, clock=world.clock, **given)

@@ -29,9 +29,7 @@ from ledger_litellm.errors import is_paid, log
 from ledger_litellm.prices import Asked, streamed_cost
 from ledger_litellm.tokens import field
 
-AGAIN_S = 10
-"""After so long a settlement that failed is tried again."""
-
+AGAIN_S = 10  # after so long a settlement that failed is tried again
 AGAIN_MAX = 60
 
 

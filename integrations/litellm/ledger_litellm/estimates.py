@@ -30,15 +30,11 @@ from ledger_litellm.tokens import (
     prompt_of,
 )
 
+# In the names of models that search with every call, which is listed beside the price of tokens.
 SEARCHING = ("search", "sonar")
-"""In the names of models that search with every call, which is listed beside the price of tokens."""
-
-ANSWERING = ("chat", "completion", "responses")
-"""The modes of models whose answer is tokens."""
-
+ANSWERING = ("chat", "completion", "responses")  # the modes of models whose answer is tokens
+# Those that are paid by the token, too, and answer none. Pictures, speech, searches are paid by something else.
 UNANSWERED = ("embedding", "moderation")
-"""Those that are paid by the token, too, and answer none. Pictures, speech, searches are paid by something else."""
-
 PRICE = re.compile(
     r"((?:in|out)put_cost_per_\w*?token|cache_creation_input_token_cost)"
     r"((?:_above_\d+(?:k_tokens|hr))*)(_[a-z]+)?"
@@ -48,14 +44,10 @@ PRICE = re.compile(
 INPUT, OUTPUT = ("input_cost_per_token", "input_cost_per_image_token"), ("output_cost_per_token",)
 REASONING, CACHED = "output_cost_per_reasoning_token", "cache_creation_input_token_cost"
 
-UNTIERED = (None, "default", "flex")
-"""What a call names where no tier dearer than the usual one may serve it."""
-
+UNTIERED = (None, "default", "flex")  # what a call names where no tier dearer than the usual one may serve it
+# With these a call writes to a cache of Claude's; other models do so unasked.
 CACHING = ("cache_control", "cache_control_injection_points", "cachePoint")
-"""With these a call writes to a cache of Claude's; other models do so unasked."""
-
-SURCHARGED = ("speed", "inference_geo")
-"""For these LiteLLM lists by how much a model is dearer."""
+SURCHARGED = ("speed", "inference_geo")  # for these LiteLLM lists by how much a model is dearer
 
 Prices = Mapping[str, float]
 

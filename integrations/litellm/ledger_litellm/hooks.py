@@ -26,6 +26,7 @@ from ledger_litellm.errors import RepeatsUnasked, is_paid, log, refusal
 from ledger_litellm.prices import billed, cost_of, logged_cost
 from ledger_litellm.requests import (
     Caller,
+    Terms,
     by_metadata,
     by_proxy,
     logged_id,
@@ -34,13 +35,11 @@ from ledger_litellm.requests import (
     repeats_unasked,
     sdk_request,
 )
-from ledger_litellm.terms import Terms
 from ledger_litellm.tokens import PICTURE
 
 Found = tuple[str | None, OpenCall | None]
 
-UNBUDGETED = "none"
-"""The mark of a call that the operator named no budget for."""
+UNBUDGETED = "none"  # the mark of a call that the operator named no budget for
 
 
 @final  # LiteLLM calls a hook only where the class itself has it, so one of a subclass would be skipped
@@ -75,8 +74,6 @@ class LedgerBudgets(CustomLogger):
         self.name = f"ledger_{uuid.uuid4().hex}"  # of its marks; public, or LiteLLM takes two objects for one
         self.open = OpenCalls()
 
-    # -- a call begins -------------------------------------------------------------------------------------------------
-
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
     ) -> dict[str, Any]:
@@ -109,8 +106,6 @@ class LedgerBudgets(CustomLogger):
         if owner is not None and logging is not None and not request.get("stream"):
             self.open.end_when_left(mark, logging)
         return mark
-
-    # -- an answer came ------------------------------------------------------------------------------------------------
 
     async def async_post_call_success_deployment_hook(
         self, request_data: Mapping[str, Any], response: Any, call_type: Any
@@ -154,8 +149,6 @@ class LedgerBudgets(CustomLogger):
             async for chunk in chunks:
                 yield chunk
 
-    # -- a call failed -------------------------------------------------------------------------------------------------
-
     async def async_post_call_failure_hook(
         self,
         request_data: dict[str, Any],
@@ -187,8 +180,6 @@ class LedgerBudgets(CustomLogger):
         if there is not None:
             cost = billed(there.asked.unit, told) or (there.asked.input if is_paid(failure) else 0)
             await self.open.end(mark, cost)
-
-    # -- in addition, and for what has no other hook: streams of the SDK, what a cache answered ------------------------
 
     async def async_log_success_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any

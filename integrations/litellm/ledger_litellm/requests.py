@@ -1,20 +1,29 @@
-"""What a hook of LiteLLM is called with: who calls, which model, and the mark of what was reserved.
+"""What a hook of LiteLLM is called with: who calls, which model, the mark of what was reserved; and `Terms`, in which
+budgets a call reserves, and how much.
 
 Rule 1: in the proxy a caller is who the proxy authenticated, never what the request's body says.
 Rule 2: where LiteLLM keeps its metadata depends on the route; the mark goes there and nowhere else.
+Rule 3: the operator names the budgets, from what is known of the caller.
+Rule 4: what a call may cost is LiteLLM's to tell, else the operator's; a call of which nobody knows it is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import product
 from typing import Any
 
 import litellm
+from ledger.budgets import Budgets
+from ledger.budgets.reserving import check_cost, check_counters
 from ledger.errors import InvalidInput, shown
 
+from ledger_litellm.calls import OpenCall
 from ledger_litellm.errors import IncompleteCall
+from ledger_litellm.estimates import estimated
+from ledger_litellm.prices import UNITS, Asked
 
 METADATA = ("metadata", "litellm_metadata")
 
@@ -29,8 +38,8 @@ PLACES = {
 
 KNOWN = (*PLACES, "model", "day", "month")
 
+# With these `acompletion` of the SDK repeats a call without asking a hook; a Router's repetitions ask.
 UNASKED = ("num_retries", "context_window_fallback_dict")
-"""With these `acompletion` of the SDK repeats a call without asking a hook; a Router's repetitions ask."""
 
 
 class Caller(dict[str, str]):
@@ -119,3 +128,43 @@ def logged_id(kwargs: Mapping[str, Any]) -> str:
 
 def _place(request: Mapping[str, Any]) -> str:
     return METADATA["litellm_metadata" in request]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """As the arguments of LedgerBudgets. Raises InvalidInput."""
+
+    budgets: Budgets
+    counters: Callable[[Caller], Iterable[str]]
+    unit: str
+    estimate: int | None
+    picture: int
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise InvalidInput(f"unit={shown(self.unit)} is not one of {UNITS}.")
+        if not callable(self.counters):
+            raise InvalidInput(
+                f"counters is a function of the caller that names its budgets, not {shown(self.counters)}."
+            )
+        if self.estimate is not None:
+            check_cost("estimate", self.estimate)
+        check_cost("picture", self.picture)
+
+    def call(self, caller: Caller, request: Mapping[str, Any], owner: str | None) -> OpenCall | None:
+        """Nothing is reserved yet; None for a call without a budget. Raises InvalidInput."""
+        counters = check_counters(self.counters(caller))
+        if not counters:
+            return None
+        asked, most = self._estimated(str(request.get("model")), request, own=owner is not None)
+        return OpenCall(self.budgets.reserve(counters, most), owner, asked)
+
+    def _estimated(self, model: str, request: Mapping[str, Any], *, own: bool) -> tuple[Asked, int]:
+        found = estimated(self.unit, model, request, own=own, picture=self.picture)
+        if found is None and self.estimate is None:
+            raise IncompleteCall(
+                f"What a call of {shown(model)} may cost is not known: LiteLLM has no price of it by the token, no "
+                "longest answer, or no count of what is sent, or the provider may search, speak or run tools. Pass "
+                "estimate= to LedgerBudgets, register the model's price, or send max_tokens."
+            )
+        return found or (Asked(self.unit, model, 0, 0), self.estimate or 0)

@@ -12,24 +12,20 @@ from typing import Any
 
 import litellm
 
+# What a request may call the most tokens of an answer. Which one holds is the provider's, so it is the largest.
 MOST = ("max_completion_tokens", "max_tokens", "max_output_tokens")
-"""What a request may call the most tokens of an answer. Which one holds is the provider's, so it is the largest."""
-
+# What a request may send beside its messages, prompt or input, and pays for.
 BESIDE = ("system", "instructions", "functions", "response_format", "text", "prediction", "suffix")
-"""What a request may send beside its messages, prompt or input, and pays for."""
 
 
+# The types of tools that the caller runs. Any other the provider may run, such as a search, and bill by the call.
 OWN = ("function", "custom")
-"""The types of tools that the caller runs. Any other the provider may run, such as a search, and bill by the call."""
-
 DECLARED = ("function", "name", "functionDeclarations", "function_declarations")
 
 
-PICTURES = ("image_url", "input_image", "image")
-"""The types of the parts of a request that are pictures."""
-
+PICTURES = ("image_url", "input_image", "image")  # the types of the parts of a request that are pictures
+# More tokens than any model that LiteLLM lists is known to count of one picture: gpt-4o-mini up to 48,169.
 PICTURE = 50_000
-"""More tokens than any model that LiteLLM lists is known to count of one picture: gpt-4o-mini up to 48,169."""
 
 
 def is_paid_by_tokens(data: Mapping[str, Any]) -> bool:

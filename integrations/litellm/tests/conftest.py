@@ -1,28 +1,11 @@
-"""LiteLLM asks the network for nothing. Its list of prices is the same for every test."""
+"""A table in two Regions for each test."""
 
-import copy
-import os
-from collections.abc import Iterator
-
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # before it is imported: it would ask the network for prices
-os.environ["LITELLM_TELEMETRY"] = "False"
-
-import litellm
 import pytest
+from lab.histories.budget_calls import TwoRegions
 
-from budgets_lab.world import TwoGateways
-
-
-@pytest.fixture
-def world() -> TwoGateways:
-    return TwoGateways(1_000)
+import budgets_lab  # noqa: F401
 
 
 @pytest.fixture
-def price_list() -> Iterator[None]:
-    """As it was, afterwards: LiteLLM registers the price of a call for the whole process."""
-    before = copy.deepcopy(litellm.model_cost)
-    yield
-    litellm.model_cost.clear()
-    litellm.model_cost.update(before)
-    litellm.register_model({"gpt-4o": before["gpt-4o"]})  # which forgets what LiteLLM remembers of the list
+def world() -> TwoRegions:
+    return TwoRegions(1_000)

@@ -17,8 +17,7 @@ WORDS = "word " * 1_000
 SHARP = {"url": "https://x.invalid/a.png", "detail": "high"}
 OWN = {"input_cost_per_token": 1e-3, "output_cost_per_token": 2e-3}
 ASKED: dict[str, Any] = {"messages": HELLO, "max_tokens": 10}
-INPUT = 20
-"""Micro-dollars of HELLO to gpt-4o, whose answers are 10 a token."""
+INPUT = 20  # micro-dollars of HELLO to gpt-4o, whose answers are 10 a token
 
 
 def most(model: str, unit: str = "micro-dollars", *, own: bool = False, **request: Any) -> int | None:
@@ -83,16 +82,13 @@ def test_whatever_a_request_sends_is_in_its_estimate() -> None:
         {"prompt": "hello", "suffix": WORDS},
     ]
     assert [part for part in parts if (most("gpt-4o", "tokens", max_tokens=1, **part) or 0) <= 1_000] == []
-    for picture in ("image_url", SHARP), ("input_image", SHARP["url"]), ("image", {"type": "base64", "data": "iVBO"}):
-        message = {"role": "user", "content": [{"type": picture[0], "image_url": picture[1], "source": picture[1]}]}
-        for place in ("input",) if picture[0] == "input_image" else ("messages",):
-            usual, smaller = (
-                estimated("tokens", "gpt-4o", {place: [message], "max_tokens": 1}, **given)
-                for given in ({}, {"picture": 1_445})
-            )
-            assert usual is not None
-            assert smaller is not None
-            assert usual[1] - smaller[1] == 50_000 - 1_445
+    for kind, place in ("image_url", "messages"), ("input_image", "input"), ("image", "messages"):
+        picture = {"type": kind, "image_url": SHARP, "source": SHARP}
+        request = {place: [{"role": "user", "content": [picture]}], "max_tokens": 1}
+        usual, smaller = estimated("tokens", "gpt-4o", request), estimated("tokens", "gpt-4o", request, picture=1_445)
+        assert usual
+        assert smaller
+        assert usual[1] - smaller[1] == 50_000 - 1_445
 
 
 def test_of_several_prices_the_dearest_that_may_apply_counts_and_a_calls_own_before_those_that_are_listed() -> None:

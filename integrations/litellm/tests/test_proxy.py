@@ -7,16 +7,15 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import litellm
 import pytest
+from lab.histories.budget_calls import TwoRegions
 from litellm.proxy import proxy_server
 
 from budgets_lab.provider import INPUT, MODEL, Provider, all_ended, hooks, installed
-from budgets_lab.world import TwoGateways
-from ledger_litellm import LedgerBudgets
 
 KEY = "llm:litellm_proxy_master_key"
 CONFIG = """
@@ -46,7 +45,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[asyncio.Runner]
 
 
 def answers_after(
-    world: TwoGateways, runner: asyncio.Runner, request: Any, provider: Provider | None = None, **given: Any
+    world: TwoRegions, runner: asyncio.Runner, request: Any, provider: Provider | None = None, **given: Any
 ) -> Any:
     """What a request, a function of a client, answered; then each call has ended."""
     times = given.pop("times", 1)
@@ -80,14 +79,14 @@ def test_a_request_counts_its_real_cost_and_one_that_fails_gives_all_of_it_back(
         ({"max_tokens": 1_000}, [], 422, 0),
     ]
     for given, failures, status, spent in outcomes:
-        world, provider = TwoGateways(1_000), Provider(*failures)
+        world, provider = TwoRegions(1_000), Provider(*failures)
         answer = answers_after(world, runner, post(**given), provider)
         assert (answer.status_code, world.stands(KEY)) == (status, (spent, 0)), (given, answer.text)
         assert (provider.calls == 0) == (status == 422)
 
 
 def test_a_refusal_is_the_proxys_own_budget_error(
-    world: TwoGateways, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+    world: TwoRegions, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(litellm, "budget_exceeded_status_code", 429)
     answer = answers_after(world, runner, post(max_tokens=1_000))
@@ -98,7 +97,7 @@ def test_a_refusal_is_the_proxys_own_budget_error(
     assert "This call has no team, and a budget is named by it" in answer.json()["error"]["message"]
 
 
-def test_an_object_that_is_installed_twice_reserves_once(world: TwoGateways, runner: asyncio.Runner) -> None:
+def test_an_object_that_is_installed_twice_reserves_once(world: TwoRegions, runner: asyncio.Runner) -> None:
     answers_after(world, runner, post(max_tokens=300), times=2)  # 608 of 1,000
     assert world.stands(KEY) == (11, 0)
     answers_after(world, runner, post(stream=True))
@@ -107,7 +106,7 @@ def test_an_object_that_is_installed_twice_reserves_once(world: TwoGateways, run
     assert world.stands(KEY) == (11 + 2 * once, 0)
 
 
-def test_all_retries_of_a_request_share_one_reservation(world: TwoGateways, runner: asyncio.Runner) -> None:
+def test_all_retries_of_a_request_share_one_reservation(world: TwoRegions, runner: asyncio.Runner) -> None:
     held: list[int] = []
 
     class WatchedProvider(Provider):
@@ -120,7 +119,7 @@ def test_all_retries_of_a_request_share_one_reservation(world: TwoGateways, runn
     assert (held, world.stands(KEY)) == ([INPUT + 600] * 2, (11, 0))
 
 
-def test_a_stream_counts_all_of_it_and_other_routes_reserve_too(world: TwoGateways, runner: asyncio.Runner) -> None:
+def test_a_stream_counts_all_of_it_and_other_routes_reserve_too(world: TwoRegions, runner: asyncio.Runner) -> None:
     responses = post("/v1/responses", messages=None, max_tokens=None, input="hello", max_output_tokens=100)
     for request in (post(stream=True), responses, post("/v1/messages")):
         before = world.spent(KEY)
@@ -162,7 +161,7 @@ class LeavingClient:
 def test_a_client_that_leaves_pays_what_was_streamed_or_the_input_where_nothing_was(runner: asyncio.Runner) -> None:
     spent: list[int] = []
     for pieces in (0, 3):
-        world, provider = TwoGateways(1_000), Provider()
+        world, provider = TwoRegions(1_000), Provider()
         provider.goes_on.clear()  # the last word never comes
         answers_after(world, runner, LeavingClient(ASKED | {"stream": pieces > 0}, pieces, provider), provider)
         assert world.held(KEY) == 0
@@ -171,7 +170,7 @@ def test_a_client_that_leaves_pays_what_was_streamed_or_the_input_where_nothing_
 
 
 def test_a_client_that_names_its_calls_alike_or_forges_their_mark_gets_none_for_nothing(
-    world: TwoGateways, runner: asyncio.Runner
+    world: TwoRegions, runner: asyncio.Runner
 ) -> None:
     body = ASKED | {"max_tokens": 200, "metadata": {"mark": "mine"}, "litellm_call_id": "mine"}
     provider = Provider()
@@ -189,12 +188,6 @@ def test_a_client_that_names_its_calls_alike_or_forges_their_mark_gets_none_for_
     assert world.stands(KEY) == (22, 0)
 
 
-def test_a_subclass_that_litellm_would_not_ask_is_not_offered() -> None:
-    assert getattr(LedgerBudgets, "__final__", False)
-
-
-# -- pass-through routes, which send a request on as it is: to a provider on this computer -----------------------------
-
 CLAUDE = "claude-sonnet-4-5"  # 3 micro-dollars a token in, 15 out
 COST = 5 * 3 + 3 * 15
 ANSWER = {
@@ -206,21 +199,13 @@ ANSWER = {
     "stop_reason": "end_turn",
     "usage": {"input_tokens": 5, "output_tokens": 3},
 }
-EVENTS: list[dict[str, Any]] = [
-    {"type": "message_start", "message": ANSWER | {"content": [], "stop_reason": None}},
-    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-    {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hi"}},
-    {"type": "content_block_stop", "index": 0},
-    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}},
-    {"type": "message_stop"},
-]
 
 
 class Upstream(BaseHTTPRequestHandler):
     """Answers with `status`, and keeps what it was sent."""
 
     status = 200
-    bodies: list[dict[str, Any]] = []
+    bodies: ClassVar[list[dict[str, Any]]] = []
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -228,7 +213,7 @@ class Upstream(BaseHTTPRequestHandler):
         kind, text = "application/json", json.dumps(ANSWER if self.status == 200 else {"type": "error"})
         if body.get("stream"):
             kind = "text/event-stream"
-            text = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in EVENTS)
+            text = f"event: message_start\ndata: {json.dumps({'type': 'message_start', 'message': ANSWER})}\n\n"
         self.send_response(self.status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(text)))
@@ -243,7 +228,9 @@ def test_a_pass_through_route_reserves_and_gives_back_what_it_does_not_cost(
     runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estimate = INPUT * 3 + 20 * 15
-    outcomes = [  # LiteLLM reads no stream of another host than the provider's own
+    outcomes: list[
+        tuple[dict[str, Any], int, int, int]
+    ] = [  # LiteLLM reads no stream of another host than the provider's own
         ({}, 200, 200, COST),
         ({"stream": True}, 200, 200, estimate),
         ({}, 500, 500, 0),
@@ -255,7 +242,7 @@ def test_a_pass_through_route_reserves_and_gives_back_what_it_does_not_cost(
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         for given, Upstream.status, status, spent in outcomes:
-            world, body = TwoGateways(1_000), {"model": CLAUDE, "max_tokens": 20, **given}
+            world, body = TwoRegions(1_000), {"model": CLAUDE, "max_tokens": 20, **given}
             answer = answers_after(world, runner, post("/anthropic/v1/messages", **body))
             assert (answer.status_code, world.stands(KEY)) == (status, (spent, 0)), (given, answer.text)
             assert status == 422 or Upstream.bodies.pop() == ASKED | body  # the provider is sent no mark

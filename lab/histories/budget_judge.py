@@ -1,4 +1,4 @@
-"""What is right of a customer's budget: while the calls' time runs, and when the last one's is over.
+"""What is right of a customer's budget after many calls at once: while their time runs, and when it is over.
 
 Rule 1: a call that was answered counts its cost once, one that was cut at most that, and any other nothing.
 Rule 2: while the time runs, what is held is of processes that died, and of calls whose hold was not decided.
@@ -13,25 +13,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
+from lab.histories.budget_calls import TwoRegions
 from ledger.budgets import Budgets, OverBudget
 from ledger.errors import LedgerError
 
-from budgets_lab.world import REGIONS, TIMEOUT, TwoGateways
-
-CAP = 2_000
-"""Micro-dollars a customer."""
-
-ANSWER = 225
-"""What LiteLLM's mock answer of gpt-4o costs: 10 tokens in, 20 out."""
-
-DEAR = 600
-"""What one answer costs that is longer than was asked for: more than its estimate."""
-
-LONGEST = 21
-"""Tokens of an answer: LiteLLM counts 8 in, so that an estimate is 230."""
-
+TIMEOUT = timedelta(minutes=5)
+CAP = 2_000  # micro-dollars a customer
+ANSWER = 225  # what LiteLLM's mock answer of gpt-4o costs: 10 tokens in, 20 out
+DEAR = 600  # what one answer costs that is longer than was asked for
+LONGEST = 21  # tokens of an answer; LiteLLM counts 8 in
 ESTIMATE = 20 + 10 * LONGEST
 
 WRONG = {
@@ -76,12 +69,12 @@ class Figures:
         return not (self.wrong.total() or self.is_undecided or self.is_easy)
 
 
-def judge(world: TwoGateways, figures: Figures) -> None:
+def judge(world: TwoRegions, figures: Figures) -> None:
     """When no call is open any more."""
     calm = world.calm()
     for customer, calls in figures.calls.items():
         figures.wrong["stuck"] += calm.held(f"llm:{customer}") > ESTIMATE * (calls["died"] + calls["undecided"])
-    calm.simulation.wait(int(TIMEOUT.total_seconds() * 1000))
+    calm.wait(TIMEOUT)
     for customer, calls in figures.calls.items():
         spent, beside = (calm.spent(f"{name}llm:{customer}") for name in ("", "over:"))
         figures.spent += spent
@@ -98,7 +91,7 @@ def judge(world: TwoGateways, figures: Figures) -> None:
         figures.wrong.update(name for name, is_so in wrong.items() if is_so)
 
 
-def all_can_be_taken(calm: TwoGateways, customer: str, rest: int) -> bool:
+def all_can_be_taken(calm: TwoRegions, customer: str, rest: int) -> bool:
     ledger: Any = calm.ledger()
     try:
         if rest > 0:
@@ -109,9 +102,9 @@ def all_can_be_taken(calm: TwoGateways, customer: str, rest: int) -> bool:
     return calm.held(f"llm:{customer}") == 0
 
 
-def can_be_filled(calm: TwoGateways, customer: str) -> bool:
+def can_be_filled(calm: TwoRegions, customer: str) -> bool:
     """Whether a cost above the estimate leaves no room."""
-    budgets = Budgets(calm.ledger(REGIONS[0]), timeout=TIMEOUT, clock=calm.clock)
+    budgets = Budgets(calm.ledger(), timeout=TIMEOUT, clock=calm.clock)
     try:
         for _ in range(2):
             with budgets.reserve([f"llm:{customer}"], 1) as call:
