@@ -98,6 +98,10 @@ def test_a_room_knows_those_below_it_alone(room: str) -> None:
     assert {whom for _, whom in arrows(room, 1)} & {*KNOWS, "tests"} <= {room} | KNOWS[room]
 
 
+def test_nobody_in_the_ledger_knows_the_budgets_that_stand_on_it() -> None:
+    assert {who for who, whom in arrows("ledger", 2) if whom == "ledger.budgets"} == {"ledger.budgets"}
+
+
 def test_arrows_inside_the_lab_lead_down() -> None:
     known = {(who, whom) for who, whom in arrows("lab", 2) if whom.startswith("lab.") and who != whom}
     floors = TopologicalSorter[str]()

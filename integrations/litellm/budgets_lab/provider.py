@@ -71,13 +71,18 @@ def installed(*hooks: Any, provider: Provider | None = None) -> Iterator[None]:
     litellm.custom_provider_map = [{"provider": "ours", "custom_handler": provider or Provider()}]
     litellm.utils.custom_llm_setup()
     litellm.register_model({MODEL: PRICES, "ours/dear": PRICES | {"output_cost_per_token": 20e-6}})
+    before = {name: [*callbacks] for name, callbacks in _callbacks().items()}
     litellm.callbacks.extend(hooks)
     try:
         yield
     finally:
-        for name in dir(litellm):
-            if name.endswith(("callback", "callbacks")) and isinstance(there := getattr(litellm, name), list):
-                there[:] = [hook for hook in there if hook not in hooks]
+        for name, callbacks in _callbacks().items():
+            callbacks[:] = before[name]
+
+
+def _callbacks() -> dict[str, list[Any]]:
+    lists = {name: getattr(litellm, name) for name in dir(litellm) if name.endswith(("callback", "callbacks"))}
+    return {name: found for name, found in lists.items() if isinstance(found, list)}
 
 
 def hooks(world: TwoRegions, **given: Any) -> LedgerBudgets:
