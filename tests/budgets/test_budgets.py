@@ -43,9 +43,7 @@ def test_an_estimate_is_held_while_a_call_goes_on_and_its_cost_counts_after_it(w
         assert world.stands(A) == (0, 600)
     assert world.stands(A) == world.stands(B) == (250, 0)
     assert (call.ended, dict(call.over)) == (True, {})
-    with world.budgets().reserve([C], 0) as call:  # nothing is held
-        assert world.held(C) == 0
-        call.settle(5)
+    spend(world.budgets().reserve([C], 0), 5)
     assert world.stands(C) == (5, 0)
 
 
