@@ -82,8 +82,12 @@ def test_whatever_a_request_sends_is_in_its_estimate() -> None:
         {"prompt": "hello", "suffix": WORDS},
     ]
     assert [part for part in parts if (most("gpt-4o", "tokens", max_tokens=1, **part) or 0) <= 1_000] == []
-    for kind, place in ("image_url", "messages"), ("input_image", "input"), ("image", "messages"):
-        picture = {"type": kind, "image_url": SHARP, "source": SHARP}
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    for place, picture in (
+        ("messages", {"type": "image_url", "image_url": SHARP}),
+        ("input", {"type": "input_image", "image_url": SHARP["url"]}),
+        ("messages", {"type": "image", "source": source}),
+    ):
         request = {place: [{"role": "user", "content": [picture]}], "max_tokens": 1}
         usual, smaller = estimated("tokens", "gpt-4o", request), estimated("tokens", "gpt-4o", request, picture=1_445)
         assert usual
