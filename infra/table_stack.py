@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from infra.stack_states import ROLLED_BACK, WHOLE, advice, is_busy
 from infra.table_template import ON_DEMAND, Capacity, named, regions_of, template_of
 
 if TYPE_CHECKING:
@@ -28,6 +27,12 @@ if TYPE_CHECKING:
 STACK_WAIT_S, STACK_POLL_S = 1_800, 5
 ACTIVE_WAIT_S = 1_800
 ACTIVE_POLL_S = 2
+
+ROLLED_BACK = "ROLLBACK_COMPLETE"
+"""The creation failed, and what it made was deleted. Such a stack can only be deleted."""
+
+WHOLE = tuple(f"{done}_COMPLETE" for done in ("CREATE", "UPDATE", "UPDATE_ROLLBACK", "IMPORT", "IMPORT_ROLLBACK"))
+"""The states of a stack that can be updated."""
 
 
 class DeploymentRefused(Exception):
@@ -89,7 +94,8 @@ class TableStack:
         deadline = self.clock() + STACK_WAIT_S
         while True:
             stack = self._stack(region)
-            if stack is None or not is_busy(state := stack["StackStatus"]):
+            state = stack["StackStatus"] if stack is not None else ""
+            if not state.endswith("_IN_PROGRESS") or state == "REVIEW_IN_PROGRESS":  # of a change set, for a person
                 return stack
             if self.clock() > deadline:
                 raise DeploymentRefused(
@@ -119,8 +125,10 @@ class TableStack:
     def _refuse_broken(self, stack: dict[str, Any], region: str) -> None:
         state = stack["StackStatus"]
         if state not in WHOLE:
-            what = f"the stack {self.name} in {region} is {state}: {advice(state)}"
-            raise DeploymentRefused(f"{what}. No table was changed. Then deploy again")
+            raise DeploymentRefused(
+                f"the stack {self.name} in {region} is {state}, which only a person ends (docs/deploying.md, A stack "
+                "that waits for a person). No table was changed. Then deploy again"
+            )
 
     def _refuse_strangers(self, regions: Sequence[str]) -> None:
         for region in regions[1:]:
