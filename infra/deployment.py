@@ -10,12 +10,11 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import ClientError
 
 from infra import parameters
 from infra.parameters import Parameters
 from infra.refusals import refusals
-from infra.table_stack import DeploymentRefused, TableStack
+from infra.table_stack import DeploymentRefused, TableStack, parameters_of, stack_of
 from ledger.errors import InvalidSettings
 from ledger.settings import REGION_FROM, Settings
 
@@ -64,17 +63,11 @@ class Deployment:
 
     def stack(self, region: str) -> dict[str, Any] | None:
         """The service's stack in a Region, as CloudFormation describes it; None if it is not there."""
-        try:
-            return dict(client("cloudformation", region).describe_stacks(StackName=self.service)["Stacks"][0])
-        except ClientError as error:
-            if "does not exist" in str(error):
-                return None
-            raise
+        return stack_of(client("cloudformation", region), self.service)
 
     def deployed(self, region: str) -> dict[str, str]:
         """The parameters of the service's stack in a Region; none if it is not there."""
-        stack = self.stack(region) or {}
-        return {each["ParameterKey"]: each["ParameterValue"] for each in stack.get("Parameters", [])}
+        return parameters_of(self.stack(region) or {})
 
     def outputs(self, region: str) -> dict[str, str] | None:
         """Those of the service's stack in a Region; None if it is not there."""
