@@ -106,9 +106,7 @@ def test_every_alarm_is_as_the_table_says_and_mails_that_it_began_and_ended(alar
 
 
 def test_every_alarm_has_one_row_in_the_page_on_operations(alarms: dict[str, Any]) -> None:
-    assert sorted(re.findall(r"^\| `([a-z0-9-]+)` \| .+ \| .+ \|$", OPERATIONS, re.M)) == sorted(
-        alarms
-    )
+    assert sorted(re.findall(r"^\| `([a-z0-9-]+)` \| .+ \| .+ \|$", OPERATIONS, re.M)) == sorted(alarms)
 
 
 def test_every_metric_is_one_that_aws_or_the_service_publishes(service: dict[str, Any], alarms: dict[str, Any]) -> None:
