@@ -16,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "lambda"
+ARTIFACT = BUILD / "service.zip"
 LOCK = ROOT / "requirements-service.lock"
 PACKAGES = ("compactor", "ledger", "reader", "service", "thresholds")
 
@@ -36,11 +37,10 @@ class BuildFailed(Exception):
 
 
 def build(target: str) -> Path:
-    """Makes `build/lambda/<target>.zip` and answers its path. Raises BuildFailed."""
+    """Makes the zip that serverless.yml names and answers its path. Raises BuildFailed."""
     dependencies = _dependencies(target)
-    path = BUILD / f"{target}.zip"
-    write(path, [*_own_files(), *_dependency_files(dependencies)])
-    return path
+    write(ARTIFACT, [*_own_files(), *_dependency_files(dependencies)])
+    return ARTIFACT
 
 
 def write(path: Path, files: Iterable[tuple[str, Path]]) -> None:
@@ -58,12 +58,10 @@ def write(path: Path, files: Iterable[tuple[str, Path]]) -> None:
 def sizes(path: Path) -> str:
     """The size of a zip, for people; Lambda takes 250 MB unpacked."""
     with zipfile.ZipFile(path) as archive:
-        entries = archive.infolist()
-    ours = sum(entry.compress_size for entry in entries if entry.filename.split("/")[0] in PACKAGES)
-    unpacked = sum(entry.file_size for entry in entries)
-    packed, digest = path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-    named = f"{path.relative_to(ROOT)}: {packed / MIB:.2f} MiB zipped, {unpacked / MIB:.1f} unpacked"
-    return f"{named}, ours {ours / MIB:.2f}; sha256 {digest}"
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    packed = path.stat().st_size / MIB
+    return f"{path.relative_to(ROOT)}: {packed:.2f} MiB zipped, {unpacked / MIB:.1f} unpacked; sha256 {digest}"
 
 
 def _dependencies(target: str) -> Path:

@@ -56,7 +56,7 @@ class CanaryCheck:
                 newest_ms = answer["newest_ms"] if newest_ms is None else newest_ms
                 if not answer["read"]:
                     why = f"added {answer['added']} changes and read another difference"
-                    raise CheckFailed(f"the canary of {region} {why} (canary-wrong)")
+                    raise CheckFailed(f"the canary of {region} {why} (value-wrong)")
                 folded_ms = answer["folded_ms"]
                 if folded_ms is not None and folded_ms >= newest_ms:
                     return self.clock() - began
@@ -73,7 +73,7 @@ class CanaryCheck:
             raise CheckFailed(f"the canary of {region} cannot be asked: {error}") from error
         if "FunctionError" in answered:
             said = answer.get("errorMessage", "no message") if isinstance(answer, dict) else answer
-            raise CheckFailed(f"the canary of {region} failed (canary-errors): {said}")
+            raise CheckFailed(f"the canary of {region} failed (functions-failing): {said}")
         known = {"read": bool, "newest_ms": int, "folded_ms": int | None, "added": int}
         if not isinstance(answer, dict) or not all(isinstance(answer.get(k), kind) for k, kind in known.items()):
             raise CheckFailed(f"the canary of {region} answered {str(answer)[:200]}, which is no canary's answer")

@@ -2,8 +2,8 @@
 
 Rule 1: Package makes no call to AWS. deploy renders every template first, so that what it refuses was not half
 deployed; then it makes the table, because a service stack needs its replica's stream.
-Rule 2: What the table's shape does not allow, or the account and the deployer lack, is refused before anything is
-changed. The shape is written last: from then on a process whose settings lack a new Region is refused.
+Rule 2: What the table's shape does not allow, or the account lacks, is refused before anything is changed. The shape is
+written last: from then on a process whose settings lack a new Region is refused.
 Rule 3: Every step may be repeated: a deployment that was cut off is put right by the same command.
 Rule 4: Regions come one after the other, and each next one when the canary of the one before was read and folded. A
 Region that is new to the shape starts with the shape, so its canary is asked after that.
@@ -22,7 +22,8 @@ from urllib.parse import urlsplit
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra import account, framework, table_shape
+from infra import framework, table_shape
+from infra.account import account_of, check_concurrency
 from infra.build import ROOT, BuildFailed, build, sizes
 from infra.canary import CanaryCheck, CheckFailed
 from infra.deployment import Deployment, client, deployment
@@ -53,11 +54,10 @@ def package(
     """Build the zip, package every Region without calling AWS, and check all templates."""
     target = deployment(name, stage, regions, params)
     framework.check_tools()
-    artifact = build("lambda")
-    say(sizes(artifact))
-    templates, _ = _render(target, artifact)
+    say(sizes(build("lambda")))
+    templates, _ = _render(target)
     table = framework.PACKAGED / f"{target.table}-table.json"
-    table.write_text(template_of(len(target.regions), target.said(target.regions[0]).capacity))
+    table.write_text(template_of(len(target.regions), target.parameters(target.regions[0]).capacity))
     framework.lint(table, target.regions[0])
     for region, template in templates.items():
         framework.lint(template, region)
@@ -76,29 +76,25 @@ def deploy(
     params: Params = "",
     deletion_protection: Annotated[bool, typer.Option(help="Of the table.")] = True,
     check: Annotated[bool, typer.Option(help="Wait for each Region's canary before the next Region.")] = True,
-    ask: Annotated[bool, typer.Option(help="What the account has and the deployer may, before anything.")] = True,
     switch_table: Annotated[bool, typer.Option(help="Also if the service has another table now.")] = False,
 ) -> None:
     """Deploy the table, wait for its replicas, then the service in one Region after the other."""
     target = deployment(name, stage, regions, params)
     framework.check_tools()
-    say(f"account {_account(target.regions)}, stage {stage}, {' '.join(target.regions)}")
-    artifact = build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")
-    say(sizes(artifact))
-    _, settings = _render(target, artifact)
+    say(f"account {account_of(target.regions, client)}, stage {stage}, {' '.join(target.regions)}")
+    say(sizes(build("here" if runs_here(os.environ.get("AWS_ENDPOINT_URL", "")) else "lambda")))
+    _, settings = _render(target)
     tables = {region: table_shape.table_of(target.table, region, client) for region in target.regions}
     shape = table_shape.refuse_another(settings, tables[target.regions[0]])
     if not switch_table:
         target.refuse_another_table()
-    if ask:
-        account.check(target, client, say)
+    check_concurrency(target, client, say)
     table = target.table_stack(say)
     table.deploy(target.regions, deletion_protection=deletion_protection)
-    canary = CanaryCheck(f"{target.service}-canary", target.said(target.regions[0]).ring_delay_s, client)
+    canary = CanaryCheck(f"{target.service}-canary", target.parameters(target.regions[0]).ring_delay_s, client)
     new = {region for region in target.regions if shape is not None and region not in shape.regions}
     for number, region in enumerate(target.regions, 1):
-        given = target.params_of(region, str(artifact.relative_to(ROOT)), table.stream_arn(region))
-        framework.run("deploy", stage, region, given)
+        framework.run("deploy", stage, region, target.params_of(region, table.stream_arn(region)))
         if check and region not in new:
             _check(canary, region, (*target.regions[number:], "the table's shape"))
     table_shape.write_in(settings, tables, say)
@@ -120,7 +116,7 @@ def remove(
     """Remove the service in every Region; the table and its data stay."""
     target = deployment(name, stage, regions, params)
     framework.check_tools()
-    _account(target.regions)
+    account_of(target.regions, client)
     deployed = {region: target.outputs(region) for region in target.regions}
     for region, outputs in deployed.items():
         if outputs is not None and not drop_changes:
@@ -129,7 +125,7 @@ def remove(
         if outputs is None:
             say(f"no service in {region}")
         else:
-            framework.run("remove", stage, region, target.params_of(region, "unused.zip"))
+            framework.run("remove", stage, region, target.params_of(region))
     say(f"kept: the table {target.table} with all its replicas, and its stack {target.table}-table")
 
 
@@ -161,28 +157,11 @@ def _check(canary: CanaryCheck, region: str, left: Sequence[str]) -> None:
         ) from failure
 
 
-def _render(target: Deployment, artifact: Path) -> tuple[dict[str, Path], Settings]:
+def _render(target: Deployment) -> tuple[dict[str, Path], Settings]:
     """Each Region's template, and the settings of the first's functions; calls no AWS. Raises DeploymentRefused."""
-    templates, settings = {}, []
-    for region in target.regions:
-        params = target.params_of(region, str(artifact.relative_to(ROOT)))
-        templates[region] = framework.package(target.stage, region, params)
-        settings.append(table_shape.settings_of(templates[region], region))
+    templates = {region: framework.package(target.stage, region, target.params_of(region)) for region in target.regions}
+    settings = [table_shape.settings_of(template, region) for region, template in templates.items()]
     return templates, settings[0]
-
-
-def _account(regions: tuple[str, ...]) -> str:
-    """The account of the credentials, after trying them in every Region: one that is not enabled refuses them."""
-    found = ""
-    for region in regions:
-        try:
-            found = client("sts", region).get_caller_identity()["Account"]
-        except (BotoCoreError, ClientError) as error:
-            raise DeploymentRefused(
-                f"AWS does not accept the credentials in {region}: {error}. Give some (AWS_PROFILE, or "
-                "AWS_ACCESS_KEY_ID and the rest), and enable the Region for the account"
-            ) from error
-    return found
 
 
 def runs_here(endpoint_url: str) -> bool:

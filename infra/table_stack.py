@@ -14,20 +14,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.stack_states import ROLLED_BACK, WHOLE, advice, is_busy
 from infra.table_template import ON_DEMAND, Capacity, named, regions_of, template_of
-
-if TYPE_CHECKING:
-    from mypy_boto3_cloudformation.client import CloudFormationClient
-    from mypy_boto3_dynamodb.client import DynamoDBClient
 
 STACK_WAIT_S, STACK_POLL_S = 1_800, 5
 ACTIVE_WAIT_S = 1_800
 ACTIVE_POLL_S = 2
+
+ROLLED_BACK = "ROLLBACK_COMPLETE"
+"""The creation failed, and what it made was deleted. Such a stack can only be deleted."""
+
+WHOLE = tuple(f"{done}_COMPLETE" for done in ("CREATE", "UPDATE", "UPDATE_ROLLBACK", "IMPORT", "IMPORT_ROLLBACK"))
+"""The states of a stack that can be updated."""
 
 
 class DeploymentRefused(Exception):
@@ -59,11 +60,13 @@ class TableStack:
             self._put(home, have, deletion_protection=False, create=True)
         else:
             self._refuse_broken(stack, home)
-            have = _regions_of(stack)
+            have = regions_of(parameters_of(stack))
             _refuse_other_regions(have, regions, self.name)
         for each in (have, regions) if have != list(regions) else (have,):
             self._put(home, each, deletion_protection=deletion_protection)
-        self._cloudformation(home).update_termination_protection(StackName=self.name, EnableTerminationProtection=True)
+        self.client("cloudformation", home).update_termination_protection(
+            StackName=self.name, EnableTerminationProtection=True
+        )
         self._add_missing_replicas(home, regions)
         for region in regions:
             self._wait_until_active(region, others=set(regions) - {region})
@@ -76,20 +79,13 @@ class TableStack:
             raise DeploymentRefused(f"{why}; deploy the stack {self.name} again")
         return str(arn)
 
-    def _stack(self, region: str) -> dict[str, Any] | None:
-        try:
-            return dict(self._cloudformation(region).describe_stacks(StackName=self.name)["Stacks"][0])
-        except ClientError as error:
-            if "does not exist" in str(error):
-                return None
-            raise
-
     def _settled(self, region: str) -> dict[str, Any] | None:
         """The stack when CloudFormation does nothing with it; None if there is none. Raises DeploymentRefused."""
         deadline = self.clock() + STACK_WAIT_S
         while True:
-            stack = self._stack(region)
-            if stack is None or not is_busy(state := stack["StackStatus"]):
+            stack = stack_of(self.client("cloudformation", region), self.name)
+            state = stack["StackStatus"] if stack is not None else ""
+            if not state.endswith("_IN_PROGRESS") or state == "REVIEW_IN_PROGRESS":  # of a change set, for a person
                 return stack
             if self.clock() > deadline:
                 raise DeploymentRefused(
@@ -109,7 +105,7 @@ class TableStack:
                     "(docs/deploying.md, An existing table); and deploy again"
                 )
         self.say(f"the stack {self.name} in {home} was rolled back and has no table: deleting it")
-        cloudformation = self._cloudformation(home)
+        cloudformation = self.client("cloudformation", home)
         if stack.get("EnableTerminationProtection"):
             cloudformation.update_termination_protection(StackName=self.name, EnableTerminationProtection=False)
         cloudformation.delete_stack(StackName=self.name)
@@ -119,12 +115,14 @@ class TableStack:
     def _refuse_broken(self, stack: dict[str, Any], region: str) -> None:
         state = stack["StackStatus"]
         if state not in WHOLE:
-            what = f"the stack {self.name} in {region} is {state}: {advice(state)}"
-            raise DeploymentRefused(f"{what}. No table was changed. Then deploy again")
+            raise DeploymentRefused(
+                f"the stack {self.name} in {region} is {state}, which only a person ends (docs/deploying.md, A stack "
+                "that waits for a person). No table was changed. Then deploy again"
+            )
 
     def _refuse_strangers(self, regions: Sequence[str]) -> None:
         for region in regions[1:]:
-            if self._stack(region) is not None:
+            if stack_of(self.client("cloudformation", region), self.name) is not None:
                 first = f"name that Region first, REGIONS='{region} …'"
                 raise DeploymentRefused(f"the stack {self.name} is in {region}: {first}")
         for region in regions:
@@ -136,7 +134,7 @@ class TableStack:
                 )
 
     def _put(self, home: str, regions: Sequence[str], *, deletion_protection: bool, create: bool = False) -> None:
-        cloudformation = self._cloudformation(home)
+        cloudformation = self.client("cloudformation", home)
         values = {"TableName": self.table, "DeletionProtection": str(deletion_protection).lower()}
         values |= named(regions)
         request: Any = {
@@ -164,7 +162,7 @@ class TableStack:
             )
 
     def _reasons(self, region: str) -> str:
-        events = self._cloudformation(region).describe_stack_events(StackName=self.name)["StackEvents"]
+        events = self.client("cloudformation", region).describe_stack_events(StackName=self.name)["StackEvents"]
         reasons = [
             f"{event['LogicalResourceId']}: {event['ResourceStatusReason']}"
             for event in events
@@ -180,7 +178,7 @@ class TableStack:
             if region not in have:
                 self.say(f"the stack left out the replica in {region}: adding it")
                 created: Any = [{"Create": {"RegionName": region}}]
-                self._dynamodb(home).update_table(TableName=self.table, ReplicaUpdates=created)
+                self.client("dynamodb", home).update_table(TableName=self.table, ReplicaUpdates=created)
                 self._wait_until_active(home, others={region})
 
     def _wait_until_active(self, region: str, others: set[str]) -> None:
@@ -200,23 +198,25 @@ class TableStack:
 
     def _describe(self, region: str) -> dict[str, Any]:
         try:
-            return dict(self._dynamodb(region).describe_table(TableName=self.table)["Table"])
+            return dict(self.client("dynamodb", region).describe_table(TableName=self.table)["Table"])
         except ClientError as error:
             if error.response["Error"]["Code"] == "ResourceNotFoundException":
                 return {}
             raise
 
-    def _cloudformation(self, region: str) -> CloudFormationClient:
-        client: CloudFormationClient = self.client("cloudformation", region)
-        return client
 
-    def _dynamodb(self, region: str) -> DynamoDBClient:
-        client: DynamoDBClient = self.client("dynamodb", region)
-        return client
+def stack_of(cloudformation: Any, name: str) -> dict[str, Any] | None:
+    """A stack as CloudFormation describes it; None if it is not there."""
+    try:
+        return dict(cloudformation.describe_stacks(StackName=name)["Stacks"][0])
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return None
+        raise
 
 
-def _regions_of(stack: dict[str, Any]) -> list[str]:
-    return regions_of({each["ParameterKey"]: each["ParameterValue"] for each in stack.get("Parameters", [])})
+def parameters_of(stack: dict[str, Any]) -> dict[str, str]:
+    return {each["ParameterKey"]: each["ParameterValue"] for each in stack.get("Parameters", [])}
 
 
 def _refuse_other_regions(have: Sequence[str], wanted: Sequence[str], stack: str) -> None:

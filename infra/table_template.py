@@ -19,33 +19,34 @@ import yaml
 
 SOURCE = Path(__file__).parent / "table.yml"
 REGION = re.compile(r"Region([1-9][0-9]*)")
+TARGET_PERCENT = 70
+"""Of a provisioned capacity: the use that autoscaling keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Units a second between which autoscaling keeps a capacity, for a use of `target` percent of it."""
+    """Units a second. Without a least: no more than the most; with one, autoscaling keeps a capacity between both."""
 
     least: int
     most: int
-    target: int
 
     def settings(self, kind: str) -> dict[str, Any]:
         scaling = {"MinCapacity": self.least, "MaxCapacity": self.most, "SeedCapacity": self.most}
-        policy = {"TargetTrackingScalingPolicyConfiguration": {"TargetValue": self.target}}
+        policy = {"TargetTrackingScalingPolicyConfiguration": {"TargetValue": TARGET_PERCENT}}
         return {f"{kind}CapacityAutoScalingSettings": scaling | policy}
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """writes, reads: provisioned, in each Region; None: on demand. Of the latter a limit, of both what is warm: units a
-    second, 0 for none."""
+    """In each Region. None: on demand, without a maximum."""
 
     writes: Range | None = None
     reads: Range | None = None
-    write_limit: int = 0
-    read_limit: int = 0
-    warm_writes: int = 0
-    warm_reads: int = 0
+
+    @property
+    def least(self) -> tuple[int, int]:
+        """Of writes and reads; of a table on demand 0."""
+        return self.writes.least if self.writes else 0, self.reads.least if self.reads else 0
 
 
 ON_DEMAND = Capacity()
@@ -56,17 +57,16 @@ def template_of(regions: int, capacity: Capacity = ON_DEMAND) -> str:
     found: dict[str, Any] = yaml.safe_load(SOURCE.read_text())
     table = found["Resources"]["Table"]["Properties"]
     (replica,) = table["Replicas"]
-    if capacity.writes and capacity.reads:
+    writes, reads = capacity.writes, capacity.reads
+    if writes and reads and all(capacity.least):
         table["BillingMode"] = "PROVISIONED"
-        table["WriteProvisionedThroughputSettings"] = capacity.writes.settings("Write")
-        replica["ReadProvisionedThroughputSettings"] = capacity.reads.settings("Read")
-    if capacity.write_limit:
-        table["WriteOnDemandThroughputSettings"] = {"MaxWriteRequestUnits": capacity.write_limit}
-    if capacity.read_limit:
-        replica["ReadOnDemandThroughputSettings"] = {"MaxReadRequestUnits": capacity.read_limit}
-    warm = {"WriteUnitsPerSecond": capacity.warm_writes, "ReadUnitsPerSecond": capacity.warm_reads}
-    if any(warm.values()):
-        table["WarmThroughput"] = {name: units for name, units in warm.items() if units}
+        table["WriteProvisionedThroughputSettings"] = writes.settings("Write")
+        replica["ReadProvisionedThroughputSettings"] = reads.settings("Read")
+    else:
+        if writes:
+            table["WriteOnDemandThroughputSettings"] = {"MaxWriteRequestUnits": writes.most}
+        if reads:
+            replica["ReadOnDemandThroughputSettings"] = {"MaxReadRequestUnits": reads.most}
     for number in range(2, regions + 1):
         found["Parameters"][f"Region{number}"] = found["Parameters"]["Region1"]
         table["Replicas"].append(copy.deepcopy(replica) | {"Region": {"Ref": f"Region{number}"}})

@@ -46,7 +46,7 @@ class Which(StrEnum):
 
 KEPT = (
     "Nothing of it is sent anywhere: these are notices. A sweep runs again by itself, and finds the lanes of a batch "
-    "of the stream that was given up, in a day (docs/operations.md#failed-an-event-was-given-up)."
+    "of the stream that was given up, in a day (docs/operations.md, `work-dlq`)."
 )
 
 

@@ -1,6 +1,6 @@
 """Which counters the HTTP API and the changes queue write.
 
-Rule 1: A name that begins with RESERVED is the service's own: a change beside a canary's would raise canary-wrong.
+Rule 1: A name that begins with RESERVED is the service's own: a change beside a canary's would raise value-wrong.
 Rule 2: Where prefixes are given, a name begins with one of them. A lane stays in the directory for ever, so whoever may
 choose names at will makes costs that nobody can take back.
 Rule 3: The library takes every name: this is for callers who were let in by a gateway or a queue.

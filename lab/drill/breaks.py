@@ -25,7 +25,7 @@ class Break:
     alarms: tuple[str, ...]
     do: Callable[[Ground], None]
     mend: Callable[[Ground], None]
-    quiet: tuple[str, ...] = ("changes-dlq", "canary-wrong", "lanes-damaged")
+    quiet: tuple[str, ...] = ("changes-dlq", "value-wrong")
 
 
 def _switched(name: str, function: str, *alarms: str) -> Break:
@@ -58,19 +58,19 @@ def _take_failed(ground: Ground) -> None:
 
 
 BREAKS = (
-    _switched("stream", "ring", "ring-silent", "canary-late"),
-    _switched("work", "compact", "work-waiting", "rings-unanswered", "canary-late"),
+    _switched("stream", "ring", "canary-late"),
+    _switched("work", "compact", "work-waiting", "canary-late"),
     _switched("changes", "add-from-queue", "changes-waiting"),
     _denied("add-from-queue", "changes-failing"),
     _denied("compact", "lanes-failing", "canary-late"),
-    _denied("canary", "canary-errors"),
+    _denied("canary", "canary-late"),
     Break(
         "poison",
         "poison among the changes, and a message of work that names no lane",
-        ("changes-dlq", "work-dlq", "work-invalid"),
+        ("changes-dlq", "work-dlq"),
         _poison,
         _take_poison,
-        quiet=("canary-wrong", "lanes-damaged"),
+        quiet=("value-wrong",),
     ),
     Break(
         "throttled",
@@ -82,7 +82,7 @@ BREAKS = (
     Break(
         "role-of-sweep",
         "the role of sweep has no right to the table",
-        ("failed", "sweep-errors"),
+        ("work-dlq",),
         lambda ground: ground.refuse("denied", "sweep"),
         _take_failed,
     ),

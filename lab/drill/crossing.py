@@ -68,7 +68,8 @@ def _math(expression: str, values: Mapping[str, float | None]) -> float | None:
     parsed = ast.fix_missing_locations(_If().visit(ast.parse(spelled, mode="eval")))
     try:
         # Of our own template.
-        return float(eval(compile(parsed, expression, "eval"), {"__builtins__": {}, "FILL": _fill}, dict(values)))
+        known = {"__builtins__": {}, "FILL": _fill, "SUM": _sum, "METRICS": values.values}
+        return float(eval(compile(parsed, expression, "eval"), known, dict(values)))
     except (TypeError, ZeroDivisionError):  # None has no order and no sum
         return None
 
@@ -79,6 +80,12 @@ class _If(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
         return ast.IfExp(*node.args) if isinstance(node.func, ast.Name) and node.func.id == "IF" else node
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """As CloudWatch has it: what has no data is gone over, and nothing is the sum of nothing."""
+    found = [each for each in values if each is not None]
+    return sum(found) if found else None
 
 
 def _fill(value: float | None, other: float) -> float:

@@ -31,7 +31,7 @@ from ledger.values import Change
 FASTER = 25
 REGION = deployed.REGIONS[0]
 CANARY_EVERY_S, SWEEP_EVERY_S = 300 / FASTER, 900 / FASTER
-NOT_OURS = {"limits", "thresholds", "outcomes", "sweepSchedule", "sweepHours", "canarySchedule"}
+NOT_OURS = {"limits", "thresholds", "outcomes", "sweepHours"}
 PARAMS = {name: value for name, value in deployed.PARAMS.items() if name not in NOT_OURS} | {
     "ringEverySeconds": "1",
     "allowedLatenessMs": "2000",  # a ring is 8 s under way: less than a canary's threshold, so much faster

@@ -4,7 +4,8 @@ Rule 1: Nothing of an alarm stands here a second time: metric, statistic, period
 and metric math are the template's, its parameters' defaults in their place.
 Rule 2: A drill has no quarters of an hour. `faster` makes all times of an alarm shorter by one factor: its periods, and
 its threshold where that is a time. How many, and of how many periods, stays.
-Rule 3: An alarm by a query of its own (SELECT) has no metrics here, and nobody judges it.
+Rule 3: An alarm by a query of its own (SELECT), or by expressions of expressions, has no metrics here, and nobody
+judges it.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def _alarm(template: Template, said: Mapping[str, Any], opening: str) -> Alarm:
     if "Metrics" in said:
         stats = [each | each["MetricStat"] for each in said["Metrics"] if "MetricStat" in each]
         measures = tuple(_measure(template, each["Metric"], each["Stat"], each["Period"], each["Id"]) for each in stats)
-        (expression,) = (each["Expression"] for each in said["Metrics"] if "Expression" in each)
+        *others, expression = (each["Expression"] for each in said["Metrics"] if "Expression" in each)
+        measures = () if others else measures
     else:
         measures = (_measure(template, said, said["Statistic"], said["Period"], "m"),)
         expression = ""

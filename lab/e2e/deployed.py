@@ -32,19 +32,11 @@ PARAMS = {
     "limits": json.dumps({SEATS: {"ceiling": CEILING, "region": REGIONS[0]}}, separators=(",", ":")),
     "thresholds": json.dumps(THRESHOLDS, separators=(",", ":")),
     "outcomes": "true",
-    "changesBatch": "10",  # the engine takes no more
-    "changesVisibilitySeconds": "6",
-    "ringBatch": "100",
     "ringEverySeconds": "5",
-    "workBatch": "10",
-    "keepMs": "25000",
-    "readTimeMaxMs": "20000",
+    "keepMs": "61000",  # above read_time_max_ms
     "allowedLatenessMs": "5000",
     "foldMin": "2",
-    "sweepSchedule": "rate(1 minute)",
     "sweepHours": "0.003",  # 11 s: every run is a whole pass
-    "canarySchedule": "rate(1 minute)",
-    "verifyOneIn": "5",
 }
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
 

@@ -20,11 +20,10 @@ VALUES = {
     "TableName": "ledger-dev",
     "Regions": [HOME, OTHER],
     "StreamArn": f"arn:aws:dynamodb:{HOME}:{ACCOUNT}:table/ledger-dev/stream/2026",
-    "ThresholdBus": "default",
     "Name": "ledger",
     "Stage": "dev",
 }
-CONDITIONS = {"HasOtherRegions": True, "HasOutcomes": True, "TellsThresholds": True, "Traces": False}
+CONDITIONS = {"HasOtherRegions": True, "HasOutcomes": True, "TellsThresholds": True}
 
 
 def table_in(region: str) -> str:

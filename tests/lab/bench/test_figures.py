@@ -31,8 +31,9 @@ def test_a_change_in_a_full_pack_costs_a_tenth_of_one_alone_over_its_whole_life(
 
 def test_what_comes_through_the_queue_is_packed_by_the_batch(engine: Engine) -> None:
     """Ten batches of a hundred messages, or three packs of a message or more: then they are folded, noted, cleaned."""
-    given = template.framework()["params"]["default"]
-    assert (given["changesBatch"], given["changesWindowSeconds"], given["changesPack"]) == (BATCH, WINDOW_S, "true")
+    queue = template.of_type(template.source(), "AWS::Lambda::EventSourceMapping")["ChangesToFunction"]
+    assert (queue["BatchSize"], queue["MaximumBatchingWindowInSeconds"]) == (BATCH, WINDOW_S)
+    assert template.framework()["params"]["default"]["changesPack"] == "true"
     ends = 2 + 2 * 24 + 1 + 1  # the checkpoint, a segment of 1,000 entries, twice each for a transaction; note, lane
     assert queued_units(engine, 1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
     assert queued_units(engine, 250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)

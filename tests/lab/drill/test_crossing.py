@@ -86,6 +86,12 @@ def test_metric_math_is_evaluated_and_needs_what_is_not_filled(
     assert crosses(UNANSWERED, found) is (point != 0)
 
 
+def test_a_sum_goes_over_what_has_no_data() -> None:
+    alarm = replace(UNANSWERED, expression="SUM(METRICS())")
+    assert datapoints(alarm, {RUNG: [(95.0, 2.0)], LOOKED: [(95.0, 1.0)]}, 100.0) == [3.0]
+    assert datapoints(alarm, {}, 100.0) == [None]
+
+
 @pytest.mark.parametrize(("swept", "point"), [(0.0, 0.0), (99.0, 0.0), (200.0, 25.0)])
 def test_an_arm_of_if_that_is_not_taken_is_not_evaluated(swept: float, point: float) -> None:
     measures = (Measure(RUNG, "Sum", 10, "forgotten"), Measure(VISITED, "Sum", 10, "swept"))

@@ -77,11 +77,11 @@ def test_metric_math_and_its_metrics_are_the_templates() -> None:
     named = {"Name": {"Default": "ledger"}, "Stage": {"Default": "dev"}}
     numbers = {key: {"Default": "1"} for key in template["Parameters"]}
     alarms = alarms_of({**template, "Parameters": numbers | named})
-    unanswered = alarms["rings-unanswered"]
-    assert {each.id: each.metric.name for each in unanswered.measures} == {
-        "rung": "LanesRung",
-        "visited": "LanesVisited",
-        "looked": "LanesLooked",
+    failing = alarms["lanes-failing"]
+    assert {each.id: each.metric.name for each in failing.measures} == {
+        "lanes": "LanesFailed",
+        "crossings": "CrossingsUntold",
     }
-    assert unanswered.expression.startswith("IF(rung > 0")
+    assert failing.expression == "SUM(METRICS())"
+    assert not measurable(alarms["strays"])  # expressions of expressions
     assert not measurable(alarms["replication-latency"])  # a query of its own

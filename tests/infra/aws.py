@@ -1,0 +1,220 @@
+"""An AWS account as far as infra.deploy asks: stacks, the table's replicas, queues, canaries, limits; and a clock.
+
+Rule 1: What is changed is a line of `steps`, in order; nothing else tells what a command did.
+Rule 2: Every other edge is replaced here, once: the framework, the build and the table's items.
+"""
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from infra import deploy, deployment, framework, table_shape
+from infra.build import ARTIFACT
+from infra.table_stack import WHOLE, TableStack
+from ledger import items
+from ledger.memory import MemoryTable
+from ledger.requests import Get, Put, Request
+from ledger.values import Shape
+from tests.infra import template
+
+HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
+QUEUES = {"ChangesQueueUrl": "changes", "ChangesDeadLetterQueueUrl": "changes-dlq", "OutcomesQueueUrl": "outcomes"}
+SERVICE, TABLE_STACK = "ledger-dev", "ledger-dev-table"
+FOLDED = {"read": True, "added": 32, "newest_ms": 1, "folded_ms": 1}
+
+
+def refused(code: str, message: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": message}}, "Asked")
+
+
+class AwsAccount:
+    """stacks: by Region and name. replicas: a Region's table -> the Regions of all. ends: the states in which the next
+    writes of a stack end; polls: how often one is still at work after a write. states: of replicas that are not active.
+    replicating: as AWS does, and MiniStack does not. canary: what each answers, the last one again and again.
+    waiting: messages by Region, queue and attribute."""
+
+    def __init__(self, *, replicating: bool = True) -> None:
+        self.steps: list[str] = []
+        self.said: list[str] = []
+        self.stacks: dict[tuple[str, str], dict[str, Any]] = {}
+        self.replicas: dict[str, list[str]] = {}
+        self.ends: list[str] = []
+        self.polls = 0
+        self.states: dict[str, str] = {}
+        self.replicating = replicating
+        self.canary: dict[str, list[Any]] = {}
+        self.waiting: dict[tuple[str, str, str], int] = {}
+        self.limits = {"ConcurrentExecutions": 1_000, "UnreservedConcurrentExecutions": 1_000}
+        self.items: Any = MemoryTable()
+        self.items.peers = dict.fromkeys((HOME, OTHER), self.items)
+        self.now_s = 0.0
+
+    def client(self, service: str, region: str) -> Any:
+        return AwsClient(self, region)
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def table_stack(self) -> TableStack:
+        return TableStack(
+            TABLE_STACK, SERVICE, self.client, self.said.append, clock=lambda: self.now_s, sleep=self.sleep
+        )
+
+    def put_stack(self, region: str, name: str, parameters: list[dict[str, str]], kind: str) -> None:
+        end = self.ends.pop(0) if self.ends else f"{kind}_COMPLETE"
+        was = self.stacks.get((region, name), {"Parameters": parameters, "EnableTerminationProtection": False})
+        stack = self.stacks[region, name] = was | {"StackStatus": end, "busy": [f"{kind}_IN_PROGRESS"] * self.polls}
+        if end == f"{kind}_COMPLETE":
+            stack["Parameters"] = parameters
+            regions = [each["ParameterValue"] for each in parameters if each["ParameterKey"].startswith("Region")]
+            made = regions if self.replicating else self.replicas.get(region, [region])
+            self.replicas |= dict.fromkeys(made, made)
+
+    def answer(self, request: Request, /) -> Any:
+        """The table's items, in whichever Region."""
+        if isinstance(request, Put):
+            self.steps.append("shape")
+        return self.items.answer(request)
+
+    @property
+    def shape(self) -> Shape:
+        return items.shape_of(self.items.answer(Get(items.SHAPE_KEY)))
+
+    def run(self, command: str, stage: str, region: str, params: Mapping[str, str], *_: str) -> None:
+        """The framework."""
+        self.steps.append(f"{command} {region}")
+        if command == "remove":
+            del self.stacks[region, f"ledger-{stage}"]
+            return
+        known = {"TableName": params.get("tableName", SERVICE), "ReservedCanary": params.get("reservedCanary", "1")}
+        outputs = [{"OutputKey": key, "OutputValue": value} for key, value in QUEUES.items()]
+        self.stacks[region, f"ledger-{stage}"] = {"Parameters": pairs(known), "Outputs": outputs, "busy": []}
+
+    def deploy(self, regions: str, params: str = "", **options: bool) -> list[str]:
+        self.steps.clear()
+        deploy.deploy(stage="dev", regions=regions, name="ledger", params=params, **options)
+        return self.steps
+
+    def remove(self, regions: str, **options: bool) -> list[str]:
+        self.steps.clear()
+        deploy.remove(stage="dev", regions=regions, name="ledger", params="", **options)
+        return self.steps
+
+
+class AwsClient:
+    """A boto3 client of whichever service, in a Region."""
+
+    def __init__(self, account: AwsAccount, region: str) -> None:
+        self._account, self._region = account, region
+
+    def describe_stacks(self, StackName: str) -> Any:
+        stack = self._account.stacks.get((self._region, StackName))
+        if stack is None:
+            raise refused("ValidationError", "does not exist")
+        return {"Stacks": [stack | ({"StackStatus": stack["busy"].pop()} if stack["busy"] else {})]}
+
+    def describe_stack_events(self, StackName: str) -> Any:
+        why = {"LogicalResourceId": "Table", "ResourceStatusReason": "an SCP denies it"}
+        return {"StackEvents": [{"ResourceStatus": "CREATE_COMPLETE"}, {"ResourceStatus": "CREATE_FAILED", **why}]}
+
+    def create_stack(self, *, StackName: str, Parameters: Any, RetainExceptOnCreate: bool, TemplateBody: str) -> None:
+        assert RetainExceptOnCreate is True, "a creation that fails is to leave nothing"
+        self._account.steps.append(f"create {said(Parameters)}")
+        self._account.put_stack(self._region, StackName, Parameters, "CREATE")
+
+    def update_stack(self, *, StackName: str, Parameters: Any, TemplateBody: str) -> None:
+        stack = self._account.stacks[self._region, StackName]
+        assert stack["StackStatus"] in WHOLE
+        if stack["Parameters"] == Parameters:
+            raise refused("ValidationError", "No updates are to be performed.")
+        self._account.steps.append(f"update {said(Parameters)}")
+        self._account.put_stack(self._region, StackName, Parameters, "UPDATE")
+
+    def update_termination_protection(self, *, StackName: str, EnableTerminationProtection: bool) -> None:
+        self._account.stacks[self._region, StackName]["EnableTerminationProtection"] = EnableTerminationProtection
+
+    def delete_stack(self, *, StackName: str) -> None:
+        stack = self._account.stacks.pop((self._region, StackName))
+        assert stack["EnableTerminationProtection"] is False
+        self._account.steps.append("delete")
+        if self._account.ends:
+            self._account.stacks[self._region, StackName] = stack | {"StackStatus": self._account.ends.pop(0)}
+
+    def describe_table(self, TableName: str) -> Any:
+        if self._region not in self._account.replicas:
+            raise refused("ResourceNotFoundException", "")
+        others = [region for region in self._account.replicas[self._region] if region != self._region]
+        states = self._account.states
+        replicas = [{"RegionName": each, "ReplicaStatus": states.get(each, "ACTIVE")} for each in others]
+        return {"Table": {"TableStatus": "ACTIVE", "Replicas": replicas, "LatestStreamArn": f"stream {self._region}"}}
+
+    def update_table(self, *, TableName: str, ReplicaUpdates: Any) -> None:
+        added = ReplicaUpdates[0]["Create"]["RegionName"]
+        self._account.steps.append(f"replica {added}")
+        regions = [*self._account.replicas[self._region], added]
+        self._account.replicas |= dict.fromkeys(regions, regions)
+
+    def get_caller_identity(self) -> Any:
+        return {"Account": "111122223333"}
+
+    def get_account_settings(self) -> Any:
+        return {"AccountLimit": self._account.limits}
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> Any:
+        assert (FunctionName, Payload) == ("ledger-dev-canary", b"{}")
+        self._account.steps.append(f"canary {self._region}")
+        answers = self._account.canary.get(self._region, [FOLDED])
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        failed = {"FunctionError": "Unhandled"} if isinstance(answer, dict) and "errorMessage" in answer else {}
+        return {"Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
+
+    def get_queue_attributes(self, QueueUrl: str, AttributeNames: list[str]) -> Any:
+        counts = {each: self._account.waiting.get((self._region, QueueUrl, each), 0) for each in AttributeNames}
+        return {"Attributes": {each: str(count) for each, count in counts.items()}}
+
+
+def pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
+
+
+def said(parameters: list[dict[str, str]]) -> str:
+    """The Regions, and whether the table is protected."""
+    values = {each["ParameterKey"]: each["ParameterValue"] for each in parameters}
+    regions = " ".join(value for key, value in values.items() if key.startswith("Region"))
+    return regions + (", protected" if values["DeletionProtection"] == "true" else "")
+
+
+def packaged(path: Path, stage: str, params: Mapping[str, str]) -> Path:
+    """The functions' environment, rendered from serverless.yml."""
+    config = template.framework()
+    known = {**config["params"]["default"], **config["params"].get(stage, {}), **params}
+    variables = {
+        name: re.sub(r"\$\{param:(\w+)\}", lambda param: str(known[param[1]]), text)
+        for name, text in config["provider"]["environment"].items()
+    }
+    properties = {"Environment": {"Variables": variables | {"LEDGER_TABLE": SERVICE}}}
+    path.write_text(json.dumps({"Resources": {"Api": {"Type": "AWS::Lambda::Function", "Properties": properties}}}))
+    return path
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AwsAccount:
+    account = AwsAccount()
+    for module in (deploy, deployment):
+        monkeypatch.setattr(module, "client", account.client)
+    monkeypatch.setattr(table_shape, "table_of", lambda name, region, client: account)
+    monkeypatch.setattr(framework, "check_tools", lambda: None)
+    monkeypatch.setattr(framework, "run", account.run)
+    monkeypatch.setattr(framework, "package", lambda stage, _, params: packaged(tmp_path / "t.json", stage, params))
+    monkeypatch.setattr(deploy, "build", lambda where: ARTIFACT)
+    monkeypatch.setattr(deploy, "sizes", lambda artifact: "")
+    monkeypatch.setattr(deploy, "say", account.said.append)
+    return account
