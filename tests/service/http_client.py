@@ -14,6 +14,7 @@ from ledger import Limit, Settings
 from ledger.memory import MemoryTable
 from ledger.requests import Table
 from reader import Reader
+from service.api import cors
 from service.api.app import Api
 from service.api.local import HOST, event_of, serve
 from service.observe import Watch
@@ -83,8 +84,8 @@ class Client:
         self.now_ms = NOW_MS
         watch = Watch.here(f"test-{next(NUMBERS)}", self.lines, level)
         self.metrics = watch.metrics
-        asked: Any = {"try_it": try_it, "origins": origins, "names": names or Names()}
-        self.api = Api(settings, watch, table=table or self.table, clock=self.clock, **asked)
+        api = Api(settings, watch, table=table or self.table, clock=self.clock, try_it=try_it, names=names)
+        self.api = cors.allowing(origins, api)
 
     def clock(self) -> int:
         return self.now_ms

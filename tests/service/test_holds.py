@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from service.api.models import HOLD_S_MAX
 
 from ledger import Limit, errors
 from ledger.gate.items import gate_key
@@ -12,7 +13,6 @@ from ledger.memory import MemoryTable
 from ledger.requests import Delete, Get, GetMany, Put, Query, Request, Update
 from ledger.values import Lane
 from service import observe
-from service.api.limited_models import HOLD_S_MAX
 from tests.service.http_client import HERE, SETTINGS, THERE, ULID, Answer, Client
 
 COUNTER = "seats:gig"
