@@ -96,7 +96,7 @@ BODIES = [
     (of_body(', "change": 1, "at": "2025-01-01"'), 422, "invalid-request"),
     (of_body(', "change": 1, "region": 7'), 422, "invalid-request"),
 ]
-NO_CHANGES = (1.0, 1.5, "1", True, None, [1], {}, 10**18 + 1, -(10**18) - 1, 10**38 - 1, 10**400)
+NO_CHANGES: tuple[object, ...] = (1.0, 1.5, "1", True, None, [1], {}, 10**18 + 1, -(10**18) - 1, 10**38 - 1, 10**400)
 
 
 def test_a_body_that_is_not_as_described_is_refused() -> None:

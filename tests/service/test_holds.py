@@ -157,9 +157,9 @@ def test_an_id_that_is_not_that_of_a_hold_of_the_counter_ends_nothing() -> None:
     refused(answer, 404, "no-such-hold")
     for amount in (4, -1, 10**18):
         refused(regions.end(good, "capture", amount=amount), 422, "invalid-change")
-    for more in ({"amount": 1.0}, {"amount": "1"}, {"amount": 10**19}, {"note": 1}):
+    for name, given in (("amount", 1.0), ("amount", "1"), ("amount", 10**19), ("note", 1)):
         for how in ("capture", "release"):
-            refused(regions.end(good, how, **more), 422, "invalid-request")
+            refused(regions.end(good, how, **{name: given}), 422, "invalid-request")
     refused(regions.end(good, "release", amount=1), 422, "invalid-request")
     assert regions.standing()["held"]["up"] == 3
     assert regions.end(good, "capture").status == 201
