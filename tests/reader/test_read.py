@@ -128,12 +128,11 @@ def test_a_tail_that_cannot_be_read_or_an_answer_that_is_left_out_fails_the_read
 
 
 def test_a_damaged_checkpoint_or_delta_is_named_and_never_read_as_0() -> None:
-    damage: dict[str, dict[str, str]]
-    for damage in (
-        *({"total": total} for total in ({"S": "4"}, {"N": "1.5"}, {"N": str(2 * 10**18 + 1)})),
-        *({"count": {"N": "-1"}}, {"version": {"N": "0"}}, {"watermark": {"S": "tomorrow"}}, {"watermark": {"N": "1"}}),
-        *({"last": {}}, {"committed_ms": {"S": "1000000"}}),
-    ):
+    damages: list[dict[str, dict[str, str]]] = [{"total": {"S": "4"}}, {"total": {"N": "1.5"}}]
+    damages += [{"total": {"N": str(2 * 10**18 + 1)}}, {"count": {"N": "-1"}}, {"version": {"N": "0"}}]
+    damages += [{"watermark": {"S": "tomorrow"}}, {"watermark": {"N": "1"}}]
+    damages += [{"last": {}}, {"committed_ms": {"S": "1000000"}}]
+    for damage in damages:
         table = Region()
         table.store([{**items.checkpoint_item(checkpoint(2, total=20, count=2)), **damage}])
         with pytest.raises(DamagedItem) as raised:

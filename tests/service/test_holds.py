@@ -157,9 +157,10 @@ def test_an_id_that_is_not_that_of_a_hold_of_the_counter_ends_nothing() -> None:
     refused(answer, 404, "no-such-hold")
     for amount in (4, -1, 10**18):
         refused(regions.end(good, "capture", amount=amount), 422, "invalid-change")
-    for name, given in (("amount", 1.0), ("amount", "1"), ("amount", 10**19), ("note", 1)):
+    wrong: tuple[dict[str, Any], ...] = ({"amount": 1.0}, {"amount": "1"}, {"amount": 10**19}, {"note": 1})
+    for more in wrong:
         for how in ("capture", "release"):
-            refused(regions.end(good, how, **{name: given}), 422, "invalid-request")
+            refused(regions.end(good, how, **more), 422, "invalid-request")
     refused(regions.end(good, "release", amount=1), 422, "invalid-request")
     assert regions.standing()["held"]["up"] == 3
     assert regions.end(good, "capture").status == 201
@@ -167,12 +168,11 @@ def test_an_id_that_is_not_that_of_a_hold_of_the_counter_ends_nothing() -> None:
 
 def test_a_hold_that_is_not_as_described_is_refused() -> None:
     regions = TwoRegions()
-    more: dict[str, Any]
-    for more in (
-        *({"expires_s": length} for length in (0, -1, HOLD_S_MAX + 1, "60", True, None, "PT1M")),
-        *({"amount": amount} for amount in (1.5, "1", True, None, 10**18 + 1)),
-        *({"note": "x"}, {"expires": 60}, {"at": "yesterday"}, {"counter": None}),
-    ):
+    lengths: tuple[object, ...] = (0, -1, HOLD_S_MAX + 1, "60", True, None, "PT1M")
+    amounts: tuple[object, ...] = (1.5, "1", True, None, 10**18 + 1)
+    wrong: list[dict[str, Any]] = [{"note": "x"}, {"expires": 60}, {"at": "yesterday"}, {"counter": None}]
+    wrong += [*({"expires_s": length} for length in lengths), *({"amount": amount} for amount in amounts)]
+    for more in wrong:
         refused(regions.hold(**{"amount": 1} | more), 422, "invalid-request")
     assert regions.tables[HERE].items == {}
     for key in (None, " "):
