@@ -33,7 +33,7 @@ def admitted(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> dict[str,
     if method == "POST":
         body = _text(event, headers)
         headers["content-type"] = JSON  # Powertools knows this spelling only
-        headers.setdefault("idempotency-key", "")
+        headers["idempotency-key"] = headers.get("idempotency-key") or ""
     context = {**context, "stage": "$default", "http": {**context["http"], "method": method}}
     routable = {"rawPath": path, "requestContext": context, "headers": headers, "body": body, "isBase64Encoded": False}
     return {**event, **routable, "queryStringParameters": _query(event.get("rawQueryString") or "")}
@@ -49,7 +49,7 @@ def json_object(text: str) -> dict[str, Any]:
     try:
         said = parsed(text)
     except InvalidMessage as error:
-        raise Problem("malformed-request", f"{error.why}") from None
+        raise Problem("malformed-request", error.why) from None
     if not isinstance(said, dict):
         raise Problem("malformed-request", "The body is JSON, but not an object.")
     return said
