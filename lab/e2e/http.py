@@ -36,8 +36,8 @@ class Client:
 
     def balance(self, counter: str) -> dict[str, Any]:
         """A counter as it is read now. Raises httpx.HTTPStatusError."""
-        name = quote(counter, safe="")
-        said: dict[str, Any] = self._call("GET", f"/counters/{name}?counter={name}").raise_for_status().json()
+        path = f"/counters?counter={quote(counter, safe='')}"
+        said: dict[str, Any] = self._call("GET", path).raise_for_status().json()
         return said
 
     def hold(self, counter: str, amount: int, expires_s: int, key: str, at: str) -> dict[str, Any]:

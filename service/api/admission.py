@@ -2,7 +2,7 @@
 
 Rule 1: The limits of what is read come first.
 Rule 2: An event leaves here with a text as its body, a path that the router can match, the query's parameters, each
-once, read from the query as it was sent, and the key header if the route needs one.
+once, read from the query as it was sent, and a key header, which is empty if there was none.
 Rule 3: HEAD is read as GET.
 Rule 4: Nothing here touches the table.
 """
@@ -15,9 +15,8 @@ from urllib.parse import parse_qsl
 
 from ledger.errors import InvalidMessage
 from ledger.message import parsed
-from service.api.keys import key_of_header
-from service.api.paths import KEYED, PREFIX, routed
-from service.api.problems import NOT_WRITTEN, Problem, invalid
+from service.api.paths import routed
+from service.api.problems import Problem, invalid
 
 JSON = "application/json"
 BODY_BYTES_MAX = 1_048_576
@@ -33,10 +32,8 @@ def admitted(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> dict[str,
     body = None
     if method == "POST":
         body = _text(event, headers)
-        if path.startswith(PREFIX) and path.endswith(KEYED):
-            headers["idempotency-key"] = (headers.get("idempotency-key") or "").strip()
-            key_of_header(headers["idempotency-key"])
         headers["content-type"] = JSON  # Powertools knows this spelling only
+        headers["idempotency-key"] = headers.get("idempotency-key") or ""
     context = {**context, "stage": "$default", "http": {**context["http"], "method": method}}
     routable = {"rawPath": path, "requestContext": context, "headers": headers, "body": body, "isBase64Encoded": False}
     return {**event, **routable, "queryStringParameters": _query(event.get("rawQueryString") or "")}
@@ -52,9 +49,9 @@ def json_object(text: str) -> dict[str, Any]:
     try:
         said = parsed(text)
     except InvalidMessage as error:
-        raise Problem("malformed-request", f"{error.why} {NOT_WRITTEN}") from None
+        raise Problem("malformed-request", error.why) from None
     if not isinstance(said, dict):
-        raise Problem("malformed-request", f"The body is JSON, but not an object. {NOT_WRITTEN}")
+        raise Problem("malformed-request", "The body is JSON, but not an object.")
     return said
 
 
@@ -68,7 +65,7 @@ def _checked(method: str, allowed: str) -> str:
     if method == "HEAD" and allowed == "GET":
         return "GET"
     if method != allowed:
-        detail = f"This path has the methods {_allow(allowed)}. {NOT_WRITTEN}"
+        detail = f"This path has the methods {_allow(allowed)}."
         raise Problem("method-not-allowed", detail, headers={"Allow": _allow(allowed)})
     return method
 
@@ -89,7 +86,7 @@ def _query(query: str) -> dict[str, str]:
 def _text(event: Mapping[str, Any], headers: Mapping[str, str]) -> str:
     media_type = headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if media_type != JSON:
-        raise Problem("not-json", f"Send Content-Type: {JSON}. {NOT_WRITTEN}")
+        raise Problem("not-json", f"Send Content-Type: {JSON}.")
     body = event.get("body") or ""
     if len(body) > 2 * BODY_BYTES_MAX:
         raise _too_large()
@@ -97,13 +94,13 @@ def _text(event: Mapping[str, Any], headers: Mapping[str, str]) -> str:
         data = base64.b64decode(body, validate=True) if event.get("isBase64Encoded") else body.encode()
         text = data.decode()
     except ValueError:  # not base64, not UTF-8, a lone surrogate
-        raise Problem("malformed-request", f"The body is not UTF-8. {NOT_WRITTEN}") from None
+        raise Problem("malformed-request", "The body is not UTF-8.") from None
     if len(data) > BODY_BYTES_MAX:
         raise _too_large()
     if not text.strip():
-        raise Problem("malformed-request", f"The request has no body. {NOT_WRITTEN}")
+        raise Problem("malformed-request", "The request has no body.")
     return str(text)
 
 
 def _too_large() -> Problem:
-    return Problem("body-too-large", f"A body has at most {BODY_BYTES_MAX:,} bytes. {NOT_WRITTEN}")
+    return Problem("body-too-large", f"A body has at most {BODY_BYTES_MAX:,} bytes.")

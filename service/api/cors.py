@@ -4,7 +4,8 @@ Rule 1: In AWS, API Gateway answers for CORS itself (`corsOrigins` of serverless
 Rule 2: This is for the API on this computer. Every answer gets the headers, a problem too, or a page could not read it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from aws_lambda_powertools.event_handler import CORSConfig
 
@@ -15,18 +16,23 @@ ANSWERED = ["Idempotency-Hit", "Retry-After", "Allow"]
 MAX_AGE_S = 3_600
 
 
-def of(origins: Sequence[str]) -> CORSConfig | None:
-    """The configuration for these origins ("https://shop.example"; "*" for all), or None without any."""
+Api = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def allowing(origins: Sequence[str], api: Api) -> Api:
+    """The API for pages of these origins too ("https://shop.example"; "*" for all)."""
     if not origins:
-        return None
+        return api
     first, *others = origins
-    return CORSConfig(first, others, allow_headers=ASKED, expose_headers=ANSWERED, max_age=MAX_AGE_S)
+    cors = CORSConfig(first, others, allow_headers=ASKED, expose_headers=ANSWERED, max_age=MAX_AGE_S)
 
+    def answered(event: dict[str, Any]) -> dict[str, Any]:
+        answer = api(event)
+        origin = next((value for name, value in event["headers"].items() if name.lower() == "origin"), None)
+        if origin is not None:
+            headers = cors.to_dict(cors.allowed_origin(origin))
+            methods = {"Access-Control-Allow-Methods": METHODS} if headers else {}
+            answer["headers"] |= headers | methods | {"Vary": "Origin"}
+        return answer
 
-def headers(cors: CORSConfig | None, asked: Mapping[str, str]) -> dict[str, str]:
-    """What an answer to a request with these headers says to a browser."""
-    origin = next((value for name, value in asked.items() if name.lower() == "origin"), None)
-    if cors is None or origin is None:
-        return {}
-    said = cors.to_dict(cors.allowed_origin(origin))
-    return said | {"Access-Control-Allow-Methods": METHODS, "Vary": "Origin"} if said else {"Vary": "Origin"}
+    return answered

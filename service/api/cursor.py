@@ -11,7 +11,7 @@ import re
 from ledger import tokens
 from ledger.errors import InvalidInput
 from reader import Place, Position
-from service.api.problems import NOT_WRITTEN, Problem
+from service.api.problems import Problem
 
 _PLACE = re.compile(r"1\.([0-9A-Z]{26})\.([a-z0-9-]{1,32})\.([0-9a-f]{8})")
 _LISTED = re.compile(r"1\.([0-9]{1,3})\.([0-9a-f]{8})\.(.*)", re.DOTALL)
@@ -59,7 +59,7 @@ def _read(form: str, text: str) -> str:
 
 
 def _wrong(of: str) -> Problem:
-    return Problem("invalid-cursor", f"A cursor is the next of an earlier page {of}, unchanged. {NOT_WRITTEN}")
+    return Problem("invalid-cursor", f"A cursor is the next of an earlier page {of}, unchanged.")
 
 
 def _digest(text: str) -> str:

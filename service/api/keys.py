@@ -16,7 +16,7 @@ from datetime import datetime
 from ledger import tokens
 from ledger.checks import to_datetime, to_ms
 from ledger.message import time_text
-from service.api.problems import NOT_WRITTEN, Problem
+from service.api.problems import Problem
 
 _QUOTED = r'"(?:[ !#-\[\]-~]|\\["\\]){1,1024}"'
 HEADER = rf"^(?:{_QUOTED}|[!#-~](?:[ -~]{{0,1022}}[!-~])?)$"
@@ -32,14 +32,14 @@ def key_of_header(header: str | None) -> str:
         raise Problem(
             "idempotency-key-missing",
             "Every change and every hold needs the header Idempotency-Key: a ULID or a UUIDv7, or any other text "
-            f"together with at in the body. It must be the same on every retry. {NOT_WRITTEN}",
+            "together with at in the body. It must be the same on every retry.",
         )
     key = header.strip()
     if not re.fullmatch(HEADER, key):
         raise Problem(
             "invalid-key",
             "In the header a key is 1 to 1,024 printable ASCII characters, and one that begins with a quote stands in "
-            f"quotes; POST /deltas takes any Unicode. {NOT_WRITTEN}",
+            "quotes; POST /deltas takes any Unicode.",
         )
     return re.sub(r"\\(.)", r"\1", key[1:-1]) if key.startswith('"') else key
 
@@ -52,7 +52,7 @@ def time_of_key(key: str, at: datetime | None) -> datetime:
             raise Problem(
                 "invalid-time",
                 f"This key is a ULID or a UUIDv7 and carries the time {time_text(to_datetime(own_ms))}, which at "
-                f"contradicts. Leave out at, or use a key of another form. {NOT_WRITTEN}",
+                f"contradicts. Leave out at, or use a key of another form.",
             )
         return to_datetime(own_ms)
     if at is not None:
@@ -61,12 +61,12 @@ def time_of_key(key: str, at: datetime | None) -> datetime:
         raise Problem(
             "invalid-time",
             "This key carries no time (it is neither a ULID nor a UUIDv7), so the request needs at: when the change "
-            f"was first asked for, the same on every retry. {NOT_WRITTEN}",
+            "was first asked for, the same on every retry.",
         )
     raise Problem(
         "invalid-key",
         "This is a ULID or a UUIDv7 in another spelling than canonical has it, and a key counts as given: another "
-        f"spelling is another change. Send the canonical one on every attempt, or this one with at. {NOT_WRITTEN}",
+        "spelling is another change. Send the canonical one on every attempt, or this one with at.",
         members={"canonical": canonical},
     )
 

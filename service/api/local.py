@@ -19,10 +19,11 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from ledger import Settings
+from service.api import cors
 from service.api.admission import BODY_BYTES_MAX
 from service.api.app import TRY_IT, Api
 from service.api.openapi import in_memory
-from service.api.problems import NOT_WRITTEN, Problem
+from service.api.problems import Problem
 from service.observe import Watch
 from service.writable import Names
 
@@ -34,7 +35,7 @@ READ_BYTES_MAX = BODY_BYTES_MAX + 1
 def event_of(method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> dict[str, Any]:
     """The event (payload format 2.0) of a request."""
     raw_path, _, query = target.partition("?")
-    path = unquote(unquote(raw_path).partition("?")[0])  # what API Gateway was seen to do: paths.py has the source
+    path = unquote(unquote(raw_path).partition("?")[0])  # what API Gateway was seen to do: paths.py names the source
     parameters: dict[str, str] = {}
     for name, value in parse_qsl(query, keep_blank_values=True):
         parameters[name] = f"{parameters[name]},{value}" if name in parameters else value
@@ -114,7 +115,7 @@ def serve(api: Callable[[dict[str, Any]], dict[str, Any]], port: int = PORT) -> 
 
 
 def _malformed(detail: str) -> Problem:
-    return Problem("malformed-request", f"{detail} {NOT_WRITTEN}")
+    return Problem("malformed-request", f"{detail}")
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> None:
@@ -123,13 +124,12 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> None:
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument("--origin", action="append", default=[], help="pages of this origin may call it; repeatable")
     chosen = parser.parse_args(arguments)
-    asked: Any = {"try_it": True, "origins": chosen.origin}
     if chosen.memory:
-        api = in_memory(**asked)
+        api = in_memory(try_it=True)
     else:
-        asked["names"] = Names.of(environ)
-        api = Api(Settings.from_env(environ), Watch.here("api", sys.stderr), **asked)
-    server = serve(api, chosen.port)
+        watch, names = Watch.here("api", sys.stderr), Names.of(environ)
+        api = Api(Settings.from_env(environ), watch, try_it=True, names=names)
+    server = serve(cors.allowing(chosen.origin, api), chosen.port)
     print(f"http://{HOST}:{server.server_port}{TRY_IT} (Ctrl-C ends it)", flush=True)
     try:
         server.serve_forever()

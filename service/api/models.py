@@ -1,12 +1,13 @@
-"""What the API takes and gives, as pydantic models: they check requests and are what docs/openapi.json describes.
+"""The bodies that the API takes, as pydantic models: they check requests and are what docs/openapi.json describes.
 
 Rule 1: Nothing is converted (a number is no text, 1.0 is no whole number) and an unknown field is refused, because a
 misspelled one would be lost.
 Rule 2: A limit is the library's own, taken from it.
+Rule 3: How long a hold holds is a number of seconds: a duration of ISO 8601 may be in months, which have no length.
 """
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
@@ -23,10 +24,12 @@ from pydantic_core import PydanticCustomError
 
 from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX
 from ledger.errors import InvalidTime
+from ledger.gate.hold_tokens import HOLD_MS_MAX
 from ledger.message import time_of
 from service.api.keys import TIMED
 
 BULK_MAX = 100
+HOLD_S_MAX = HOLD_MS_MAX // 1_000
 EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
 
 
@@ -50,7 +53,7 @@ Time = Annotated[
     BeforeValidator(_time),
     WithJsonSchema({"type": "string", "format": "date-time", "description": "RFC 3339, with its offset"}),
 ]
-Asked = Annotated[
+FirstAsked = Annotated[
     Time | None,
     Field(
         description="when the change was first asked for, the same on every retry, from 1970 to five minutes ahead; "
@@ -82,7 +85,7 @@ class NewDelta(Strict):
     change: int = Field(
         ge=-CHANGE_MAX, le=CHANGE_MAX, description="a whole number, written without fraction or exponent"
     )
-    at: Asked = None
+    at: FirstAsked = None
     region: InRegion = None
 
 
@@ -114,78 +117,40 @@ class Bulk(Strict):
     deltas: list[Annotated[BulkDelta, WrapValidator(_or_refused)]] = Field(min_length=1, max_length=BULK_MAX)
 
 
-class Added(BaseModel):
-    """A change counts, exactly once, from now on."""
+class NewHold(Strict):
+    """A part of a limit to set aside, until it is captured or released, or is over."""
 
-    outcome: Literal["recorded", "replayed", "accepted"]
-    counter: str
-    token: str = Field(description="the ULID that names the delta")
-    region: str = Field(
-        description="the Region of the delta's lane; to be named when another Region repeats the request"
+    counter: Counter
+    amount: int = Field(
+        ge=-CHANGE_MAX,
+        le=CHANGE_MAX,
+        description="as the change that would count, not 0: below 0 it takes what is left above the floor, above 0 "
+        "below the ceiling",
+        json_schema_extra={"not": {"const": 0}},
     )
-    at: str
+    expires_s: float = Field(
+        ge=0.001,
+        le=HOLD_S_MAX,
+        allow_inf_nan=False,
+        description="seconds from at on, the same on every retry; rounded up by a thousandth at most",
+    )
+    at: FirstAsked = None
+    region: InRegion = None
 
 
-class ProblemDetails(BaseModel):
-    """RFC 9457."""
+class EndOfHold(Strict):
+    """A hold to let go."""
 
-    model_config = ConfigDict(extra="allow")
-
-    type: str = Field(description="urn:ledger:problem:<name>, see docs/http-api.md")
-    title: str
-    status: int
-    detail: str
+    counter: Counter
 
 
-class BulkResult(BaseModel):
-    """What became of one change: `added` or `problem`."""
+class NewCapture(EndOfHold):
+    """A hold whose change has happened."""
 
-    status: int = Field(description="201, 200 (replayed) or that of the problem")
-    added: Added | None = None
-    problem: ProblemDetails | None = None
-
-
-class BulkResults(BaseModel):
-    """A result for each change, in their order."""
-
-    results: list[BulkResult]
-
-
-class CounterBalance(BaseModel):
-    """A counter at an instant: the sum of a real set of changes."""
-
-    counter: str
-    value: int = Field(description="exact; it may be larger than what a double holds")
-    count: int = Field(description="how many changes it sums")
-    as_of: str
-    pending: int = Field(description="how many of the changes are still in the tail")
-    by_region: dict[str, int]
-    cached: bool
-    closed: bool = Field(description="of a counter with a limit: whether the value is certainly within it")
-
-
-class CounterNames(BaseModel):
-    """Names of counters, each once, in no order of theirs. `next` is the cursor of the next page, or null.
-
-    A page may have fewer names than its limit, or none, and yet a next one.
-    """
-
-    counters: list[str]
-    next: str | None
-
-
-class HistoryEntry(BaseModel):
-    """One change."""
-
-    token: str
-    at: str
-    change: int
-    region: str
-
-
-class History(BaseModel):
-    """Changes in the order of time. `next` is the cursor of the next page, or null."""
-
-    counter: str
-    entries: list[HistoryEntry]
-    next: str | None
+    amount: int | None = Field(
+        None,
+        ge=-CHANGE_MAX,
+        le=CHANGE_MAX,
+        description="how much of it counts, from 0 to the amount that is held, of a hold below 0 with its sign or "
+        "without; all of it if left out",
+    )

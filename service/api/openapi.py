@@ -7,7 +7,6 @@ Rule 3: It needs no table and no environment.
 
 import argparse
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +26,14 @@ ABOUT = (
 SIGNED = {"name": "Authorization", "in": "header", "description": "AWS Signature Version 4, unless a JWT is asked for"}
 
 
-def in_memory(try_it: bool = False, watch: Watch | None = None, origins: Sequence[str] = ()) -> Api:
+def in_memory(try_it: bool = False, watch: Watch | None = None) -> Api:
     """The API on a table in memory, the same one in two Regions. What begins with "seats:" has a ceiling of 10,000."""
     here, there = regions = ("eu-west-1", "us-east-1")
     limits = {"seats:": Limit(ceiling=10_000, region=here)}
     settings = Settings(table="memory", region=here, regions=regions, limits=limits)
     table = MemoryTable()
     table.peers = {there: table}
-    return Api(settings, watch or Watch.here("api"), table=table, try_it=try_it, origins=origins)
+    return Api(settings, watch or Watch.here("api"), table=table, try_it=try_it)
 
 
 def document() -> dict[str, Any]:

@@ -2,23 +2,22 @@
 
 Rule 1: Every answer that is not a success is one of these.
 Rule 2: A problem's type is a name in docs/http-api.md and says the same as its status always does.
-Rule 3: A write's says whether anything was written; a read's, which `Api` answers, says nothing of it.
+Rule 3: A write's says whether anything was written; a read's says nothing of it.
 Rule 4: No text of a problem holds an amount, an exception that is not ours, or a key, but the canonical spelling of one
-that was refused for its spelling.
+that was refused for its spelling. A hold that ended is told by its state alone: what of it counts is an amount.
+Rule 5: Of a library's error the first class that fits decides, and what fits none is for the operator.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from aws_lambda_powertools.event_handler import Response
-
-from service.writable import Names
+from ledger import errors
+from ledger.errors import NOT_WRITTEN, LedgerError
 
 CONTENT_TYPE = "application/problem+json"
 TYPE = "urn:ledger:problem:"
 
-NOT_WRITTEN = "Nothing was written."
 TITLES = {
     "malformed-request": (400, "The request cannot be read"),
     "idempotency-key-missing": (400, "The request has no Idempotency-Key"),
@@ -55,7 +54,10 @@ _RETRIED = (429, 503, 504)
 
 
 class Problem(Exception):
-    """A request that is answered with problem details. `members` are further fields of the answer."""
+    """A request that is answered with problem details. `members` are further fields of the answer.
+
+    `says_what_counts`: the detail itself says what may have been written. Of any other, nothing was.
+    """
 
     def __init__(
         self,
@@ -64,54 +66,98 @@ class Problem(Exception):
         *,
         headers: Mapping[str, str] | None = None,
         members: Mapping[str, Any] | None = None,
+        says_what_counts: bool = False,
     ) -> None:
         super().__init__(detail)
         self.name = name
         self.status, self.title = TITLES[name]
         self.detail = detail
         self.members = dict(members or {})
-        retry = {"Retry-After": str(RETRY_AFTER_S)} if self.status in _RETRIED else {}
-        self.headers = retry | dict(headers or {})
+        self.headers = {"Content-Type": CONTENT_TYPE, **(headers or {})}
+        if self.status in _RETRIED:
+            self.headers["Retry-After"] = str(RETRY_AFTER_S)
+        self._says_what_counts = says_what_counts
 
-    def body(self) -> dict[str, Any]:
-        said = {"type": TYPE + self.name, "title": self.title, "status": self.status, "detail": self.detail}
-        return said | self.members
+    def body(self, of_read: bool = False) -> dict[str, Any]:
+        detail = self.detail if of_read or self._says_what_counts else self.detail + NOT_WRITTEN
+        return {"type": TYPE + self.name, "title": self.title, "status": self.status, "detail": detail} | self.members
 
-    @property
-    def all_headers(self) -> dict[str, str]:
-        return {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", **self.headers}
-
-    def answer(self) -> dict[str, Any]:
+    def answer(self, of_read: bool = False) -> dict[str, Any]:
         """As API Gateway takes it from a function."""
-        body = json.dumps(self.body())
-        return {"statusCode": self.status, "headers": self.all_headers, "body": body, "isBase64Encoded": False}
-
-    def response(self) -> Response[str]:
-        return Response(self.status, CONTENT_TYPE, json.dumps(self.body()), self.all_headers)
-
-
-def check_region(region: str | None, regions: Sequence[str]) -> None:
-    """Raises Problem for a Region that is none of the service's."""
-    if region is not None and region not in regions:
-        raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}. {NOT_WRITTEN}")
-
-
-def check_name(counter: str, names: Names) -> None:
-    """Raises Problem for a counter that nobody may write here."""
-    if refused := names.refusal(counter):
-        raise invalid([{"loc": ("counter",), "type": "name", "msg": refused.why}])
-
-
-def no_limit() -> Problem:
-    return Problem("no-limit", f"There is nothing to hold, and no standing, where nothing is limited. {NOT_WRITTEN}")
+        body = json.dumps(self.body(of_read))
+        return {"statusCode": self.status, "headers": self.headers, "body": body, "isBase64Encoded": False}
 
 
 def invalid(found: Iterable[Mapping[str, Any]]) -> Problem:
     """The problem of a request that does not fit its description, with where and what, and no value of it."""
-    said = [{"at": "/".join(map(str, each["loc"])), "error": _said(each)} for each in found]
-    return Problem("invalid-request", f"See errors. {NOT_WRITTEN}", members={"errors": said})
+    places = [{"at": "/".join(map(str, error["loc"])), "error": _reason(error)} for error in found]
+    return Problem("invalid-request", "See errors.", members={"errors": places})
 
 
-def _said(error: Mapping[str, Any]) -> str:
+def _reason(error: Mapping[str, Any]) -> str:
     """Pydantic's own words, unless they are those of an exception, which may quote the value."""
     return "not acceptable" if error["type"] in ("value_error", "assertion_error") else str(error["msg"])
+
+
+_OPERATOR = "The operator must look at the service's log."
+_NAMES: tuple[tuple[type[LedgerError], str, str], ...] = (
+    (
+        errors.InvalidChange,
+        "invalid-change",
+        "A change is a whole number of magnitude at most 10^18. A hold is not of 0, and is captured from 0 to its "
+        "amount.",
+    ),
+    (errors.InvalidKey, "invalid-key", "An idempotency key is text of 1 to 1,024 bytes of UTF-8."),
+    (
+        errors.InvalidTime,
+        "invalid-time",
+        "A time has an offset and is from 1970 to five minutes ahead; a hold is not over before it is granted.",
+    ),
+    (errors.InvalidInput, "invalid-request", "An argument is not acceptable."),
+    (
+        errors.TokenConflict,
+        "token-conflict",
+        "This counter, key and time already stand for another change or hold, which counts. A new one needs a new key.",
+    ),
+    (
+        errors.LimitReached,
+        "limit-reached",
+        "All Regions together have too little left. Nothing counts, and that is final for this key, whatever comes "
+        "back meanwhile. A new attempt needs a new key.",
+    ),
+    (
+        errors.OutOfReach,
+        "out-of-reach",
+        "This Region has too little left, and one that may have more did not answer. Nothing was decided. Repeat the "
+        "request with the same idempotency key, the same time and the same region.",
+    ),
+    (errors.HoldEnded, "hold-ended", "See state: a hold ends once, and the first end is final."),
+    (errors.NoSuchHold, "no-such-hold", "It was never granted, or its id or its counter is not as the answer gave it."),
+    (errors.Throttled, "throttled", "Repeat the request, slower."),
+    (
+        errors.OutcomeUnknown,
+        "outcome-unknown",
+        "Repeat the request as it was, with the same idempotency key, the same time and the same region if it has "
+        "them: it counts once.",
+    ),
+    (errors.Unavailable, "unavailable", "Repeat the request."),
+    (errors.TransactionConflict, "unavailable", "Repeat the request."),
+    (errors.GaveUp, "unavailable", "The gate changed too often. Nothing was decided. Repeat the request as it was."),
+    (errors.ReadTooSlow, "unavailable", "The compactor must run; then repeat the request."),
+    (errors.NotYetReplicated, "not-yet-replicated", "Repeat the request later, or in the counter's home Region."),
+    (errors.DamagedItem, "damaged", _OPERATOR),
+    (errors.GateLost, "damaged", "The counter's gate is gone: the operator must restore it."),
+    (LedgerError, "misconfigured", _OPERATOR),
+)
+_SAY_WHAT_COUNTS = (errors.LimitReached, errors.OutOfReach, errors.OutcomeUnknown, errors.GaveUp)
+
+
+def problem_of(error: LedgerError) -> Problem:
+    """The problem that an error of the library is. Only an unknown outcome may have let something count."""
+    members: dict[str, Any] = {}
+    if error.delta is not None:
+        members = {"region": error.delta.lane.region, "token": error.delta.token}
+    if isinstance(error, errors.HoldEnded):
+        members |= {"state": error.state}
+    name, detail = next((name, detail) for kind, name, detail in _NAMES if isinstance(error, kind))
+    return Problem(name, detail, members=members, says_what_counts=isinstance(error, _SAY_WHAT_COUNTS))

@@ -68,14 +68,14 @@ def reply(writer: asyncio.StreamWriter, connection: bytes = b"keep-alive") -> No
     writer.write(b"HTTP/1.1 200 OK\r\n%b\r\ncontent-length: 2\r\n\r\n{}" % head)
 
 
-def answering_no_put(came: Callable[[], None]) -> Served:
-    """All but a PutItem, of which it is told when it came."""
+def serving(put: Served) -> Served:
+    """Answers everything, a PutItem when `put` has ended, unless that closed the connection."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while operation := await request(reader):
             if operation == "putitem":
-                came()
-                await reader.read()
+                await put(reader, writer)
+            if writer.is_closing():
                 return
             reply(writer)
 
@@ -198,18 +198,18 @@ def test_an_add_cancelled_while_the_table_answers_is_unknown_and_the_connection_
     async def main() -> None:
         came, puts = asyncio.Event(), []
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            while operation := await request(reader):
-                if operation == "putitem":
-                    puts.append(writer)
-                    came.set()
-                    if len(puts) == 1:
-                        await reader.read()  # the client goes
-                        return
-                reply(writer)
+        async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            puts.append(writer)
+            came.set()
+            if len(puts) == 1:
+                await reader.read()  # the client goes
+                writer.close()
 
-        told: list[Observed] = []
-        async with server(serve) as url, AsyncLedger(settings("counters", url), observe=told.append) as ledger:
+        observed: list[Observed] = []
+        async with (
+            server(serving(put)) as url,
+            AsyncLedger(settings("counters", url), observe=observed.append) as ledger,
+        ):
             task = asyncio.ensure_future(ledger.add(COUNTER, -6, **KEYED))
             await came.wait()
             task.cancel()
@@ -218,7 +218,7 @@ def test_an_add_cancelled_while_the_table_answers_is_unknown_and_the_connection_
             unknown = cancelled.value.__cause__
             assert isinstance(unknown, OutcomeUnknown)
             assert unknown.delta == ledger.prepare(COUNTER, -6, **KEYED)
-            assert (told[0].outcome, told[0].cost.requests, told[0].cost.untold) == ("CancelledError", 2, 2)
+            assert (observed[0].outcome, observed[0].cost.requests, observed[0].cost.untold) == ("CancelledError", 2, 2)
             assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "recorded"
             assert len({*puts}) == 2
 
@@ -229,25 +229,20 @@ def test_a_connection_that_breaks_after_a_write_was_sent_leaves_it_unknown() -> 
     """aiobotocore says EndpointConnectionError, as for a connection that was never made."""
 
     async def main() -> int:
-        puts = 0
+        puts = []
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            nonlocal puts
-            while operation := await request(reader):
-                if operation == "putitem":
-                    puts += 1
-                    reset = struct.pack("ii", 1, 0)  # what is sent instead of an end
-                    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
-                    writer.transport.abort()
-                    return
-                reply(writer)
+        async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            puts.append(writer)
+            reset = struct.pack("ii", 1, 0)  # what is sent instead of an end
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            writer.transport.abort()
 
-        async with server(serve) as url, AsyncLedger(settings("counters", url)) as ledger:
+        async with server(serving(put)) as url, AsyncLedger(settings("counters", url)) as ledger:
             with pytest.raises(OutcomeUnknown) as raised:
                 await ledger.add(COUNTER, -6, **KEYED)
             assert raised.value.delta is not None
             assert raised.value.cost == Cost(2, 1 + ATTEMPTS, untold=2)
-        return puts
+        return len(puts)
 
     assert asyncio.run(main()) == ATTEMPTS
 
@@ -268,24 +263,16 @@ def test_where_no_attempt_found_a_connection_nothing_was_written() -> None:
     asyncio.run(main())
 
 
-def test_the_end_of_the_block_leaves_what_is_in_flight_unknown() -> None:
-    async def main() -> None:
-        came = asyncio.Event()
-        async with server(answering_no_put(came.set)) as url:
-            async with AsyncLedger(settings("counters", url)) as ledger:
-                task = asyncio.ensure_future(ledger.add(COUNTER, -6, **KEYED))
-                await came.wait()
-            with pytest.raises(OutcomeUnknown) as raised:
-                await task
-            assert raised.value.delta is not None
-
-    asyncio.run(main())
-
-
-def test_the_end_of_the_block_tells_those_that_wait_for_a_connection_too_and_cancels_none() -> None:
+def test_the_end_of_the_block_leaves_unknown_what_is_in_flight_or_waits_for_a_connection_and_cancels_none() -> None:
     async def main() -> list[Any]:
         came = asyncio.Semaphore(0)
-        async with server(answering_no_put(came.release)) as url:
+
+        async def put(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.release()
+            await reader.read()
+            writer.close()
+
+        async with server(serving(put)) as url:
             async with AsyncLedger(settings("counters", url)) as ledger:
                 await ledger._run(ledger._calls.shape.program())
                 adds = [asyncio.ensure_future(ledger.add(COUNTER, 1)) for _ in range(POOL + 20)]
@@ -294,7 +281,8 @@ def test_the_end_of_the_block_tells_those_that_wait_for_a_connection_too_and_can
             return await asyncio.gather(*adds, return_exceptions=True)
 
     found = asyncio.run(main())
-    assert {type(each) for each in found} == {OutcomeUnknown}
+    assert {type(error) for error in found} == {OutcomeUnknown}
+    assert all(error.delta is not None for error in found)
     assert "the client is closed" in str(found[0])
 
 
@@ -321,19 +309,13 @@ def test_a_client_of_another_loop_loses_nothing(engine: Engine, table: str) -> N
     assert Reader(asked, client=engine.client(REGION)).value(COUNTER) == 1 - 6
 
 
-def test_a_client_that_was_not_entered_and_an_endpoint_that_is_none_are_told() -> None:
-    async def main() -> None:
+def test_the_client_has_the_time_outs_the_retries_and_the_pool_of_this_library_and_says_when_it_is_none() -> None:
+    async def main() -> Any:
         async with AsyncLedger(Settings(table="counters", region=REGION), client=make_async_client(REGION)) as ledger:
             with pytest.raises(errors.InvalidInput, match="is no DynamoDB client"):
                 await ledger.add(COUNTER, 1)
         with pytest.raises(InvalidSettings, match="endpoint_url="):
             await make_async_client(REGION, "nowhere").__aenter__()
-
-    asyncio.run(main())
-
-
-def test_the_client_has_the_time_outs_the_retries_and_the_pool_of_this_library() -> None:
-    async def main() -> Any:
         async with make_async_client(REGION, "http://127.0.0.1:9") as client:
             return client.meta.config
 

@@ -12,6 +12,7 @@ from ledger.errors import DamagedItem, Unavailable
 from ledger.requests import GetMany, Request
 from reader import Reader
 from reader.aio import AsyncReader
+from tests.reader.hooked import Hooked
 from tests.support import COUNTER, NOW_MS, Region, Slow, compactor, delta, settings
 
 TIMEOUT_S = 120  # bounds a hang alone
@@ -80,18 +81,15 @@ def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache(reader: Make) 
     assert cached.read(COUNTER, max_age=5).by_region == {"eu-west-1": 0, "us-east-1": 0}
 
 
-@pytest.mark.parametrize(
-    ("ttl", "max_age", "age_ms", "loaded"), [(5, 1, 999, 1), (5, 1, 1_000, 2), (1, 60, 999, 1), (1, 60, 1_000, 2)]
-)
-def test_the_smaller_of_max_age_and_ttl_decides(
-    reader: Make, ttl: float, max_age: float, age_ms: int, loaded: int
-) -> None:
-    table = Region()
-    cached = reader(table, ttl)
-    cached.read(COUNTER, max_age=max_age)
-    table.now_ms += age_ms
-    assert cached.read(COUNTER, max_age=max_age).cached == (loaded == 1)
-    assert loads(table) == loaded
+def test_the_smaller_of_max_age_and_ttl_decides(reader: Make) -> None:
+    for ttl, max_age in ((5, 1), (1, 60)):
+        for age_ms, loaded in ((999, 1), (1_000, 2)):
+            table = Region()
+            cached = reader(table, ttl)
+            cached.read(COUNTER, max_age=max_age)
+            table.now_ms += age_ms
+            assert cached.read(COUNTER, max_age=max_age).cached == (loaded == 1)
+            assert loads(table) == loaded
 
 
 def test_a_ttl_of_0_never_answers_from_the_cache(reader: Make) -> None:
@@ -117,24 +115,19 @@ def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_lon
     assert loads(table) == 3
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
+def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(reader: Make) -> None:
+    asks: tuple[Callable[[Any], object], ...] = (
         lambda cached: cached.value(COUNTER),
         lambda cached: cached.values([COUNTER]),
         lambda cached: cached.read(COUNTER, max_age=60),
-    ],
-    ids=["value", "values", "read"],
-)
-def test_the_age_of_a_balance_is_counted_from_the_beginning_of_its_read(
-    reader: Make, ask: Callable[[Any], object]
-) -> None:
-    table = Slow(1_000, GetMany)
-    cached = reader(table)
-    ask(cached)
-    table.now_ms += 4_000
-    ask(cached)
-    assert loads(table) == 2
+    )
+    for ask in asks:
+        table = Slow(1_000, GetMany)
+        cached = reader(table)
+        ask(cached)
+        table.now_ms += 4_000
+        ask(cached)
+        assert loads(table) == 2
 
 
 def test_an_answer_that_may_be_behind_is_neither_taken_from_the_cache_nor_kept_in_it(reader: Make) -> None:
@@ -160,8 +153,7 @@ def test_values_load_only_what_the_cache_lacks(reader: Make) -> None:
     assert loads(table) == 2
 
 
-@pytest.mark.parametrize("start_ms", range(980, 1_001))
-def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(reader: Make, start_ms: int) -> None:
+def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(reader: Make) -> None:
     """The clock goes on between any two looks at it."""
     table = Region()
     ticking = [False]
@@ -171,13 +163,13 @@ def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(reader: Make
         return table.now_ms
 
     cached = reader(table, 1, clock)
-    for call in (cached.value, lambda counter: cached.values([counter]), lambda counter: cached.read(counter, 0.99)):
-        cached.read(COUNTER)
-        began_ms = table.now_ms
-        ticking[0] = True
-        table.now_ms = began_ms + start_ms
-        call(COUNTER)
-        ticking[0] = False
+    for start_ms in range(980, 1_001):
+        for call in (cached.value, lambda name: cached.values([name]), lambda name: cached.read(name, 0.99)):
+            cached.read(COUNTER)
+            table.now_ms += start_ms
+            ticking[0] = True
+            call(COUNTER)
+            ticking[0] = False
 
 
 def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_longer_than_ttl(reader: Make) -> None:
@@ -195,33 +187,6 @@ def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_long
     for _ in range(2):
         with pytest.raises(DamagedItem):
             cached.value(COUNTER)
-
-
-class Busy(Region):
-    """A table whose loads wait until so many threads have asked its clock; the first of them may fail."""
-
-    def __init__(self, threads: int, *, fail_first: bool = False) -> None:
-        super().__init__()
-        self.threads, self.fail_first, self.everybody = threads, fail_first, threading.Event()
-        self.came: set[int] = set()
-
-    def clock(self) -> int:
-        self.came.add(threading.get_ident())
-        if len(self.came) == self.threads:
-            self.everybody.set()
-        return self.now_ms
-
-    def answer(self, request: Request, /) -> Any:
-        if isinstance(request, GetMany):
-            self.asked.append(request)
-            fails = self.fail_first and loads(self) == 1
-            assert self.everybody.wait(TIMEOUT_S)
-            if fails:
-                raise Unavailable("the first load fails")
-        answer = super().answer(request)
-        if isinstance(request, GetMany):
-            self.asked.remove(request)  # told above, when it came
-        return answer
 
 
 def at_once(number: int, call: Callable[[], object]) -> list[object]:
@@ -243,33 +208,50 @@ def at_once(number: int, call: Callable[[], object]) -> list[object]:
     return answers
 
 
-@pytest.mark.parametrize(("number", "fails"), [(100, 0), (8, 1)])
-def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_its_thread_alone(
-    number: int, fails: int
-) -> None:
-    table = Busy(number, fail_first=fails > 0)
-    table.put(delta(1))
-    shared = Reader(settings(), table=table, clock=table.clock)
-    answers = at_once(number, lambda: shared.value(COUNTER))
-    assert sorted(map(str, answers)) == ["4"] * (number - fails) + ["the first load fails"] * fails
-    assert loads(table) == 1 + fails
+class Busy:
+    """A table whose loads wait until so many threads have asked its clock, for this reader of it."""
+
+    def __init__(self, threads: int, failing: int = 0) -> None:
+        self.threads, self.failing = threads, failing
+        self.began, self.everybody = threading.Event(), threading.Event()
+        self.came: set[int] = set()
+        self.loads: list[Request] = []
+        self.table = Hooked(self.after)
+        self.table.put(delta(1))
+        self.reader = Reader(settings(), table=self.table, clock=self.clock)
+
+    def clock(self) -> int:
+        self.came.add(threading.get_ident())
+        if len(self.came) == self.threads:
+            self.everybody.set()
+        return self.table.now_ms
+
+    def after(self, table: Hooked, request: Request, answer: Any) -> Any:
+        if isinstance(request, GetMany):
+            self.loads.append(request)
+            fails = len(self.loads) <= self.failing
+            self.began.set()
+            assert self.everybody.wait(TIMEOUT_S)
+            if fails:
+                raise Unavailable("the first load fails")
+        return answer
+
+
+def test_threads_that_ask_at_once_cause_one_load_and_one_that_fails_fails_for_its_thread_alone() -> None:
+    for number, fails in ((100, 0), (8, 1)):
+        busy = Busy(number, fails)
+        answers = at_once(number, lambda busy=busy: busy.reader.value(COUNTER))  # type: ignore[misc]
+        assert sorted(map(str, answers)) == ["4"] * (number - fails) + ["the first load fails"] * fails
+        assert len(busy.loads) == 1 + fails
 
 
 def test_a_thread_that_waits_for_a_load_is_not_given_an_older_balance_than_it_asked_for() -> None:
     """The load began ten seconds before the second thread asked for a balance of at most five."""
-    began = threading.Event()
-
-    class Loading(Busy):
-        def answer(self, request: Request, /) -> Any:
-            began.set()
-            return super().answer(request)
-
-    table = Loading(2)
-    shared = Reader(settings(), table=table, clock=table.clock)
-    first = threading.Thread(target=shared.value, args=(COUNTER,), daemon=True)
+    busy = Busy(2)
+    first = threading.Thread(target=busy.reader.value, args=(COUNTER,), daemon=True)
     first.start()
-    assert began.wait(TIMEOUT_S)
-    table.now_ms += 10_000
-    balance = shared.read(COUNTER, max_age=5)
+    assert busy.began.wait(TIMEOUT_S)
+    busy.table.now_ms += 10_000
+    balance = busy.reader.read(COUNTER, max_age=5)
     first.join(TIMEOUT_S)
     assert balance.as_of.timestamp() > (NOW_MS + 5_000) / 1_000

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from ledger import client as clients
 from ledger.requests import Request
 from reader import Reader
+from tests.reader.hooked import Hooked
 from tests.support import COUNTER, A, Region, delta, settings
 from tests.support import reader as reader_of
 
@@ -33,6 +35,25 @@ def in_a_child(call: Callable[[], object]) -> object:
     finally:
         child.kill()
         child.join()
+
+
+@contextmanager
+def meanwhile(call: Callable[[Callable[[], None]], object]) -> Iterator[None]:
+    """A thread is in this call, which waits in what it is given until the block has ended."""
+    began, go = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        began.set()
+        assert go.wait(TIMEOUT_S)
+
+    thread = threading.Thread(target=call, args=(wait,), name="waits")
+    thread.start()
+    try:
+        assert began.wait(TIMEOUT_S)
+        yield
+    finally:
+        go.set()
+        thread.join(TIMEOUT_S)
 
 
 class Empty:
@@ -60,54 +81,37 @@ def test_a_reader_of_two_regions_that_was_used_answers_in_a_child() -> None:
     assert reader.read(COUNTER).value == 0
 
 
-class Held(Region):
-    """Does not answer the parent until it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.began, self.go = threading.Event(), threading.Event()
-
-    def answer(self, request: Request, /) -> Any:
-        if threading.current_thread().name == "loads":
-            self.began.set()
-            assert self.go.wait(TIMEOUT_S)
-        return super().answer(request)
-
-
 def test_a_child_does_not_wait_for_a_load_of_its_parent() -> None:
-    table = Held()
+    waits: list[Callable[[], None]] = []
+
+    def after(table: Hooked, request: Request, answer: Any) -> Any:
+        if threading.current_thread().name == "waits":
+            waits[0]()
+        return answer
+
+    table = Hooked(after)
     table.put(delta(1))
     reader = reader_of(table)
-    loads = threading.Thread(target=reader.value, args=(COUNTER,), name="loads")
-    loads.start()
-    try:
-        assert table.began.wait(TIMEOUT_S)
+
+    def load(wait: Callable[[], None]) -> None:
+        waits.append(wait)
+        reader.value(COUNTER)
+
+    with meanwhile(load):
         assert in_a_child(lambda: reader.value(COUNTER)) == 4
-    finally:
-        table.go.set()
-        loads.join(TIMEOUT_S)
     assert reader.value(COUNTER) == 4
 
 
 def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> None:
-    table = Region()
-    reader = reader_of(table)
-    held, go = threading.Event(), threading.Event()
+    reader = reader_of(Region())
 
-    def hold() -> None:
+    def hold(wait: Callable[[], None]) -> None:
         with reader._cache.value._condition, clients._making_a_client.value:
-            held.set()
-            go.wait(TIMEOUT_S)
+            wait()
 
-    holder = threading.Thread(target=hold)
-    holder.start()
-    try:
-        assert held.wait(TIMEOUT_S)
+    with meanwhile(hold):
         assert in_a_child(lambda: reader.value(COUNTER)) == 0
         assert in_a_child(lambda: clients.make_client(A, "http://127.0.0.1:1").meta.region_name) == A
-    finally:
-        go.set()
-        holder.join(TIMEOUT_S)
 
 
 def test_a_child_begins_with_an_empty_cache() -> None:
@@ -119,9 +123,9 @@ def test_a_child_begins_with_an_empty_cache() -> None:
     assert reader.value(COUNTER) == 0  # the parent's balance is still young
 
 
-@pytest.fixture
-def engine() -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """An endpoint whose table is empty, and the connections on which it was asked."""
+def test_a_child_makes_connections_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
     asked: list[tuple[str, int]] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -139,27 +143,19 @@ def engine() -> Iterator[tuple[str, list[tuple[str, int]]]]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    serving = threading.Thread(target=functools.partial(server.serve_forever, 0.05))
-    serving.start()
-    yield f"http://127.0.0.1:{server.server_port}", asked
-    server.shutdown()
-    serving.join()
-    server.server_close()
-
-
-def test_a_child_makes_connections_of_its_own(
-    engine: tuple[str, list[tuple[str, int]]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    endpoint, asked = engine
-    reader = Reader(settings(endpoint_url=endpoint, regions=(A,)))
-    assert reader.read(COUNTER).value == 0
-    assert len(set(asked)) == 1
-    parents, before = set(asked), len(asked)
-    assert in_a_child(lambda: reader.read(COUNTER).value) == 0
-    assert parents.isdisjoint(asked[before:])
-    assert reader.read(COUNTER).value == 0
-    assert asked[-1] in parents
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        serving = threading.Thread(target=functools.partial(server.serve_forever, 0.05))
+        serving.start()
+        reader = Reader(settings(endpoint_url=f"http://127.0.0.1:{server.server_port}", regions=(A,)))
+        try:
+            assert reader.read(COUNTER).value == 0
+            assert len(set(asked)) == 1
+            parents, before = set(asked), len(asked)
+            assert in_a_child(lambda: reader.read(COUNTER).value) == 0
+            assert parents.isdisjoint(asked[before:])
+            assert reader.read(COUNTER).value == 0
+            assert asked[-1] in parents
+        finally:
+            server.shutdown()
+            serving.join()

@@ -14,7 +14,7 @@ from ledger.values import Delta, Lane, Segment
 from reader import Entry, Position, Reader
 from reader.history_page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, Lowest, page
 from reader.restart import STARTS_MAX
-from tests.reader.test_history import folded_settled_and_pending
+from tests.reader.hooked import Hooked
 from tests.support import COUNTER, LANE, READ_MS, A, B, Region, Slow, compactor, delta, reader, token, two_regions
 
 
@@ -32,28 +32,8 @@ def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
         after = answer.next
 
 
-@pytest.mark.parametrize("limit", [*range(1, 9), 100])
-@pytest.mark.parametrize(("since", "until"), [(None, None), (2, 6), (3, 3), (6, 2), (7, None), (None, 1), (0, 100)])
-def test_the_pages_together_are_the_history_since_is_included_and_until_is_not(
-    limit: int, since: int | None, until: int | None
-) -> None:
-    home, _ = folded_settled_and_pending()
-    bounds = {
-        name: None if second is None else datetime.fromtimestamp(second, UTC)
-        for name, second in (("since", since), ("until", until))
-    }
-    assert paged(reader(home), limit, **bounds) == list(reader(home).history(COUNTER, **bounds))
-    early = datetime(1960, 1, 1, tzinfo=UTC)
-    assert paged(reader(home), limit, until=early) == []
-    assert len(paged(reader(home), limit, since=early)) == 7
-
-
-@pytest.mark.parametrize("limit", [1, 2, 3])
-def test_the_same_token_in_two_regions_is_two_entries(limit: int) -> None:
-    home, _ = two_regions()
-    there = Lane(B, 0, COUNTER)
-    home.put(delta(1), delta(1, there), delta(2, there), delta(2))
-    assert [(e.region, e.change) for e in paged(reader(home), limit)] == [(A, 4), (B, 4), (A, 16), (B, 16)]
+def queries(table: Region, kind: str = "") -> list[Query]:
+    return [request for request in table.asked if isinstance(request, Query) and request.pk.startswith(kind)]
 
 
 @given(
@@ -61,18 +41,33 @@ def test_the_same_token_in_two_regions_is_two_entries(limit: int) -> None:
     st.lists(st.integers(0, 12), max_size=3),
     st.integers(1, 5),
     st.integers(1, 3),
+    st.tuples(*[st.none() | st.sampled_from([-1, 11]) | st.integers(0, 10)] * 2),
 )
 @settings(max_examples=60, deadline=None)
 def test_whatever_was_compacted_when_the_pages_are_the_history(
-    puts: list[tuple[int, bool]], visits: list[int], limit: int, fold_max: int
+    puts: list[tuple[int, bool]], visits: list[int], limit: int, fold_max: int, seconds: tuple[int | None, int | None]
 ) -> None:
+    """Deltas of the same second and of two Regions, strays among them; `since` is included, `until` is not."""
     home, away = two_regions(page_size=2)
     for n, (at, here) in enumerate(puts):
         if n in visits:
             compactor(home, away, fold_max=fold_max).compact(COUNTER)
         home.put(delta(n, Lane(A if here else B, 0, COUNTER), at_ms=at * 1_000))
     compactor(home, away, fold_max=fold_max).compact(COUNTER)
-    assert paged(reader(home), limit) == list(reader(home).history(COUNTER))
+    since, until = (None if at is None else datetime.fromtimestamp(at, UTC) for at in seconds)
+    found = paged(reader(home), limit, since=since, until=until)
+    assert found == list(reader(home).history(COUNTER, since=since, until=until))
+    assert all((since is None or since <= entry.at) and (until is None or entry.at < until) for entry in found)
+    assert len(found) == len(puts) or since or until
+
+
+def test_the_same_token_in_two_regions_is_two_entries() -> None:
+    home, _ = two_regions()
+    there = Lane(B, 0, COUNTER)
+    home.put(delta(1), delta(1, there), delta(2, there), delta(2))
+    for limit in (1, 2, 3):
+        assert [(e.region, e.change) for e in paged(reader(home), limit)] == [(A, 4), (B, 4), (A, 16), (B, 16)]
+    assert len(paged(reader(home), 1, since=datetime(1960, 1, 1, tzinfo=UTC))) == 4
 
 
 def test_a_page_reads_little_of_a_long_history() -> None:
@@ -82,39 +77,38 @@ def test_a_page_reads_little_of_a_long_history() -> None:
     home.asked.clear()
     middle = Position(tokens.make(1_000, bytes(10)), A)
     assert len(reader(home, regions=(A,)).history_page(COUNTER, after=middle, limit=10).entries) == 10
-    assert len([request for request in home.asked if isinstance(request, Query)]) == 1
+    assert len(queries(home)) == 1
     assert len([request for request in home.asked if isinstance(request, Get)]) == 3  # the shape, once
 
 
-@pytest.mark.parametrize("consistent", [True, False])
-def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded(consistent: bool) -> None:
-    def asked(above: str | None, upto: str | None, most: int) -> list[Request]:
-        home.asked.clear()
-        entries = home.run(page(LANE, above, upto, most, consistent=consistent, read_time_max_ms=READ_MS))
-        assert len(entries) == most
-        return home.asked[1:-1]  # between the two looks at the clock
-
+def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded() -> None:
     home, away = two_regions()
     home.put(*map(delta, range(3)))
     compactor(home, away).compact(COUNTER)
     home.put(*map(delta, range(3, 9)))
-    checkpoint = Get(items.checkpoint_key(LANE), consistent)
-    segments = Query(items.fold_pk(LANE), items.SEGMENTS_FROM, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
+    for consistent in (True, False):
 
-    def tail(after: str, limit: int) -> Query:
-        return Query(items.delta_pk(LANE), after, None, limit, consistent)
+        def asked(above: str | None, most: int, consistent: bool = consistent) -> list[Request]:
+            home.asked.clear()
+            entries = home.run(page(LANE, above, None, most, consistent=consistent, read_time_max_ms=READ_MS))
+            assert len(entries) == most
+            return home.asked[1:-1]  # between the two looks at the clock
 
-    # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
-    assert asked(None, None, 5) == [checkpoint, segments, tail(f"{token(2)}$", 2), tail(token(4), 4)]
-    assert asked(token(1), None, 5)[1:] == [
-        Query(items.fold_pk(LANE), items.segments_of_hi(token(1)), items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
-        *(tail(f"{token(2)}$", 4), tail(token(6), 8)),
-    ]
-    assert asked(token(4), None, 2)[1:] == [
-        Query(items.fold_pk(LANE), items.segments_of_hi(token(4)), items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent),
-        Get(items.segment_key(LANE, token(2), 1), consistent),
-        *(tail(f"{token(4)}$", 2), tail(token(6), 4)),
-    ]
+        def segments(first: str, consistent: bool = consistent) -> Query:
+            return Query(items.fold_pk(LANE), first, items.SEGMENTS_UPTO, SEGMENTS_AT_ONCE, consistent)
+
+        def tail(after: str, limit: int, consistent: bool = consistent) -> Query:
+            return Query(items.delta_pk(LANE), after, None, limit, consistent)
+
+        # Packs that come later may hold what comes earlier: each tail is read on, for twice as many.
+        checkpoint = Get(items.checkpoint_key(LANE), consistent)
+        tails = [tail(f"{token(2)}$", 2), tail(token(4), 4)]
+        assert asked(None, 5) == [checkpoint, segments(items.SEGMENTS_FROM), *tails]
+        tails = [tail(f"{token(2)}$", 4), tail(token(6), 8)]
+        assert asked(token(1), 5)[1:] == [segments(items.segments_of_hi(token(1))), *tails]
+        newest = Get(items.segment_key(LANE, token(2), 1), consistent)
+        tails = [tail(f"{token(4)}$", 2), tail(token(6), 4)]
+        assert asked(token(4), 2)[1:] == [segments(items.segments_of_hi(token(4))), newest, *tails]
 
 
 def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
@@ -124,56 +118,45 @@ def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
     home.asked.clear()
     entries = home.run(page(LANE, None, token(2), 10, consistent=True, read_time_max_ms=READ_MS))
     assert [entry.token for entry in entries] == [token(n) for n in range(3)]
-    assert len([request for request in home.asked if isinstance(request, Query) if "fold" in request.pk]) == 1
+    assert len(queries(home, "fold")) == 1
 
 
-def test_a_segment_that_is_still_landing_is_waited_for() -> None:
-    class Landing(Region):
-        hidden = 2
+def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> None:
+    hidden = [0]
 
-        def answer(self, request: Request, /) -> Any:
-            answer = super().answer(request)
-            if isinstance(request, Query) and request.pk == items.fold_pk(LANE) and self.hidden:
-                self.hidden -= 1
-                return type(answer)((), None)
-            return answer
+    def after(table: Hooked, request: Request, answer: Any) -> Any:
+        if isinstance(request, Query) and request.pk == items.fold_pk(LANE) and hidden[0]:
+            hidden[0] -= 1
+            return type(answer)((), None)
+        return answer
 
-    table = Landing()
-    table.put(delta(1))
-    compactor(table, Region()).compact(COUNTER)
-    table.hidden = 2
-    assert [entry.change for entry in reader(table).history_page(COUNTER).entries] == [4]
-
-
-@pytest.mark.parametrize("after", [None, Position(token(0), A)])
-def test_a_region_without_the_newest_segment_says_so(after: Position | None) -> None:
-    home, away = two_regions()
+    home, away = Hooked(after), Region()
     home.put(delta(1))
     compactor(home, away).compact(COUNTER)
+    hidden[0] = 2
+    assert [entry.change for entry in reader(home).history_page(COUNTER).entries] == [4]
     home.copy_to(away, items.checkpoint_key(LANE))
-    with pytest.raises(NotYetReplicated):
-        reader(away, region=B).history_page(COUNTER, after=after)
+    for place in (None, Position(token(0), A)):
+        with pytest.raises(NotYetReplicated):
+            reader(away, region=B).history_page(COUNTER, after=place)
 
 
-def test_a_page_that_takes_too_long_is_read_again_and_then_given_up() -> None:
-    table = Slow(READ_MS)
+def test_a_tail_that_takes_too_long_is_read_again_and_given_up_and_segments_may_take_their_time() -> None:
+    slow = Slow(READ_MS)
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
-        table.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
-    assert len([request for request in table.asked if isinstance(request, Get)]) == STARTS_MAX
+        slow.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
+    assert len([request for request in slow.asked if isinstance(request, Get)]) == STARTS_MAX
 
+    def after(table: Hooked, request: Request, answer: Any) -> Any:
+        table.now_ms += READ_MS + 1 if isinstance(request, Query) and "fold" in request.pk else 0
+        return answer
 
-def test_segments_may_take_their_time_because_they_never_change_and_a_tail_may_not() -> None:
-    class SlowSegments(Region):
-        def answer(self, request: Request, /) -> Any:
-            self.now_ms += READ_MS + 1 if isinstance(request, Query) and "fold" in request.pk else 0
-            return super().answer(request)
-
-    table = SlowSegments()
+    table = Hooked(after)
     table.put(*map(delta, range(4)))
     compactor(table, Region()).compact(COUNTER)
     assert [entry.change for entry in reader(table, regions=(A,)).history_page(COUNTER, limit=3).entries] == [1, 4, 16]
     with pytest.raises(ReadTooSlow):
-        reader(table, regions=(A,)).history_page(COUNTER, limit=4)  # whether there is a fifth, the tail tells
+        reader(table, regions=(A,)).history_page(COUNTER, limit=4)  # whether there is a fifth, the tail shows
 
 
 def one_small_settle_after_the_other(settles: int, **given: Any) -> Region:
@@ -188,21 +171,16 @@ def one_small_settle_after_the_other(settles: int, **given: Any) -> Region:
     return home
 
 
-@pytest.mark.parametrize("limit", [7, 100, 1_000])
-def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_history(limit: int) -> None:
-    home = one_small_settle_after_the_other(300)
-    found = paged(reader(home), limit)
-    assert (len(found), found) == (302, list(reader(home).history(COUNTER)))
-
-
-def test_many_segments_are_asked_for_in_few_queries_and_a_query_is_bounded() -> None:
-    home = one_small_settle_after_the_other(300)
+def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_history_in_few_queries() -> None:
+    home = one_small_settle_after_the_other(120)
     reader(home, regions=(A,)).history_page(COUNTER, limit=5)
-    assert len([r for r in home.asked if isinstance(r, Query)]) == 7  # 4 + 8 + 16 + 32 + 64 + 128 + 49
+    assert len(queries(home)) == 5  # 4 + 8 + 16 + 32 + 61
+    for limit in (30, 1_000):
+        found = paged(reader(home), limit)
+        assert (len(found), found) == (122, list(reader(home).history(COUNTER)))
     home = one_small_settle_after_the_other(20, page_size=1)
     reader(home, regions=(A,)).history_page(COUNTER, limit=5)
-    limits = [r.limit for r in home.asked if isinstance(r, Query)]
-    assert limits == [SEGMENTS_AT_ONCE << n for n in range(9)] + [SEGMENTS_MAX] * 12
+    assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE << n for n in range(9)] + [SEGMENTS_MAX] * 12
 
 
 def test_no_more_entries_than_the_page_has_are_kept_of_the_segments_of_one_hi() -> None:
@@ -224,36 +202,32 @@ def test_a_full_page_is_not_final_before_every_segment_of_its_last_hi_was_read()
     home.asked.clear()
     entries = home.run(page(LANE, None, None, 3, consistent=True, read_time_max_ms=READ_MS))
     assert [entry.token for entry in entries] == [token(n) for n in (8, 9, 17)]
-    assert [r.limit for r in home.asked if isinstance(r, Query)] == [SEGMENTS_AT_ONCE, 2 * SEGMENTS_AT_ONCE]
+    assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE, 2 * SEGMENTS_AT_ONCE]
 
 
-@pytest.mark.parametrize(("after", "first"), [(None, 0), (Position(token(0), A), 1)])
-def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice(
-    after: Position | None, first: int
-) -> None:
+def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothing_twice() -> None:
     """The segment of that commit lists what the tail above the older watermark holds, too."""
+    for place, first in ((None, 0), (Position(token(0), A), 1)):
+        landed = [True]
 
-    class Between(Region):
-        landed = True
-
-        def answer(self, request: Request, /) -> Any:
-            answer = super().answer(request)
-            if request == Get(items.checkpoint_key(LANE)) and not self.landed:
-                self.landed = True
-                compactor(self, Region()).compact(COUNTER)
+        def after(table: Hooked, request: Request, answer: Any, landed: list[bool] = landed) -> Any:
+            if request == Get(items.checkpoint_key(LANE)) and not landed[0]:
+                landed[0] = True
+                compactor(table, Region()).compact(COUNTER)
             return answer
 
-    table = Between()
-    table.put(*map(delta, range(3)))
-    compactor(table, Region()).compact(COUNTER)
-    table.put(*map(delta, range(3, 6)))
-    table.landed = False
-    found = reader(table).history_page(COUNTER, after=after, limit=20).entries
-    assert table.landed
-    assert [entry.change for entry in found] == [4**n for n in range(first, 6)]
+        table = Hooked(after)
+        table.put(*map(delta, range(3)))
+        compactor(table, Region()).compact(COUNTER)
+        table.put(*map(delta, range(3, 6)))
+        landed[0] = False
+        found = reader(table).history_page(COUNTER, after=place, limit=20).entries
+        assert landed[0]
+        assert [entry.change for entry in found] == [4**n for n in range(first, 6)]
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1_001, True, 1.5, "5"])
-def test_a_limit_out_of_range_is_refused(limit: Any) -> None:
-    with pytest.raises(InvalidInput):
-        reader(Region()).history_page(COUNTER, limit=limit)
+def test_a_limit_out_of_range_is_refused() -> None:
+    limits: tuple[Any, ...] = (0, -1, 1_001, True, 1.5, "5")
+    for limit in limits:
+        with pytest.raises(InvalidInput):
+            reader(Region()).history_page(COUNTER, limit=limit)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from ledger import Limit, Settings
+from ledger import Limit, Settings, requests
 from ledger.memory import MemoryTable
-from ledger.requests import Table
+from ledger.requests import GetMany, PutMany, Request
 from reader import Reader
+from service.api import cors
 from service.api.app import Api
 from service.api.local import HOST, event_of, serve
 from service.observe import Watch
@@ -70,7 +71,7 @@ class Client:
 
     def __init__(
         self,
-        table: Table | None = None,
+        table: requests.Table | None = None,
         *,
         settings: Settings = SETTINGS,
         try_it: bool = False,
@@ -83,8 +84,8 @@ class Client:
         self.now_ms = NOW_MS
         watch = Watch.here(f"test-{next(NUMBERS)}", self.lines, level)
         self.metrics = watch.metrics
-        asked: Any = {"try_it": try_it, "origins": origins, "names": names or Names()}
-        self.api = Api(settings, watch, table=table or self.table, clock=self.clock, **asked)
+        api = Api(settings, watch, table=table or self.table, clock=self.clock, try_it=try_it, names=names)
+        self.api = cors.allowing(origins, api)
 
     def clock(self) -> int:
         return self.now_ms
@@ -116,12 +117,38 @@ class Client:
         return Reader(SETTINGS, table=self.table).read(counter).value
 
 
+class Table(MemoryTable):
+    """Notes how strongly balances are read; answers requests of some kinds with an error, while there is one."""
+
+    def __init__(self, error: Exception | None = None, *kinds: type) -> None:
+        super().__init__()
+        self.strong: list[bool] = []
+        self.fail(error, *kinds)
+
+    def fail(self, error: Exception | None, *kinds: type) -> None:
+        self.error, self.kinds = error, kinds
+
+    def answer(self, request: Request, /) -> Any:
+        if isinstance(request, GetMany):
+            self.strong.append(request.consistent)
+        if self.error is not None and isinstance(request, self.kinds):
+            if isinstance(request, PutMany):
+                return tuple(self.error for _ in request.items)
+            raise self.error
+        return super().answer(request)
+
+
+def refused(answer: Answer, status: int, name: str) -> None:
+    assert (answer.status, answer.problem) == (status, name)
+    assert ("Retry-After" in answer.headers) == (status in (429, 503, 504))
+
+
 @contextmanager
 def served(api: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[int]:
     """The port of a real server on loopback that asks `api`."""
     server = serve(api, port=0)
     assert server.server_address[0] == HOST == "127.0.0.1"
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     yield server.server_port
     server.shutdown()

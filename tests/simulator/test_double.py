@@ -26,31 +26,42 @@ def settings(region: str = EU, **more: Any) -> Settings:
     return Settings(table="counters", region=region, regions=(EU, US), fold_min=1, **more)
 
 
+def ledger_of(simulation: Simulation, region: str = EU, **more: Any) -> Ledger:
+    return Ledger(settings(region), table=simulation.table(region), clock=simulation.clock, **more)
+
+
+def reader_of(simulation: Simulation, region: str = EU) -> Reader:
+    return Reader(settings(region), table=simulation.table(region), clock=simulation.clock)
+
+
+def compactor_of(simulation: Simulation) -> Compactor:
+    tables = {region: simulation.table(region) for region in (EU, US)}
+    return Compactor(settings(), tables=tables, clock=simulation.clock)
+
+
 def test_what_one_region_adds_the_other_reads_when_it_has_arrived() -> None:
     simulation = Simulation((EU, US))
-    with pytest.raises(ValueError, match="not one of the Regions"):
-        simulation.table("ap-south-1")
     simulation.cut_off(EU)
-    Ledger(settings(), table=simulation.table(EU), clock=simulation.clock).add("c", 5)
-    reader = Reader(settings(US), table=simulation.table(US), clock=simulation.clock)
+    ledger_of(simulation).add("c", 5)
+    reader = reader_of(simulation, US)
     assert reader.read("c").value == 0
     simulation.come_to_rest()
     assert reader.read("c").value == 5
 
 
-@pytest.mark.parametrize("given", ["table", "tables"])
-def test_a_region_that_is_cut_off_is_out_of_reach_until_it_is_joined(given: str) -> None:
-    simulation = Simulation((EU, US))
-    tables = {region: simulation.table(region) for region in (EU, US)}
-    table: dict[str, Any] = {"tables": tables} if given == "tables" else {"table": tables[US]}
-    limits = {"seats:": Limit(ceiling=10, region=EU)}
-    ledger = Ledger(settings(US, limits=limits), clock=simulation.clock, **table)
-    asked: dict[str, Any] = {"idempotency_key": "1", "at": simulation.now()}
-    simulation.cut_off(EU)
-    with pytest.raises(OutOfReach):
-        ledger.add("seats:gig", 4, **asked)
-    simulation.join(EU)
-    assert ledger.add("seats:gig", 4, **asked).outcome == "recorded"
+def test_a_region_that_is_cut_off_is_out_of_reach_until_it_is_joined() -> None:
+    for given in ("table", "tables"):
+        simulation = Simulation((EU, US))
+        tables = {region: simulation.table(region) for region in (EU, US)}
+        table: dict[str, Any] = {"tables": tables} if given == "tables" else {"table": tables[US]}
+        limits = {"seats:": Limit(ceiling=10, region=EU)}
+        ledger = Ledger(settings(US, limits=limits), clock=simulation.clock, **table)
+        keyed: dict[str, Any] = {"idempotency_key": "1", "at": simulation.now()}
+        simulation.cut_off(EU)
+        with pytest.raises(OutOfReach):
+            ledger.add("seats:gig", 4, **keyed)
+        simulation.join(EU)
+        assert ledger.add("seats:gig", 4, **keyed).outcome == "recorded"
 
 
 def test_a_join_of_one_region_leaves_the_others_cut_off_and_delivers_nothing_at_once() -> None:
@@ -58,21 +69,19 @@ def test_a_join_of_one_region_leaves_the_others_cut_off_and_delivers_nothing_at_
     simulation = Simulation(regions)
     for region in regions:
         simulation.cut_off(region)
-    Ledger(settings(), table=simulation.table(EU), clock=simulation.clock).add("c", 5)
+    ledger_of(simulation).add("c", 5)
     simulation.join(EU)
     assert simulation.world.cut == {US, "ap-south-1"}
     simulation.join(US)
     assert simulation.world.deliverable() != []
-    with pytest.raises(ValueError, match="not one of the Regions"):
-        simulation.join("eu-west-2")
-    with pytest.raises(ValueError, match="not one of the Regions"):
-        simulation.cut_off("eu-west-2")
+    for call in (simulation.join, simulation.cut_off, simulation.table):
+        with pytest.raises(ValueError, match="not one of the Regions"):
+            call("eu-west-2")
 
 
 def test_the_answer_of_the_next_write_is_lost_and_of_no_other() -> None:
     simulation = Simulation((EU, US))
-    ledger = Ledger(settings(), table=simulation.table(EU), clock=simulation.clock)
-    reader = Reader(settings(), table=simulation.table(EU), clock=simulation.clock)
+    ledger, reader = ledger_of(simulation), reader_of(simulation)
     ledger.add("c", 1)
     simulation.lose_next_answer()
     assert reader.read("c").value == 1
@@ -89,10 +98,9 @@ def test_the_answer_of_the_next_write_is_lost_and_of_no_other() -> None:
 
 def test_a_commit_whose_answer_is_lost_has_landed_and_the_next_visit_goes_on() -> None:
     simulation = Simulation((EU, US))
-    Ledger(settings(), table=simulation.table(EU), clock=simulation.clock).add("c", 5)
+    ledger_of(simulation).add("c", 5)
     simulation.wait(20_000)
-    tables = {region: simulation.table(region) for region in (EU, US)}
-    compactor = Compactor(settings(), tables=tables, clock=simulation.clock)
+    compactor = compactor_of(simulation)
     simulation.lose_next_answer()
     with pytest.raises(OutcomeUnknown):
         compactor.compact("c")
@@ -101,62 +109,37 @@ def test_a_commit_whose_answer_is_lost_has_landed_and_the_next_visit_goes_on() -
     assert value_at_rest(simulation, compactor) == {EU: 5, US: 5}
 
 
-def test_a_simulation_begins_now_or_when_it_is_told_to() -> None:
-    simulation = Simulation((EU, US))
-    ledger = Ledger(settings(), table=simulation.table(EU), clock=simulation.clock)
+def test_a_simulation_begins_now_or_when_it_is_told_to_and_refuses_faults_that_it_cannot_play() -> None:
+    ledger = ledger_of(Simulation((EU, US)))
     assert ledger.add("c", 1, idempotency_key="k", at=datetime.now(UTC)).outcome == "recorded"
     assert Simulation((EU, US), start=START).now() == START
     with pytest.raises(InvalidTime, match="start="):
         Simulation((EU, US), start=START.replace(tzinfo=None))
+    for fault in ("crash", "pause", "skew_ms", "frozen", "slow_reads", "slow_visits", "remade"):
+        with pytest.raises(ValueError, match=f"no {fault}"):
+            Simulation((EU, US), faults=Faults(**{fault: True}))
 
 
-@pytest.mark.parametrize("fault", ["crash", "pause", "skew_ms", "frozen", "slow_reads", "slow_visits", "remade"])
-def test_a_fault_that_the_double_cannot_play_is_refused(fault: str) -> None:
-    with pytest.raises(ValueError, match=f"no {fault}"):
-        Simulation((EU, US), faults=Faults(**{fault: True}))
-
-
-def test_code_that_retries_counts_once_whatever_fails() -> None:
-    simulation = Simulation((EU, US), seed=5, faults=FAULTS, start=START)
-    ledgers = [Ledger(settings(r), table=simulation.table(r), clock=simulation.clock) for r in (EU, US)]
-    compactor = Compactor(settings(), tables={r: simulation.table(r) for r in (EU, US)}, clock=simulation.clock)
-    at = simulation.now()
-    failures = 0
-    for change in range(40):
-        for attempt in range(50):
+def test_changes_and_packs_that_are_sent_again_count_once_whatever_fails() -> None:
+    """Each batch goes to the other Region than the one before, and what it left comes again in other company."""
+    for pack, number, most in ((False, 40, 1), (True, 120, 12)):
+        simulation = Simulation((EU, US), seed=5, faults=FAULTS, start=START)
+        ledgers, compactor = [ledger_of(simulation, region) for region in (EU, US)], compactor_of(simulation)
+        left = [Change("c", 1, str(n), simulation.now(), EU) for n in range(number)]
+        failures, sent = 0, 0
+        while left:
+            batch = left[sent % 7 :: 3][:most] or left
+            outcomes = ledgers[sent % 2].add_many(batch, pack=pack)
+            done = {change for change, each in zip(batch, outcomes, strict=True) if isinstance(each, Receipt)}
+            failures += len(batch) - len(done)
+            left = [change for change in left if change not in done]
+            sent += 1
             try:
-                ledgers[attempt % 2].add("c", 1, idempotency_key=str(change), at=at, region=EU)
-                break
+                compactor.compact("c")
             except LedgerError:
                 failures += 1
-        try:
-            compactor.compact("c")
-        except LedgerError:
-            failures += 1
-    assert failures > 20
-    assert value_at_rest(simulation, compactor) == {EU: 40, US: 40}
-
-
-def test_packs_that_are_sent_again_in_other_company_count_once_whatever_fails() -> None:
-    simulation = Simulation((EU, US), seed=5, faults=FAULTS, start=START)
-    ledgers = [Ledger(settings(r), table=simulation.table(r), clock=simulation.clock) for r in (EU, US)]
-    compactor = Compactor(settings(), tables={r: simulation.table(r) for r in (EU, US)}, clock=simulation.clock)
-    at = simulation.now()
-    left = [Change("c", 1, str(n), at, EU) for n in range(120)]
-    failures, sent = 0, 0
-    while left:
-        batch = left[sent % 7 :: 3][:12] or left
-        outcomes = ledgers[sent % 2].add_many(batch, pack=True)
-        done = {change for change, each in zip(batch, outcomes, strict=True) if isinstance(each, Receipt)}
-        failures += len(batch) - len(done)
-        left = [change for change in left if change not in done]
-        sent += 1
-        try:
-            compactor.compact("c")
-        except LedgerError:
-            failures += 1
-    assert failures > 20
-    assert value_at_rest(simulation, compactor) == {EU: 120, US: 120}
+        assert failures > 20
+        assert value_at_rest(simulation, compactor) == {EU: number, US: number}
 
 
 def value_at_rest(simulation: Simulation, compactor: Compactor) -> dict[str, int]:
@@ -166,8 +149,7 @@ def value_at_rest(simulation: Simulation, compactor: Compactor) -> dict[str, int
         simulation.come_to_rest()
         until_it_works(partial(compactor.compact, "c"))
     simulation.come_to_rest()
-    readers = {r: Reader(settings(r), table=simulation.table(r), clock=simulation.clock) for r in (EU, US)}
-    return {region: until_it_works(partial(reader.read, "c")).value for region, reader in readers.items()}
+    return {region: until_it_works(partial(reader_of(simulation, region).read, "c")).value for region in (EU, US)}
 
 
 def until_it_works(call: Callable[[], T]) -> T:
@@ -182,19 +164,18 @@ def until_it_works(call: Callable[[], T]) -> T:
 def compacted(seed: int) -> tuple[int, Report, str]:
     """Sixteen counters with ten changes each, compacted by `run` under faults: the steps, what came of it, the adds."""
     simulation = Simulation((EU, US), seed=seed, faults=FAULTS, start=START)
-    ledger = Ledger(settings(), table=simulation.table(EU), clock=simulation.clock, entropy=bytes)
+    ledger = ledger_of(simulation, entropy=bytes)
     at = START - timedelta(seconds=100)
-    told: list[object] = []
+    outcomes: list[object] = []
     for change in range(160):
         try:
-            told.append(ledger.add(f"c{change % 16}", change, idempotency_key=str(change), at=at))
+            outcomes.append(ledger.add(f"c{change % 16}", change, idempotency_key=str(change), at=at))
         except LedgerError as error:
-            told.append(type(error))
+            outcomes.append(type(error))
     simulation.wait(20_000)
-    tables = {region: simulation.table(region) for region in (EU, US)}
-    compactor = Compactor(settings(), tables=tables, clock=simulation.clock)
+    compactor = compactor_of(simulation)
     report = Report.total(until_it_works(compactor.run) for _ in range(3))
-    return simulation.world.step, report, str(told)
+    return simulation.world.step, report, str(outcomes)
 
 
 def test_the_same_seed_is_the_same_history_also_of_a_run_of_the_compactor() -> None:
@@ -204,7 +185,7 @@ def test_the_same_seed_is_the_same_history_also_of_a_run_of_the_compactor() -> N
         for seed in range(3):
             plays = [compacted(seed) for _ in range(3)]
             assert plays[0][1].folded > 20
-            assert len({(step, str(report), told) for step, report, told in plays}) == 1
+            assert len({(step, str(report), outcomes) for step, report, outcomes in plays}) == 1
     finally:
         sys.setswitchinterval(before)
 
@@ -219,8 +200,7 @@ def test_threads_of_your_own_lose_and_break_nothing() -> None:
 
     simulation = Simulation((EU, US), faults=Faults(slow_landing=True))
     simulation.world.choices = Hesitant(0)
-    ledger = Ledger(settings(), table=simulation.table(EU), clock=simulation.clock)
-    compactor = Compactor(settings(), tables={r: simulation.table(r) for r in (EU, US)}, clock=simulation.clock)
+    ledger, compactor = ledger_of(simulation), compactor_of(simulation)
 
     def work(thread: int) -> None:
         for change in range(40):
@@ -232,5 +212,5 @@ def test_threads_of_your_own_lose_and_break_nothing() -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(work, range(8)))
     simulation.come_to_rest()
-    reader = Reader(settings(US), table=simulation.table(US), clock=simulation.clock)
+    reader = reader_of(simulation, US)
     assert [reader.read(f"c{n}").value for n in range(4)] == [80] * 4

@@ -1,0 +1,180 @@
+"""What the API answers, as pydantic models that are filled from what the library returned.
+
+Rule 1: They are what docs/openapi.json describes of an answer.
+"""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from aws_lambda_powertools.event_handler import Response
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from ledger import Receipt
+from ledger.gate.hold import Hold
+from ledger.message import time_text
+from ledger.values import Delta
+
+Instant = Annotated[str, BeforeValidator(time_text)]
+EXACT = Field(description="exact; it may be larger than what a double holds")
+COUNT = Field(description="how many changes it sums")
+HOME = "to be named when another Region repeats the request"
+
+
+class Added(BaseModel):
+    """A change counts, exactly once, from now on."""
+
+    outcome: Literal["recorded", "replayed", "accepted"]
+    counter: str
+    token: str = Field(description="the ULID that names the delta")
+    region: str = Field(description=f"the Region of the delta's lane; {HOME}")
+    at: Instant
+
+
+class ProblemDetails(BaseModel):
+    """RFC 9457."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="urn:ledger:problem:<name>, see docs/http-api.md")
+    title: str
+    status: int
+    detail: str
+
+
+class BulkResult(BaseModel):
+    """What became of one change: `added` or `problem`."""
+
+    status: int = Field(description="201, 200 (replayed) or that of the problem")
+    added: Added | None = None
+    problem: ProblemDetails | None = None
+
+
+class BulkResults(BaseModel):
+    """A result for each change, in their order."""
+
+    results: list[BulkResult]
+
+
+class CounterBalance(BaseModel):
+    """A counter at an instant: the sum of a real set of changes."""
+
+    counter: str
+    value: int = EXACT
+    count: int = COUNT
+    as_of: Instant
+    pending: int = Field(description="how many of the changes are still in the tail")
+    by_region: dict[str, int]
+    cached: bool
+    closed: bool = Field(description="of a counter with a limit: whether the value is certainly within it")
+
+
+class CounterNames(BaseModel):
+    """Names of counters, each once, in no order of theirs. `next` is the cursor of the next page, or null.
+
+    A page may have fewer names than its limit, or none, and yet a next one.
+    """
+
+    counters: list[str]
+    next: str | None
+
+
+class HistoryEntry(BaseModel):
+    """One change."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    token: str
+    at: Instant
+    change: int
+    region: str
+
+
+class History(BaseModel):
+    """Changes in the order of time. `next` is the cursor of the next page, or null."""
+
+    counter: str
+    entries: list[HistoryEntry]
+    next: str | None
+
+
+class Held(BaseModel):
+    """A part of the limit is set aside until then, by the clock of who is short of it."""
+
+    id: str = Field(description="names the hold in the paths that capture and release it")
+    counter: str
+    amount: int
+    until: Instant
+    token: str = Field(description="the ULID that names what is captured in the history")
+    region: str = Field(description=f"where the hold was asked for; {HOME}")
+    at: Instant
+
+
+class Captured(BaseModel):
+    """What was captured counts, exactly once, from now on; the rest can be taken again."""
+
+    outcome: Literal["recorded", "replayed", "accepted"]
+    counter: str
+    change: int = Field(description="what counts")
+    token: str
+    region: str
+    at: Instant
+
+
+class Room(BaseModel):
+    """How far a value can go down and up; null where that side has no limit."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    down: int | None
+    up: int | None
+
+
+class CounterStanding(BaseModel):
+    """Where a limited counter stands, as this Region sees it."""
+
+    counter: str
+    value: int = EXACT
+    count: int = COUNT
+    floor: int | None
+    ceiling: int | None
+    here: Room = Field(description="of what is available, what this Region gives without asking another")
+    available: Room = Field(description="what can be taken in all Regions together")
+    moving: Room = Field(description="of what is available, what is on its way between lanes")
+    held: Room = Field(description="what open holds set aside")
+    as_of: Instant
+    closed: bool = Field(description="whether the value is certainly within the limit")
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def of(model: type[Model], counter: str, known: object) -> Model:
+    """The model's fields, as the library's value has them."""
+    fields = {name: getattr(known, name) for name in model.model_fields if name != "counter"}
+    return model(counter=counter, **fields)
+
+
+def added(receipt: Receipt) -> Added:
+    return Added.model_validate({**_named(receipt.delta), "outcome": receipt.outcome})
+
+
+def captured(receipt: Receipt) -> Captured:
+    change = receipt.delta.change
+    return Captured.model_validate({**_named(receipt.delta), "outcome": receipt.outcome, "change": change})
+
+
+def held(hold: Hold) -> Held:
+    return Held.model_validate({**_named(hold.delta), "id": hold.id, "amount": hold.amount, "until": hold.until})
+
+
+def _named(delta: Delta) -> dict[str, Any]:
+    return {"counter": delta.lane.counter, "token": delta.token, "region": delta.lane.region, "at": delta.at}
+
+
+def status_of(receipt: Receipt) -> int:
+    return 201 if receipt.outcome == "recorded" else 200
+
+
+def counted(model: Model, receipt: Receipt) -> Response[Model]:
+    """The answer to the request of one change: it names a repetition, also in a header."""
+    hit = {"Idempotency-Hit": "true"} if receipt.outcome == "replayed" else {}
+    return Response(status_of(receipt), "application/json", model, hit)

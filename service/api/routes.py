@@ -1,0 +1,187 @@
+"""What each route does: it translates and nothing else, so what counts is decided by the library alone.
+
+Rule 1: A route that adds gives the caller what a retry needs.
+Rule 2: The token in a hold's id decides its end, once, so a capture and a release need no idempotency key.
+Rule 3: An id that cannot be one in this table names a hold that is not there; it was damaged on its way.
+Rule 4: No line above debug holds an amount, and the id of a hold has one.
+Rule 5: An item of the directory that names no lane is skipped, counted and logged.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Annotated, TypeVar
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Body
+
+from ledger import Change, Ledger, Receipt
+from ledger.errors import InvalidChange, InvalidInput, LedgerError, NoSuchHold, shown
+from ledger.gate.hold import Hold
+from reader import Reader
+from service import observe
+from service.api import answers, models
+from service.api import cursor as cursors
+from service.api.answers import (
+    Added,
+    BulkResults,
+    Captured,
+    CounterBalance,
+    CounterNames,
+    CounterStanding,
+    Held,
+    History,
+)
+from service.api.keys import time_of_key
+from service.api.parameters import (
+    After,
+    Consistent,
+    Cursor,
+    IdInPath,
+    InPath,
+    InQuery,
+    Key,
+    Limit,
+    MaxAge,
+    NamesMax,
+    OrInQuery,
+    Prefix,
+    Since,
+    Until,
+)
+from service.api.paths import same
+from service.api.problems import Problem, invalid, problem_of
+from service.observe import Watch, tell
+from service.writable import Names
+
+Ended = TypeVar("Ended")
+
+
+class Routes:
+    """A method for each route. readers: by whether they read strongly. names: which counters are written."""
+
+    def __init__(self, ledger: Ledger, readers: Mapping[bool, Reader], watch: Watch, names: Names) -> None:
+        self._ledger, self._readers, self._watch, self._names = ledger, readers, watch, names
+
+    def add(self, counter: InPath, delta: Annotated[models.NewDelta, Body()], idempotency_key: Key) -> Response[Added]:
+        same(counter, delta.counter)
+        change = self._change(delta, idempotency_key)
+        receipt = self._ledger.add(
+            change.counter, change.change, idempotency_key=change.idempotency_key, at=change.at, region=change.region
+        )
+        tell(self._watch, receipt)
+        return answers.counted(answers.added(receipt), receipt)
+
+    def add_many(self, bulk: Annotated[models.Bulk, Body()]) -> BulkResults:
+        changes = [self._change_or_problem(delta) for delta in bulk.deltas]
+        outcomes = iter(self._ledger.add_many(change for change in changes if isinstance(change, Change)))
+        results = [self._result(next(outcomes) if isinstance(change, Change) else change) for change in changes]
+        return BulkResults(results=results)
+
+    def read_or_list(
+        self,
+        counter: OrInQuery = None,
+        max_age: MaxAge = 0,
+        consistent: Consistent = True,
+        prefix: Prefix = None,
+        after: After = None,
+        limit: NamesMax = 100,
+    ) -> CounterBalance | CounterNames:
+        if counter is None:
+            return self._list(prefix or "", after, limit)
+        return answers.of(CounterBalance, counter, self._readers[consistent].read(counter, max_age=max_age))
+
+    def history(
+        self, counter: InQuery, since: Since = None, until: Until = None, limit: Limit = 100, cursor: Cursor = None
+    ) -> History:
+        after = None if cursor is None else cursors.position_of(counter, cursor)
+        page = self._readers[True].history_page(counter, since=since, until=until, after=after, limit=limit)
+        following = None if page.next is None else cursors.text_of(counter, page.next)
+        return History.model_validate({"counter": counter, "entries": page.entries, "next": following})
+
+    def standing(self, counter: InQuery, consistent: Consistent = True) -> CounterStanding:
+        self._must_be_limited(counter)
+        return answers.of(CounterStanding, counter, self._readers[consistent].standing(counter))
+
+    def hold(self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key) -> Held:
+        same(counter, wanted.counter)
+        self._must_be_writable(counter)
+        self._must_be_limited(counter)
+        self._must_be_here(wanted.region)
+        hold = self._ledger.hold(
+            counter,
+            wanted.amount,
+            expires=timedelta(seconds=wanted.expires_s),
+            idempotency_key=idempotency_key,
+            at=time_of_key(idempotency_key, wanted.at),
+            region=wanted.region,
+        )
+        return answers.held(hold)
+
+    def capture(self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]) -> Response[Captured]:
+        same(counter, end.counter)
+        receipt = self._end(counter, id, lambda hold: self._ledger.capture(hold, end.amount))
+        tell(self._watch, receipt)
+        return answers.counted(answers.captured(receipt), receipt)
+
+    def release(self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]) -> Response[str]:
+        same(counter, end.counter)
+        self._end(counter, id, self._ledger.release)
+        return Response(204, body="")
+
+    def _list(self, prefix: str, after: str | None, limit: int) -> CounterNames:
+        place = None if after is None else cursors.place_of(prefix, after)
+        page = self._readers[True].counters(prefix, after=place, limit=limit)
+        for key in page.damaged:
+            self._watch.logger.error("an item of the directory names no lane", extra={"pk": key.pk, "sk": key.sk})
+        self._watch.count(observe.LANES_DAMAGED, len(page.damaged))
+        following = None if page.next is None else cursors.text_of_place(prefix, page.next)
+        return CounterNames(counters=list(page.counters), next=following)
+
+    def _end(self, counter: str, id: str, end: Callable[[Hold], Ended]) -> Ended:
+        self._must_be_writable(counter)
+        self._must_be_limited(counter)
+        try:
+            return end(Hold.parse(counter, id))
+        except InvalidChange:  # what is to be captured is wrong, not the id
+            raise
+        except InvalidInput:
+            raise NoSuchHold(f"{shown(id, 120)} is the id of no hold of this table. Nothing was written.") from None
+
+    def _change(self, delta: models.NewDelta, key: str) -> Change:
+        """The change that a body describes. Raises Problem."""
+        self._must_be_writable(delta.counter)
+        self._must_be_here(delta.region)
+        return Change(delta.counter, delta.change, key, time_of_key(key, delta.at), delta.region)
+
+    def _change_or_problem(self, delta: models.BulkDelta | models.Refused) -> Change | Problem:
+        if isinstance(delta, models.Refused):
+            return invalid(delta.errors)
+        try:
+            return self._change(delta, delta.idempotency_key)
+        except Problem as problem:
+            return problem
+
+    def _result(self, outcome: Receipt | LedgerError | Problem) -> answers.BulkResult:
+        if isinstance(outcome, Receipt):
+            tell(self._watch, outcome)
+            return answers.BulkResult(status=answers.status_of(outcome), added=answers.added(outcome))
+        if isinstance(outcome, Problem):
+            tell(self._watch, InvalidInput("A delta of a bulk is not as described."))
+            problem = outcome
+        else:
+            tell(self._watch, outcome)
+            problem = problem_of(outcome)
+        return answers.BulkResult(status=problem.status, problem=answers.ProblemDetails(**problem.body()))
+
+    def _must_be_writable(self, counter: str) -> None:
+        if refused := self._names.refusal(counter):
+            raise invalid([{"loc": ("counter",), "type": "name", "msg": refused.why}])
+
+    def _must_be_limited(self, counter: str) -> None:
+        if self._ledger.settings.limit_of(counter) is None:
+            raise Problem("no-limit", "There is nothing to hold, and no standing, where nothing is limited.")
+
+    def _must_be_here(self, region: str | None) -> None:
+        regions = self._ledger.settings.regions
+        if region is not None and region not in regions:
+            raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}.")
