@@ -17,12 +17,12 @@ from compactor.lag import LaneLag, lag
 from ledger.errors import LedgerError
 from ledger.settings import Settings
 from ledger.values import Lane
-from ledgerctl import completion, show
+from ledgerctl import show
+from ledgerctl.arguments import Counters, Prefix, Scan
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, command
-from ledgerctl.compact import each_of, exit_code_of
-from ledgerctl.lanes import Scan, found
-from ledgerctl.list import Prefix
+from ledgerctl.lanes import found
+from ledgerctl.several import each_of, exit_code_of
 
 
 def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
@@ -48,9 +48,7 @@ def badness(each: LaneLag, todo: list[str]) -> tuple[bool, int, int, int, int]:
 @command("lag", COMPACTION)
 def lag_(
     call: Call,
-    counters: Annotated[
-        list[str] | None, typer.Argument(help="Some counters; without them, all.", autocompletion=completion.counters)
-    ] = None,
+    counters: Counters = None,
     prefix: Prefix = "",
     limit: Annotated[int, typer.Option(min=1, help="Show that many lanes.")] = 20,
     scan: Scan = False,

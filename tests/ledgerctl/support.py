@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from ledger import Ledger, Settings
 from ledger.memory import MemoryTable
 from ledger.requests import Table
-from ledgerctl.app import app
+from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 
 A, B = "eu-west-1", "us-east-1"

@@ -16,7 +16,7 @@ import pytest
 from ledger.errors import OutcomeUnknown, Throttled
 from ledger.memory import MemoryTable
 from ledger.requests import GetMany, Put, Request
-from ledgerctl.app import app
+from ledgerctl.__main__ import app
 from ledgerctl.show import age, sparkline
 from tests.ledgerctl.support import ENVIRON, A, B, Tables, aws, ctl, refusal
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ledgerctl.app import app
+from ledgerctl.__main__ import app
 from ledgerctl.bill import PRICES, Usage, million_changes, million_reads, storage_month
 from ledgerctl.cost import amount
 from ledgerctl.workload import SECONDS, TABLE_UNITS_MAX, Workload, beyond, bill_of, read_units

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.engines.ministack import Engine
-from ledgerctl.app import app
+from ledgerctl.__main__ import app
 from tests.docs.pages import blocks, run
 from tests.ledgerctl.page import PAGES, lasting, played
 

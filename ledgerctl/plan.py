@@ -1,0 +1,108 @@
+"""What a rebuild of a lane would write, found out by the program that writes; and the question before it does.
+
+Rule 1: A table that lets nothing be written answers every write as one that was made.
+Rule 2: Where nobody can answer, nothing is done.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import typer
+
+from compactor.rebuild import rebuild as rebuilding
+from ledger import clocks, items
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.requests import (
+    AlreadyThere,
+    At,
+    DeleteMany,
+    Get,
+    GetMany,
+    Item,
+    Put,
+    PutMany,
+    Request,
+    Table,
+    Transact,
+    key_of,
+    run,
+)
+from ledger.values import Checkpoint, Lane
+from ledgerctl.call import Call
+from ledgerctl.failures import Wrong
+
+
+@dataclass(slots=True)
+class Unwritten:
+    """A table that is read and never written; `writes` are the requests that would have been."""
+
+    table: Table
+    writes: list[Request] = field(default_factory=list)
+
+    def answer(self, request: Request, /) -> Any:
+        match request:
+            case Put() | At(_, Put()) | Transact():
+                self.writes.append(request)
+                return None
+            case DeleteMany(deleted):
+                self.writes.append(request)
+                return (None,) * len(deleted)
+            case PutMany(puts):
+                self.writes.append(request)
+                there = self.table.answer(GetMany(tuple(map(key_of, puts))))
+                return tuple(None if item is None else AlreadyThere(item) for item in there)
+            case _:
+                return self.table.answer(request)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A lane: what stands there `now`, in words, and what a rebuild `would` do: write, delete, nothing or fail."""
+
+    lane: Lane
+    now: str
+    would: str
+    checkpoint: Checkpoint | None = None
+    error: LedgerError | None = None
+
+    def says(self) -> str:
+        if self.checkpoint is not None:
+            total, count = self.checkpoint.total, self.checkpoint.count
+            return f"its segments give a checkpoint with total {total:,}, count {count:,}"
+        return {
+            "delete": "it has no segments: this checkpoint is deleted, and its deltas are the tail",
+            "nothing": "its segments give no checkpoint: there are none",
+            "fail": f"it cannot be rebuilt: {self.error}",
+        }[self.would]
+
+    def fields(self) -> dict[str, object]:
+        sums = {} if self.checkpoint is None else {"total": self.checkpoint.total, "count": self.checkpoint.count}
+        error = {} if self.error is None else {"error": str(self.error)}
+        return {"lane": str(self.lane), "now": self.now, "would": self.would, **sums, **error}
+
+
+def plan(call: Call, lane: Lane) -> Plan:
+    """What a rebuild of the lane would do, by doing it without writing. Raises TableError."""
+    item: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
+    try:
+        there = items.checkpoint_of(lane, item) if item is not None else None
+        now = f"version {there.version:,}, total {there.total:,}, count {there.count:,}" if there else "no checkpoint"
+    except DamagedItem as damage:
+        now = f"damaged: {damage.why}"
+    table = Unwritten(call.table)
+    try:
+        checkpoint = run(rebuilding(lane), table, clocks.instants(call.surroundings.clock))
+    except (GaveUp, LaneDamaged, DamagedItem) as error:
+        return Plan(lane, now, "fail", error=error)
+    return Plan(lane, now, "write" if checkpoint else "delete" if table.writes else "nothing", checkpoint)
+
+
+def agree(call: Call, warning: str, question: str) -> None:
+    """Ask, after a warning. Raises Wrong unless the answer is yes."""
+    call.note(warning, "yellow")
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        agreed = False
+    if not agreed:
+        raise Wrong("NotConfirmed", "Nothing was rebuilt.", "Answer y, or say --yes where nobody can answer.")
