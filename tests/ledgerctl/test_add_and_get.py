@@ -17,7 +17,7 @@ from ledger.errors import OutcomeUnknown, Throttled
 from ledger.memory import MemoryTable
 from ledger.requests import GetMany, Put, Request
 from ledgerctl.__main__ import app
-from ledgerctl.show import age, sparkline
+from ledgerctl.show import age
 from tests.ledgerctl.support import ENVIRON, A, B, Tables, aws, ctl, refusal
 
 KEYED = ("--key", "536365/1", "--at", "2010-12-01T08:26:00Z")

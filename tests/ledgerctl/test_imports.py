@@ -19,7 +19,7 @@ from ledger.errors import LedgerError, OutcomeUnknown
 from ledger.memory import MemoryTable
 from ledger.requests import PutMany, Request
 from ledger.values import Delta, Lane
-from ledgerctl.history import entry_of, with_strays
+from ledgerctl.export import entry_of, with_strays
 from ledgerctl.imports import BATCH
 from tests.ledgerctl.support import NOW_MS, A, B, Tables
 from tests.strategies import changes, counters, effort, keys
