@@ -1,8 +1,9 @@
 """`lag`, `compact`, `verify` and `rebuild` on a table in memory."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+
 
 import pytest
 
@@ -10,10 +11,9 @@ from ledger import items, tokens
 from ledger.entries import ENTRY, Entries, packed
 from ledger.errors import Throttled
 from ledger.gate.items import gate_key
-from ledger.memory import MemoryTable
-from ledger.requests import DeleteMany, Get, Item, Key, Put, Request, keyed
+from ledger.requests import DeleteMany, Get, Put, keyed
 from ledger.values import Delta, Lane, Segment
-from tests.ledgerctl.support import A, B, Tables
+from tests.ledgerctl.support import A, B, Failing, Tables, held
 
 LANE = Lane(A, 0, "c")
 CHECKPOINT = items.checkpoint_key(LANE)
@@ -32,11 +32,6 @@ def tables() -> Tables:
     tables.ledger.add("c", 100, idempotency_key="late", at=datetime(2010, 12, 1, tzinfo=UTC))
     tables.ledger.add("c", 1)
     return tables
-
-
-def held(tables: Tables) -> dict[Key, Item]:
-    assert isinstance(tables.table, MemoryTable)
-    return tables.table.items
 
 
 def damage(tables: Tables, **attributes: dict[str, str]) -> None:
@@ -118,36 +113,37 @@ def test_compact_goes_on_after_a_damaged_lane_and_says_so(tables: Tables) -> Non
     assert "c: The item pk='fold#eu-west-1#0#c'" in said.err
 
 
-class Throttling(MemoryTable):
-    """Throttles whoever asks for the checkpoint of `other`, once it is told to."""
+def throttling() -> tuple[Tables, Callable[[], None]]:
+    """Throttles whoever asks for the checkpoint of `other`, once that is begun."""
+    table = Failing()
 
-    throttled = False
+    def begin() -> None:
+        other = items.fold_pk(Lane(A, 0, "other"))
+        table.failure = Throttled("Slower.")
+        table.when = lambda request: isinstance(request, Get) and request.key.pk == other  # type: ignore[method-assign]
 
-    def answer(self, request: Request, /) -> Any:
-        if self.throttled and isinstance(request, Get) and request.key.pk == items.fold_pk(Lane(A, 0, "other")):
-            raise Throttled("Slower.")
-        return super().answer(request)
+    return Tables(table), begin
 
 
 def test_a_conflict_beside_a_throttled_counter_is_about_the_data() -> None:
-    tables = Tables(table := Throttling())
+    tables, throttle = throttling()
     tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_KEEP_MS": "60001"}
     delta = tables.ledger.add("c", 1).delta
     tables.clock.now_ms += 70_000
     for _ in range(2):  # the second one writes its clean note
         assert tables.ctl("compact").code == 0
-    table.answer(Put(items.delta_item(Delta(delta.lane, delta.token, 2))))
-    table.throttled = True
+    tables.table.answer(Put(items.delta_item(Delta(delta.lane, delta.token, 2))))
+    throttle()
     tables.clock.now_ms += 70_000
     both = tables.ctl("compact", "c", "other")
     assert (both.code, "Slower." in both.err, "listed with another change" in both.err) == (1, True, True)
 
 
 def test_lag_shows_the_other_lanes_and_says_which_is_missing() -> None:
-    tables = Tables(table := Throttling())
+    tables, throttle = throttling()
     for name in ("c", "other"):
         tables.ledger.add(name, 1)
-    table.throttled = True
+    throttle()
     said = tables.ctl("lag")
     assert said.code == 3
     assert "eu-west-1#0#c " in said.out

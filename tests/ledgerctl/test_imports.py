@@ -161,28 +161,6 @@ def test_an_import_that_was_cut_off_and_run_again_is_exact(path: Path, failure: 
     assert tables.ctl("verify").code == 0
 
 
-@pytest.mark.parametrize(("line", "code"), [("11", 0), ("12", 0), ("13", 2), ("99999", 2)])
-def test_an_import_goes_on_from_a_line_of_the_file_alone(tables: Tables, path: Path, line: str, code: int) -> None:
-    shop(path, 10)
-    assert tables.ctl("import", str(path), *SHOP, "--from-line", "8").out.startswith("4 recorded")
-    said = tables.ctl("import", str(path), *SHOP, "--from-line", line)
-    assert said.code == code
-    assert (f"--from-line {line}: the last row of {path} is in line 11." in said.err) == (code == 2)
-
-
-BARE = """
-import sys
-sys.modules["typer"] = None
-from ledgerctl.__main__ import main
-main()
-"""
-
-
-def test_without_its_packages_ledgerctl_says_how_to_install_them() -> None:
-    said = subprocess.run([sys.executable, "-c", BARE], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert said.stderr == "ledgerctl needs typer, which is not installed: in a clone, pip install '.[cli]'\n"
-
-
 ENDED = """
 import functools, signal, sys
 from ledgerctl import __main__, app
@@ -221,23 +199,6 @@ def bad_lines(path: Path) -> list[int]:
         return [int(row["bad_line"]) for row in csv.DictReader(file)]
 
 
-@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OutcomeUnknown("No answer.")])
-def test_an_import_that_goes_on_keeps_the_bad_rows_before(path: Path, bad: Path, failure: BaseException) -> None:
-    tables = Tables(Stopping(failure))
-    rows = [(BAD_ROW if n in (1, BATCH + 5, 2 * BATCH) else GOOD_ROW).format(n=n) for n in range(2 * BATCH + 9)]
-    path.write_text(HEADER + "".join(rows))
-    cut_off = tables.ctl("import", str(path), *SHOP)
-    assert str(bad) in cut_off.err
-    assert bad_lines(bad) == [3]
-    again = tables.ctl("import", str(path), *SHOP, "--from-line", str(BATCH + 2))
-    assert (again.code, again.out.rpartition(", ")[2]) == (1, "2 bad\n")
-    assert bad_lines(bad) == [3, BATCH + 7, 2 * BATCH + 2]
-    end = tables.ctl("import", str(path), *SHOP, "--from-line", str(2 * BATCH + 5), "--json")
-    assert (end.code, end.documents[0]["bad"], end.documents[0]["bad_file"]) == (0, 0, str(bad))
-    behind = str(2 * BATCH + 11)  # where an import that was cut off at its very end goes on
-    assert f"bad rows of an earlier run: {bad}" in tables.ctl("import", str(path), *SHOP, "--from-line", behind).err
-
-
 def test_a_run_without_bad_rows_says_that_the_bad_file_is_old(tables: Tables, path: Path, bad: Path) -> None:
     path.write_text(HEADER + BAD_ROW.format(n=1))
     assert tables.ctl("import", str(path), *SHOP).code == 1
@@ -261,13 +222,6 @@ def test_what_an_open_quote_has_swallowed_is_in_the_bad_file(tables: Tables, pat
     assert "never closed" in refused[0][1]
     assert [row[2] for row in refused] == [line.rstrip("\n") for line in lines[10 : 10 + said["bad"]]]
     assert [int(row[0]) for row in refused] == list(range(12, 12 + said["bad"]))
-
-
-def test_a_field_that_is_too_long_keeps_its_line(tables: Tables, path: Path, bad: Path) -> None:
-    long = "1,5,{},6,2010-12-01T09:32:00Z\n".format("A" * 200_000)
-    path.write_text(HEADER + GOOD_ROW.format(n=0) + long + GOOD_ROW.format(n=2))
-    assert tables.ctl("import", str(path), *SHOP).out == "2 recorded, 0 replayed (they were there already), 1 bad\n"
-    assert long.rstrip("\n") in bad.read_text()
 
 
 def test_a_row_of_an_export_may_be_no_further_ahead_than_an_add(tables: Tables, tmp_path: Path) -> None:
@@ -407,22 +361,3 @@ def test_rows_come_from_standard_input_too_and_those_of_a_region_that_nobody_rea
     path.write_text(exported)
     assert one.ctl("import", str(path)).out.endswith("1 bad\n")
     assert "region='us-east-1' is not one of" in (tmp_path / "x.bad.jsonl").read_text()
-
-
-def test_on_a_terminal_an_import_counts_its_rows(tables: Tables, path: Path) -> None:
-    tables.environ |= {"FORCE_COLOR": "1", "NO_COLOR": "1"}
-    shop(path, 1_200)
-    path.write_text(path.read_text().rstrip())  # the last line does not end
-    said = tables.ctl("import", str(path), *SHOP)
-    assert said.code == 0
-    assert "1,200 of 1,200" in said.err
-
-
-def test_a_pipe_is_imported_and_not_read_to_be_counted(tables: Tables, path: Path) -> None:
-    tables.environ |= {"FORCE_COLOR": "1", "NO_COLOR": "1"}
-    os.mkfifo(path)
-    with ThreadPoolExecutor(1) as writer:
-        written = writer.submit(path.write_text, f"{HEADER}1,536,7,2,2010-12-01T09:32:00Z\n")
-        said = tables.ctl("import", str(path), *SHOP)
-        written.result()
-    assert (said.code, said.out) == (0, "1 recorded, 0 replayed (they were there already), 0 bad\n")
