@@ -42,7 +42,7 @@ def test_an_unknown_outcome_names_the_command_that_sends_the_same_change_again()
     ):
         table = Failing()
         table.failure, table.after = failure, True
-        table.when = lambda request: isinstance(request, Put)  # type: ignore[method-assign]
+        table.when = lambda request: isinstance(request, Put)
         said = Tables(table).ctl("add", "stock:1", "-6", *options)
         assert (said.code, "only by this command" in said.err) == (code, not options)
         del table.when
@@ -121,7 +121,7 @@ def test_watch_goes_on_after_a_failure_that_passes_unless_it_never_saw_anything(
     def stumbling(read: int) -> Tables:
         table, reads = Failing(), iter(range(1, 9))
         table.failure = Throttled("Slower.")
-        table.when = lambda request: isinstance(request, GetMany) and next(reads) == read  # type: ignore[method-assign]
+        table.when = lambda request: isinstance(request, GetMany) and next(reads) == read
         return Tables(table)
 
     said = stumbling(2).ctl("watch", "c", "--count", "3")
@@ -210,7 +210,7 @@ def test_what_names_no_lane_is_skipped_and_named(older: Tables) -> None:
 def test_a_region_that_does_not_answer_ends_with_3() -> None:
     table = Failing()
     table.failure = Unavailable("No answer.")
-    table.when = lambda request: isinstance(request, Query | Scan) or type(request).__name__ == "Together"  # type: ignore[method-assign]
+    table.when = lambda request: isinstance(request, Query | Scan) or type(request).__name__ == "Together"
     for command in (("list",), ("list", "--scan"), ("compact",)):
         assert Tables(table).ctl(*command).code == 3
 

@@ -14,7 +14,7 @@ from ledger.gate import items as gates
 from ledger.values import Checkpoint, Lane, Shape
 from ledgerctl import shape
 from ledgerctl.call import Surroundings
-from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, aws, ctl, refusal, refused, signed_in
+from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, Clock, aws, ctl, refusal, refused, signed_in
 from tests.ledgerctl.support import TABLE as TWO
 
 TABLE = {**TWO, "Replicas": []}
@@ -131,7 +131,7 @@ def test_the_clock_is_held_against_the_date_header() -> None:
         (5_000, "warn", "5.0 s ahead of AWS"),
         (-60_000, "fail", "60.0 s behind AWS"),
     ):
-        made = replace(world(), clock=lambda skew_ms=skew_ms: NOW_MS + 500 + skew_ms)
+        made = replace(world(), clock=Clock(NOW_MS + 500 + skew_ms))
         assert findings(made)[1].get("clock") == level
         assert f"clock: {says}" in ctl(made, "doctor").out
 

@@ -151,7 +151,7 @@ def test_an_error_is_json_where_json_was_asked_for() -> None:
 
 def failing(failure: BaseException) -> Tables:
     table = Failing()
-    table.failure, table.when = failure, lambda _: True  # type: ignore[method-assign]
+    table.failure, table.when = failure, lambda _: True
     return Tables(table)
 
 

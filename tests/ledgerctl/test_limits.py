@@ -40,7 +40,7 @@ def test_what_another_region_may_have_is_out_of_reach_while_that_is_down(tmp_pat
     tables = both()
     tables.ctl("add", "stock:1", "5", "--region", B)
     down = Failing()
-    down.failure, down.when = Unavailable("Nobody there."), lambda _: True  # type: ignore[method-assign]
+    down.failure, down.when = Unavailable("Nobody there."), lambda _: True
     tables.there = down
     refused(tables.ctl("add", "stock:1", "-3", *KEYED), 3, "could not be asked", "Nothing was decided", "Run it again")
     refused(tables.ctl("hold", "stock:1", "-3", "--expires", "5m"), 3, "could not be asked")
@@ -94,7 +94,7 @@ def test_of_a_hold_without_an_answer_nobody_knows_until_it_is_asked_for_again() 
         tables = Limited(table := Failing())
         tables.ctl("add", "stock:1", "5")
         table.failure, table.after = OutcomeUnknown("update_item may or may not have been applied."), True
-        table.when = lambda request: isinstance(request, Update)  # type: ignore[method-assign]
+        table.when = lambda request: isinstance(request, Update)
         said = tables.ctl("hold", "stock:1", "-2", "--expires", "5m", *keyed)
         refused(said, code, "Nobody knows whether -2 of stock:1 is held")
         del table.when

@@ -125,7 +125,7 @@ def test_a_restore_that_is_cut_off_before_any_of_its_writes_begins_at_the_beginn
             left[0] -= isinstance(request, WRITES)
             return left[0] == -1 and isinstance(request, WRITES)
 
-        tables.table.when = cut  # type: ignore[method-assign]
+        tables.table.when = cut
         said = restoring(tables)
         if said.code == 0:
             break
@@ -229,7 +229,7 @@ def test_when_so_many_fail_that_it_is_not_about_them_it_ends_and_the_next_run_be
     assert isinstance(table, Failing)
     for failure, code in ((Throttled("Slower."), 3), (KeyboardInterrupt(), 130)):
         table.failure = failure
-        table.when = lambda request: isinstance(request, Get) and request.key.pk.startswith("fold#")  # type: ignore[method-assign]
+        table.when = lambda request: isinstance(request, Get) and request.key.pk.startswith("fold#")
         said = tables.ctl("rebuild", "--all", "--yes", "--json")
         error = json.loads(said.err)
         assert (said.code, error["error"]) == (
