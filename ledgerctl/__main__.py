@@ -1,17 +1,47 @@
-"""`ledgerctl`, and `python -m ledgerctl`: starts the program, if what it needs is installed."""
+"""`ledgerctl`, and `python -m ledgerctl`: every command, in the order in which help lists them."""
 
+# ruff: noqa: F401, I001 -- each adds its command, in this order
 import signal
 import sys
 
+try:
+    from ledgerctl import (
+        init,
+        add,
+        get,
+        watch,
+        standing,
+        hold,
+        holds,
+        ends,
+        limit,
+        history,
+        export,
+        list as list_,
+        top,
+        lag,
+        compact,
+        verify,
+        rebuild,
+        restore,
+        redrive,
+        imports,
+        cost,
+        doctor,
+    )
+    from ledgerctl.command import app
+except ModuleNotFoundError as missing:
+    if missing.name not in ("rich", "typer"):
+        raise
+    sys.exit(f"ledgerctl needs {missing.name}, which is not installed: in a clone, pip install '.[cli]'")
+
+
+__all__ = ["app", "main"]
+
 
 def main() -> None:
-    try:
-        from ledgerctl.app import app
-    except ModuleNotFoundError as missing:
-        if missing.name not in ("rich", "typer"):
-            raise
-        sys.exit(f"ledgerctl needs {missing.name}, which is not installed: in a clone, pip install '.[cli]'")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it, too, is told how to go on
+    """Start the program."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: with what was done
     try:
         app(prog_name="ledgerctl")
     finally:

@@ -10,7 +10,8 @@ import typer
 from ledger.errors import OutcomeUnknown
 from ledger.message import time_text
 from ledger.values import Delta
-from ledgerctl.again import At, CounterTyped, HomeRegion, Key, Named, named, unknown, whole_number
+from ledgerctl.again import Named, named, unknown
+from ledgerctl.arguments import At, HomeRegion, Key, NewCounter, whole_number
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, command
 
@@ -18,7 +19,7 @@ from ledgerctl.command import COUNTERS, command
 @command("add", COUNTERS, context_settings={"ignore_unknown_options": True})  # -6 is a change and no option
 def add(
     call: Call,
-    counter: CounterTyped,
+    counter: NewCounter,
     change: Annotated[int, typer.Argument(help="A whole number, such as -6.", metavar="CHANGE", parser=whole_number)],
     key: Key = None,
     at: At = None,

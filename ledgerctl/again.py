@@ -9,40 +9,15 @@ Rule 3: A command without a key is never to be repeated as it was typed.
 import shlex
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
-
-import typer
 
 from ledger.checks import to_datetime
-from ledger.errors import shown
 from ledger.message import time_of, time_text
-from ledgerctl import completion
 from ledgerctl.call import Call
 from ledgerctl.failures import INTERRUPTED, NO_ANSWER, UNKNOWN, Wrong
-from ledgerctl.templates import NUMBER
 
 KEY_BYTES = 10
 LANES_BY = ("LEDGER_SHARDS", "LEDGER_LIMITS")
 """What chooses the lane or the gate, and is no option."""
-
-CounterTyped = Annotated[
-    str, typer.Argument(help="1 to 256 printable ASCII characters without spaces.", autocompletion=completion.counters)
-]
-Key = Annotated[str | None, typer.Option(help="Its own name; with --at. Without both, one is made.")]
-At = Annotated[str | None, typer.Option(help="When it was first asked for: 2010-12-01T08:26:00Z.")]
-HomeRegion = Annotated[
-    str | None,
-    typer.Option(
-        help="Where it was first asked for, when that is not --region: a fail-over.", autocompletion=completion.regions
-    ),
-]
-
-
-def whole_number(text: str) -> int:
-    """What was typed, digit by digit: int() takes "1_000" and " 3", too. Raises BadParameter."""
-    if not NUMBER.fullmatch(text) or text.startswith("--"):
-        raise typer.BadParameter(f"{shown(text)} is not a whole number such as 12 or -6.")
-    return int(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,9 @@
-"""Units and bytes become dollars: a million changes, a million reads, storage after a year, in any number of Regions.
+"""AWS's list prices, and what units and bytes of DynamoDB cost at them, in any number of Regions.
 
-Rule 1: `PRICES` is the only place with DynamoDB's prices.
-Rule 2: Docs/costs.md states the same, and a test holds the two together. Every Region is billed at these prices. A
-write is charged again in every further Region, a failed one is not.
-Rule 3: A read is charged where it is made. A GB is 10^9 bytes. Free tiers, taxes, reserved capacity and the traffic
-between Regions (under 1 % of the replicated writes of items as small as these) are left out.
+Rule 1: These are the only prices; docs/costs.md states the same, and a test holds the two together.
+Rule 2: Every Region is billed at these prices. A write is charged again in every further Region, a failed one is not; a
+read is charged where it is made. A GB is 10^9 bytes.
+Rule 3: Free tiers, taxes and reserved capacity are left out.
 
 BILLING https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/global-tables-billing.html
 SIZES https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
@@ -12,11 +11,11 @@ SIZES https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityU
 
 from dataclasses import dataclass
 
-ITEM_OVERHEAD_BYTES = 100
-"""What storage is charged for an item beside its own bytes (SIZES)."""
+SECONDS = 730 * 3600
+"""Of a month."""
 
-REPLICA_OVERHEAD_BYTES = 48
-"""And in a global table (SIZES)."""
+ITEM_OVERHEAD_BYTES, REPLICA_OVERHEAD_BYTES = 100, 48
+"""What storage is charged for an item beside its own bytes, and for one of a global table besides (SIZES)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +40,16 @@ PRICES = Prices(
     read=0.125,
     storage=0.45,
 )
+LAMBDA_REQUEST, LAMBDA_GB_S = 0.20e-6, 0.0000133334  # https://aws.amazon.com/lambda/pricing/, arm64
+SQS_REQUEST = 0.40e-6  # https://aws.amazon.com/sqs/pricing/
+HTTP_REQUEST = 1.00e-6  # https://aws.amazon.com/api-gateway/pricing/
+LOG_GB, METRIC, ALARM, DASHBOARD = 0.50, 0.30, 0.10, 3.00  # https://aws.amazon.com/cloudwatch/pricing/
+TRAFFIC_GB = 0.02  # between Regions
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a design uses, by measurement or by a model.
+    """What a design uses.
 
     write_units: a change's, in its own Region; replicated_units: those of it that replicate, all of them if not said.
     compaction_read_units: a change's share of what works on the table afterwards. read_units: a read's.

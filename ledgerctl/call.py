@@ -38,7 +38,6 @@ from ledger.sender import Sender
 from ledger.shape import ShapeCheck
 from ledger.table import DynamoTable
 from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
-from ledgerctl.folding import fitting
 from reader import Reader
 
 if TYPE_CHECKING:
@@ -185,12 +184,12 @@ class Call:
     # -- what is printed -----------------------------------------------------------------------------------------------
 
     def say(self, text: str | Text = "", style: str | None = None) -> None:
-        self.out.print(fitting(self.out, text), style=style, soft_wrap=True)
+        self.out.print(text, style=style, soft_wrap=True)
 
     def note(self, text: str, style: str | None = "dim") -> None:
         """To standard error: what is no result, and for people."""
         if not self.json:
-            self.err.print(fitting(self.err, text), style=style, soft_wrap=True)
+            self.err.print(text, style=style, soft_wrap=True)
 
     def document(self, document: object) -> None:
         """One line of JSON."""
@@ -232,8 +231,6 @@ class Call:
             fields = {"error": wrong.kind, "message": wrong.message, "remedy": wrong.remedy}
             typer.echo(json.dumps(fields), err=True)
             return
-        sentence = Text(str(fitting(self.err, f"error: {wrong.message}")))
-        sentence.stylize("bold red", 0, len("error:"))
-        self.err.print(sentence, soft_wrap=True)
+        self.err.print(Text.assemble(("error:", "bold red"), f" {wrong.message}"), soft_wrap=True)
         if wrong.remedy:
-            self.err.print(fitting(self.err, wrong.remedy), soft_wrap=True)
+            self.err.print(wrong.remedy, soft_wrap=True)

@@ -13,14 +13,12 @@ import typer
 from ledger import __version__
 from ledgerctl import completion
 from ledgerctl.call import Call, Surroundings
-from ledgerctl.usage import Command, Program
 
 COUNTERS, LIMITS, COMPACTION, TABLE = "Counters", "Limits", "Compaction", "The table, its queue and its bill"
 """The groups of commands, as help shows them."""
 
 app = typer.Typer(
     name="ledgerctl",
-    cls=Program,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Operate exact counters on DynamoDB. Options such as --table and --region stand behind the command: "
@@ -62,7 +60,7 @@ def command(name: str, group: str, **settings: Any) -> Callable[[Callable[..., N
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {each.name: each.annotation for each in parameters}
         called.__doc__ = function.__doc__
-        app.command(name, cls=Command, rich_help_panel=group, **settings)(called)
+        app.command(name, rich_help_panel=group, **settings)(called)
         return function
 
     return register

@@ -1,30 +1,20 @@
-"""`compact` and `verify`: the compactor by hand.
+"""`compact`: the compactor by hand, for the lanes of one Region, that of --region.
 
-Rule 1: Compact is for the lanes of one Region, that of --region, as a compactor is.
-Rule 2: Verify looks at every Region.
-Rule 3: What fails for one counter stops no other.
+Rule 1: What fails for one counter stops no other.
 """
-
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Annotated
 
 import typer
 
-from compactor import Report, Verification
+from compactor import Report
 from compactor.lanes import Lanes, find_lanes
 from compactor.unread import error_of
-from ledger.errors import GaveUp, LedgerError, TableError
-from ledgerctl import completion, show
+from ledger.errors import LedgerError
+from ledgerctl import show
+from ledgerctl.arguments import Counters
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, command
-from ledgerctl.failures import DATA, NO_ANSWER
-from ledgerctl.lanes import Found, Scan, added_to, found
-from ledgerctl.list import Done, Name, Prefix, each
-
-Counters = Annotated[
-    list[str] | None, typer.Argument(help="Some counters; without them, all.", autocompletion=completion.counters)
-]
+from ledgerctl.failures import DATA
+from ledgerctl.several import each_of, exit_code_of
 
 
 @command("compact", COMPACTION)
@@ -64,7 +54,9 @@ def compact(call: Call, counters: Counters = None) -> None:
             postponed = show.counted(report.postponed, "lane")
             call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
         for lane, ahead_ms in report.ahead.items():
-            call.note(show.ahead(lane, ahead_ms), "yellow")
+            seconds = f"{ahead_ms / 1_000:,.1f} s"
+            strays = f"the watermark is {seconds} ahead of this clock; until then new changes are strays"
+            call.note(f"{lane}: {strays}", "yellow")
         call.note(show.cost(call.meter.take()))
     for name, error in problems:
         call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
@@ -72,86 +64,3 @@ def compact(call: Call, counters: Counters = None) -> None:
         call.note(f"the delta {token} is listed with another change; kept", "red")
     if problems or report.conflicts:
         raise typer.Exit(DATA if report.conflicts else exit_code_of([error for _, error in problems]))
-
-
-@command("verify", COMPACTION)
-def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Scan = False) -> None:
-    """Recount counters from their events and compare.
-
-    Exit code 1 when something differs. Writes nothing.
-    """
-    every = Found([]) if counters else found(call, prefix, scan=scan)
-    names = added_to(call, counters) if counters else every.counters
-    seen = every.unread(call.settings)
-
-    def verified(name: str) -> Verification:
-        checked = call.compactor.verify(name)
-        unread = {*checked.unread, *(lane for lane in seen if lane.counter == name)}
-        return replace(checked, unread=tuple(sorted(unread)))
-
-    outcomes = each_of(call, "recounting", names, verified)
-    different = 0
-    failed: list[LedgerError] = []
-    for name, outcome in outcomes:
-        if isinstance(outcome, LedgerError):
-            failed.append(outcome)
-            call.note(f"{name}: {outcome}", "red")
-            if call.json:
-                call.document({"counter": name, "ok": None, "error": str(outcome)})
-            continue
-        different += not outcome.ok
-        if call.json:
-            call.document(_checked(name, outcome))
-        elif not outcome.ok or len(names) == 1:
-            _show(call, name, outcome)
-    if not call.json:
-        strays = sum(outcome.strays for _, outcome in outcomes if isinstance(outcome, Verification))
-        waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
-        right = len(names) - different - len(failed)
-        said = f"counters that add up: {right:,} of {len(names):,}{waiting}{'' if counters else every.limits}"
-        call.say(said, style=None if different else "green")
-        call.note(show.cost(call.meter.take()))
-    if different:
-        call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")
-    if different or failed:
-        raise typer.Exit(DATA if different else exit_code_of(failed))
-
-
-def each_of(
-    call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]
-) -> list[tuple[Name, Done | LedgerError]]:
-    """The outcome or the error of each counter or lane, in order, some at a time. What fails for all is raised."""
-
-    def one(name: Name) -> tuple[Name, Done | LedgerError]:
-        try:
-            return name, work(name)
-        except LedgerError as error:
-            return name, error
-
-    outcomes = each(call, what, names, one)
-    errors = [outcome for _, outcome in outcomes if isinstance(outcome, LedgerError)]
-    if errors and (len(names) == 1 or len(errors) == len(names)):
-        raise errors[0]
-    return outcomes
-
-
-def exit_code_of(failed: Sequence[LedgerError]) -> int:
-    return NO_ANSWER if failed and all(isinstance(error, TableError | GaveUp) for error in failed) else DATA
-
-
-def _show(call: Call, name: str, verification: Verification) -> None:
-    value = "cannot be told" if verification.value is None else f"{verification.value:,}"
-    call.say(f"{name}: its events give {value}")
-    rows = [
-        (str(lane.lane), "?" if lane.value is None else f"{lane.value:,}", f"{lane.pending:,}", f"{lane.strays:,}")
-        for lane in verification.lanes
-    ]
-    call.out.print(show.table(("lane", "sum", "pending", "strays"), rows))
-    for difference in verification.differences:
-        call.say(f"differs: {difference}", style="bold red")
-
-
-def _checked(name: str, verification: Verification) -> dict[str, object]:
-    told = {"ok": verification.ok, "value": verification.value, "strays": verification.strays}
-    unread = [str(lane) for lane in verification.unread]
-    return {"counter": name, **told, "differences": list(verification.differences), "unread": unread}

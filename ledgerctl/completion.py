@@ -2,13 +2,10 @@
 
 Rule 1: It is never in the way: what cannot be asked, or takes too long, completes nothing and says nothing.
 Rule 2: Counters are those of this Region's directory, whose 256 buckets cost half a read unit each.
-Rule 3: bash breaks a word such as `stock:85123A` at its colon, and puts what it is told behind the last one.
 """
 
-import io
-import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 import typer
@@ -18,7 +15,6 @@ from ledger import directory
 from ledgerctl.call import Call, Surroundings
 
 QUICK = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=2)
-UNQUOTED = str.maketrans("", "", "\"'\\")
 OPTIONS = ("table", "region", "regions", "endpoint_url", "profile")
 
 
@@ -56,34 +52,3 @@ def _profiles(call: Call) -> Iterable[str]:
 
 
 counters, tables, regions, profiles = map(completes, (_counters, _tables, _regions, _profiles))
-
-
-@contextmanager
-def with_colons(shell: str | None) -> Iterator[None]:
-    """While a shell is told what completes a word: in bash, words are joined at colons, and of an answer it gets the
-    rest behind the last one."""
-    if shell != "complete_bash":
-        yield
-        return
-    words, at = os.environ.get("COMP_WORDS", "").split("\n"), os.environ.get("COMP_CWORD", "")
-    words = words[: int(at) + 1] if at.isdecimal() else words
-    whole, said = joined(words), io.StringIO()
-    os.environ |= {"COMP_WORDS": "\n".join(whole), "COMP_CWORD": str(len(whole) - 1)}
-    meant = whole[-1].translate(UNQUOTED)
-    kept = meant[: meant.rfind(":") + 1] if whole[-1] != words[-1] else ""
-    try:
-        with redirect_stdout(said):
-            yield
-    finally:
-        print("\n".join(answer.removeprefix(kept) for answer in said.getvalue().splitlines()))
-
-
-def joined(words: list[str]) -> list[str]:
-    """The words of a command line that bash has broken at colons."""
-    found: list[str] = []
-    for before, word in zip(["", *words], words, strict=False):
-        if found and word and ":" in (before[-1:], word[:1]):
-            found[-1] += word
-        else:
-            found.append(word)
-    return found

@@ -173,33 +173,32 @@ def _permissions(call: Call) -> list[Finding]:
     return findings
 
 
+def _query(table: str, pk: str) -> dict[str, Any]:
+    asked = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": {"S": pk}}}
+    return {"TableName": table, "Limit": 1, **asked}
+
+
 def _reads(table: str, region: str) -> list[Try]:
     lane = Lane(region, 0, NOBODY)
-    delta, fold = items.delta_pk(lane), items.fold_pk(lane)
-
-    def query(pk: str) -> dict[str, Any]:
-        asked = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": {"S": pk}}}
-        return {"TableName": table, "Limit": 1, **asked}
-
-    batch = {"RequestItems": {table: {"Keys": [_key(fold)]}}}
+    key = _key(items.fold_pk(lane))
+    batch = {"RequestItems": {table: {"Keys": [key]}}}
     return [
         (f"read in {region}", "BatchGetItem", "batch_get_item", batch),
-        (f"read in {region}", "Query on delta#", "query", query(delta)),
-        (f"read histories in {region}", "GetItem", "get_item", {"TableName": table, "Key": _key(fold)}),
-        (f"read histories in {region}", "Query on fold#", "query", query(fold)),
+        (f"read in {region}", "Query on delta#", "query", _query(table, items.delta_pk(lane))),
+        (f"read histories in {region}", "GetItem", "get_item", {"TableName": table, "Key": key}),
+        (f"read histories in {region}", "Query on fold#", "query", _query(table, items.fold_pk(lane))),
     ]
 
 
 def _writes(table: str, region: str) -> list[Try]:
     lane = Lane(region, 0, NOBODY)
-    delta, fold = items.delta_pk(lane), items.fold_pk(lane)
+    delta, fold = _key(items.delta_pk(lane)), _key(items.fold_pk(lane))
     never = {"TableName": table, "ConditionExpression": NEVER}
-
     return [
-        ("add", "PutItem on delta#", "put_item", {**never, "Item": _key(delta)}),
-        (f"compact {region}", "PutItem on fold#", "put_item", {**never, "Item": _key(fold)}),
-        (f"clean {region}", "DeleteItem on delta#", "delete_item", {**never, "Key": _key(delta)}),
-        (f"rebuild {region}", "DeleteItem on fold#", "delete_item", {**never, "Key": _key(fold)}),
+        ("add", "PutItem on delta#", "put_item", {**never, "Item": delta}),
+        (f"compact {region}", "PutItem on fold#", "put_item", {**never, "Item": fold}),
+        (f"clean {region}", "DeleteItem on delta#", "delete_item", {**never, "Key": delta}),
+        (f"rebuild {region}", "DeleteItem on fold#", "delete_item", {**never, "Key": fold}),
         ("list, compact all", "Scan", "scan", {"TableName": table, "Limit": 1}),
     ]
 
@@ -208,11 +207,10 @@ def _limited(table: str, region: str) -> list[Try]:
     """What a process needs in every Region: rights come from there, and a hold ends where it was granted."""
     lane = Lane(region, 0, NOBODY)
     never = {"TableName": table, "ConditionExpression": NEVER}
-    past = {"KeyConditionExpression": "pk = :pk", "ExpressionAttributeValues": {":pk": {"S": gates.past_pk(lane)}}}
     does = f"decide at the gates of {region}"
     return [
         (does, "UpdateItem on gate#", "update_item", {**never, "Key": _key(gates.gate_key(lane).pk)}),
-        (does, "Query on past#", "query", {"TableName": table, "Limit": 1, **past}),
+        (does, "Query on past#", "query", _query(table, gates.past_pk(lane))),
         (does, "PutItem on hold#", "put_item", {**never, "Item": _key(gates.hold_pk(lane))}),
     ]
 

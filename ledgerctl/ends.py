@@ -8,12 +8,9 @@ from typing import Annotated
 import typer
 
 from ledger import Hold
-from ledgerctl.again import whole_number
+from ledgerctl.arguments import Counter, Id, whole_number
 from ledgerctl.call import Call
 from ledgerctl.command import LIMITS, command
-from ledgerctl.get import Counter
-
-Id = Annotated[str, typer.Argument(help="The hold's id, as `hold` and `holds` print it.", metavar="ID")]
 
 
 @command("capture", LIMITS, context_settings={"ignore_unknown_options": True})  # -2 is an amount and no option

@@ -12,7 +12,8 @@ import typer
 from ledger.errors import OutcomeUnknown, shown
 from ledger.message import time_text
 from ledgerctl import show
-from ledgerctl.again import At, CounterTyped, HomeRegion, Key, named, unknown, whole_number
+from ledgerctl.again import named, unknown
+from ledgerctl.arguments import At, HomeRegion, Key, NewCounter, whole_number
 from ledgerctl.call import Call
 from ledgerctl.command import LIMITS, command
 
@@ -31,7 +32,7 @@ def length_typed(text: str) -> timedelta:
 @command("hold", LIMITS, context_settings={"ignore_unknown_options": True})  # -2 is an amount and no option
 def hold(
     call: Call,
-    counter: CounterTyped,
+    counter: NewCounter,
     amount: Annotated[
         int, typer.Argument(help="As the change that would count, such as -6.", metavar="AMOUNT", parser=whole_number)
     ],

@@ -11,7 +11,7 @@ bad row.
 
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -25,10 +25,10 @@ from ledger.packing import Outcome
 from ledger.settings import Settings
 from ledger.values import Delta, Lane, Receipt
 from ledgerctl import show
+from ledgerctl.arguments import FileFormat
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, command
-from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
-from ledgerctl.history import FileFormat
+from ledgerctl.failures import DATA, cut_off
 from ledgerctl.rows import BadRows, Row, Rows, opened
 from ledgerctl.templates import DEFAULT, BadRow, Columns, Recipe, recipe_of
 
@@ -45,6 +45,10 @@ class Tally:
     bad: int = 0
     line: int = 1
 
+    def __str__(self) -> str:
+        done = f"{self.recorded:,} recorded, {self.replayed:,} replayed (they were there already)"
+        return f"{done}, {self.bad:,} bad"
+
 
 @command("import", COUNTERS)
 def import_(
@@ -56,7 +60,6 @@ def import_(
     at: Annotated[str, typer.Option(help='A template: "{invoiced_at}"; ISO 8601 with a zone.')] = DEFAULT.at,
     home_region: Annotated[str | None, typer.Option(help="A template: where changes were first asked for.")] = None,
     format_: Annotated[FileFormat | None, typer.Option("--format", help="Without it, by the file's name.")] = None,
-    from_line: Annotated[int, typer.Option(min=1, help="Skip the lines before; for a long import cut off.")] = 1,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check all rows and write nothing to the table.")] = False,
 ) -> None:
     """Add the changes of a CSV or JSONL file.
@@ -69,45 +72,25 @@ def import_(
     path = Path("stdin" if file == "-" else file)
     kind = format_.value if format_ else "csv" if path.suffix.lower() == ".csv" else "jsonl"
     columns = Columns(counter, change, key or DEFAULT.key, at)
-    tally = Tally(line=from_line)
+    tally = Tally()
     with ExitStack() as stack:
         source = _standard_input() if file == "-" else stack.enter_context(opened(path))
         rows = Rows(source, kind)
         recipe = recipe_of(rows, columns, key is None, home_region)
-        bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names, go_on=from_line > 1)
+        bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names)
         stack.callback(bad.close)
-        total = _lines(path) if file != "-" and call.err.is_terminal else None
-        header = rows.names is not None
-        bar = stack.enter_context(show.bar(call.err, "importing", None if total is None else total - header))
+        advance = stack.enter_context(show.bar(call.err, "importing", None))
         try:
-            waiting = _from(from_line, rows, path)
+            waiting = iter(rows)
             while taken := list(islice(waiting, BATCH)):
                 _put(call, recipe, taken, bad, tally, dry_run)
                 tally.line = taken[-1].line + 1
-                bar.at(taken[-1].line - header)
+                advance(len(taken))
         except (LedgerError, KeyboardInterrupt) as failure:
-            raise _cut_off(call, failure, tally, file, bad) from None
+            done = f"The import stopped: {tally}; every row before line {tally.line:,} is done."
+            remedy = "Run it again: nothing counts twice." + (f"\nBad rows so far: {bad.path}" if bad.count else "")
+            raise cut_off(failure, call.where, done, remedy) from None
     _tell(call, tally, bad, dry_run)
-
-
-def _lines(path: Path) -> int | None:
-    """How many lines a file has, for the bar: a row is one, as a rule. A pipe says that to nobody before it is read."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return sum(1 for _ in file)
-
-
-def _from(line: int, rows: Iterable[Row], path: Path) -> Iterator[Row]:
-    """The rows from a line on. Raises Wrong for a line behind the file: it cannot be one that an import has named."""
-    last = 0
-    for row in rows:
-        last = row.line
-        if last >= line:
-            yield row
-    if line > max(last, 1) + 1:
-        remedy = "Give the line that the import which was cut off named, or none: nothing counts twice."
-        raise Wrong("NoSuchLine", f"--from-line {line}: the last row of {path} is in line {last}.", remedy)
 
 
 def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tally, dry_run: bool) -> None:
@@ -167,40 +150,19 @@ def rounds(settings: Settings, deltas: Iterable[Delta]) -> list[list[int]]:
 def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
     if call.json:
         counts = {"recorded": tally.recorded, "replayed": tally.replayed, "bad": tally.bad}
-        bad_file = str(bad.path) if bad.count or bad.kept else None
+        bad_file = str(bad.path) if bad.count else None
         consumed = show.cost_fields(call.meter.take())
         call.document({**counts, "rows": tally.fine + tally.bad, "bad_file": bad_file, "dry_run": dry_run, **consumed})
     elif dry_run:
         call.say(f"changes: {tally.fine:,}, bad rows: {tally.bad:,}; nothing was written to the table")
     else:
-        call.say(_counts(tally), style=None if tally.bad else "green")
+        call.say(str(tally), style=None if tally.bad else "green")
         call.note(show.cost(call.meter.take()))
     if tally.bad:
         call.note(f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file.", "yellow")
         raise typer.Exit(DATA)
-    if bad.kept:
-        call.note(f"There are bad rows of an earlier run: {bad.path}.", "yellow")
-    elif bad.old:
+    if bad.old:
         call.note(f"{bad.path} is of an earlier run; in this one no row was bad.", "yellow")
-
-
-def _counts(tally: Tally) -> str:
-    return f"{tally.recorded:,} recorded, {tally.replayed:,} replayed (they were there already), {tally.bad:,} bad"
-
-
-def _cut_off(call: Call, failure: BaseException, tally: Tally, file: str, bad: BadRows) -> Wrong:
-    """Where it stopped, why, and how it goes on."""
-    went_on = f"{_counts(tally)}; every row before line {tally.line:,} is done."
-    remedy = "Run it again: nothing counts twice."
-    if file != "-" and tally.line > 1:
-        remedy = f"{remedy} --from-line {tally.line} spares the rows that are done."
-    if bad.count or bad.kept:
-        remedy = f"{remedy}\nBad rows so far: {bad.path}"
-    if isinstance(failure, Exception):
-        wrong = told(failure, call.where)
-        message = f"{wrong.message} The import stopped: {went_on}"
-        return Wrong(wrong.kind, message, f"{wrong.remedy}\n{remedy}", wrong.code)
-    return Wrong("Interrupted", f"Interrupted. {went_on}", remedy, INTERRUPTED)
 
 
 def _standard_input() -> TextIO:

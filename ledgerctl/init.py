@@ -1,32 +1,17 @@
-"""`init`: makes the table as the library needs it, in every Region of the settings.
+"""`init`: makes the table as the library needs it, in every Region of the settings (ready.py)."""
 
-Rule 1: It only ever makes and turns on, and deletes nothing.
-Rule 2: Each step is left out where it is done already, so a run that was cut off is run again.
-Rule 3: A table of another shape is refused and not touched.
-Rule 4: It ends well only where `doctor` would find nothing that fails, and with backups on.
-"""
+from typing import Any
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Annotated, Any
-
-import typer
-
-from ledger import clocks, items
-from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
-from ledger.requests import Get, Item, run
-from ledger.shape import check_new_limits, unlike, write
-from ledger.values import Shape
+from ledger import clocks
+from ledger.errors import LedgerError, TableMissing
+from ledger.requests import run
+from ledger.shape import check_new_limits
 from ledgerctl import shape
+from ledgerctl.arguments import Unprotected
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
-from ledgerctl.failures import DATA, NO_ANSWER, Wrong, told
+from ledgerctl.ready import STREAM, do, make_ready, refuse, refuse_another_shape
 
-POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
-RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
-SHAPE_STEPS = {"written": "wrote the shape", "grown": "added new Regions or limits to the shape"}
-PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
-STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}}
 CREATE: dict[str, Any] = {
     "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind, _ in shape.KEYS],
     "AttributeDefinitions": [{"AttributeName": name, "AttributeType": type_} for name, _, type_ in shape.KEYS],
@@ -38,9 +23,7 @@ CREATE: dict[str, Any] = {
 @command("init", TABLE)
 def init(
     call: Call,
-    no_deletion_protection: Annotated[
-        bool, typer.Option("--no-deletion-protection", help="Let anybody delete it, by mistake too.")
-    ] = False,
+    no_deletion_protection: Unprotected = False,
 ) -> None:
     """Make the table, with a replica in every Region of --regions."""
     home, name = call.settings.region, call.settings.table
@@ -54,12 +37,12 @@ def init(
     there = call.ask(home, "describe_table", TableName=name)
     if isinstance(there, TableMissing):
         protected = {"DeletionProtectionEnabled": not no_deletion_protection}
-        _do(call, home, "create_table", **CREATE, **protected)
+        do(call, home, "create_table", **CREATE, **protected)
         step(f"{home}: made the table {name}")
     elif isinstance(there, LedgerError):
         raise there
     else:
-        _refuse(call, home, there["Table"], "Nothing was changed.", new=True)
+        refuse(call, home, there["Table"], "Nothing was changed.", new=True)
         shape_there = refuse_another_shape(call)
         run(check_new_limits(call.settings, shape_there), call.table, clocks.instants(call.surroundings.clock))
     make_ready(call, step, deletion_protection=not no_deletion_protection)
@@ -69,110 +52,3 @@ def init(
         call.say(f"{name} is there already in {' '.join(call.settings.regions)}: nothing to do")
     else:
         call.say("ready; `ledgerctl doctor` looks at everything", style="green")
-
-
-def make_ready(call: Call, step: Callable[[str], None], *, deletion_protection: bool) -> None:
-    """Make and turn on what a table that is there lacks, in every Region, and tell `step` of each thing."""
-    home = call.settings.region
-
-    def do(region: str, text: str, operation: str, **arguments: Any) -> None:
-        _do(call, region, operation, **arguments)
-        if text:
-            step(f"{region}: {text}")
-
-    table = active(call, home, ())
-    if _stream_is_missing(table):
-        do(home, "turned the stream on", "update_table", **STREAM)
-        table = active(call, home, ())
-    for region in call.settings.regions:
-        if region == home:
-            continue
-        if lacking := region not in {each["RegionName"] for each in table.get("Replicas", [])}:
-            do(home, "", "update_table", ReplicaUpdates=[{"Create": {"RegionName": region}}])
-        table = active(call, home, (region,))  # DynamoDB adds one Region at a time
-        if lacking:
-            step(f"{region}: made a replica")
-    for region in call.settings.regions:
-        if _stream_is_missing(active(call, region, ())):
-            do(region, "turned the stream on", "update_table", **STREAM)
-        if deletion_protection and not active(call, region, ()).get("DeletionProtectionEnabled"):
-            do(region, "turned deletion protection on", "update_table", DeletionProtectionEnabled=True)
-        if _turned_recovery_on(call, region):
-            step(f"{region}: point-in-time recovery is on")
-        _refuse(call, region, active(call, region, ()), "That was left as it is.")
-    for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
-        shape_there = write(replace(call.settings, region=region))
-        if (done := run(shape_there, call.tables[region], clocks.instants(call.surroundings.clock))) != "kept":
-            step(f"{region}: {SHAPE_STEPS[done]}")
-
-
-def _do(call: Call, region: str, operation: str, **arguments: Any) -> None:
-    answer = call.ask(region, operation, TableName=call.settings.table, **arguments)
-    if isinstance(answer, LedgerError):
-        raise answer
-
-
-def _refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = False) -> None:
-    """Ends where `doctor` fails; not for what a run on a `new` table mends: replicas and a stream that are missing."""
-    settings = call.settings
-    findings = shape.table_findings(region, table, single=new or len(settings.regions) == 1)
-    replicas = shape.replica_findings(settings, table) if region == settings.region else []
-    findings += [each for each in replicas if not (new and each.what == shape.REPLICAS)]
-    answer = call.ask(region, "describe_time_to_live", TableName=settings.table)
-    if isinstance(answer, LedgerError):
-        call.note(f"{region}: time to live was not seen, and must be off: {answer}", "yellow")
-    else:
-        findings.append(shape.ttl_finding(region, answer))
-    wrong = [each for each in findings if each.level == "fail"]
-    if wrong:
-        said = "; ".join(f"{each.what}: {each.says}" for each in wrong)
-        message = f"There is a table {settings.table}, and it is not of the library's shape ({said}). {nothing}"
-        raise Wrong("TableDiffers", message, f"Name another with --table. {wrong[0].remedy}", DATA)
-
-
-def refuse_another_shape(call: Call) -> Shape | None:
-    item: Item | None = call.table.answer(Get(items.SHAPE_KEY))
-    there = items.shape_of(item) if item is not None else None
-    if there is not None and (wrong := unlike(call.settings, there)):
-        raise SettingsMismatch(f"{' '.join(wrong)} Nothing was changed.")
-    return there
-
-
-def _stream_is_missing(table: Any) -> bool:
-    return not table.get("StreamSpecification", {}).get("StreamEnabled")
-
-
-def _turned_recovery_on(call: Call, region: str) -> bool:
-    """Whether there was anything to do. Raises Wrong where it cannot be turned on."""
-    name = call.settings.table
-    backups = call.ask(region, "describe_continuous_backups", TableName=name)
-    if not isinstance(backups, LedgerError) and shape.backups_finding(region, backups).level == "ok":
-        return False
-    answer: Any = None
-    for _ in range(RECOVERY_TRIES_MAX):
-        answer = call.ask(region, "update_continuous_backups", TableName=name, **PITR)
-        if not isinstance(answer, LedgerError):
-            return True
-        if isinstance(answer, NotAllowed):
-            break
-        call.surroundings.pause(POLL_S)
-    why = told(answer, call.where)
-    message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back. {why.message}"
-    raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
-
-
-def active(call: Call, region: str, others: tuple[str, ...]) -> dict[str, Any]:
-    """The table, once it and its replicas in `others` are active."""
-    status = "not there"
-    for _ in range(ACTIVE_LOOKS_MAX):
-        answer = call.ask(region, "describe_table", TableName=call.settings.table)
-        if not isinstance(answer, LedgerError):
-            table: dict[str, Any] = answer["Table"]
-            states = {each["RegionName"]: each.get("ReplicaStatus") for each in table.get("Replicas", [])}
-            if table["TableStatus"] == "ACTIVE" and all(states.get(other) == "ACTIVE" for other in others):
-                return table
-            status = f"{table['TableStatus']}, replicas {states}"
-        elif not isinstance(answer, TableMissing):  # a replica may not be there yet
-            raise answer
-        call.surroundings.pause(POLL_S)
-    raise Wrong("NotActive", f"The table is not active yet: {status}.", "Run it again later.", NO_ANSWER)

@@ -17,12 +17,12 @@ from compactor.lag import LaneLag, lag
 from ledger.errors import LedgerError
 from ledger.settings import Settings
 from ledger.values import Lane
-from ledgerctl import completion, show
+from ledgerctl import show
+from ledgerctl.arguments import Counters, Prefix, Scan
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, command
-from ledgerctl.compact import each_of, exit_code_of
-from ledgerctl.lanes import Scan, found
-from ledgerctl.list import Prefix
+from ledgerctl.lanes import found
+from ledgerctl.several import each_of, exit_code_of
 
 
 def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
@@ -39,6 +39,10 @@ def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
     return [name for there_is, name in todo if there_is]
 
 
+def _age(time_ms: int | None, now_ms: int) -> int | None:
+    return None if time_ms is None else max(0, now_ms - time_ms)
+
+
 def badness(each: LaneLag, todo: list[str]) -> tuple[bool, int, int, int, int]:
     """The worst lane has the highest."""
     due = each.tail if "fold" in todo else 0
@@ -48,9 +52,7 @@ def badness(each: LaneLag, todo: list[str]) -> tuple[bool, int, int, int, int]:
 @command("lag", COMPACTION)
 def lag_(
     call: Call,
-    counters: Annotated[
-        list[str] | None, typer.Argument(help="Some counters; without them, all.", autocompletion=completion.counters)
-    ] = None,
+    counters: Counters = None,
     prefix: Prefix = "",
     limit: Annotated[int, typer.Option(min=1, help="Show that many lanes.")] = 20,
     scan: Scan = False,
@@ -92,10 +94,6 @@ def _show(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], now_m
         call.out.print(show.table(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows))
     for damage in filter(None, (each.damage for each in seen)):
         call.note(damage, "red")
-
-
-def _age(time_ms: int | None, now_ms: int) -> int | None:
-    return None if time_ms is None else max(0, now_ms - time_ms)
 
 
 def _fields(each: LaneLag, now_ms: int, todo: list[str]) -> dict[str, object]:

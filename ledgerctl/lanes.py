@@ -4,16 +4,12 @@ Rule 1: The directory of every Region of the settings is read, from this Region'
 Rule 2: `--scan` looks at the whole table, so it sees lanes that no directory has, and names them.
 Rule 3: A directory is not taken for the table: what it may lack is said with every answer that is taken from it, and an
 empty one is an error that says what to do.
-Rule 4: What names no lane is passed by and told.
+Rule 4: An item that names no lane is skipped, and named.
 """
 
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from compactor.lanes import Holding, every_lane
 from compactor.unread import unread_beyond
@@ -26,8 +22,7 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.failures import DATA, Wrong
 
-Scan = Annotated[bool, typer.Option("--scan", help="Look at the whole table instead of the directory of lanes.")]
-ADOPT = "`ledgerctl adopt` in each Region writes them."
+LISTS = "`ledgerctl compact` without names, in each Region, lists them."
 NOT_LISTED = "; --scan finds also those that nobody has listed yet"
 NAMED_MAX = 5
 
@@ -78,14 +73,13 @@ def added_to(call: Call, counters: Iterable[str]) -> list[str]:
                 call.run(unread_beyond(name, region, call.settings), region) for region in call.settings.regions
             ):
                 continue
-            is_file = Path(name).suffix in (".csv", ".json", ".jsonl")
-            to_file = f"A file is --out: `ledgerctl export --out {name}`."
-            remedy = to_file if is_file else "`ledgerctl list` names the counters there are."
+            remedy = "`ledgerctl list` names the counters there are."
             raise Wrong("NoSuchCounter", f"Nobody has added to {name!r}.", remedy)
     return names
 
 
 def named(lanes: Iterable[object]) -> str:
+    """The first of them, and how many more there are."""
     every = [str(lane) for lane in lanes]
     return ", ".join(every[:NAMED_MAX]) + (f" and {len(every) - NAMED_MAX:,} more" if len(every) > NAMED_MAX else "")
 
@@ -94,33 +88,29 @@ def _listed(call: Call, prefix: str, *, at_home: bool) -> Found:
     lanes: list[Lane] = []
     damaged: list[Key] = []
     empty: list[str] = []
-    with show.bar(call.err, "listing", len(call.settings.regions) * directory.BUCKETS, count=False) as bar:
+    with show.bar(call.err, "listing", len(call.settings.regions) * directory.BUCKETS, count=False) as advance:
         for region in call.settings.regions:
-            listing = call.run(directory.listing(region, bar.advance), region if at_home else None)
+            listing = call.run(directory.listing(region, lambda: advance(1)), region if at_home else None)
             lanes += listing.lanes
             damaged += listing.damaged
             empty += [] if listing.lanes else [region]
     call.note(f"read the directory of {' '.join(call.settings.regions)}: {show.cost(call.meter.take())}")
     if damaged:
         keys = named(f"pk={key.pk!r} sk={key.sk!r}" for key in damaged)
-        call.note(f"items of the directory that name no lane, passed by: {keys}", "red")
+        call.note(f"items of the directory that name no lane, skipped: {keys}", "red")
+    no_lane = f"The directory of {' '.join(empty)} names no lane: nobody has added yet, or no compactor has listed one."
     if not lanes:
-        raise Wrong(
-            "EmptyDirectory",
-            f"The directory of {' '.join(empty)} names no lane: nobody has added yet, or no compactor has listed one.",
-            f"--scan looks at the whole table instead; {ADOPT.removesuffix('writes them.')}fills it by one scan.",
-            DATA,
-        )
+        raise Wrong("EmptyDirectory", no_lane, f"--scan looks at the whole table instead; {LISTS}", DATA)
     if empty:
-        call.note(f"the directory of {' '.join(empty)} names no lane: see `ledgerctl adopt --help`", "yellow")
+        call.note(no_lane, "yellow")
     return Found(sorted(lane for lane in lanes if lane.counter.startswith(prefix)))
 
 
 def _scanned(call: Call, prefix: str) -> Found:
-    with show.bar(call.err, "scanning", None, count=False) as bar:
-        holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), bar.advance))
+    with show.bar(call.err, "scanning", None, count=False) as advance:
+        holdings = call.run(every_lane(lambda lane: lane.counter.startswith(prefix), lambda: advance(1)))
     call.note(f"scanned the table for names: {show.cost(call.meter.take())}")
     scanned = Found(list(holdings), holdings)
     if scanned.unlisted:
-        call.note(f"lanes that no directory has: {named(scanned.unlisted)}. {ADOPT}", "yellow")
+        call.note(f"lanes that no directory has: {named(scanned.unlisted)}. {LISTS}", "yellow")
     return scanned

@@ -1,28 +1,22 @@
 """`limit`: what a counter never passes, shown or set.
 
 Rule 1: The settings say where counters begin, for ever; what is set is of one counter, and stands in its gate.
-Rule 2: `limit show COUNTER` and `limit set COUNTER` are the older words for it, and go on meaning it.
 """
 
 from typing import Annotated
 
 import typer
 
-from ledgerctl import completion, show
-from ledgerctl.again import whole_number
+from ledgerctl import show
+from ledgerctl.arguments import Counter, whole_number
 from ledgerctl.call import Call
 from ledgerctl.command import LIMITS, command
-from ledgerctl.failures import Wrong
-from ledgerctl.standing import bounds
 
 
 @command("limit", LIMITS)
 def limit(
     call: Call,
-    words: Annotated[
-        list[str],
-        typer.Argument(help="The counter's name.", metavar="COUNTER", autocompletion=completion.counters),
-    ],
+    counter: Counter,
     floor: Annotated[int | None, typer.Option(help="The new floor.", parser=whole_number)] = None,
     ceiling: Annotated[int | None, typer.Option(help="The new ceiling.", parser=whole_number)] = None,
 ) -> None:
@@ -31,11 +25,7 @@ def limit(
     Exit code 1 when what counts and what is held is beyond it: then nothing is set. It may be run again.
     """
     said = {name: amount for name, amount in (("floor", floor), ("ceiling", ceiling)) if amount is not None}
-    *older, counter = words
-    if older not in ([], ["set"], [] if said else ["show"]):
-        message = f"`ledgerctl limit` takes one counter: {' '.join(words)!r} is too much."
-        raise Wrong("ExtraArgument", message, "`ledgerctl limit --help` says what it takes.")
-    if said or older == ["set"]:
+    if said:
         call.ledger.set_limit(counter, floor=floor, ceiling=ceiling)
         if call.json:
             call.document({"counter": counter, **said})
@@ -48,4 +38,5 @@ def limit(
         fields = {"counter": counter, "floor": found.floor, "ceiling": found.ceiling, "region": region}
         call.document(fields | show.cost_fields(call.meter.take()))
         return
-    call.say(f"{counter}  {bounds(found)}; {f'set in {region}' if region else 'no region, so it is never set anew'}")
+    where = f"set in {region}" if region else "no region, so it is never set anew"
+    call.say(f"{counter}  {show.bounds(found)}; {where}")

@@ -1,47 +1,18 @@
-"""`list` and `top`: the counters there are, by name or by size.
+"""`list`: the counters there are, by name.
 
-Rule 1: Both take the counters of the directory, or of a scan, and say what that cost.
-Rule 2: `top` then reads every counter it compares.
+Rule 1: They are those of the directory, or of a scan, and it says what that cost.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
-from ledger.cost import carried
 from ledger.values import Lane
 from ledgerctl import show
+from ledgerctl.arguments import Prefix, Scan
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, command
-from ledgerctl.get import fields_of
-from ledgerctl.lanes import Scan, found
-
-WORKERS = 8
-Name = TypeVar("Name")
-Done = TypeVar("Done")
-Prefix = Annotated[str, typer.Option(help="Only counters whose names begin so.")]
-
-
-class By(StrEnum):
-    value = "value"
-    changes = "changes"
-    pending = "pending"
-
-
-def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
-    """The outcomes in order, some at a time; the first alone, because it asks for the table's shape, once for all."""
-    with show.bar(call.err, what, len(names)) as bar, ThreadPoolExecutor(WORKERS) as workers:
-
-        def one(name: Name) -> Done:
-            try:
-                return work(name)
-            finally:
-                bar.advance()
-
-        return [*map(one, names[:1]), *workers.map(carried(one), names[1:])]
+from ledgerctl.lanes import found
 
 
 @command("list", COUNTERS)
@@ -79,38 +50,8 @@ def list_(
     columns = ["counter", "Regions", "lanes", *(["deltas held"] if scan else [])]
     shown = [[_cell(row[name]) for name in ("counter", "regions", "lanes", "deltas") if name in row] for row in rows]
     call.out.print(show.table(columns, shown, left=2))
-    call.say(_shown(len(rows), len(lanes_of)) + seen.limits, style="dim")
-
-
-@command("top", COUNTERS)
-def top(
-    call: Call,
-    prefix: Prefix = "",
-    by: Annotated[By, typer.Option(help="What to order by, the largest first.")] = By.changes,
-    limit: Annotated[int, typer.Option(min=1, help="Show that many.")] = 10,
-    scan: Scan = False,
-) -> None:
-    """Show the largest counters: lists them, and reads each."""
-    seen = found(call, prefix, scan=scan)
-    names = seen.counters
-    attribute = "count" if by is By.changes else by.value
-    balances = list(zip(names, each(call, "reading", names, call.reader.read), strict=True))
-    balances.sort(key=lambda pair: (-getattr(pair[1], attribute), pair[0]))
-    if call.json:
-        for name, balance in balances[:limit]:
-            call.document(fields_of(name, balance))
-        return
-    rows = [(name, f"{b.value:,}", f"{b.count:,}", f"{b.pending:,}") for name, b in balances[:limit]]
-    if rows:
-        call.out.print(show.table(("counter", "value", "changes", "pending"), rows))
-    call.say(_shown(len(rows), len(names)) + seen.limits, style="dim")
-    call.note(f"read them: {show.cost(call.meter.take())}")
+    call.say(show.some(len(rows), len(lanes_of)) + seen.limits, style="dim")
 
 
 def _cell(value: object) -> str:
     return " ".join(value) if isinstance(value, list) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _shown(shown: int, all_: int) -> str:
-    more = "; --limit shows more" if shown < all_ else ""
-    return f"{shown:,} of {all_:,} counters{more}"

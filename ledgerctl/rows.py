@@ -94,25 +94,18 @@ def _json_rows(text: TextIO) -> Iterator[Row]:
 
 
 class BadRows:
-    """The file of refused rows, made with the first of them; it can be put right and imported by itself.
+    """The file of refused rows, made with the first of them; it can be put right and imported by itself."""
 
-    go_on: the rows are of a later part of the same file, so those of the earlier parts are kept.
-    """
-
-    def __init__(self, path: Path, names: Sequence[str] | None, *, go_on: bool = False) -> None:
-        self.path, self.count = path, 0
-        self.old = path.exists()
-        self.kept = self.old and go_on
+    def __init__(self, path: Path, names: Sequence[str] | None) -> None:
+        self.path, self.count, self.old = path, 0, path.exists()
         self._names = names
         self._file: TextIO | None = None
 
     def add(self, row: Row, why: str) -> None:
         self.count += 1
         if self._file is None:
-            if not self.kept:
-                self.path.unlink(missing_ok=True)
-            self._file = self.path.open("a", encoding="utf-8", errors="surrogateescape", newline="")
-            if self._names is not None and not self.kept:
+            self._file = self.path.open("w", encoding="utf-8", errors="surrogateescape", newline="")
+            if self._names is not None:
                 csv.writer(self._file).writerow([LINE, REASON, *self._names])
         if self._names is not None:
             csv.writer(self._file).writerow([row.line, why, *row.raw])

@@ -122,7 +122,7 @@ def directory_finding(missing: Sequence[Lane], seen: Sequence[Lane], whole: bool
     what = f"{len(seen):,} lanes of {len({lane.counter for lane in seen}):,} counters"
     rest = "" if whole else " that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
     bad = f"{len(missing):,} of {what} are not in it, such as {', '.join(map(str, missing[:1]))}"
-    remedy = "`ledgerctl adopt` in each Region writes them. One that has just come is there in some seconds."
+    remedy = "`ledgerctl compact` in each Region lists them. One that has just come is there in some seconds."
     return _judged(not missing, "directory of lanes", f"has each of {what}{rest}", bad, remedy, "warn")
 
 
@@ -171,19 +171,12 @@ def clock_finding(skew_ms: int, settings: Settings) -> Finding:
 def settings_findings(settings: Settings) -> list[Finding]:
     """What Settings accept, and yet is seldom meant."""
     late_ms, keep_ms, read_ms = settings.allowed_lateness_ms, settings.keep_ms, settings.read_time_max_ms
-    late, keep = f"{late_ms:,} ms", f"{keep_ms:,} ms"
+    late, keep, near = f"{late_ms:,} ms", f"{keep_ms:,} ms", f"{keep_ms:,} ms, near read_time_max_ms={read_ms:,}"
+    kept = "Folded deltas stay for ever: `ledgerctl cost` prints both bills."
     strays = "Adds that take longer, after a retry or through a queue, become strays: allow some seconds."
     spoils = "A clock that is wrong by the difference can spoil a read: keep twice as long at least."
-    near = f"{keep}, near read_time_max_ms={read_ms:,}"
     return [
-        _judged(
-            settings.clean,
-            "clean",
-            "on",
-            "off",
-            "Folded deltas stay for ever: `ledgerctl cost` says which costs less.",
-            "warn",
-        ),
+        _judged(settings.clean, "clean", "on", "off", kept, "warn"),
         _judged(late_ms >= 1_000, "allowed_lateness_ms", late, late, strays, "warn"),
         _judged(keep_ms >= 2 * read_ms, "keep_ms", keep, near, spoils, "warn"),
     ]

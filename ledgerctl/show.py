@@ -6,20 +6,21 @@ Rule 3: A table fits 80 columns and folds a long name.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ledger.cost import Cost
-from ledger.message import time_of
-from ledger.values import Lane
+from ledger.message import time_of, time_text
+from reader import Balance, Standing
 
 AGES = ((86_400_000 * 365, "y"), (86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
-BLOCKS, DASHES = "▁▂▃▄▅▆▇█", "_.-=*#"
+NOT_CLOSED = "not closed: something taken over here is not seen as given yet, so the sum may be outside its limit"
 
 
 def counted(number: float, thing: str) -> str:
@@ -30,17 +31,17 @@ def signed(change: int) -> str:
     return f"{change:+,}"
 
 
+def some(shown: int, all_: int) -> str:
+    more = "; --limit shows more" if shown < all_ else ""
+    return f"{shown:,} of {all_:,} counters{more}"
+
+
 def age(age_ms: int | None) -> str:
     """The largest unit that fits, whole: "3 min"."""
     if age_ms is None:
         return "-"
     unit_ms, name = next(((ms, name) for ms, name in AGES if age_ms >= ms), (1, "ms"))
     return f"{age_ms // unit_ms} {name}"
-
-
-def ahead(lane: Lane, ahead_ms: int) -> str:
-    """What is wrong with a lane whose watermark is ahead of the clock."""
-    return f"{lane}: the watermark is {ahead_ms / 1_000:,.1f} s ahead of this clock; until then new changes are strays"
 
 
 def moment(at: datetime) -> str:
@@ -63,18 +64,24 @@ def cost_fields(consumed: Cost) -> dict[str, int | float]:
     return {"requests": consumed.requests, "read_units": consumed.read_units, "write_units": consumed.write_units}
 
 
+def bounds(found: Standing) -> str:
+    """The limit as it is set now."""
+    said = (("floor", found.floor), ("ceiling", found.ceiling))
+    return "limit: " + ", ".join(f"{name} {amount:,}" for name, amount in said if amount is not None)
+
+
+def balance(counter: str, read: Balance) -> dict[str, object]:
+    """A balance for JSON; amounts are integers."""
+    sums = {"counter": counter, "value": read.value, "count": read.count, "pending": read.pending}
+    parts = {"by_region": dict(read.by_region), "as_of": time_text(read.as_of)}
+    return {**sums, **parts, "closed": read.closed}
+
+
 def time_typed(text: str | None) -> datetime | None:
     """The instant that was typed: RFC 3339, or a date for its first instant in UTC. Raises InvalidTime."""
     if text is None:
         return None
     return time_of(f"{text}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) else text)
-
-
-def sparkline(values: Sequence[int], *, ascii_only: bool = False) -> str:
-    """One character a value, from the lowest to the highest of them."""
-    ramp = DASHES if ascii_only else BLOCKS
-    low, high = min(values, default=0), max(values, default=0)
-    return "".join(ramp[(value - low) * (len(ramp) - 1) // max(1, high - low)] for value in values)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Table:
@@ -87,23 +94,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
     return made
 
 
-class Bar:
-    """A progress bar on standard error; nothing where that is no terminal."""
-
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self._progress, self._task = progress, task
-
-    def at(self, done: int) -> None:
-        self._progress.update(self._task, completed=done)
-
-    def advance(self, by: int = 1) -> None:
-        self._progress.advance(self._task, by)
-
-
 @contextmanager
-def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Bar]:
+def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error, and what advances it; nothing where that is no terminal."""
     counts = "{task.completed:,}" if total is None else "{task.completed:,} of {task.total:,}"
     columns = [TextColumn("{task.description}"), BarColumn(), *([TextColumn(counts)] if count else [])]
     columns.append(TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as made:
-        yield Bar(made, made.add_task(what, total=total))
+        yield partial(made.advance, made.add_task(what, total=total))

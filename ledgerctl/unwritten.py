@@ -1,4 +1,4 @@
-"""What a command would write, found out by the program that writes; and the question before it does.
+"""What a rebuild of a lane would write, found out by the program that writes; and the question before it does.
 
 Rule 1: A table that lets nothing be written answers every write as one that was made.
 Rule 2: Where nobody can answer, nothing is done.
@@ -9,7 +9,25 @@ from typing import Any
 
 import typer
 
-from ledger.requests import AlreadyThere, At, DeleteMany, GetMany, Put, PutMany, Request, Table, Transact, key_of
+from compactor.rebuild import rebuild as rebuilding
+from ledger import clocks, items
+from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.requests import (
+    AlreadyThere,
+    At,
+    DeleteMany,
+    Get,
+    GetMany,
+    Item,
+    Put,
+    PutMany,
+    Request,
+    Table,
+    Transact,
+    key_of,
+    run,
+)
+from ledger.values import Checkpoint, Lane
 from ledgerctl.call import Call
 from ledgerctl.failures import Wrong
 
@@ -35,6 +53,48 @@ class Unwritten:
                 return tuple(None if item is None else AlreadyThere(item) for item in there)
             case _:
                 return self.table.answer(request)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A lane: what stands there `now`, in words, and what a rebuild `would` do: write, delete, nothing or fail."""
+
+    lane: Lane
+    now: str
+    would: str
+    checkpoint: Checkpoint | None = None
+    error: LedgerError | None = None
+
+    def says(self) -> str:
+        if self.checkpoint is not None:
+            total, count = self.checkpoint.total, self.checkpoint.count
+            return f"its segments give a checkpoint with total {total:,}, count {count:,}"
+        return {
+            "delete": "it has no segments: this checkpoint is deleted, and its deltas are the tail",
+            "nothing": "its segments give no checkpoint: there are none",
+            "fail": f"it cannot be rebuilt: {self.error}",
+        }[self.would]
+
+    def fields(self) -> dict[str, object]:
+        sums = {} if self.checkpoint is None else {"total": self.checkpoint.total, "count": self.checkpoint.count}
+        error = {} if self.error is None else {"error": str(self.error)}
+        return {"lane": str(self.lane), "now": self.now, "would": self.would, **sums, **error}
+
+
+def plan(call: Call, lane: Lane) -> Plan:
+    """What a rebuild of the lane would do, by doing it without writing. Raises TableError."""
+    item: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
+    try:
+        there = items.checkpoint_of(lane, item) if item is not None else None
+        now = f"version {there.version:,}, total {there.total:,}, count {there.count:,}" if there else "no checkpoint"
+    except DamagedItem as damage:
+        now = f"damaged: {damage.why}"
+    table = Unwritten(call.table)
+    try:
+        checkpoint = run(rebuilding(lane), table, clocks.instants(call.surroundings.clock))
+    except (GaveUp, LaneDamaged, DamagedItem) as error:
+        return Plan(lane, now, "fail", error=error)
+    return Plan(lane, now, "write" if checkpoint else "delete" if table.writes else "nothing", checkpoint)
 
 
 def agree(call: Call, warning: str, question: str) -> None:

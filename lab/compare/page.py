@@ -14,9 +14,8 @@ from lab.compare.cost import ONE, SHOP, Spent
 from lab.compare.scale import Read
 from lab.compare.speed import Pace, Trips
 from lab.compare.tables import Row
-from lab.designs.trial import SETTINGS
 from ledgerctl.bill import PRICES
-from ledgerctl.lane import PARTITION_WRITE_UNITS, changes_max
+from ledgerctl.month import PARTITION_WRITE_UNITS, changes_max
 
 FULL = 38  # changes of a pack that takes one write unit
 
@@ -83,8 +82,8 @@ is only a ratio to plain `ADD` in the same run.
   [`ledgerctl cost`](ledgerctl.md) works out a read, a change and a month at your own rate.
 - Changes a second: without housekeeping; plain `ADD` is measured against itself, too, so what its row differs from 1 by
   is the noise of this run. For good, on AWS, an item takes {PARTITION_WRITE_UNITS:,} `ADD`s a second or half as many
-  transactions, in all Regions together; a lane of ours takes {changes_max(SETTINGS):,} changes, because each is
-  deleted again, and {changes_max(SETTINGS, FULL):,} in packs of {FULL}.
+  transactions, in all Regions together; a lane of ours takes {changes_max(clean=True):,} changes, because each is
+  deleted again, and {changes_max(clean=True, pack=FULL):,} in packs of {FULL}.
 
 What follows from it:
 

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 from lab.scale.lean import LOOK
 from lab.scale.lived import Lived
-from ledgerctl.bill import PRICES
-from ledgerctl.finding import LAMBDA_GB_S, LAMBDA_REQUEST, SQS_REQUEST
+from ledgerctl.bill import LAMBDA_GB_S, LAMBDA_REQUEST, PRICES, SQS_REQUEST
 from service.runtime import WORKERS
 
 CORE_MB = 1_769

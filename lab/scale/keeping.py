@@ -8,10 +8,10 @@ the way is told beside the units (lives.py) and is not in it.
 
 from dataclasses import dataclass
 
+from lab.scale.sizes import DELTA_BYTES, PACK_BYTES
 from ledger.entries import ENTRY
 from ledger.units import write_units
 from ledgerctl.bill import Usage, million_changes, storage_month
-from ledgerctl.sizes import DELTA_BYTES, PACK_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from lab.scale.million import Million
 from lab.scale.model import Told
 from lab.scale.months import Month
 from lab.scale.region import WORK_BATCH
-from ledgerctl.bill import PRICES
-from ledgerctl.finding import SQS_REQUEST
+from ledgerctl.bill import PRICES, SQS_REQUEST
 from service import observe
 
 DAYS = 365 / 12

@@ -16,12 +16,12 @@ from itertools import count
 
 from compactor.named import ASK_AGAIN_MS
 from lab.scale.region import PROCESS_MS
+from lab.scale.sizes import CHECKPOINT_BYTES, DELTA_BYTES, NOTE_BYTES, PACK_BYTES, SEGMENT_BYTES
 from lab.scale.tails import Tails
 from ledger.entries import ENTRY
 from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.units import TRANSACTIONAL, read_units, write_units
-from ledgerctl.sizes import CHECKPOINT_BYTES, DELTA_BYTES, NOTE_BYTES, PACK_BYTES, SEGMENT_BYTES
 from service.compact.serve import BUSY_PER_S, COMMITS_OF_VISIT
 from service.ring.draw import rings
 from service.ring.records import ROUNDED_MS

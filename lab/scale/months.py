@@ -17,9 +17,7 @@ from lab.scale.lived import Lived
 from lab.scale.loads import Load, zipf
 from lab.scale.model import Told
 from lab.scale.work_queue import RECEIVED_MAX
-from ledgerctl.bill import PRICES
-from ledgerctl.finding import LAMBDA_REQUEST, SQS_REQUEST
-from ledgerctl.workload import SECONDS
+from ledgerctl.bill import LAMBDA_REQUEST, PRICES, SECONDS, SQS_REQUEST
 
 TOUCH_S, VISIT_S = 5, 60
 OPERATIONS = 3

@@ -17,7 +17,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from lab.engines.ministack import Engine
-from ledgerctl.app import app
+from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ONCE, signed_in
 

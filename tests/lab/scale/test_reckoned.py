@@ -13,7 +13,7 @@ from lab.scale.lived import Lived
 from lab.scale.loads import MORE, RINGS, Load, zipf
 from lab.scale.months import before, every_month, marks_units
 from lab.scale.tails import Tails
-from ledgerctl.finding import LAMBDA_GB_S
+from ledgerctl.bill import LAMBDA_GB_S
 from service.ring.ring import EVERY_S
 
 

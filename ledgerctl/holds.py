@@ -1,0 +1,34 @@
+"""`holds`: who holds a part of a counter's limit.
+
+Rule 1: A hold whose time is over stands there until somebody is short of it, who ends it.
+"""
+
+from ledger.checks import to_datetime
+from ledger.message import time_text
+from ledgerctl import show
+from ledgerctl.arguments import Counter
+from ledgerctl.call import Call
+from ledgerctl.command import LIMITS, command
+
+
+@command("holds", LIMITS)
+def holds(call: Call, counter: Counter) -> None:
+    """List the open holds of a limited counter, those that end first, first.
+
+    A request, and one for each that was filed.
+    """
+    found = call.reader.holds(counter)
+    now = to_datetime(call.surroundings.clock())
+    if call.json:
+        for each in found:
+            fields = {"id": each.id, "counter": counter, "amount": each.amount, "until": time_text(each.until)}
+            call.document(fields | {"over": each.until <= now})
+        return
+    if found:
+        rows = [(each.id, show.moment(each.until), show.signed(each.amount)) for each in found]
+        call.out.print(show.table(("id", "until", "amount"), rows, left=2))
+    over = sum(each.until <= now for each in found)
+    call.say(
+        f"{show.counted(len(found), 'open hold')} of {counter}" + (f", of {over:,} the time is over" if over else "")
+    )
+    call.note(show.cost(call.meter.take()))

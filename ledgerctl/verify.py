@@ -1,0 +1,80 @@
+"""`verify`: counters recounted from their events, in every Region, and compared.
+
+Rule 1: It writes nothing.
+Rule 2: What fails for one counter stops no other.
+"""
+
+from dataclasses import replace
+
+import typer
+
+from compactor import Verification
+from ledger.errors import LedgerError
+from ledgerctl import show
+from ledgerctl.arguments import Counters, Prefix, Scan
+from ledgerctl.call import Call
+from ledgerctl.command import COMPACTION, command
+from ledgerctl.failures import DATA
+from ledgerctl.lanes import Found, added_to, found
+from ledgerctl.several import each_of, exit_code_of
+
+
+@command("verify", COMPACTION)
+def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Scan = False) -> None:
+    """Recount counters from their events and compare.
+
+    Exit code 1 when something differs. Writes nothing.
+    """
+    every = Found([]) if counters else found(call, prefix, scan=scan)
+    names = added_to(call, counters) if counters else every.counters
+    seen = every.unread(call.settings)
+
+    def verified(name: str) -> Verification:
+        checked = call.compactor.verify(name)
+        unread = {*checked.unread, *(lane for lane in seen if lane.counter == name)}
+        return replace(checked, unread=tuple(sorted(unread)))
+
+    outcomes = each_of(call, "recounting", names, verified)
+    different = 0
+    failed: list[LedgerError] = []
+    for name, outcome in outcomes:
+        if isinstance(outcome, LedgerError):
+            failed.append(outcome)
+            call.note(f"{name}: {outcome}", "red")
+            if call.json:
+                call.document({"counter": name, "ok": None, "error": str(outcome)})
+            continue
+        different += not outcome.ok
+        if call.json:
+            call.document(_checked(name, outcome))
+        elif not outcome.ok or len(names) == 1:
+            _show(call, name, outcome)
+    if not call.json:
+        strays = sum(outcome.strays for _, outcome in outcomes if isinstance(outcome, Verification))
+        waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
+        right = len(names) - different - len(failed)
+        said = f"counters that add up: {right:,} of {len(names):,}{waiting}{'' if counters else every.limits}"
+        call.say(said, style=None if different else "green")
+        call.note(show.cost(call.meter.take()))
+    if different:
+        call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")
+    if different or failed:
+        raise typer.Exit(DATA if different else exit_code_of(failed))
+
+
+def _show(call: Call, name: str, verification: Verification) -> None:
+    value = "cannot be told" if verification.value is None else f"{verification.value:,}"
+    call.say(f"{name}: its events give {value}")
+    rows = [
+        (str(lane.lane), "?" if lane.value is None else f"{lane.value:,}", f"{lane.pending:,}", f"{lane.strays:,}")
+        for lane in verification.lanes
+    ]
+    call.out.print(show.table(("lane", "sum", "pending", "strays"), rows))
+    for difference in verification.differences:
+        call.say(f"differs: {difference}", style="bold red")
+
+
+def _checked(name: str, verification: Verification) -> dict[str, object]:
+    told = {"ok": verification.ok, "value": verification.value, "strays": verification.strays}
+    unread = [str(lane) for lane in verification.unread]
+    return {"counter": name, **told, "differences": list(verification.differences), "unread": unread}
