@@ -1,7 +1,7 @@
-"""Who takes part in a round: writers, readers, and two compactors a Region; and how far they have come.
+"""Who takes part in a run: writers, readers, and compactors in each Region; and how far they have come.
 
 Rule 1: A process that is started again knows its generation.
-Rule 2: One that ends by itself, but for a writer that has done its share, is an error of the torture and not a quiet
+Rule 2: One that ends by itself, but for a writer that has done its share, is an error of the run and not a quiet
 one.
 """
 
@@ -9,13 +9,18 @@ from collections import Counter
 from collections.abc import Callable
 
 from lab.engines.children import CONTEXT, Children
-from lab.torture import compacts
-from lab.torture import readers as reads
-from lab.torture import writers as writes
-from lab.torture.plan import REGIONS, Plan
+from lab.run import compacts, mistakes
+from lab.run import readers as reads
+from lab.run import writers as writes
+from lab.run.plan import REGIONS, Plan
 
-TWINS = 2
 STOP_TIMEOUT_S = 2.0
+
+
+def begin(plan: Plan, main: Callable[..., None], *arguments: object) -> None:
+    """What a process does first: it has the mistake that was asked for."""
+    mistakes.plant(plan.mistake)
+    main(plan, *arguments)
 
 
 class Processes:
@@ -26,14 +31,14 @@ class Processes:
         self._reached, self._stop = CONTEXT.RawArray("q", plan.slots), CONTEXT.RawValue("b", 0)
         self._generations: Counter[str] = Counter()
         self._mains: dict[str, Callable[[int], None]] = {}
-        shared = (self._reached, self._stop)
-        self._writers = [self._enter(f"writer {n}", writes.main, n, after=shared) for n in range(plan.writers)]
-        readers = [self._enter(f"reader {n}", reads.main, n, after=shared) for n in range(plan.readers)]
-        self.others = [*self._writers, *readers]
+        shared, profile = (self._reached, self._stop), plan.profile
+        self._writers = [self._enter(f"writer {n}", writes.main, n, after=shared) for n in range(profile.writers)]
+        self.readers = [self._enter(f"reader {n}", reads.main, n, after=shared) for n in range(profile.readers)]
+        self.others = [*self._writers, *self.readers]
         self.compactors = [
-            self._enter(f"compactor {region} {twin}", compacts.main, region, twin)
+            self._enter(f"compactor {region} {twin}", compacts.main, region, twin, after=shared[:1])
             for region in REGIONS
-            for twin in range(TWINS)
+            for twin in range(profile.twins)
         ]
 
     def restart(self, name: str) -> None:
@@ -73,7 +78,7 @@ class Processes:
 
     def _enter(self, name: str, main: Callable[..., None], *arguments: object, after: tuple[object, ...] = ()) -> str:
         self._mains[name] = lambda generation: self._children.start(
-            name, main, self._plan, *arguments, generation, *after
+            name, begin, self._plan, main, *arguments, generation, *after
         )
         self.restart(name)
         return name

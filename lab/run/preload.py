@@ -4,9 +4,9 @@ Rule 1: Nothing is connected and no thread is started here, because both do not 
 """
 
 from lab.engines import proxy
-from lab.torture import compacts
-from lab.torture import readers as reads
-from lab.torture import writers as writes
+from lab.run import compacts
+from lab.run import readers as reads
+from lab.run import writers as writes
 from ledger.client import make_client
 
 make_client("eu-west-1", "http://127.0.0.1:1")  # reads boto3's models of the service
