@@ -118,7 +118,7 @@ def check_end(record: Record, values: dict[str, int], histories: Mapping[str, Se
     acknowledged = {asked.number for asked in record.asked if asked.acknowledged}
     yield from wrong_end(values, histories, {asked.number for asked in record.asked}, acknowledged)
     for region, value in values.items():
-        held = deltas_in(value)
-        for rivals in record.rivals if held is not None else ():
+        held = deltas_in(value) or frozenset()
+        for rivals in record.rivals:
             if len(rivals.numbers & held) > 1 or (rivals.acknowledged and not rivals.numbers & held):
                 yield f"at the end {region} reads {value}: not one of {sorted(rivals.numbers)} counts"

@@ -1,7 +1,6 @@
-"""`python -m lab.torture` (`make torture`): rounds of faults on a real engine, each of them judged, and the figures.
+"""`python -m lab.run demo` and `python -m lab.run torture`: a gentle run beside naive designs, and rough ones in rounds.
 
-Rule 1: The exit code is 0 only when every round was finished and judged without a violation, and the run did what was
-asked: operations, reads that were owed something, cleans.
+Rule 1: The exit code is 0 only when every run was finished and judged without a violation, and did what was asked.
 Rule 2: The history of a round that was not is kept, and its seed named.
 """
 
@@ -13,21 +12,28 @@ import time
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
+import click
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from lab.engines.ministack import EngineMissing, end_on_signals
-from lab.torture import record
-from lab.torture.checker import explain
-from lab.torture.plan import Plan
-from lab.torture.round import Outcome, play
+from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_witnesses
+from lab.run import record
+from lab.run.judge import explain
+from lab.run.mistakes import MISTAKES
+from lab.run.plan import Plan
+from lab.run.profiles import GENTLE, ROUGH
+from lab.run.round import Outcome, play
+from lab.run.sale import BUYERS, SEATS, flash_sale
+from lab.run.screen import Screen, closing, print_sale
+from ledgerctl.templates import Columns
 
 CHANGES_OF_ROUND = 20_000
 OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes
-SAY_EVERY_S = 5.0
+EVENTS_PER_S, REST_S = 60, 40  # what two free cores count, and what comes after the last event
 CREDENTIALS = {
     **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "embedded"),
     **dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull),
@@ -36,55 +42,98 @@ CREDENTIALS = {
 }
 """So that boto3 clients need no account, and find none."""
 
+app = typer.Typer(help=(__doc__ or "").partition("\n")[0], add_completion=False, rich_markup_mode=None)
+Planted = Annotated[
+    str,
+    typer.Option(
+        click_type=click.Choice(["", *MISTAKES]), help="Plant it in the library: the run must find it and end with 1."
+    ),
+]
+
 
 class EngineName(StrEnum):
     ministack = "ministack"
     local = "local"
 
 
-def main(
+@app.command()
+def demo(
+    events: Annotated[
+        Path | None, typer.Option(help="A CSV file with a header. Without it, a shop's day is generated.")
+    ] = None,
+    counter: Annotated[str, typer.Option(help="Template of a counter's name over the file's columns.")] = SHOP.counter,
+    change: Annotated[str, typer.Option(help="Template of a change: a whole number.")] = SHOP.change,
+    key: Annotated[str, typer.Option(help="Template of the idempotency key.")] = SHOP.key,
+    at: Annotated[str, typer.Option(help="Template of the time, ISO 8601 with a zone.")] = SHOP.at,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first events.")] = None,
+    seed: Annotated[int, typer.Option(help="Decides the generated day and all faults.")] = 1,
+    mistake: Planted = "",
+) -> None:
+    """Sell seats and count events in two Regions at once, exactly, while everything goes wrong.
+
+    Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little (nothing folded,
+    settled or cleaned, a sale in which the other designs are right too), 2 when the events cannot be used.
+    """
+    console = _begin()
+    console.print(
+        f"A flash sale first, on a simulated table: {SEATS:,} seats, {BUYERS:,} buyers in two\n"
+        "Regions. Answers get lost, buyers ask again, the link is cut in the middle."
+    )
+    sold_right = print_sale(console, flash_sale(seed))
+    folder = tempfile.mkdtemp(prefix="demo-")
+    try:
+        shop = read_events(events, Columns(counter, change, key, at), limit) if events else shop_day(seed)[:limit]
+        played = with_witnesses(shop, seed)
+        truth = truth_of(played)
+        once = tuple({(event.counter, event.key, event.at): event for event in played}.values())
+        seconds = round(len(once) / EVENTS_PER_S + REST_S, -1)
+        console.print(
+            f"\nNow two Regions of a DynamoDB on this computer count {len(shop):,} events of "
+            f"{'a file' if events else 'a shop'},\n"
+            f"and {len(played) - len(shop):,} to check by. Answers get lost, changes come twice or late, processes\n"
+            f"freeze, the link is cut. On two free cores that takes about {seconds:.0f} s."
+        )
+        plan = Plan(GENTLE, seed, len(once), folder, once, mistake=mistake)
+        with Screen(console, len(once)) as screen:
+            outcome = play(plan, local=False, deadline=float("inf"), say=screen.say)
+    except (BadEvents, EngineMissing) as error:
+        _cannot_run(console, error)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not closing(console, outcome, truth, once, outcome.lacks(GENTLE, len(once))) or not sold_right:
+        raise typer.Exit(1)
+
+
+@app.command()
+def torture(
     operations: Annotated[int, typer.Option(min=100, help="Adds and reads, about; in rounds.")] = 12_000,
     engine: Annotated[EngineName, typer.Option(help="MiniStack, or Amazon's DynamoDB Local.")] = EngineName.ministack,
     seed: Annotated[int | None, typer.Option(help="Decides what each process and the proxy draw.")] = None,
     seconds: Annotated[float, typer.Option(min=1, help="Cut the run after so many, which ends with 1.")] = 86_400,
     history: Annotated[Path | None, typer.Option(help="A folder to keep the recorded histories in.")] = None,
+    mistake: Planted = "",
 ) -> None:
     """Writers, readers and compactors on a real engine while everything fails; then every sum is judged.
 
     Exit code: 0 when no round has a violation, 1 when one has or too little was done, 2 when the engine cannot be had.
     """
-    end_on_signals()
-    os.environ.update(CREDENTIALS)
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_PROFILE"):
-        os.environ.pop(name, None)
-    console = Console(highlight=False, soft_wrap=True)
+    console = _begin()
     seed = random.randrange(10**6) if seed is None else seed
-    began = time.monotonic()
+    began_s = time.monotonic()
     total = Outcome()
     rounds = 0
-    while sum(total.operations.values()) < operations and time.monotonic() < began + seconds:
+    while sum(total.operations.values()) < operations and time.monotonic() < began_s + seconds:
         left = operations - sum(total.operations.values())
-        folder = _folder(history, seed + rounds)
         changes = min(CHANGES_OF_ROUND, max(100, round(left / OPERATIONS_OF_CHANGE)))
-        try:
-            outcome = _round(console, engine, Plan(seed + rounds, changes, str(folder)), began + seconds)
-        except EngineMissing as error:
-            console.print(f"[bold red]Torture cannot run:[/] {escape(str(error))}")
-            raise typer.Exit(2) from None
+        plan = Plan(ROUGH, seed + rounds, changes, _folder(history, seed + rounds), mistake=mistake)
+        done = _round(console, plan, engine is EngineName.local, began_s + seconds, is_kept=history is not None)
         rounds += 1
-        total += outcome
-        if outcome.violations:
-            console.print(escape(explain(outcome.violations, record.merged(folder.glob("*.jsonl")))))
-            about = f"in the round of seed {seed + rounds - 1}. Its history: {folder}"
-            console.print(f"[bold red]{len(outcome.violations)} violations[/] {about}")
-            break
-        if history is None:
-            shutil.rmtree(folder, ignore_errors=True)
-        if not outcome.operations:
+        total += done
+        if done.violations or not done.operations:
             break  # nor would the next round do any
-    console.print(_figures(total, rounds, seed, engine, time.monotonic() - began))
-    lacks = total.lacks(operations)
-    if lacks and time.monotonic() >= began + seconds:
+    console.print(_figures(total, rounds, seed, engine, time.monotonic() - began_s))
+    lacks = total.lacks(ROUGH, operations)
+    if lacks and time.monotonic() >= began_s + seconds:
         console.print(f"--seconds {seconds:g} cut the run.")
     for lack in () if total.violations else lacks:
         console.print(f"[bold red]Too little was done:[/] {lack}")
@@ -92,25 +141,42 @@ def main(
         raise typer.Exit(1)
 
 
-def _round(console: Console, engine: EngineName, plan: Plan, deadline: float) -> Outcome:
-    began = said = time.monotonic()
+def _round(console: Console, plan: Plan, local: bool, deadline: float, is_kept: bool) -> Outcome:
+    """One round of torture, and what is wrong in it."""
+    console.print(f"round of seed {plan.seed}: {plan.changes:,} changes")
+    try:
+        with Screen(console, plan.changes) as screen:
+            outcome = play(plan, local, deadline, screen.say)
+    except EngineMissing as error:
+        _cannot_run(console, error)
+    if outcome.violations:
+        console.print(escape(explain(outcome.violations, record.merged(Path(plan.folder).glob("*.jsonl")), plan)))
+        about = f"in the round of seed {plan.seed}. Its history: {plan.folder}"
+        console.print(f"[bold red]{len(outcome.violations)} violations[/] {about}")
+    elif not is_kept:
+        shutil.rmtree(plan.folder, ignore_errors=True)
+    return outcome
 
-    def say(text: str) -> None:
-        nonlocal said
-        if time.monotonic() >= said + SAY_EVERY_S:
-            said = time.monotonic()
-            console.print(f"  {said - began:4.0f} s  {text}")
 
-    console.print(f"round of seed {plan.seed}: {plan.changes:,} changes to {plan.counters:,} counters")
-    return play(plan, engine is EngineName.local, deadline, say)
+def _begin() -> Console:
+    end_on_signals()
+    os.environ.update(CREDENTIALS)
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_PROFILE"):
+        os.environ.pop(name, None)
+    return Console(highlight=False, soft_wrap=True)
 
 
-def _folder(history: Path | None, seed: int) -> Path:
+def _cannot_run(console: Console, error: Exception) -> NoReturn:
+    console.print(f"[bold red]It cannot run:[/] {escape(str(error))}")
+    raise typer.Exit(2) from None
+
+
+def _folder(history: Path | None, seed: int) -> str:
     if history is None:
-        return Path(tempfile.mkdtemp(prefix=f"torture-{seed}-"))
+        return tempfile.mkdtemp(prefix=f"torture-{seed}-")
     folder = history / f"round-{seed}"
     folder.mkdir(parents=True)
-    return folder
+    return str(folder)
 
 
 def _figures(total: Outcome, rounds: int, seed: int, engine: EngineName, seconds: float) -> str:
@@ -130,4 +196,4 @@ def _figures(total: Outcome, rounds: int, seed: int, engine: EngineName, seconds
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

@@ -17,6 +17,7 @@ from lab.run.plan import SKEW_MAX_MS, Plan
 from lab.run.record import Recorder
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError, TableError
 
+PAUSE_S = (0.3, 4.0)
 FIGURES = ("lanes", "folded", "settled", "cleaned", "commits", "gave_up")
 
 
@@ -26,7 +27,7 @@ def main(plan: Plan, region: str, twin: int, generation: int, reached: Any) -> N
     rng = random.Random(f"{plan.seed} {name}")
     skew_ms = rng.randint(-SKEW_MAX_MS, SKEW_MAX_MS)
     compactor = Compactor(plan.settings(region, region), clock=plan.clock(skew_ms))
-    naive = [NaiveWay(plan, design, OUTSIDE) for design in plan.profile.naive]
+    naive = [NaiveWay(plan, design, OUTSIDE) for design in plan.profile.naive if twin == 0]
     first = 0
     with Recorder(Path(plan.folder) / f"compactor-{region}-{twin}.jsonl") as recorder:
         while True:  # until it is killed
@@ -39,7 +40,7 @@ def main(plan: Plan, region: str, twin: int, generation: int, reached: Any) -> N
             for way in naive:
                 way.housekeep(plan.names(range(first, upto)), region)
             first = upto
-            time.sleep(rng.uniform(*plan.profile.compact_every_s))
+            time.sleep(rng.uniform(*PAUSE_S))
 
 
 def record(recorder: Recorder, name: str, report: Report) -> None:

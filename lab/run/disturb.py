@@ -16,9 +16,11 @@ from lab.engines.children import Children
 from lab.engines.replicator import Replicator
 from lab.run.plan import REGIONS, Plan
 from lab.run.processes import Processes
-from lab.run.profiles import Between
 
-STORM_TIMES = 12.0
+KILL_EVERY_S, PAUSE_EVERY_S = (1.0, 5.0), (1.0, 5.0)
+PAUSED_S = (0.3, 5.0)
+QUIET_S, PARTITIONED_S = (3.0, 10.0), (1.0, 9.0)
+CALM_S, STORM_S, STORM_TIMES = (3.0, 12.0), (0.3, 2.5), 12.0
 MOSTLY_COMPACTORS = 0.8
 
 
@@ -33,12 +35,12 @@ class Disturber:
         replicators: Sequence[Replicator],
         proxy: Connection,
     ) -> None:
-        self._rng, self._profile = random.Random(f"{plan.seed} disturber"), plan.profile
+        self._rng, self._kills = random.Random(f"{plan.seed} disturber"), plan.profile.kills
         self._children, self._processes, self._replicators, self._proxy = children, processes, replicators, proxy
         self._paused: dict[str, float] = {}
         self._partitioned = self._stormy = False
-        self._next_kill, self._next_pause = self._in(self._profile.kill_every_s), self._in(self._profile.pause_every_s)
-        self._next_change, self._next_storm = self._in(self._profile.quiet_s), self._in(self._profile.calm_s)
+        self._next_kill, self._next_pause = self._in(KILL_EVERY_S), self._in(PAUSE_EVERY_S)
+        self._next_change, self._next_storm = self._in(QUIET_S), self._in(CALM_S)
         self.counts: Counter[str] = Counter()
 
     def turn(self) -> None:
@@ -46,17 +48,17 @@ class Disturber:
         now = time.monotonic()
         for name in [name for name, until in self._paused.items() if until <= now]:
             self._resume(name)
-        if self._next_kill <= now:
-            self._next_kill = self._in(self._profile.kill_every_s)
+        if self._kills and self._next_kill <= now:
+            self._next_kill = self._in(KILL_EVERY_S)
             self._kill()
         if self._next_pause <= now:
-            self._next_pause = self._in(self._profile.pause_every_s)
+            self._next_pause = self._in(PAUSE_EVERY_S)
             self._pause()
         if self._next_change <= now:
-            self._next_change = self._in(self._profile.quiet_s if self._partitioned else self._profile.partitioned_s)
+            self._next_change = self._in(QUIET_S if self._partitioned else PARTITIONED_S)
             self._cut(not self._partitioned)
-        if self._next_storm <= now:
-            self._next_storm = self._in(self._profile.calm_s if self._stormy else self._profile.storm_s)
+        if self._kills and self._next_storm <= now:
+            self._next_storm = self._in(CALM_S if self._stormy else STORM_S)
             self._blow(not self._stormy)
 
     def clear(self) -> None:
@@ -80,7 +82,7 @@ class Disturber:
         name = self._someone()
         if name not in self._paused and self._children.alive(name):
             self._children.signal(name, SIGSTOP)
-            self._paused[name] = self._in(self._profile.paused_s)
+            self._paused[name] = self._in(PAUSED_S)
             self.counts["pauses"] += 1
 
     def _resume(self, name: str) -> None:
@@ -108,6 +110,5 @@ class Disturber:
             self._processes.compactors if self._rng.random() < MOSTLY_COMPACTORS else self._processes.others
         )
 
-    def _in(self, between_s: Between) -> float:
-        least_s, most_s = between_s
-        return time.monotonic() + (least_s if least_s == most_s else self._rng.uniform(least_s, most_s))
+    def _in(self, between_s: tuple[float, float]) -> float:
+        return time.monotonic() + self._rng.uniform(*between_s)

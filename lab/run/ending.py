@@ -17,7 +17,7 @@ from lab.engines.replicator import Replicator
 from lab.run import judge
 from lab.run.judge import Violation
 from lab.run.naive import NaiveWay
-from lab.run.plan import REGIONS, TABLE, Asked, Plan
+from lab.run.plan import KEEP_MS, LATENESS_MS, REGIONS, TABLE, Asked, Plan
 from lab.run.record import OURS, Histories
 from ledger import Ledger, Settings
 from reader import Reader
@@ -49,13 +49,15 @@ def end(plan: Plan, engine: Engine, replicators: Sequence[Replicator], histories
     _replay(plan, histories, rng)
     ended = Ended()
     compactors = {region: Compactor(settings[region], clock=plan.clock()) for region in REGIONS}
-    time.sleep(plan.profile.lateness_ms / 1_000)
+    time.sleep(LATENESS_MS / 1_000)
     for visit in range(VISITS):
-        time.sleep(plan.profile.keep_ms / 1_000 if visit else 0)
+        time.sleep(KEEP_MS / 1_000 if visit else 0)
         _drain(replicators)
         report = Report.total(compactors[region].run() for region in REGIONS)
         ended.violations += [Violation("", f"at the end, {lane}: {error}") for lane, error in report.problems.items()]
-        ended.violations += [Violation("", f"at the end, {token} differs from its segment") for token in report.conflicts]
+        ended.violations += [
+            Violation("", f"at the end, {token} differs from its segment") for token in report.conflicts
+        ]
         ended.report = Report.total([ended.report, report])
         for way, region in ((way, region) for way in naive for region in REGIONS if not visit):
             way.housekeep(names, region)

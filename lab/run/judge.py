@@ -36,16 +36,11 @@ def check(lines: Sequence[Line], histories: Histories) -> Iterator[Violation]:
 
 
 def check_reads(history: CounterHistory) -> Iterator[Violation]:
-    for read, wrong in wrong_reads(history):
-        when = f"from {read.began_ns / 1e9:.3f} s to {read.ended_ns / 1e9:.3f} s"
-        yield Violation(history.counter, f"{wrong}; {read.process}, {when}")
-
-
-def wrong_reads(history: CounterHistory) -> Iterator[tuple[Read, str]]:
-    """The reads that are wrong, and what is."""
+    """One for each read that is wrong."""
     for read in history.reads:
         if wrong := _wrong(history, read):
-            yield read, wrong
+            when = f"from {read.began_ns / 1e9:.3f} s to {read.ended_ns / 1e9:.3f} s"
+            yield Violation(history.counter, f"{wrong}; {read.process}, {when}")
 
 
 def _wrong(history: CounterHistory, read: Read) -> str | None:
@@ -88,14 +83,3 @@ def _lines_of(counter: str, lines: Sequence[Line], plan: Plan) -> list[str]:
         if values:
             found.append(f"  {json.dumps(line | {'value': values})}")
     return found
-
-
-def base4(value: int) -> str:
-    """A witness's value in base 4, the highest delta first: 1 for one that it holds, 2 for one that it holds twice."""
-    digits = ""
-    rest = abs(value)
-    while rest:
-        rest, digit = divmod(rest, 4)
-        digits = f"{digit}{digits}"
-    return f"{'-' if value < 0 else ''}{digits or '0'}"
-

@@ -27,8 +27,17 @@ LIMITED = "counter-3"
 
 MIXED = 3  # every third counter is asked for in both Regions, the others in one of them: fewer and longer lanes
 LATEST, OLDER = 0.6, 400  # a share of reads takes one of the latest counters, the others any of the last OLDER
+ELSEWHERE = 0.05  # of a user's events, whose callers go to the Region that is not their home
 KEY_MAX = 64
+WRITERS, READERS, THREADS = 3, 2, 4  # processes, and threads of each
+
+LATENESS_MS, READ_MS, KEEP_MS = 1_500, 3_000, 6_000
 SKEW_MAX_MS = 150
+ON_TIME_MS = LATENESS_MS - SKEW_MAX_MS - 50
+"""Acknowledged at home this soon after its instant, a delta is on time by the clock of every compactor."""
+
+SLOTS = WRITERS * THREADS
+"""Writing threads: thread s asks for the changes s, s + SLOTS, s + 2 SLOTS, …"""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,16 +62,6 @@ class Plan:
     proxy: str = ""
     wall_ns: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
 
-    @property
-    def slots(self) -> int:
-        """Writing threads: thread s asks for the changes s, s + slots, s + 2 slots, …"""
-        return self.profile.writers * self.profile.threads
-
-    @property
-    def on_time_ms(self) -> int:
-        """Acknowledged at home this soon after its instant, a delta is on time by the clock of every compactor."""
-        return self.profile.lateness_ms - SKEW_MAX_MS - 50
-
     def event(self, number: int) -> tuple[str, int]:
         """The counter of a change, and by how much it changes it."""
         if self.events:
@@ -80,7 +79,7 @@ class Plan:
     def home_of(self, number: int, region: str, rng: random.Random) -> str:
         """Where a change is at home that a caller sends through `region`."""
         if self.events:
-            elsewhere = rng.random() < self.profile.elsewhere
+            elsewhere = rng.random() < ELSEWHERE
             return REGIONS[region == REGIONS[0]] if elsewhere else region
         counter = number // DELTAS_OF_COUNTER
         return region if counter % MIXED == 0 else REGIONS[counter % len(REGIONS)]
@@ -103,7 +102,7 @@ class Plan:
         if self.events:
             return rng.choice(self.witnesses)
         latest = reached // DELTAS_OF_COUNTER
-        back = 2 * self.slots // DELTAS_OF_COUNTER + 8 if rng.random() < LATEST else OLDER
+        back = 2 * SLOTS // DELTAS_OF_COUNTER + 8 if rng.random() < LATEST else OLDER
         return f"counter-{max(0, latest - rng.randint(0, back))}"
 
     def settings(self, region: str, place: str, endpoint: str | None = None) -> Settings:
@@ -117,9 +116,9 @@ class Plan:
             endpoint_url=endpoint or f"{self.proxy}/{place}",
             shards={"counter-7": 2},  # those whose number begins with 7
             limits={LIMITED: Limit(ceiling=4**DELTAS_OF_COUNTER, region=REGIONS[0])} if not self.events else {},
-            allowed_lateness_ms=self.profile.lateness_ms,
-            read_time_max_ms=self.profile.read_ms,
-            keep_ms=self.profile.keep_ms,
+            allowed_lateness_ms=LATENESS_MS,
+            read_time_max_ms=READ_MS,
+            keep_ms=KEEP_MS,
             fold_min=fold_min,
             fold_max=rng.randint(fold_min, 16),
         )

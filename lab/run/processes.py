@@ -12,8 +12,9 @@ from lab.engines.children import CONTEXT, Children
 from lab.run import compacts, mistakes
 from lab.run import readers as reads
 from lab.run import writers as writes
-from lab.run.plan import REGIONS, Plan
+from lab.run.plan import READERS, REGIONS, SLOTS, WRITERS, Plan
 
+TWINS = 2
 STOP_TIMEOUT_S = 2.0
 
 
@@ -28,17 +29,17 @@ class Processes:
 
     def __init__(self, plan: Plan, children: Children) -> None:
         self._plan, self._children = plan, children
-        self._reached, self._stop = CONTEXT.RawArray("q", plan.slots), CONTEXT.RawValue("b", 0)
+        self._reached, self._stop = CONTEXT.RawArray("q", SLOTS), CONTEXT.RawValue("b", 0)
         self._generations: Counter[str] = Counter()
         self._mains: dict[str, Callable[[int], None]] = {}
-        shared, profile = (self._reached, self._stop), plan.profile
-        self._writers = [self._enter(f"writer {n}", writes.main, n, after=shared) for n in range(profile.writers)]
-        self.readers = [self._enter(f"reader {n}", reads.main, n, after=shared) for n in range(profile.readers)]
-        self.others = [*self._writers, *self.readers]
+        shared = (self._reached, self._stop)
+        self._writers = [self._enter(f"writer {n}", writes.main, n, after=shared) for n in range(WRITERS)]
+        readers = [self._enter(f"reader {n}", reads.main, n, after=shared) for n in range(READERS)]
+        self.others = [*self._writers, *readers]
         self.compactors = [
             self._enter(f"compactor {region} {twin}", compacts.main, region, twin, after=shared[:1])
             for region in REGIONS
-            for twin in range(profile.twins)
+            for twin in range(TWINS)
         ]
 
     def restart(self, name: str) -> None:
@@ -58,8 +59,8 @@ class Processes:
 
     def mostly_asked(self) -> bool:
         """Whether half of the writing threads have asked for all of their share."""
-        middle: int = sorted(self._reached)[self._plan.slots // 2]
-        return middle + self._plan.slots >= self._plan.changes
+        middle: int = sorted(self._reached)[self._SLOTS // 2]
+        return middle + self._SLOTS >= self._plan.changes
 
     def check(self) -> None:
         """Raises RuntimeError if a process has failed."""

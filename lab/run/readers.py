@@ -12,7 +12,7 @@ from typing import Any
 
 from lab.engines.proxy import OUTSIDE
 from lab.run.naive import NaiveWay
-from lab.run.plan import REGIONS, Plan
+from lab.run.plan import REGIONS, THREADS, Plan
 from lab.run.record import OURS, Recorder, Worker, work_all
 from ledger.checks import to_ms
 from ledger.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable
@@ -37,7 +37,7 @@ def main(plan: Plan, reader: int, generation: int, reached: Any, stop: Any) -> N
     with Recorder(Path(plan.folder) / f"reader-{reader}.jsonl") as recorder:
         threads = [
             ReaderThread(plan, f"reader {reader}.{thread} generation {generation}", region, recorder, reached)
-            for thread in range(plan.profile.threads)
+            for thread in range(THREADS)
         ]
         for thread in threads:
             thread.strong, thread.weak, thread.naive = strong, weak, naive

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from lab.run.plan import Plan
+from lab.run.plan import ON_TIME_MS, Plan
 
 Line = dict[str, Any]
 OURS = "this library"
@@ -161,7 +161,7 @@ def histories_of(lines: Iterable[Line], plan: Plan, design: str = OURS) -> Histo
                 for number, how in line["value"]:
                     change = history(plan.event(number)[0]).changes[number]
                     change.ended.append(how)
-                    on_time = line["time"] + plan.wall_ns <= (change.at_ms + plan.on_time_ms) * 1_000_000
+                    on_time = line["time"] + plan.wall_ns <= (change.at_ms + ON_TIME_MS) * 1_000_000
                     if how == "ok" and line["region"] == change.home and on_time and change.owed_from_ns is None:
                         change.owed_from_ns = line["time"]
             case "read", "ok":

@@ -17,7 +17,7 @@ from typing import Any
 
 from lab.engines.proxy import OUTSIDE
 from lab.run.naive import NaiveWay
-from lab.run.plan import REGIONS, Asked, Plan
+from lab.run.plan import REGIONS, SLOTS, THREADS, Asked, Plan
 from lab.run.record import OURS, Line, Recorder, Worker, lines_of, work_all
 from ledger import Change, Ledger, Receipt
 from ledger.errors import (
@@ -30,10 +30,15 @@ from ledger.errors import (
     Unavailable,
 )
 
-RESEND_OPEN, RESEND_ELSEWHERE = 0.8, 0.4
+BATCH = (2, 24)
+SINGLE = 0.15
+PACKED, GATHERED = 0.4, 0.2  # of the batches; the others go as single deltas
+RESEND, RESEND_OPEN, RESEND_ELSEWHERE = 0.12, 0.8, 0.4
+RESEND_AFTER_S = (0.0, 16.0)
 TAKEN_OVER = 200
-AHEAD_BY_MS = (0, 3_000)
-PAUSE_S, WAITING_S = (0.0, 0.5), 0.05
+LATE, LATE_BY_MS = 0.1, (0, 6_000)
+AHEAD, AHEAD_BY_MS = 0.02, (0, 3_000)
+WAITING_S = 0.05
 
 Outcome = Receipt | LedgerError | None
 Send = Callable[[str, Sequence[Change]], Sequence[Outcome]]
@@ -54,7 +59,7 @@ def main(plan: Plan, writer: int, generation: int, reached: Any, stop: Any) -> N
     with Recorder(path) as recorder:
         threads = [
             WriterThread(plan, slot, generation, recorder, reached)
-            for slot in range(writer * plan.profile.threads, (writer + 1) * plan.profile.threads)
+            for slot in range(writer * THREADS, (writer + 1) * THREADS)
         ]
         for thread in threads:
             thread.sends = {OURS: thread.of_ours(ledgers, gathering)} | {way.name: of_naive(way) for way in naive}
@@ -74,12 +79,11 @@ class WriterThread(Worker):
 
     def __init__(self, plan: Plan, slot: int, generation: int, recorder: Recorder, reached: Any) -> None:
         super().__init__(f"writer {slot} generation {generation}", plan.seed, recorder, "add")
-        self._plan, self._profile, self._slot, self._reached = plan, plan.profile, slot, reached
-        self._at_once = ThreadPoolExecutor(plan.profile.batch[1])
+        self._plan, self._slot, self._reached = plan, slot, reached
+        self._at_once = ThreadPoolExecutor(BATCH[1])
         self._clock = plan.clock()
         self._later: list[tuple[float, int, Asked, tuple[str, ...]]] = []  # heap of (due, sends, what, designs)
         self._next = slot
-        self._began_s = time.monotonic()
         self.sends: dict[str, Send] = {}
 
     def of_ours(self, ledgers: dict[str, Ledger], gathering: dict[str, Ledger]) -> Send:
@@ -89,16 +93,18 @@ class WriterThread(Worker):
             if len(changes) == 1:
                 return [_alone(ledgers[region], changes[0])]
             drawn = self._rng.random()
-            if drawn < self._profile.gathered:
+            if drawn < GATHERED:
                 return list(self._at_once.map(partial(_alone, gathering[region]), changes))
-            return ledgers[region].add_many(changes, pack=drawn < self._profile.gathered + self._profile.packed)
+            return ledgers[region].add_many(changes, pack=drawn < GATHERED + PACKED)
 
         return send
 
     def act(self, stop: Any) -> None:
         while not stop.value and (self._next < self._plan.changes or self._later):
             self._send(*self._due())
-            time.sleep(self._rng.uniform(*PAUSE_S) if self._next < self._plan.changes else WAITING_S)
+            time.sleep(
+                self._rng.uniform(0, self._plan.profile.pause_s) if self._next < self._plan.changes else WAITING_S
+            )
 
     def take_over(self, before: list[Line]) -> None:
         """Goes on where a killed predecessor stopped: sends most of what it left open, and some of the rest, again."""
@@ -108,33 +114,29 @@ class WriterThread(Worker):
         ended = [each for line in lines if line["type"] != "invoke" for each in line["value"]]
         sure = {number for number, how in ended if how == "ok"}
         for each in dict.fromkeys(asked):
-            self._next = max(self._next, each.number + self._plan.slots)
+            self._next = max(self._next, each.number + SLOTS)
         for each in dict.fromkeys(asked[-TAKEN_OVER:]):
-            if self._rng.random() < (self._profile.resend if each.number in sure else RESEND_OPEN):
+            if self._rng.random() < (RESEND if each.number in sure else RESEND_OPEN):
                 self._send_later(each, 1, tuple(self.sends))
 
     def _due(self) -> tuple[list[Asked], str, int, tuple[str, ...]]:
         """What to send now, through which Region, how often it was sent before, and to which designs."""
-        now = time.monotonic()
-        if self._later and self._later[0][0] <= now:
+        if self._later and self._later[0][0] <= time.monotonic():
             _, sends, asked, designs = heapq.heappop(self._later)
             elsewhere = self._rng.random() < RESEND_ELSEWHERE
             return [asked], self._rng.choice(REGIONS) if elsewhere else asked.home, sends, designs
         region = self._rng.choice(REGIONS)
-        count = 1 if self._rng.random() < self._profile.single else self._rng.randint(*self._profile.batch)
-        due = self._plan.changes
-        if self._profile.play_s:
-            due = round(due * (now - self._began_s) / self._profile.play_s)
-        return [self._ask(region) for _ in range(count) if self._next < min(due, self._plan.changes)], region, 0, ()
+        count = 1 if self._rng.random() < SINGLE else self._rng.randint(*BATCH)
+        return [self._ask(region) for _ in range(count) if self._next < self._plan.changes], region, 0, ()
 
     def _ask(self, region: str) -> Asked:
         number = self._next
         self._reached[self._slot] = number
-        self._next += self._plan.slots
+        self._next += SLOTS
         at_ms, drawn = self._clock(), self._rng.random()
-        if drawn < self._profile.late:
-            at_ms -= self._rng.randint(*self._profile.late_by_ms)
-        elif drawn < self._profile.late + self._profile.ahead:
+        if drawn < LATE:
+            at_ms -= self._rng.randint(*LATE_BY_MS)
+        elif drawn < LATE + AHEAD:
             at_ms += self._rng.randint(*AHEAD_BY_MS)
         return Asked(number, self._plan.home_of(number, region, self._rng), at_ms)
 
@@ -142,11 +144,11 @@ class WriterThread(Worker):
         """To all designs where none is named."""
         if not batch:
             return
-        again = [sends < self._profile.sends_max and self._rng.random() < self._profile.resend for _ in batch]
+        again = [self._rng.random() < RESEND for _ in batch]
         for design in designs or self.sends:
             hows = self._send_to(design, batch, region)
             for asked, how in zip(batch, hows, strict=True):
-                if sends < self._profile.sends_max and how != "ok":
+                if how != "ok":
                     self._send_later(asked, sends + 1, (design,))
         for asked, is_again in zip(batch, again, strict=True):
             if is_again:
@@ -175,15 +177,13 @@ class WriterThread(Worker):
         return "info"
 
     def _send_later(self, asked: Asked, sends: int, designs: tuple[str, ...]) -> None:
-        due = time.monotonic() + self._rng.uniform(*self._profile.resend_after_s)
+        due = time.monotonic() + self._rng.uniform(*RESEND_AFTER_S)
         heapq.heappush(self._later, (due, sends, asked, designs))
 
 
 def _alone(ledger: Ledger, change: Change) -> Outcome:
     key, at = change.idempotency_key, change.at
-    return _outcome(
-        lambda: ledger.add(change.counter, change.change, idempotency_key=key, at=at, region=change.region)
-    )
+    return _outcome(lambda: ledger.add(change.counter, change.change, idempotency_key=key, at=at, region=change.region))
 
 
 def _outcome(send: Callable[[], Receipt | None]) -> Outcome:
