@@ -1,4 +1,4 @@
-"""`python -m lab.run demo` and `python -m lab.run torture`: a gentle run beside naive designs, and rough ones in rounds.
+"""`python -m lab.run demo` and `python -m lab.run torture`: a gentle run, and rough ones in rounds.
 
 Rule 1: The exit code is 0 only when every run was finished and judged without a violation, and did what was asked.
 Rule 2: The history of a round that was not is kept, and its seed named.
@@ -10,25 +10,21 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import click
 import typer
 from rich.console import Console
 from rich.markup import escape
 
 from lab.engines.ministack import EngineMissing, end_on_signals
 from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_witnesses
-from lab.run import record
-from lab.run.judge import explain
-from lab.run.mistakes import MISTAKES
+from lab.run.mistakes import Mistake
 from lab.run.plan import Plan
 from lab.run.profiles import GENTLE, ROUGH
 from lab.run.round import Outcome, play
 from lab.run.sale import BUYERS, SEATS, flash_sale
-from lab.run.screen import Screen, closing, print_sale
+from lab.run.screen import closing, print_sale
 from ledgerctl.templates import Columns
 
 CHANGES_OF_ROUND = 20_000
@@ -43,17 +39,7 @@ CREDENTIALS = {
 """So that boto3 clients need no account, and find none."""
 
 app = typer.Typer(help=(__doc__ or "").partition("\n")[0], add_completion=False, rich_markup_mode=None)
-Planted = Annotated[
-    str,
-    typer.Option(
-        click_type=click.Choice(["", *MISTAKES]), help="Plant it in the library: the run must find it and end with 1."
-    ),
-]
-
-
-class EngineName(StrEnum):
-    ministack = "ministack"
-    local = "local"
+Planted = Annotated[Mistake | None, typer.Option(help="Plant it in the library: the run must find it.")]
 
 
 @app.command()
@@ -67,7 +53,7 @@ def demo(
     at: Annotated[str, typer.Option(help="Template of the time, ISO 8601 with a zone.")] = SHOP.at,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first events.")] = None,
     seed: Annotated[int, typer.Option(help="Decides the generated day and all faults.")] = 1,
-    mistake: Planted = "",
+    mistake: Planted = None,
 ) -> None:
     """Sell seats and count events in two Regions at once, exactly, while everything goes wrong.
 
@@ -94,8 +80,8 @@ def demo(
             f"freeze, the link is cut. On two free cores that takes about {seconds:.0f} s."
         )
         plan = Plan(GENTLE, seed, len(once), folder, once, mistake=mistake)
-        with Screen(console, len(once)) as screen:
-            outcome = play(plan, local=False, deadline=float("inf"), say=screen.say)
+        with console.status("the engine starts") as status:
+            outcome = play(plan, float("inf"), status.update)
     except (BadEvents, EngineMissing) as error:
         _cannot_run(console, error)
     finally:
@@ -107,11 +93,9 @@ def demo(
 @app.command()
 def torture(
     operations: Annotated[int, typer.Option(min=100, help="Adds and reads, about; in rounds.")] = 12_000,
-    engine: Annotated[EngineName, typer.Option(help="MiniStack, or Amazon's DynamoDB Local.")] = EngineName.ministack,
     seed: Annotated[int | None, typer.Option(help="Decides what each process and the proxy draw.")] = None,
     seconds: Annotated[float, typer.Option(min=1, help="Cut the run after so many, which ends with 1.")] = 86_400,
-    history: Annotated[Path | None, typer.Option(help="A folder to keep the recorded histories in.")] = None,
-    mistake: Planted = "",
+    mistake: Planted = None,
 ) -> None:
     """Writers, readers and compactors on a real engine while everything fails; then every sum is judged.
 
@@ -125,13 +109,19 @@ def torture(
     while sum(total.operations.values()) < operations and time.monotonic() < began_s + seconds:
         left = operations - sum(total.operations.values())
         changes = min(CHANGES_OF_ROUND, max(100, round(left / OPERATIONS_OF_CHANGE)))
-        plan = Plan(ROUGH, seed + rounds, changes, _folder(history, seed + rounds), mistake=mistake)
-        done = _round(console, plan, engine is EngineName.local, began_s + seconds, is_kept=history is not None)
+        folder = tempfile.mkdtemp(prefix=f"torture-{seed + rounds}-")
+        done = _round(console, Plan(ROUGH, seed + rounds, changes, folder, mistake=mistake), began_s + seconds)
         rounds += 1
         total += done
         if done.violations or not done.operations:
             break  # nor would the next round do any
-    console.print(_figures(total, rounds, seed, engine, time.monotonic() - began_s))
+    console.print(
+        f"{rounds} rounds, seeds {seed} to {seed + rounds - 1}, {time.monotonic() - began_s:,.0f} s\n"
+        f"operations  {sum(total.operations.values()):,}: {_listed(total.operations)}\n"
+        f"requests    {_listed(total.faults)}\n"
+        f"events      {_listed(total.events)}\n"
+        f"violations  {len(total.violations)}"
+    )
     lacks = total.lacks(ROUGH, operations)
     if lacks and time.monotonic() >= began_s + seconds:
         console.print(f"--seconds {seconds:g} cut the run.")
@@ -141,19 +131,20 @@ def torture(
         raise typer.Exit(1)
 
 
-def _round(console: Console, plan: Plan, local: bool, deadline: float, is_kept: bool) -> Outcome:
+def _round(console: Console, plan: Plan, deadline: float) -> Outcome:
     """One round of torture, and what is wrong in it."""
     console.print(f"round of seed {plan.seed}: {plan.changes:,} changes")
     try:
-        with Screen(console, plan.changes) as screen:
-            outcome = play(plan, local, deadline, screen.say)
+        with console.status("the engine starts") as status:
+            outcome = play(plan, deadline, status.update)
     except EngineMissing as error:
         _cannot_run(console, error)
+    for violation in outcome.violations:
+        console.print(escape(str(violation)))
     if outcome.violations:
-        console.print(escape(explain(outcome.violations, record.merged(Path(plan.folder).glob("*.jsonl")), plan)))
         about = f"in the round of seed {plan.seed}. Its history: {plan.folder}"
         console.print(f"[bold red]{len(outcome.violations)} violations[/] {about}")
-    elif not is_kept:
+    else:
         shutil.rmtree(plan.folder, ignore_errors=True)
     return outcome
 
@@ -171,28 +162,8 @@ def _cannot_run(console: Console, error: Exception) -> NoReturn:
     raise typer.Exit(2) from None
 
 
-def _folder(history: Path | None, seed: int) -> str:
-    if history is None:
-        return tempfile.mkdtemp(prefix=f"torture-{seed}-")
-    folder = history / f"round-{seed}"
-    folder.mkdir(parents=True)
-    return str(folder)
-
-
-def _figures(total: Outcome, rounds: int, seed: int, engine: EngineName, seconds: float) -> str:
-    def listed(counts: Counter[str]) -> str:
-        return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()) if name != "requests")
-
-    faults = sum(count for name, count in total.faults.items() if name != "requests")
-    return "\n".join(
-        (
-            f"{rounds} rounds on {engine.value}, seeds {seed} to {seed + rounds - 1}, {seconds:,.0f} s",
-            f"operations  {sum(total.operations.values()):,}: {listed(total.operations)}",
-            f"requests    {total.faults['requests']:,}, of which met a fault {faults:,}: {listed(total.faults)}",
-            f"events      {listed(total.events)}",
-            f"violations  {len(total.violations)}",
-        )
-    )
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
 
 
 if __name__ == "__main__":

@@ -6,9 +6,8 @@ Rule 2: Whoever looks here asks the engine itself; what is written goes through 
 
 import random
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from compactor import Compactor, Report
 from lab.engines.ministack import Engine
@@ -17,9 +16,9 @@ from lab.engines.replicator import Replicator
 from lab.run import judge
 from lab.run.judge import Violation
 from lab.run.naive import NaiveWay
-from lab.run.plan import KEEP_MS, LATENESS_MS, REGIONS, TABLE, Asked, Plan
+from lab.run.plan import KEEP_MS, LATENESS_MS, REGIONS, Asked, Plan
 from lab.run.record import OURS, Histories
-from ledger import Ledger, Settings
+from ledger import Ledger
 from reader import Reader
 
 DRAIN_TIMEOUT_MS = 300_000
@@ -31,47 +30,38 @@ Values = dict[str, dict[str, int]]
 """By Region and counter."""
 
 
-@dataclass(slots=True)
-class Ended:
-    """What a run has come to: what each design reads, what the compactors still did, and what is wrong with ours."""
-
-    values: dict[str, Values] = field(default_factory=dict)
-    report: Report = field(default_factory=Report)
-    violations: list[Violation] = field(default_factory=list)
-
-
-def end(plan: Plan, engine: Engine, replicators: Sequence[Replicator], histories: Histories) -> Ended:
-    """Brings the tables to rest and reads every counter in each Region."""
+def end(
+    plan: Plan, engine: Engine, replicators: Sequence[Replicator], histories: Histories
+) -> tuple[dict[str, Values], list[Violation]]:
+    """Brings the tables to rest; what each design reads of every counter, and what is wrong with ours."""
     rng = random.Random(f"{plan.seed} end")
     settings = {region: replace(plan.settings(region, "", engine.endpoint_url), fold_min=1) for region in REGIONS}
     naive = [NaiveWay(plan, name, "", engine.endpoint_url) for name in plan.profile.naive]
     names = sorted(histories)
     _replay(plan, histories, rng)
-    ended = Ended()
+    wrong: list[Violation] = []
+    values: dict[str, Values] = {}
     compactors = {region: Compactor(settings[region], clock=plan.clock()) for region in REGIONS}
     time.sleep(LATENESS_MS / 1_000)
     for visit in range(VISITS):
         time.sleep(KEEP_MS / 1_000 if visit else 0)
         _drain(replicators)
         report = Report.total(compactors[region].run() for region in REGIONS)
-        ended.violations += [Violation("", f"at the end, {lane}: {error}") for lane, error in report.problems.items()]
-        ended.violations += [
-            Violation("", f"at the end, {token} differs from its segment") for token in report.conflicts
-        ]
-        ended.report = Report.total([ended.report, report])
+        wrong += [Violation("", f"at the end, {lane}: {error}") for lane, error in report.problems.items()]
+        wrong += [Violation("", f"at the end, {token} differs from its segment") for token in report.conflicts]
         for way, region in ((way, region) for way in naive for region in REGIONS if not visit):
             way.housekeep(names, region)
         _drain(replicators)
     readers = {region: Reader(settings[region], clock=plan.clock()) for region in REGIONS}
-    ended.values[OURS] = {region: _values_of(reader, names) for region, reader in readers.items()}
+    values[OURS] = {region: _values_of(reader, names) for region, reader in readers.items()}
     for way in naive:
-        ended.values[way.name] = {region: {name: way.read(name, region) for name in names} for region in REGIONS}
-    ended.violations += _judged(plan, histories, ended.values[OURS], readers, rng)
+        values[way.name] = {region: {name: way.read(name, region) for name in names} for region in REGIONS}
+    wrong += _judged(plan, histories, values[OURS], readers, rng)
     for name in names:
         if settings[REGIONS[0]].limit_of(name) is not None:
             differences = compactors[REGIONS[0]].verify(name).differences
-            ended.violations += [Violation(name, each) for each in differences]
-    return ended
+            wrong += [Violation(name, each) for each in differences]
+    return values, wrong
 
 
 def _drain(replicators: Sequence[Replicator]) -> None:
@@ -107,18 +97,3 @@ def _judged(
             if rng.random() < HISTORIES:
                 listed = {region: [entry.change for entry in readers[region].history(name)] for region in REGIONS}
             yield from judge.check_end(history, {region: values[region][name] for region in REGIONS}, listed)
-
-
-def left(engine: Engine) -> Counter[str]:
-    """What the home tables hold at the end: every commit's segment, and the deltas that were not cleaned."""
-    counts: Counter[str] = Counter()
-    for region in REGIONS:
-        pages = engine.client(region).get_paginator("scan").paginate(TableName=TABLE, ProjectionExpression="pk, sk")
-        for item in (item for page in pages for item in page["Items"]):
-            kind, home = [*str(item["pk"]["S"]).split("#", 2), ""][:2]  # the shape's is one word
-            counts["gates"] += kind == "gate" and home == region
-            counts["segments of gates"] += kind == "past" and home == region
-            if kind == "fold" and home == region and str(item["sk"]["S"]).startswith("segment#"):
-                counts["commits"] += 1
-            counts["deltas left at the end"] += kind == "delta"
-    return counts

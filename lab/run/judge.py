@@ -1,18 +1,14 @@
-"""Judges the recorded history of a run, counter by counter: pure; what a read may be is lab/histories/checker.py's rule.
+"""Judges the recorded history of a run, counter by counter, by lab/histories/checker.py's rules of a read: pure.
 
 Rule 1: Only counters whose sums name their deltas are read and judged here; a user's own are held against the truth.
 Rule 2: What was asked for and what is owed is known by the one clock of all processes.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.histories.checker import read_of, wrong_end, wrong_read
-from lab.run.plan import Plan
 from lab.run.record import CounterHistory, Histories, Line, Read
-
-SHOWN_VIOLATIONS, SHOWN_LINES = 5, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +58,3 @@ def check_end(
     acknowledged = {change.delta for change in changes if change.acknowledged}
     for why in wrong_end(values, listed, {change.delta for change in changes}, acknowledged):
         yield Violation(history.counter, why)
-
-
-def explain(violations: Sequence[Violation], lines: Sequence[Line], plan: Plan) -> str:
-    """Each of the first violations, with the latest lines of its counter's history, oldest first."""
-    shown = ["\n".join([str(each), *_lines_of(each.counter, lines, plan)[-SHOWN_LINES:]]) for each in violations]
-    return "\n\n".join(shown[:SHOWN_VIOLATIONS] + list(map(str, violations[SHOWN_VIOLATIONS:])))
-
-
-def _lines_of(counter: str, lines: Sequence[Line], plan: Plan) -> list[str]:
-    """Without what the history says of other counters."""
-
-    def is_of(value: list[object] | str) -> bool:
-        first = value if isinstance(value, str) else value[0]
-        return counter == (plan.event(first)[0] if isinstance(first, int) else first)
-
-    found = []
-    for line in lines:
-        values = [value for value in line["value"] if line["f"] in ("add", "read") and is_of(value)]
-        if values:
-            found.append(f"  {json.dumps(line | {'value': values})}")
-    return found

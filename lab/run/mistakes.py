@@ -6,6 +6,7 @@ Rule 1: a mistake replaces one function, in every process of the run.
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 import compactor.commit
@@ -18,61 +19,54 @@ from ledger.requests import DeleteMany, Program
 from ledger.values import Delta, Lane
 from reader import Balance, Reader
 
-
-def _settle_nothing() -> None:
-    def settle(*_: Any, **__: Any) -> Program[None]:
-        yield from ()
-
-    setattr(compactor.visit, "settle", settle)
+_commit, _read, _add_many = compactor.commit.commit, Reader.read, Ledger.add_many
+_reads = itertools.count()
 
 
-def _delete_at_fold() -> None:
-    commit = compactor.commit.commit
-
-    def commit_and_delete(lane: Lane, checkpoint: Any, entries: Entries, **given: Any) -> Program[None]:
-        yield from commit(lane, checkpoint, entries, **given)
-        yield DeleteMany(tuple(items.delta_item(Delta(lane, tokens.from_bytes(t), change)) for t, change in entries))
-
-    setattr(compactor.fold, "commit", commit_and_delete)
+def _nothing(*_: Any, **__: Any) -> Program[None]:
+    yield from ()
 
 
-def _answer_nought() -> None:
+def _commit_and_delete(lane: Lane, checkpoint: Any, entries: Entries, **given: Any) -> Program[Any]:
+    checkpoint = yield from _commit(lane, checkpoint, entries, **given)
+    yield DeleteMany(tuple(items.delta_item(Delta(lane, tokens.from_bytes(t), change)) for t, change in entries))
+    return checkpoint
+
+
+def _read_nought(self: Reader, counter: str, max_age: float = 0) -> Balance:
     """Every other read of one counter while the run goes on, not those at its end, which are of many counters."""
-    read, made = Reader.read, itertools.count()
-
-    def read_wrong(self: Reader, counter: str, max_age: float = 0) -> Balance:
-        balance = read(self, counter, max_age)
-        return replace(balance, value=0, count=0) if next(made) % 2 else balance
-
-    Reader.read = read_wrong  # type: ignore[assignment,method-assign]
+    balance = _read(self, counter, max_age)
+    return replace(balance, value=0, count=0) if next(_reads) % 2 else balance
 
 
-def _accept_what_is_not_put() -> None:
-    """The first change of each pack."""
-    add_many = Ledger.add_many
-
-    def add_all_but_one(self: Ledger, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
-        changes = list(changes)
-        if not pack:
-            return add_many(self, changes)
-        first = changes[0]
-        delta = self.prepare(
-            first.counter, first.change, idempotency_key=first.idempotency_key, at=first.at, region=first.region
-        )
-        return [Receipt("accepted", delta), *add_many(self, changes[1:], pack=True)]
-
-    Ledger.add_many = add_all_but_one  # type: ignore[method-assign]
+def _add_all_but_one(self: Ledger, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
+    """The first change of each pack is acknowledged, and that is all."""
+    first, *others = changes
+    if not pack:
+        return _add_many(self, [first, *others])
+    key, at = first.idempotency_key, first.at
+    delta = self.prepare(first.counter, first.change, idempotency_key=key, at=at, region=first.region)
+    return [Receipt("accepted", delta), *_add_many(self, others, pack=True)]
 
 
-MISTAKES: dict[str, Callable[[], None]] = {
-    "settle nothing": _settle_nothing,
-    "delete at fold": _delete_at_fold,
-    "answer nought": _answer_nought,
-    "accept what is not put": _accept_what_is_not_put,
+class Mistake(StrEnum):
+    """What is planted."""
+
+    settle_nothing = "settle nothing"
+    delete_at_fold = "delete at fold"
+    answer_nought = "answer nought"
+    accept_what_is_not_put = "accept what is not put"
+
+
+REPLACED: dict[Mistake, tuple[object, str, Callable[..., object]]] = {
+    Mistake.settle_nothing: (compactor.visit, "settle", _nothing),
+    Mistake.delete_at_fold: (compactor.fold, "commit", _commit_and_delete),
+    Mistake.answer_nought: (Reader, "read", _read_nought),
+    Mistake.accept_what_is_not_put: (Ledger, "add_many", _add_all_but_one),
 }
 
 
-def plant(mistake: str) -> None:
-    """Plants one of MISTAKES, if one is named."""
+def plant(mistake: Mistake | None) -> None:
+    """Plants it, if one is named."""
     if mistake:
-        MISTAKES[mistake]()
+        setattr(*REPLACED[mistake])

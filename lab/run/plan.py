@@ -9,11 +9,11 @@ Rule 3: The times are short, in proportion to the real ones: keep is above a rea
 
 import random
 import time
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from lab.events import Event, is_witness
+from lab.run.mistakes import Mistake
 from lab.run.profiles import Profile
 from ledger import Change, Limit, Settings
 from ledger.checks import to_datetime
@@ -58,7 +58,7 @@ class Plan:
     changes: int
     folder: str
     events: tuple[Event, ...] = ()
-    mistake: str = ""
+    mistake: Mistake | None = None
     proxy: str = ""
     wall_ns: int = field(default_factory=lambda: time.time_ns() - time.monotonic_ns())
 
@@ -83,10 +83,6 @@ class Plan:
             return REGIONS[region == REGIONS[0]] if elsewhere else region
         counter = number // DELTAS_OF_COUNTER
         return region if counter % MIXED == 0 else REGIONS[counter % len(REGIONS)]
-
-    def names(self, numbers: Collection[int]) -> list[str]:
-        """The counters of some changes."""
-        return sorted({self.event(number)[0] for number in numbers})
 
     def names_deltas(self, counter: str) -> bool:
         """Whether a sum of the counter names the deltas that it holds."""

@@ -59,8 +59,8 @@ class Processes:
 
     def mostly_asked(self) -> bool:
         """Whether half of the writing threads have asked for all of their share."""
-        middle: int = sorted(self._reached)[self._SLOTS // 2]
-        return middle + self._SLOTS >= self._plan.changes
+        middle: int = sorted(self._reached)[SLOTS // 2]
+        return middle + SLOTS >= self._plan.changes
 
     def check(self) -> None:
         """Raises RuntimeError if a process has failed."""

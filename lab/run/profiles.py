@@ -11,14 +11,15 @@ from lab.engines.proxy_faults import FAULTS, Mix
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """pause_s: how long a writer rests between two batches, at most. resending_s: how long what was left open is sent
-    again when half of the writers are done. kills: processes are killed, and storms of faults come. faults: what the
-    proxy does; None draws a mix. naive: the designs that count beside ours.
+    """pause_s: how long a writer rests between two batches, at most. again_s: how long it waits before it sends again,
+    at most. resending_s: for how long, once half of the writers are done. kills: processes are killed, and storms
+    of faults come. faults: what the proxy does; None draws a mix. naive: the designs that count beside ours.
 
     floors: what a run must have of each, at least, as (number, share of what was asked of it).
     """
 
     pause_s: float
+    again_s: float
     resending_s: float
     kills: bool
     faults: Mix | None
@@ -30,6 +31,7 @@ GENTLE_KINDS = ("500 after it applied", "answer dropped after it applied", "thro
 
 GENTLE = Profile(
     pause_s=1.6,
+    again_s=7.0,
     resending_s=60.0,
     kills=False,
     faults={fault: 0.01 for fault in FAULTS if fault.kind in GENTLE_KINDS},
@@ -49,6 +51,7 @@ GENTLE = Profile(
 
 ROUGH = Profile(
     pause_s=0.5,
+    again_s=16.0,
     resending_s=12.0,
     kills=True,
     faults=None,

@@ -16,10 +16,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Self
 
-from compactor import Report
 from lab.engines import proxy
 from lab.engines.children import Children
-from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.engines.ministack import Engine
 from lab.engines.proxy_faults import mix
 from lab.engines.replicator import Replicator
@@ -38,30 +36,23 @@ TURN_S, JUDGE_EVERY_S = 0.05, 15.0
 CALM_TURNS, CALM_TURN_S = 240, 0.25
 RUN_TIMEOUT_S = 3_600
 VIOLATIONS_MAX = 20
-COMPACTED = ("folded", "settled", "cleaned")
+RECORDED = ("packed", "folded", "settled", "cleaned", "gave_up")  # what writers and compactors lived to record
 
-Say = Callable[[str, int], None]
-"""Told what a run is doing, and how many of its changes were asked for."""
-
-
-@dataclass(slots=True)
-class Reads:
-    """How many reads of a design were made, and how many of them were wrong."""
-
-    made: int = 0
-    wrong: int = 0
+Say = Callable[[str], None]
+"""Called with what a run is doing."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run was and what is wrong with ours. values: what each design reads at the end; reads: of each, before."""
+    """What a run was and what is wrong with ours. values: what each design reads at the end; reads: how many each made
+    before, and how many of them were wrong."""
 
     operations: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     events: Counter[str] = field(default_factory=Counter)
     violations: list[Violation] = field(default_factory=list)
     values: dict[str, Values] = field(default_factory=dict)
-    reads: dict[str, Reads] = field(default_factory=dict)
+    reads: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __iadd__(self, other: Self) -> Self:
         self.operations += other.operations
@@ -83,18 +74,18 @@ class Outcome:
         ]
 
 
-def play(plan: Plan, local: bool, deadline: float, say: Say) -> Outcome:
-    """Plays one run, on DynamoDB Local or on MiniStack; writing stops at `deadline` (monotonic seconds)."""
+def play(plan: Plan, deadline: float, say: Say) -> Outcome:
+    """Plays one run; writing stops at `deadline` (monotonic seconds)."""
     mistakes.plant(plan.mistake)
     outcome = Outcome()
     with ExitStack() as stack:
-        engine = stack.enter_context(DynamoDBLocal() if local else Engine())
+        engine = stack.enter_context(Engine())
         tables = [TABLE, *map(table_name, plan.profile.naive)]
         for table, region in itertools.product(tables, REGIONS):
             engine.create_table(table, region)
         children = stack.enter_context(Children("lab.run.preload"))
         faults = plan.profile.faults or mix(plan.seed)
-        control, endpoint = proxy.start(children, engine, plan.seed, faults, item_by_item=not local)
+        control, endpoint = proxy.start(children, engine, plan.seed, faults, item_by_item=True)
         plan = replace(plan, proxy=endpoint)
         replicators = [
             stack.enter_context(Replicator(engine, table, REGIONS, random.Random(f"{plan.seed}{table}"), *LAG_MS))
@@ -103,7 +94,7 @@ def play(plan: Plan, local: bool, deadline: float, say: Say) -> Outcome:
         processes = Processes(plan, children)
         disturber = Disturber(plan, children, processes, replicators, control)
         _write(plan, processes, disturber, deadline, say)
-        say("what is under way arrives", processes.reached)
+        say("what is under way arrives")
         outcome.faults = _calm(control)
         for replicator in replicators:
             replicator.drain(ending.DRAIN_TIMEOUT_MS)
@@ -113,17 +104,10 @@ def play(plan: Plan, local: bool, deadline: float, say: Say) -> Outcome:
         outcome.violations += itertools.islice(judge.check(lines, histories), VIOLATIONS_MAX)
         if outcome.violations and not plan.profile.naive:
             return outcome
-        say("a replay, the compactors come to rest, both Regions are counted", processes.reached)
-        ended = ending.end(plan, engine, replicators, histories)
-        outcome.values = ended.values
-        outcome.violations += ended.violations[:VIOLATIONS_MAX]
-        outcome.events += ending.left(engine) + _compacted(plan, ended.report)
+        say("a replay, the compactors come to rest, both Regions are counted")
+        outcome.values, wrong = ending.end(plan, engine, replicators, histories)
+        outcome.violations += wrong[:VIOLATIONS_MAX]
     return outcome
-
-
-def _compacted(plan: Plan, report: Report) -> Counter[str]:
-    """What the end compacted, which counts for who has one run, and not a row of rounds."""
-    return Counter({name: getattr(report, name) for name in COMPACTED} if plan.events else {})
 
 
 def _write(plan: Plan, processes: Processes, disturber: Disturber, deadline: float, say: Say) -> None:
@@ -141,7 +125,8 @@ def _write(plan: Plan, processes: Processes, disturber: Disturber, deadline: flo
             judge_at = time.monotonic() + JUDGE_EVERY_S
         disturber.turn()
         processes.check()
-        say(f"{disturber.counts.total():,} kills, freezes, cuts and storms", processes.reached)
+        met = ", ".join(f"{count:,} {name}" for name, count in sorted(disturber.counts.items()))
+        say(f"{processes.reached + 1:,} of {plan.changes:,} changes; {met}")
         time.sleep(TURN_S)
     disturber.clear()
     processes.dismiss()
@@ -181,12 +166,11 @@ def _events(lines: Sequence[Line], histories: Histories) -> Counter[str]:
             "changes acknowledged": sum(change.acknowledged for change in changes),
             "of them owed to strong reads": sum(change.owed_from_ns is not None for change in changes),
         }
-        # What writers and compactors lived to record.
-        | {key: sum(line.get(key, 0) for line in lines) for key in ("packed", *COMPACTED, "gave_up")}
+        | {figure: sum(line.get(figure, 0) for line in lines) for figure in RECORDED}
     )
 
 
-def _reads(lines: Sequence[Line], plan: Plan, design: str) -> Reads:
+def _reads(lines: Sequence[Line], plan: Plan, design: str) -> tuple[int, int]:
     histories = histories_of(lines, plan, design).values()
     wrong = sum(len(list(judge.check_reads(history))) for history in histories)
-    return Reads(sum(len(history.reads) for history in histories), wrong)
+    return sum(len(history.reads) for history in histories), wrong

@@ -109,7 +109,6 @@ class Sold:
     sold: int
     refused: int
     wrongly_refused: int
-    asked_again: int
 
     @property
     def oversold(self) -> int:
@@ -149,7 +148,7 @@ def sale(make: Callable[[Simulation], SaleDesign], seed: int) -> Sold:
     began_ms = simulation.clock()
     order = itertools.count()
     waiting = [(buyer.at_ms, next(order), buyer, 0) for buyer in buyers_of(seed, began_ms)]
-    sold = refused = wrongly = again = 0
+    sold = refused = wrongly = 0
     while waiting:
         due_ms, _, buyer, tries = heapq.heappop(waiting)
         simulation.wait(due_ms - simulation.clock())
@@ -161,9 +160,8 @@ def sale(make: Callable[[Simulation], SaleDesign], seed: int) -> Sold:
         try:
             has_seat = design.sell(region, buyer)
         except LedgerError:
-            again += 1
             heapq.heappush(waiting, (simulation.clock() + AGAIN_MS, next(order), buyer, tries + 1))
             continue
         wrongly += not has_seat and design.is_free(sold)
         sold, refused = sold + has_seat, refused + (not has_seat)
-    return Sold(design.name, sold, refused, wrongly, again)
+    return Sold(design.name, sold, refused, wrongly)

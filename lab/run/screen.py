@@ -1,17 +1,14 @@
-"""What a run prints: how far it is, and for the demo the sale, the summary and the verdict.
+"""What the demo prints: the sale, the summary and the verdict.
 
-Rule 1: No line of the demo is wider than 80 columns; nothing is said by colour alone, and a pipe gets lines of text.
+Rule 1: No line is wider than 80 columns, and nothing is said by colour alone.
 Rule 2: The verdict comes last. It fails also where a run or a sale shows too little.
 """
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from lab.events import Event, is_witness
@@ -22,33 +19,6 @@ from lab.run.sale import SEATS, Sold
 
 BUSIEST = 5
 NAME_MAX = 18
-SAY_EVERY_S = 5.0
-
-
-class Screen:
-    """How far a run of so many changes is; use it in a `with`."""
-
-    def __init__(self, console: Console, changes: int) -> None:
-        self._console, self._changes = console, changes
-        columns = (BarColumn(20), TimeElapsedColumn(), TextColumn("{task.description}"))
-        self._progress = Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-        self._task = self._progress.add_task("", total=changes)
-        self._began_s = self._said_s = time.monotonic()
-
-    def say(self, doing: str, reached: int) -> None:
-        """What is going on, and the latest change that was asked for."""
-        text = f"{min(reached + 1, self._changes):,} of {self._changes:,} changes; {doing}"
-        self._progress.update(self._task, completed=reached, description=text)
-        if self._progress.disable and time.monotonic() >= self._said_s + SAY_EVERY_S:
-            self._said_s = time.monotonic()
-            self._console.print(f"  {self._said_s - self._began_s:4.0f} s  {text}")
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
 
 
 def print_sale(console: Console, results: Sequence[Sold]) -> bool:
@@ -122,8 +92,8 @@ def summary(outcome: Outcome, truth: Mapping[str, int], events: Sequence[Event])
         table.add_row(f"sum in {region}", f"{true_sum:,}", *cells, end_section=region == REGIONS[-1])
     wrongs = [len(wrong_values(outcome, truth, design)) for design in outcome.values]
     table.add_row("wrong at the end", f"of {2 * len(truth):,}", *(_marked(f"{n:,}", n == 0) for n in wrongs))
-    reads = [outcome.reads[design] for design in outcome.values]
-    table.add_row("wrong reads", "", *(_marked(f"{each.wrong:,} of {each.made:,}", each.wrong == 0) for each in reads))
+    reads = [_marked(f"{wrong:,} of {made:,}", wrong == 0) for made, wrong in outcome.reads.values()]
+    table.add_row("wrong reads", "", *reads)
     return table
 
 

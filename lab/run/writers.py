@@ -34,7 +34,6 @@ BATCH = (2, 24)
 SINGLE = 0.15
 PACKED, GATHERED = 0.4, 0.2  # of the batches; the others go as single deltas
 RESEND, RESEND_OPEN, RESEND_ELSEWHERE = 0.12, 0.8, 0.4
-RESEND_AFTER_S = (0.0, 16.0)
 TAKEN_OVER = 200
 LATE, LATE_BY_MS = 0.1, (0, 6_000)
 AHEAD, AHEAD_BY_MS = 0.02, (0, 3_000)
@@ -177,7 +176,7 @@ class WriterThread(Worker):
         return "info"
 
     def _send_later(self, asked: Asked, sends: int, designs: tuple[str, ...]) -> None:
-        due = time.monotonic() + self._rng.uniform(*RESEND_AFTER_S)
+        due = time.monotonic() + self._rng.uniform(0, self._plan.profile.again_s)
         heapq.heappush(self._later, (due, sends, asked, designs))
 
 
