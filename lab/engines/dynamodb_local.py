@@ -17,10 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 from lab.engines.ministack import LOG_TAIL_LINES, Engine, EngineMissing
 
@@ -41,35 +38,7 @@ class DynamoDBLocal(Engine):
     def start(self) -> None:
         """Starts it and waits until it answers. Raises EngineMissing too when it cannot be got."""
         self._executable = self._executable or install()
-        self._numbers = count(1)
         super().start()
-
-    def stream_client(self, region: str) -> Any:
-        """A client whose records are numbered as the replicator wants them, which orders all Regions' writes by them.
-
-        DynamoDB Local numbers each Region's writes apart. Here the order is that in which this process sees them, which
-        agrees with every single stream's. Its streams show an empty map as nothing, so what is nothing is an empty map
-        here: our items have no empty lists. An iterator that expires (after 15 minutes) is not renewed.
-        """
-        return _Renumbered(super().stream_client(region), self._numbers)
-
-
-class _Renumbered:
-    """A streams client whose records are numbered by `numbers`, which all Regions share."""
-
-    def __init__(self, client: Any, numbers: Iterator[int]) -> None:
-        self._client, self._numbers = client, numbers
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def get_records(self, **arguments: Any) -> Any:
-        page = self._client.get_records(**arguments)
-        for record in page["Records"]:
-            record["dynamodb"]["SequenceNumber"] = f"{next(self._numbers):010d}"
-            image = record["dynamodb"].get("NewImage", {})
-            image.update({name: {"M": {}} for name, value in image.items() if not value})
-        return page
 
 
 def _place() -> Path:

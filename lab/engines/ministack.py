@@ -29,7 +29,6 @@ from typing import IO, Any, Self
 import boto3
 from botocore.config import Config
 from mypy_boto3_dynamodb.client import DynamoDBClient
-from mypy_boto3_sqs.client import SQSClient
 
 from lab.engines.streams import StreamsClient
 
@@ -170,11 +169,6 @@ class Engine:
     def client(self, region: str, config: Config | None = CONFIG) -> DynamoDBClient:
         """A new boto3 DynamoDB client for a Region, of this `config` (None: boto3's own); threads may share it."""
         client: DynamoDBClient = self._client("dynamodb", region, config)
-        return client
-
-    def queue_client(self, region: str) -> SQSClient:
-        """A new boto3 SQS client for a Region; it may be shared by threads."""
-        client: SQSClient = self._client("sqs", region, CONFIG)
         return client
 
     def stream_client(self, region: str) -> StreamsClient:

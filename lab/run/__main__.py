@@ -4,6 +4,7 @@ Rule 1: The exit code is 0 only when every run was finished and judged without a
 Rule 2: The history of a round that was not is kept, and its seed named.
 """
 
+import logging
 import os
 import random
 import shutil
@@ -151,6 +152,7 @@ def _round(console: Console, plan: Plan, deadline: float) -> Outcome:
 
 def _begin() -> Console:
     end_on_signals()
+    logging.disable(logging.WARNING)  # of tables that have no shape
     os.environ.update(CREDENTIALS)
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_PROFILE"):
         os.environ.pop(name, None)
