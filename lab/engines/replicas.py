@@ -37,7 +37,7 @@ class Change:
 
 @dataclass(slots=True)
 class _Replica:
-    """What one Region holds; when what is due; what was sent and not yet seen; records kept back while it is cut off."""
+    """What one Region holds; when what is due; what was sent and not yet seen; records of a Region that is cut off."""
 
     held: dict[Key, Image] = field(default_factory=dict)
     waiting: dict[Key, int] = field(default_factory=dict)
@@ -46,16 +46,9 @@ class _Replica:
 
 
 class Replicas:
-    """The registry of all items in all Regions. Lags are milliseconds, both ends included.
-
-    Raises ValueError for fewer than two Regions, a Region named twice, or lags that are not 0 <= min <= max.
-    """
+    """The registry of all items in all Regions. Lags are milliseconds, both ends included."""
 
     def __init__(self, regions: Sequence[str], rng: random.Random, min_lag_ms: int, max_lag_ms: int) -> None:
-        if len(regions) < 2 or len(set(regions)) != len(regions):
-            raise ValueError(f"replication needs two or more different Regions, got {list(regions)}")
-        if not 0 <= min_lag_ms <= max_lag_ms:
-            raise ValueError(f"lags must be 0 <= min <= max, got {min_lag_ms} and {max_lag_ms}")
         self._rng, self._lag_ms = rng, (min_lag_ms, max_lag_ms)
         self._winners: dict[Key, Change] = {}
         self._at = {region: _Replica() for region in regions}
@@ -100,12 +93,6 @@ class Replicas:
             del at.waiting[key]
             at.in_flight[key] = self._winners[key].image
         return dict(at.in_flight)
-
-    def refused(self, region: str, keys: Iterable[Key], now_ms: int) -> None:
-        """Takes back deliveries that were not written (UnprocessedItems); they become due again after a new lag."""
-        for key in keys:
-            del self._at[region].in_flight[key]
-            self._reconcile(region, key, now_ms)
 
     def cut(self, regions: Iterable[str]) -> None:
         """Cuts each of these Regions off from every other: nothing reaches it, and its own writes are held back."""

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from lab.engines.ministack import Engine
 from lab.engines.replicas import Image, Key, Replicas
-from lab.engines.streams import StreamReader, attributes_of, key_of
+from lab.engines.streams import StreamReader, attributes_of
 
 BATCH_ITEMS = 25  # BatchWriteItem takes no more
 BATCHES_PER_TURN = 20  # for each Region
@@ -44,9 +44,7 @@ class Replicator:
     Each change reaches each Region `min_lag_ms` to `max_lag_ms` after it was seen (plus up to about POLL_MS), by a lag
     drawn from `rng`; changes to one item may be merged into the newest. The tables must exist, with a stream of new
     images, and have been equal when their streams began. Use one Replicator for a table in the life of an engine: a
-    second one would take the first one's deliveries for writes. Use it in a `with`, or call start and stop.
-
-    Raises ValueError for unusable Regions, lags or streams.
+    second one would take the first one's deliveries for writes. It runs inside `with`.
     """
 
     def __init__(
@@ -73,19 +71,11 @@ class Replicator:
         # A daemon, so that a program which forgot stop() still ends.
         self._thread = threading.Thread(target=self._run, name=f"replicator-{table}", daemon=True)
 
-    def start(self) -> None:
-        """Starts the thread. Raises RuntimeError if it was started before."""
-        self._thread.start()
-
     def partition(self, *regions: str) -> None:
         """Cuts each of these Regions (none given: every Region) off from all others, until heal; their writes are kept.
 
-        When it returns, no delivery to them is under way. Replaces an earlier partition. Raises ValueError for an
-        unknown Region.
+        When it returns, no delivery to them is under way. Replaces an earlier partition.
         """
-        unknown = set(regions) - set(self._regions)
-        if unknown:
-            raise ValueError(f"not Regions of this table: {sorted(unknown)}")
         with self._turned:
             self._replicas.cut(regions or self._regions)
             self._partitioned = True
@@ -115,22 +105,16 @@ class Replicator:
                 raise ReplicationError(f"replication of table {self._table} was not drained: {reason}") from self._error
 
     def stop(self) -> None:
-        """Stops the thread; changes not yet delivered stay undelivered. May be called again.
-
-        Raises ReplicationError if the thread had failed, or does not end within STOP_TIMEOUT_MS.
-        """
+        """Stops the thread; changes not yet delivered stay undelivered. Raises ReplicationError if it had failed."""
         with self._turned:
             self._stopping = True
             self._turned.notify_all()
-        if self._thread.ident is not None:
-            self._thread.join(STOP_TIMEOUT_MS / 1_000)
-        if self._thread.is_alive():
-            raise ReplicationError(f"replication of table {self._table} did not stop within {STOP_TIMEOUT_MS} ms")
+        self._thread.join(STOP_TIMEOUT_MS / 1_000)
         if self._error is not None:
             raise ReplicationError(f"replication of table {self._table} failed: {self._error}") from self._error
 
     def __enter__(self) -> Self:
-        self.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -139,8 +123,6 @@ class Replicator:
     def _cannot_drain(self) -> str | None:
         if self._error is not None:
             return f"it failed: {self._error}"
-        if self._stopping or self._thread.ident is None:
-            return "it is not running"
         return "it is partitioned, call heal() first" if self._partitioned else None
 
     def _run(self) -> None:
@@ -174,17 +156,11 @@ class Replicator:
         for start in range(0, len(due), BATCH_ITEMS):
             batch: Any = [_write(key, image) for key, image in due[start : start + BATCH_ITEMS]]
             answer = self._clients[region].batch_write_item(RequestItems={self._table: batch})
-            refused: list[Any] = list(answer.get("UnprocessedItems", {}).get(self._table, []))
-            names = [name for name, _, _ in due[0][0]]
-            self._replicas.refused(region, [_key_of_write(each, names) for each in refused], _now_ms())
+            if answer.get("UnprocessedItems"):
+                raise ReplicationError("the engine left items of a batch unprocessed, which it never does")
 
 
 def _write(key: Key, image: Image) -> Any:
     if image is None:
         return {"DeleteRequest": {"Key": attributes_of(key)}}
     return {"PutRequest": {"Item": image}}
-
-
-def _key_of_write(request: dict[str, Any], names: Sequence[str]) -> Key:
-    attributes = request["PutRequest"]["Item"] if "PutRequest" in request else request["DeleteRequest"]["Key"]
-    return key_of({name: attributes[name] for name in names})

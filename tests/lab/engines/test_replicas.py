@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,7 +90,6 @@ def steps(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     send = st.tuples(st.just("send"), REGIONS, st.integers(1, 2))
     others = (
         st.tuples(st.just("read"), REGIONS, st.integers(1, 3)),
-        st.tuples(st.just("refuse"), REGIONS),
         st.tuples(st.just("wait"), st.integers(1, MAX_LAG_MS)),
         st.tuples(st.just("cut"), st.sets(REGIONS, min_size=1)),
         st.tuples(st.just("join")),
@@ -110,8 +108,6 @@ def play(world: Model, script: list[tuple[Any, ...]]) -> None:
                 world.read(region, limit)
             case ("send", region, limit):
                 world.send(region, limit)
-            case ("refuse", region):
-                world.replicas.refused(region, world.replicas.take(region, world.now_ms, 25), world.now_ms)
             case ("wait", lag_ms):
                 world.now_ms += lag_ms
             case ("cut", regions):
@@ -137,18 +133,6 @@ def test_regions_converge_also_when_writes_and_deletes_repeat_the_same_bytes(
     world.run_to_the_end()
     present = [{k: v for k, v in table.items() if v is not None} for table in world.tables.values()]
     assert present[0] == present[1] == present[2]
-
-
-def test_a_winner_that_a_delivery_overwrote_unseen_is_written_again_where_it_was_made() -> None:
-    world = model(A, B)
-    world.write(A, "x", image(1))
-    world.read(A)
-    world.now_ms += MAX_LAG_MS
-    world.write(B, "x", image(2))  # the last writer; its stream is not read yet
-    world.send(B)
-    assert world.tables[B][key("x")] == image(1)
-    world.run_to_the_end()
-    assert world.tables[A][key("x")] == world.tables[B][key("x")] == image(2)
 
 
 def test_a_change_does_not_arrive_by_the_lag_of_an_earlier_one() -> None:
@@ -179,20 +163,6 @@ def test_items_written_together_arrive_apart_and_nothing_more_while_a_delivery_i
     assert len(world.send(B)) == 1
 
 
-def test_what_is_refused_is_due_after_a_new_lag_and_a_delivery_is_not_echoed() -> None:
-    world = model(A, B, lag_ms=(10, 10))
-    world.write(A, "x", image(1))
-    world.read(A)
-    world.now_ms = 10
-    world.replicas.refused(B, world.replicas.take(B, world.now_ms, 25), world.now_ms)
-    assert world.send(B) == []
-    world.now_ms = 20
-    assert world.send(B) == [key("x")]
-    world.run_to_the_end()
-    world.now_ms += 10
-    assert (world.send(A), world.send(B)) == ([], [])
-
-
 def test_a_cut_region_neither_gets_nor_gives_and_the_others_go_on() -> None:
     world = model(A, B, C)
     world.replicas.cut([C])
@@ -204,9 +174,3 @@ def test_a_cut_region_neither_gets_nor_gives_and_the_others_go_on() -> None:
     assert [world.send(region) for region in world.regions] == [[], [key("from-a")], []]
     world.run_to_the_end()
     assert all(world.tables[region] == world.last for region in world.regions)
-
-
-def test_regions_and_lags_that_cannot_be_are_refused() -> None:
-    for regions, lag_ms in (((A,), (0, 1)), ((A, A), (0, 1)), ((A, B), (2, 1))):
-        with pytest.raises(ValueError, match=r"must be|needs"):
-            model(*regions, lag_ms=lag_ms)
