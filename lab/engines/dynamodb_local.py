@@ -11,13 +11,14 @@ Rule 4: Four of its dependencies are left out: they send usage figures to AWS (s
 mirror. Three must still be there for Java to load the server, in whatever version.
 """
 
-import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import typer
 
 from lab.engines.ministack import LOG_TAIL_LINES, Engine, EngineMissing
 
@@ -28,10 +29,7 @@ PLACEHOLDERS = ("cognitoidentity", "cognitoidentityprovider", "pinpoint")
 
 
 class DynamoDBLocal(Engine):
-    """One DynamoDB Local that serves every Region; `with DynamoDBLocal() as engine:`. Its data is gone when it ends.
-
-    `executable`: what `install` gave; by default that is called.
-    """
+    """One DynamoDB Local that serves every Region, as an Engine. `executable`: what `install` gave."""
 
     _probed, _up = "/", 400  # it wants credentials
 
@@ -147,11 +145,13 @@ exec java -Xmx2g -Djava.library.path="$here/lib" -cp "$here/lib/*" \\
 """
 
 
-if __name__ == "__main__":
-    argparse.ArgumentParser(
-        prog="python -m lab.engines.dynamodb_local", description="Gets DynamoDB Local."
-    ).parse_args()
+def main() -> None:
+    """Gets DynamoDB Local."""
     try:
         print(f"DynamoDB Local: {install().parent}")
     except EngineMissing as error:
         sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    typer.run(main)

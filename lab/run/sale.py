@@ -12,7 +12,6 @@ import heapq
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from ledger import Ledger, Limit, Settings
 from ledger.actions import Add
@@ -42,18 +41,6 @@ class Buyer:
     at_ms: int
 
 
-class SaleDesign(Protocol):
-    """A way to sell."""
-
-    name: str
-
-    def sell(self, region: str, buyer: Buyer) -> bool:
-        """Whether the buyer has a seat. Raises LedgerError where there is no answer."""
-
-    def is_free(self, sold: int) -> bool:
-        """Whether a seat is free, after so many buyers were answered yes."""
-
-
 class ConditionalAdd:
     """The guidance: ADD 1 IF fewer than `seats` are sold, in the buyer's Region; one item for all, or one for each."""
 
@@ -62,11 +49,13 @@ class ConditionalAdd:
         self._simulation, self._seats, self._shared = simulation, seats, shared
 
     def sell(self, region: str, buyer: Buyer) -> bool:
+        """Whether the buyer has a seat. Raises LedgerError where there is no answer."""
         key = Key("sale", "seats" if self._shared else region)
         some_left = Either((Absent("sold"), Not(AtLeast("sold", {"N": str(self._seats)}))))
         return self._simulation.table(region).answer(Update(key, (Add("sold", 1),), some_left)) is None
 
     def is_free(self, sold: int) -> bool:
+        """Whether a seat is free, after so many buyers were answered yes."""
         return sold < SEATS
 
 
@@ -123,7 +112,9 @@ class Sold:
         return (self.sold, self.refused, self.wrongly_refused) == (SEATS, BUYERS - SEATS, 0)
 
 
-DESIGNS: tuple[Callable[[Simulation], SaleDesign], ...] = (
+Make = Callable[[Simulation], ConditionalAdd | Limited]
+
+DESIGNS: tuple[Make, ...] = (
     Limited,
     lambda simulation: ConditionalAdd(simulation, "conditional ADD", SEATS, shared=True),
     lambda simulation: ConditionalAdd(simulation, "a share a Region", SEATS // 2, shared=False),
@@ -141,7 +132,7 @@ def buyers_of(seed: int, began_ms: int) -> list[Buyer]:
     return [Buyer(n, home, began_ms + n * SALE_MS // BUYERS) for n, home in enumerate(homes)]
 
 
-def sale(make: Callable[[Simulation], SaleDesign], seed: int) -> Sold:
+def sale(make: Make, seed: int) -> Sold:
     """One sale in one design."""
     simulation = Simulation(REGIONS, seed=seed, faults=FAULTS, start=START)
     design = make(simulation)

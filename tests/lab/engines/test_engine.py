@@ -39,30 +39,17 @@ def test_an_engine_that_ends_at_once_or_never_started_says_so(tmp_path: Path) ->
         Engine(Path("/nowhere")).client("eu-west-1")
 
 
-def running(engine: Engine) -> tuple[int, Path]:
-    """Its process, and the folder of its data."""
-    assert engine.pid is not None
-    return engine.pid, Path(f"/proc/{engine.pid}/cwd").resolve()
-
-
 @pytest.mark.usefixtures("engine")  # which skips where it is not installed
-def test_leaving_the_block_by_ctrl_c_ends_the_process_and_removes_its_data() -> None:
+def test_an_engine_that_dies_in_the_block_says_so_and_ctrl_c_ends_it_with_its_data() -> None:
+    with pytest.raises(EngineDied, match="not running"), Engine() as engine:  # noqa: PT012
+        assert engine.pid is not None
+        os.kill(engine.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)  # until it is dead; the engine reaps it
     with pytest.raises(KeyboardInterrupt), Engine() as engine:  # noqa: PT012
-        pid, directory = running(engine)
+        pid = engine.pid
+        directory = Path(f"/proc/{pid}/cwd").resolve()
         raise KeyboardInterrupt
+    assert pid is not None
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert not directory.exists()
-    assert engine.endpoint_url == ""
-
-
-@pytest.mark.usefixtures("engine")
-def test_an_engine_that_dies_in_the_block_says_so() -> None:
-    def killed() -> None:
-        with Engine() as engine:
-            pid, _ = running(engine)
-            os.kill(pid, signal.SIGKILL)
-            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # until it is dead; the engine reaps it
-
-    with pytest.raises(EngineDied, match="not running"):
-        killed()
