@@ -12,9 +12,9 @@ from typing import Any
 
 from compactor import Compactor, Report
 from lab.engines.proxy import OUTSIDE
-from lab.run.naive import NaiveWay
 from lab.run.plan import SKEW_MAX_MS, Plan
 from lab.run.record import Recorder
+from lab.run.usual_ways import NaiveWay
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError, TableError
 
 PAUSE_S = (0.3, 4.0)

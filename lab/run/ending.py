@@ -15,9 +15,9 @@ from lab.engines.proxy import OUTSIDE
 from lab.engines.replicator import Replicator
 from lab.run import judge
 from lab.run.judge import Violation
-from lab.run.naive import NaiveWay
 from lab.run.plan import KEEP_MS, LATENESS_MS, REGIONS, Asked, Plan
 from lab.run.record import OURS, Histories
+from lab.run.usual_ways import NaiveWay
 from ledger import Ledger
 from reader import Reader
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from lab.events import Event, is_witness
-from lab.run.mistakes import Mistake
+from lab.run.plants import Mistake
 from lab.run.profiles import Profile
 from ledger import Change, Limit, Settings
 from ledger.checks import to_datetime

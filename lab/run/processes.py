@@ -1,6 +1,7 @@
 """Who takes part in a run: writers, readers, and compactors in each Region; and how far they have come.
 
-Rule 1: A process that is started again knows its generation.
+Rule 1: A process that is started again knows its generation. The server that they are forked from loads this module,
+so that a restart costs little; nothing is connected and no thread is started in it.
 Rule 2: One that ends by itself, but for a writer that has done its share, is an error of the run and not a quiet
 one.
 """
@@ -10,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from lab.engines.children import CONTEXT, Children
-from lab.run import compacts, mistakes
+from lab.run import compacts, plants
 from lab.run import readers as reads
 from lab.run import writers as writes
 from lab.run.plan import READERS, REGIONS, SLOTS, WRITERS, Plan
@@ -22,7 +23,7 @@ STOP_TIMEOUT_S = 2.0
 def begin(plan: Plan, main: Callable[..., None], *arguments: object) -> None:
     """What a process does first: it is quiet about tables without a shape, and has the mistake that was asked for."""
     logging.disable(logging.WARNING)
-    mistakes.plant(plan.mistake)
+    plants.plant(plan.mistake)
     main(plan, *arguments)
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from lab.engines.proxy import OUTSIDE
-from lab.run.naive import NaiveWay
 from lab.run.plan import REGIONS, THREADS, Plan
 from lab.run.record import OURS, Recorder, Worker, work_all
+from lab.run.usual_ways import NaiveWay
 from ledger.checks import to_ms
 from ledger.client import make_client
 from ledger.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable

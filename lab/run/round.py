@@ -21,15 +21,15 @@ from lab.engines.children import Children
 from lab.engines.ministack import Engine
 from lab.engines.proxy_faults import mix
 from lab.engines.replicator import Replicator
-from lab.run import ending, judge, mistakes, record
+from lab.run import ending, judge, plants, record
 from lab.run.disturb import Disturber
 from lab.run.ending import Values
 from lab.run.judge import Violation
-from lab.run.naive import table_name
 from lab.run.plan import REGIONS, TABLE, Plan
 from lab.run.processes import Processes
 from lab.run.profiles import Profile
 from lab.run.record import OURS, Histories, Line, histories_of
+from lab.run.usual_ways import table_name
 
 LAG_MS = (20, 900)
 TURN_S, JUDGE_EVERY_S = 0.05, 15.0
@@ -76,14 +76,14 @@ class Outcome:
 
 def play(plan: Plan, deadline: float, say: Say) -> Outcome:
     """Plays one run; writing stops at `deadline` (monotonic seconds)."""
-    mistakes.plant(plan.mistake)
+    plants.plant(plan.mistake)
     outcome = Outcome()
     with ExitStack() as stack:
         engine = stack.enter_context(Engine())
         tables = [TABLE, *map(table_name, plan.profile.naive)]
         for table, region in itertools.product(tables, REGIONS):
             engine.create_table(table, region)
-        children = stack.enter_context(Children("lab.run.preload"))
+        children = stack.enter_context(Children("lab.run.processes"))
         faults = plan.profile.faults or mix(plan.seed)
         control, endpoint = proxy.start(children, engine, plan.seed, faults, item_by_item=True)
         plan = replace(plan, proxy=endpoint)

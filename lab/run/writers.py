@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from lab.engines.proxy import OUTSIDE
-from lab.run.naive import NaiveWay
 from lab.run.plan import REGIONS, SLOTS, THREADS, Asked, Plan
 from lab.run.record import OURS, Line, Recorder, Worker, lines_of, work_all
+from lab.run.usual_ways import NaiveWay
 from ledger import Change, Ledger, Receipt
 from ledger.errors import (
     GaveUp,

@@ -50,8 +50,6 @@ def _add_all_but_one(self: Ledger, changes: Iterable[Change], *, pack: bool = Fa
 
 
 class Mistake(StrEnum):
-    """What is planted."""
-
     settle_nothing = "settle nothing"
     delete_at_fold = "delete at fold"
     answer_nought = "answer nought"
