@@ -153,16 +153,3 @@ def test_a_region_gets_nothing_more_while_a_delivery_is_unsettled() -> None:
     assert [len(world.send(B, limit=1)), len(world.send(B))] == [1, 0]
     world.read(B)
     assert len(world.send(B)) == 1
-
-
-def test_a_cut_region_neither_gets_nor_gives_and_the_others_go_on() -> None:
-    world = model(A, B, C)
-    world.replicas.cut([C])
-    world.write(A, "from-a", image(1))
-    world.write(C, "from-c", image(1))
-    for region in world.regions:
-        world.read(region)
-    world.now_ms += MAX_LAG_MS
-    assert [world.send(region) for region in world.regions] == [[], [key("from-a")], []]
-    world.run_to_the_end()
-    assert all(world.tables[region] == world.last for region in world.regions)
