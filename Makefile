@@ -25,7 +25,7 @@ engine: $(VENV)/.made $(ENGINE)/.made ## a DynamoDB on this computer with a tabl
 	@$(BIN)/python -m lab.engines
 
 demo: $(VENV)/.made $(ENGINE)/.made ## two Regions on this computer; EVENTS=file.csv feeds it your own events
-	@$(BIN)/python -m lab.demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+	@$(BIN)/python -m lab.run demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
 
 demo-web: $(VENV)/.made ## the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090
 	@$(BIN)/python -m lab.live $(if $(PORT),--port "$(PORT)") $(ARGS)
@@ -40,7 +40,7 @@ picture: $(VENV)/.made ## write docs/live.webp, the README's moving picture, fro
 capture: LIMIT ?= 300
 capture: $(VENV)/.made $(ENGINE)/.made ## write docs/demo.txt: what a short demo prints in 80 columns
 	@echo "$$ make demo ARGS='--limit $(LIMIT)'" > docs/demo.txt
-	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.demo --limit $(LIMIT) >> docs/demo.txt
+	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.run demo --limit $(LIMIT) >> docs/demo.txt
 
 test: async $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
@@ -113,7 +113,7 @@ contract: $(VENV)/.made $(ENGINE)/.made ## one contract on four tables, DynamoDB
 	@$(BIN)/python -m pytest -q tests/contract $(ARGS)
 
 torture: $(VENV)/.made $(ENGINE)/.made ## processes killed and requests spoiled on a real engine; ARGS="--operations 100000"
-	@$(BIN)/python -m lab.torture $(ARGS)
+	@$(BIN)/python -m lab.run torture $(ARGS)
 
 # STAGE, REGIONS (the first one has the table's stack), NAME and PARAMS="name=value …" of serverless.yml.
 STAGE   ?= dev

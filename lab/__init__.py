@@ -7,10 +7,9 @@ meters     request units by AWS's published rules
 histories  seeded histories of the shipped programs, every order of small casts, planted mistakes
 spec       the protocol in TLA+, and the mistakes that the model finds
 mutants    lines of the protocol changed one by one
-torture    the shipped classes on a real engine while processes, connections and Regions fail
+run        the shipped classes on a real engine while processes, connections and Regions fail: gently, roughly
 e2e        the deployed service, used from outside
 drill      the deployed service, broken and mended under the eyes of its alarms
-demo       two Regions on this computer
 live       the live page
 bench      what a change costs here, beside the obvious ways
 scale      a million lanes through the shipped service, on a simulated stream and queue

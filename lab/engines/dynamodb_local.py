@@ -11,16 +11,14 @@ Rule 4: Four of its dependencies are left out: they send usage figures to AWS (s
 mirror. Three must still be there for Java to load the server, in whatever version.
 """
 
-import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
-from typing import Any
+
+import typer
 
 from lab.engines.ministack import LOG_TAIL_LINES, Engine, EngineMissing
 
@@ -31,45 +29,14 @@ PLACEHOLDERS = ("cognitoidentity", "cognitoidentityprovider", "pinpoint")
 
 
 class DynamoDBLocal(Engine):
-    """One DynamoDB Local that serves every Region; `with DynamoDBLocal() as engine:`. Its data is gone when it ends.
-
-    `executable`: what `install` gave; by default that is called.
-    """
+    """One DynamoDB Local that serves every Region, as an Engine. `executable`: what `install` gave."""
 
     _probed, _up = "/", 400  # it wants credentials
 
     def start(self) -> None:
         """Starts it and waits until it answers. Raises EngineMissing too when it cannot be got."""
         self._executable = self._executable or install()
-        self._numbers = count(1)
         super().start()
-
-    def stream_client(self, region: str) -> Any:
-        """A client whose records are numbered as the replicator wants them, which orders all Regions' writes by them.
-
-        DynamoDB Local numbers each Region's writes apart. Here the order is that in which this process sees them, which
-        agrees with every single stream's. Its streams show an empty map as nothing, so what is nothing is an empty map
-        here: our items have no empty lists. An iterator that expires (after 15 minutes) is not renewed.
-        """
-        return _Renumbered(super().stream_client(region), self._numbers)
-
-
-class _Renumbered:
-    """A streams client whose records are numbered by `numbers`, which all Regions share."""
-
-    def __init__(self, client: Any, numbers: Iterator[int]) -> None:
-        self._client, self._numbers = client, numbers
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def get_records(self, **arguments: Any) -> Any:
-        page = self._client.get_records(**arguments)
-        for record in page["Records"]:
-            record["dynamodb"]["SequenceNumber"] = f"{next(self._numbers):010d}"
-            image = record["dynamodb"].get("NewImage", {})
-            image.update({name: {"M": {}} for name, value in image.items() if not value})
-        return page
 
 
 def _place() -> Path:
@@ -178,11 +145,13 @@ exec java -Xmx2g -Djava.library.path="$here/lib" -cp "$here/lib/*" \\
 """
 
 
-if __name__ == "__main__":
-    argparse.ArgumentParser(
-        prog="python -m lab.engines.dynamodb_local", description="Gets DynamoDB Local."
-    ).parse_args()
+def main() -> None:
+    """Gets DynamoDB Local."""
     try:
         print(f"DynamoDB Local: {install().parent}")
     except EngineMissing as error:
         sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -29,7 +29,6 @@ from typing import IO, Any, Self
 import boto3
 from botocore.config import Config
 from mypy_boto3_dynamodb.client import DynamoDBClient
-from mypy_boto3_sqs.client import SQSClient
 
 from lab.engines.streams import StreamsClient
 
@@ -73,17 +72,12 @@ def find_executable(environ: Mapping[str, str], prefix: str) -> Path:
     Raises EngineMissing if there is none, or LEDGER_ENGINE names no file.
     """
     named = environ.get("LEDGER_ENGINE")
-    if named:
-        if not Path(named).is_file():
-            raise EngineMissing(f"LEDGER_ENGINE names {named}, which is not there; unset it and run `make dev`")
-        return Path(named)
     beside = Path(prefix) / "engine" / "bin" / "ministack"
-    on_path = shutil.which("ministack", path=environ.get("PATH", ""))
-    if beside.is_file():
-        return beside
-    if on_path:
-        return Path(on_path)
-    raise EngineMissing(f"the embedded DynamoDB is not installed (no {beside}, none on PATH); run `make dev`")
+    found = named or (beside if beside.is_file() else shutil.which("ministack", path=environ.get("PATH", "")))
+    if found and Path(found).is_file():
+        return Path(found)
+    where = f"LEDGER_ENGINE names {named}, which is not there" if named else f"no {beside}, none on PATH"
+    raise EngineMissing(f"the embedded DynamoDB is not installed ({where}); run `make dev`")
 
 
 class Engine:
@@ -110,8 +104,6 @@ class Engine:
         Raises EngineMissing if it is not installed, EngineDied if it ends or is not up within START_TIMEOUT_MS.
         """
         executable = self._executable or find_executable(os.environ, sys.prefix)
-        if self._process is not None:
-            raise RuntimeError("this engine is running")
         self._directory = Path(tempfile.mkdtemp(prefix="ledger-engine-"))
         atexit.register(self.stop)
         try:
@@ -121,23 +113,18 @@ class Engine:
                 port: int = probe.getsockname()[1]
             self.endpoint_url = f"http://{HOST}:{port}"
             self._log = (self._directory / "engine.log").open("wb")
+            given = {
+                "BIND_HOST": HOST,
+                "GATEWAY_PORT": str(port),
+                "STATE_DIR": str(self._directory / "state"),
+                "TMPDIR": str(self._directory),  # its pid file
+                "LOG_LEVEL": "WARNING",  # a log line for every request costs more than the request
+                "PERSIST_STATE": "0",
+                "DOCKER_HOST": f"unix://{self._directory}/no-docker",  # it would look for containers to clean up
+            }
+            streams: Any = {"stdin": subprocess.DEVNULL, "stdout": self._log, "stderr": subprocess.STDOUT}
             self._process = subprocess.Popen(
-                [executable],
-                env=os.environ
-                | {
-                    "BIND_HOST": HOST,
-                    "GATEWAY_PORT": str(port),
-                    "STATE_DIR": str(self._directory / "state"),
-                    "TMPDIR": str(self._directory),  # its pid file
-                    "LOG_LEVEL": "WARNING",  # a log line for every request costs more than the request
-                    "PERSIST_STATE": "0",
-                    "DOCKER_HOST": f"unix://{self._directory}/no-docker",  # it would look for containers to clean up
-                },
-                cwd=self._directory,
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+                [executable], env=os.environ | given, cwd=self._directory, start_new_session=True, **streams
             )
             self._wait_until_up(port)
         except BaseException:  # Ctrl-C too
@@ -172,13 +159,8 @@ class Engine:
         client: DynamoDBClient = self._client("dynamodb", region, config)
         return client
 
-    def queue_client(self, region: str) -> SQSClient:
-        """A new boto3 SQS client for a Region; it may be shared by threads."""
-        client: SQSClient = self._client("sqs", region, CONFIG)
-        return client
-
     def stream_client(self, region: str) -> StreamsClient:
-        """A new boto3 DynamoDB Streams client for a Region; it may be shared by threads."""
+        """The same for DynamoDB Streams."""
         return self._client("dynamodbstreams", region, CONFIG)
 
     def create_table(self, name: str, region: str, client: DynamoDBClient | None = None) -> None:

@@ -7,23 +7,16 @@ Rule 3: The answer is what AWS documents: DuplicateItem for an INSERT, Condition
 item that was there when ALL_OLD is asked.
 """
 
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from botocore.awsrequest import AWSResponse
-from botocore.compat import HTTPHeaders
-from botocore.exceptions import ClientError
-from mypy_boto3_dynamodb.client import DynamoDBClient
 
 OPERATION = "BatchExecuteStatement"
 _INSERT = re.compile(r'INSERT INTO "([^"]+)" VALUE \{(.*)\}')
 _MEMBER = re.compile(r"'([^']+)': \?")
 _DELETE = re.compile(r'DELETE FROM "([^"]+)" WHERE (.*)')
 _TERM = re.compile(r'"([^"]+)" = \?')
-_METHODS = {"PutItem": "put_item", "DeleteItem": "delete_item"}
 
 Answer = tuple[int, bytes]  # status and body
 
@@ -37,33 +30,6 @@ def requests_of(body: bytes) -> list[tuple[str, bytes]]:
 def answer_of(answers: Sequence[tuple[str, Answer]]) -> bytes:
     """The batch's answer from (operation, answer) of its requests."""
     return json.dumps({"Responses": [_response_of(operation, *answer) for operation, answer in answers]}).encode()
-
-
-def send_item_by_item(client: DynamoDBClient, through: DynamoDBClient) -> None:
-    """Makes the batches of `client` requests of `through`, one for each item; hooks on `client` see the batch."""
-
-    def instead(request: Any, **_: Any) -> AWSResponse:
-        asked = requests_of(request.body)
-        answers = [(operation, _answer(through, operation, json.loads(body))) for operation, body in asked]
-        return AWSResponse(request.url, 200, HTTPHeaders(), _Raw(answer_of(answers)))
-
-    events: Any = client.meta.events
-    events.register_last(f"before-send.dynamodb.{OPERATION}", instead)
-
-
-class _Raw(io.BytesIO):
-    def stream(self) -> list[bytes]:
-        return [self.read()]
-
-
-def _answer(client: DynamoDBClient, operation: str, request: dict[str, Any]) -> Answer:
-    try:
-        getattr(client, _METHODS[operation])(**request)
-    except ClientError as failure:
-        refused: Any = failure.response
-        error = {"__type": refused["Error"]["Code"], "message": refused["Error"].get("Message", "")}
-        return 400, json.dumps(error | {name: refused[name] for name in ("Item",) if name in refused}).encode()
-    return 200, b"{}"
 
 
 def request_of(statement: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -1,9 +1,9 @@
 """The fault proxy: a process between every client and the engine that does to requests what proxy_faults.py decides.
 
 Rule 1: Loopback only. A request's path says where its caller stands; the Region that it asks is in its signature.
-Rule 2: It decides nothing: what happens to a request is a Fault. What it did is counted by kind and told at the end.
+Rule 2: It decides nothing: what happens to a request is a Fault. What it did is counted by kind.
 Rule 3: A partition resets what one Region's callers send to another Region; callers outside reach every Region.
-Rule 4: It speaks as much of HTTP/1.1 as boto3 and the engines do, and no more.
+Rule 4: It speaks as much of HTTP/1.1 as boto3 and the engines do, and no more: no message comes in chunks.
 Rule 5: A request goes on to the engine also when its caller has hung up: a network does not take packets back.
 """
 
@@ -15,7 +15,7 @@ import socket
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
-from typing import Any, Self
+from typing import Any
 
 from lab.engines import partiql
 from lab.engines.children import CONTEXT, Children
@@ -49,11 +49,6 @@ class Message:
     def status(self) -> int:
         return int(self.start.split(" ")[1])
 
-    def to(self, path: str) -> Self:
-        """The same request to another path."""
-        method, _, version = self.start.split(" ")
-        return replace(self, start=f"{method} {path} {version}")
-
     def spelled(self) -> bytes:
         headers = self.headers | {"content-length": str(len(self.body)), "connection": "keep-alive"}
         headers.pop("transfer-encoding", None)
@@ -62,16 +57,16 @@ class Message:
 
 
 def main(engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_item: bool) -> None:
-    """`item_by_item`: see partiql. Tells its port, then serves until it is killed.
+    """`item_by_item`: see partiql. Sends its port, then serves until it is killed.
 
-    Told: ("partition", bool), ("storm", how many times as many faults), ("refuse", one of REFUSALS or "" for none, a
-    place or "" for everybody); anything else is answered by the counts so far.
+    It takes ("partition", bool), ("storm", how many times as many faults), ("refuse", one of REFUSALS or "" for none, a
+    place or "" for everybody); anything else it answers by the counts so far.
     """
     asyncio.run(_Proxy(engine_port, random.Random(f"{seed} proxy"), mixed, control, item_by_item).run())
 
 
 def start(children: Children, engine: Engine, seed: int, mixed: Mix, *, item_by_item: bool) -> tuple[Connection, str]:
-    """A proxy in front of the engine, as one of `children`: what it is told through, and its endpoint."""
+    """A proxy in front of the engine, as one of `children`: what it takes its commands by, and its endpoint."""
     control, theirs = CONTEXT.Pipe()
     children.start("proxy", main, int(engine.endpoint_url.rpartition(":")[2]), seed, mixed, theirs, item_by_item)
     return control, f"http://{HOST}:{control.recv()}"
@@ -95,12 +90,12 @@ class _Proxy:
     async def run(self) -> None:
         listening = socket.create_server((HOST, 0), backlog=512)
         server = await asyncio.start_server(self._serve, sock=listening, limit=LIMIT_BYTES)
-        asyncio.get_running_loop().add_reader(self._control.fileno(), self._told)
+        asyncio.get_running_loop().add_reader(self._control.fileno(), self._obey)
         self._control.send(listening.getsockname()[1])
         async with server:
             await server.serve_forever()  # ends with its process
 
-    def _told(self) -> None:
+    def _obey(self) -> None:
         match self._control.recv():
             case ("partition", bool(on)):
                 self._partitioned = on
@@ -125,7 +120,7 @@ class _Proxy:
         self._counts["requests"] += 1
         if fault.kind:
             self._counts[fault.kind] += 1
-        request = request.to("/")
+        request = replace(request, start=request.start.replace(request.path, "/", 1))
         answer = await self._deliver(request, fault)
         if fault.again_ms is not None:
             self._later(self._deliver(request, Fault("", wait_ms=fault.again_ms)))
@@ -216,16 +211,4 @@ async def message_from(stream: asyncio.StreamReader) -> Message:
     head = await stream.readuntil(HEAD_END)
     start, *lines = head[: -len(HEAD_END)].decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    if "chunked" in headers.get("transfer-encoding", ""):
-        return Message(start, headers, await _chunks(stream))
     return Message(start, headers, await stream.readexactly(int(headers.get("content-length", "0"))))
-
-
-async def _chunks(stream: asyncio.StreamReader) -> bytes:
-    body = b""
-    while len(body) < LIMIT_BYTES:
-        size = int((await stream.readline()).split(b";")[0], 16)
-        body += (await stream.readexactly(size + 2))[:-2]
-        if size == 0:
-            return body
-    raise ValueError(f"an answer of more than {LIMIT_BYTES} bytes")

@@ -52,8 +52,8 @@ FAULTS: Mix = {
 }
 """A middling mix."""
 
-REFUSALS = {each: Fault(f"{each}, as told", times=0, answer=each) for each in ("throttled", "denied")}
-"""What the proxy answers to whom it is told to refuse."""
+REFUSALS = {each: Fault(f"{each}, as asked", times=0, answer=each) for each in ("throttled", "denied")}
+"""What the proxy answers to whom it has to refuse."""
 
 MULTIPLIERS = (0.0, 0.5, 1.0, 1.0, 3.0)
 TRANSACTION = "TransactWriteItems"
@@ -78,24 +78,25 @@ def decide(rng: random.Random, mixed: Mix, times: float = 1.0) -> Fault | None:
 
 def refusal(rng: random.Random, answer: Answer, operation: str) -> tuple[int, bytes]:
     """Status and body of an error as DynamoDB spells it."""
+    conflict = "Transaction is ongoing for the item"
     match answer:
         case "conflict" if operation == TRANSACTION:
-            reasons = [
-                {"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"},
-                {"Code": "None"},
-            ]
-            return 400, _body("TransactionCanceledException", "Transaction cancelled", CancellationReasons=reasons)
+            return 400, _cancelled("TransactionConflict", conflict)
         case "conflict" if operation in SINGLE_WRITES:
-            return 400, _body("TransactionConflictException", "Transaction is ongoing for the item")
+            return 400, _body("TransactionConflictException", conflict)
         case "throttled" if operation == TRANSACTION and rng.random() < 0.5:
-            reasons = [{"Code": "ThrottlingError", "Message": "Throughput exceeds"}, {"Code": "None"}]
-            return 400, _body("TransactionCanceledException", "Transaction cancelled", CancellationReasons=reasons)
+            return 400, _cancelled("ThrottlingError", "Throughput exceeds")
         case "throttled" | "conflict":
             kinds = ("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded")
             return 400, _body(rng.choice(kinds), "Too many requests, says the fault proxy")
         case "denied":
             return 400, _body("AccessDeniedException", "Not authorized, says the fault proxy")
     return 500, _body("InternalServerError", "An error, says the fault proxy")
+
+
+def _cancelled(code: str, message: str) -> bytes:
+    reasons = [{"Code": code, "Message": message}, {"Code": "None"}]
+    return _body("TransactionCanceledException", "Transaction cancelled", CancellationReasons=reasons)
 
 
 def _body(code: str, message: str, **more: object) -> bytes:

@@ -13,18 +13,16 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from lab.engines.ministack import Engine
-from lab.engines.replicas import Delivery, Replicas
-from lab.engines.streams import StreamReader, attributes_of, key_of
+from lab.engines.replicas import Image, Key, Replicas
+from lab.engines.streams import StreamReader, attributes_of
 
 BATCH_ITEMS = 25  # BatchWriteItem takes no more
 BATCHES_PER_TURN = 20  # for each Region
 PAGES_PER_TURN = 50  # for each Region
-LARGE_PAGE = 100  # a page at least this long is followed by another one in the same turn
-POLL_MS = 50  # a poll costs about 1.5 ms of CPU for each Region
+POLL_MS = 100  # a poll costs about 3 ms of CPU for each Region
 DRAIN_TIMEOUT_MS = 30_000
 STOP_TIMEOUT_MS = 30_000
 
@@ -34,14 +32,6 @@ class ReplicationError(Exception):
 
     Nothing is lost: all writes are still in the Regions where they were made.
     """
-
-
-@dataclass(slots=True, eq=False)
-class _Drain:
-    """One caller of drain. `mark` is the highest order once every stream was read to its end; None until then."""
-
-    mark: int | None = None
-    done: bool = False
 
 
 def _now_ms() -> int:
@@ -54,9 +44,7 @@ class Replicator:
     Each change reaches each Region `min_lag_ms` to `max_lag_ms` after it was seen (plus up to about POLL_MS), by a lag
     drawn from `rng`; changes to one item may be merged into the newest. The tables must exist, with a stream of new
     images, and have been equal when their streams began. Use one Replicator for a table in the life of an engine: a
-    second one would take the first one's deliveries for writes. Use it in a `with`, or call start and stop.
-
-    Raises ValueError for unusable Regions, lags or streams.
+    second one would take the first one's deliveries for writes. It runs inside `with`.
     """
 
     def __init__(
@@ -69,84 +57,64 @@ class Replicator:
         max_lag_ms: int,
         poll_ms: int = POLL_MS,
     ) -> None:
-        self.replicas = Replicas(regions, rng, min_lag_ms, max_lag_ms)  # counts what was applied and overwritten
+        self._replicas = Replicas(regions, rng, min_lag_ms, max_lag_ms)
         self._clients = {region: engine.client(region) for region in regions}
         self._readers = {
             region: StreamReader(client, engine.stream_client(region), table)
             for region, client in self._clients.items()
         }
-        self._table = table
-        self._regions = tuple(regions)
-        self._poll_ms = poll_ms
+        self._table, self._regions, self._poll_ms = table, tuple(regions), poll_ms
         self._turned = threading.Condition()
-        self._partitioned = False
-        self._stopping = False
+        self._turns = 0  # whole ones, which have read every stream to its end
+        self._partitioned = self._stopping = False
         self._error: Exception | None = None
-        self._drains: list[_Drain] = []
         # A daemon, so that a program which forgot stop() still ends.
         self._thread = threading.Thread(target=self._run, name=f"replicator-{table}", daemon=True)
-
-    def start(self) -> None:
-        """Starts the thread. Raises RuntimeError if it was started before."""
-        self._thread.start()
 
     def partition(self, *regions: str) -> None:
         """Cuts each of these Regions (none given: every Region) off from all others, until heal; their writes are kept.
 
-        When it returns, no delivery to them is under way. Replaces an earlier partition. Raises ValueError for an
-        unknown Region.
+        When it returns, no delivery to them is under way. Replaces an earlier partition.
         """
-        unknown = set(regions) - set(self._regions)
-        if unknown:
-            raise ValueError(f"not Regions of this table: {sorted(unknown)}")
         with self._turned:
-            self.replicas.cut(regions or self._regions)
+            self._replicas.cut(regions or self._regions)
             self._partitioned = True
 
     def heal(self) -> None:
         """Ends the partition: what was held back is delivered, each change by a lag of its own."""
         with self._turned:
-            self.replicas.join(_now_ms())
+            self._replicas.join(_now_ms())
             self._partitioned = False
 
     def drain(self, timeout_ms: int = DRAIN_TIMEOUT_MS) -> None:
-        """Waits until every write acknowledged before the call is applied in every Region; others may go on writing.
+        """Waits until every write acknowledged before the call is applied in every Region, and none is under way.
 
-        Raises ReplicationError if that takes longer than `timeout_ms`, during a partition, or if the thread failed or
-        is not running.
+        Raises ReplicationError if that takes longer than `timeout_ms` (as while others go on writing), during a
+        partition, or if the thread failed or is not running.
         """
         with self._turned:
-            drain = _Drain()
-            self._drains.append(drain)
-            try:
-                self._turned.wait_for(lambda: drain.done or self._cannot_drain() is not None, timeout_ms / 1_000)
-                if drain.done:
-                    return
-                reason = (
-                    self._cannot_drain()
-                    or f"not done after {timeout_ms} ms, {self.replicas.pending} changes are known to be pending"
-                )
+            began = self._turns
+
+            def is_done() -> bool:
+                return self._turns > began and self._replicas.pending == 0
+
+            self._turned.wait_for(lambda: is_done() or self._cannot_drain() is not None, timeout_ms / 1_000)
+            if not is_done():
+                pending = self._replicas.pending
+                reason = self._cannot_drain() or f"not done after {timeout_ms} ms, {pending} changes are pending"
                 raise ReplicationError(f"replication of table {self._table} was not drained: {reason}") from self._error
-            finally:
-                self._drains.remove(drain)
 
     def stop(self) -> None:
-        """Stops the thread; changes not yet delivered stay undelivered. May be called again.
-
-        Raises ReplicationError if the thread had failed, or does not end within STOP_TIMEOUT_MS.
-        """
+        """Stops the thread; changes not yet delivered stay undelivered. Raises ReplicationError if it had failed."""
         with self._turned:
             self._stopping = True
             self._turned.notify_all()
-        if self._thread.ident is not None:
-            self._thread.join(STOP_TIMEOUT_MS / 1_000)
-        if self._thread.is_alive():
-            raise ReplicationError(f"replication of table {self._table} did not stop within {STOP_TIMEOUT_MS} ms")
+        self._thread.join(STOP_TIMEOUT_MS / 1_000)
         if self._error is not None:
             raise ReplicationError(f"replication of table {self._table} failed: {self._error}") from self._error
 
     def __enter__(self) -> Self:
-        self.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -155,66 +123,44 @@ class Replicator:
     def _cannot_drain(self) -> str | None:
         if self._error is not None:
             return f"it failed: {self._error}"
-        if self._stopping or self._thread.ident is None:
-            return "it is not running"
         return "it is partitioned, call heal() first" if self._partitioned else None
 
     def _run(self) -> None:
         with self._turned:
             while not self._stopping:  # every turn is bounded, and stop() ends the row
                 try:
-                    self._turn()
+                    ends = [self._read(region) for region in self._regions]
+                    for region in self._regions:
+                        self._deliver(region)
+                    self._turns += all(ends)
                 except Exception as error:  # raised again, to whoever calls drain or stop
                     self._error = error
                     self._stopping = True
                 self._turned.notify_all()
                 self._turned.wait(self._poll_ms / 1_000)
 
-    def _turn(self) -> None:
-        drains = [drain for drain in self._drains if not drain.done]
-        marking = any(drain.mark is None for drain in drains)
-        ends = [self._read(region, to_the_end=marking) for region in self._regions]
-        oldest = self.replicas.oldest_pending() if drains else None
-        for drain in drains:
-            if drain.mark is None and all(ends):
-                drain.mark = self.replicas.newest_order
-            drain.done = drain.mark is not None and (oldest is None or oldest > drain.mark)
-        for region in self._regions:
-            self._deliver(region)
-
-    def _read(self, region: str, *, to_the_end: bool) -> bool:
-        """Reads a Region's stream; whether an empty page was reached. Stops early where nothing needs the end."""
+    def _read(self, region: str) -> bool:
+        """Reads a Region's stream; whether its end was reached."""
         for _ in range(PAGES_PER_TURN):
             page = self._readers[region].read()
             now_ms = _now_ms()
             for change in page:
-                self.replicas.saw(region, change, now_ms)
+                self._replicas.saw(region, change, now_ms)
             if not page:
-                self.replicas.caught_up(region, now_ms)
+                self._replicas.caught_up(region, now_ms)
                 return True
-            if not (to_the_end or len(page) >= LARGE_PAGE or self.replicas.unsettled(region)):
-                return False
         return False
 
     def _deliver(self, region: str) -> None:
-        due = self.replicas.take(region, _now_ms(), BATCH_ITEMS * BATCHES_PER_TURN)
+        due = list(self._replicas.take(region, _now_ms(), BATCH_ITEMS * BATCHES_PER_TURN).items())
         for start in range(0, len(due), BATCH_ITEMS):
-            batch = due[start : start + BATCH_ITEMS]
-            answer = self._clients[region].batch_write_item(
-                RequestItems={self._table: [_write(each) for each in batch]}
-            )
-            refused: list[Any] = list(answer.get("UnprocessedItems", {}).get(self._table, []))
-            if refused:
-                names = [name for name, _, _ in batch[0].key]
-                self.replicas.refused(region, [_key_of_write(each, names) for each in refused], _now_ms())
+            batch: Any = [_write(key, image) for key, image in due[start : start + BATCH_ITEMS]]
+            answer = self._clients[region].batch_write_item(RequestItems={self._table: batch})
+            if answer.get("UnprocessedItems"):
+                raise ReplicationError("the engine left items of a batch unprocessed, which it never does")
 
 
-def _write(delivery: Delivery) -> Any:
-    if delivery.version.image is None:
-        return {"DeleteRequest": {"Key": attributes_of(delivery.key)}}
-    return {"PutRequest": {"Item": delivery.version.image}}
-
-
-def _key_of_write(request: dict[str, Any], names: Sequence[str]) -> Any:
-    attributes = request["PutRequest"]["Item"] if "PutRequest" in request else request["DeleteRequest"]["Key"]
-    return key_of({name: attributes[name] for name in names})
+def _write(key: Key, image: Image) -> Any:
+    if image is None:
+        return {"DeleteRequest": {"Key": attributes_of(key)}}
+    return {"PutRequest": {"Item": image}}

@@ -4,12 +4,12 @@ Rule 1: Only an empty page says "the end": a page also ends before it passes 1 M
 Rule 2: A change's order is the engine's own write counter (the last ten digits of a sequence number; the rest is the
 wall clock, which can step back). It counts over all tables and Regions of one engine process, which is what makes "the
 last writer" exact here.
-Rule 3: One shard. MiniStack has no more; another engine would need a reader of shards first.
+Rule 3: An iterator lives for 15 minutes, so a reader that rests for longer is at its end.
+Rule 4: One shard. MiniStack has no more; another engine would need a reader of shards first.
 """
 
 from typing import Any, TypeAlias
 
-from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.engines.replicas import Change, Key
@@ -35,44 +35,24 @@ class StreamReader:
         if len(shards) != 1:
             raise ValueError(f"the stream of table {table} has {len(shards)} shards, this reader knows one")
         self._streams = streams
-        self._shard = {"StreamArn": arn, "ShardId": shards[0]["ShardId"]}
-        self._last_sequence: str | None = None
-        self._iterator = self._open()
+        self._arn = arn
+        start = {"ShardId": shards[0]["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+        self._iterator: str = streams.get_shard_iterator(StreamArn=arn, **start)["ShardIterator"]
 
     def read(self) -> list[Change]:
         """The next changes, at most 1,000 and about 1 MB; an empty list: the end, for now.
 
         Raises ValueError if the stream was closed, and ClientError as the client does.
         """
-        page = self._page()
+        page = self._streams.get_records(ShardIterator=self._iterator, Limit=PAGE_RECORDS)
         if "NextShardIterator" not in page:
-            raise ValueError(f"the stream {self._shard['StreamArn']} was closed: its table was deleted or changed")
+            raise ValueError(f"the stream {self._arn} was closed: its table was deleted or changed")
         self._iterator = page["NextShardIterator"]
         records = [record["dynamodb"] for record in page["Records"]]
-        if records:
-            self._last_sequence = records[-1]["SequenceNumber"]
         return [
             Change(key_of(each["Keys"]), each.get("NewImage"), int(each["SequenceNumber"][-ORDER_DIGITS:]))
             for each in records
         ]
-
-    def _page(self) -> Any:
-        try:
-            return self._streams.get_records(ShardIterator=self._iterator, Limit=PAGE_RECORDS)
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ExpiredIteratorException":
-                raise
-        # An iterator lives for 15 minutes: a process that was stopped for longer finds its place by the last record.
-        return self._streams.get_records(ShardIterator=self._open(), Limit=PAGE_RECORDS)
-
-    def _open(self) -> str:
-        start = (
-            {"ShardIteratorType": "TRIM_HORIZON"}
-            if self._last_sequence is None
-            else {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": self._last_sequence}
-        )
-        iterator: str = self._streams.get_shard_iterator(**self._shard, **start)["ShardIterator"]
-        return iterator
 
 
 def key_of(attributes: dict[str, Any]) -> Key:

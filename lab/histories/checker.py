@@ -1,7 +1,9 @@
-"""Judges a history: pure, and knowing nothing of how a counter works.
+"""The one judge of reads, of histories and of runs on an engine: pure, and knowing nothing of how a counter works.
 
 Rule 1: A value is a set of deltas, because delta k is 4^k: a digit above 1 is a delta counted twice. Reads are
 set-regular, not linearizable: two reads in different Regions, or one while a stray waits, may differ in what they hold.
+Rule 2: Who was asked when is the caller's to know, in steps of a history or in nanoseconds of a run: the judge is given
+sets of numbers.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,20 +27,58 @@ def deltas_in(value: int) -> frozenset[int] | None:
     return frozenset(found)
 
 
-def check_read(seen: Seen, asked: Sequence[Asked]) -> str | None:
-    """What is wrong with a read; None when nothing is."""
-    what = f"{'a strong' if seen.consistent else 'an eventual'} read in {seen.region} of {seen.value}"
-    held = deltas_in(seen.value)
+def wrong_read(what: str, value: int, count: int | None, asked: Collection[int], must: Collection[int]) -> str | None:
+    """What is wrong with a read; None when nothing is.
+
+    what: says which read it was. count: of how many deltas it says that it is the sum; None: it does not say. asked:
+    the deltas that were asked for before it ended. must: those that its Region had acknowledged at home on time before
+    it began; nothing for a read that may be behind.
+    """
+    held = deltas_in(value)
     if held is None:
         return f"{what} counts a delta twice"
-    if seen.count != len(held):
-        return f"{what} says it counts {seen.count} deltas, but it is the sum of {sorted(held)}"
-    unasked = held - {each.number for each in asked[: seen.asked_by_end]}
-    if unasked:
+    if count is not None and count != len(held):
+        return f"{what} says it counts {count} deltas, but it is the sum of {sorted(held)}"
+    if unasked := held.difference(asked):
         return f"{what} counts {sorted(unasked)}, which nobody has asked for"
-    if seen.must - held:
-        return f"{what} lacks {sorted(seen.must - held)}, acknowledged at home on time before it began"
+    if lacking := set(must) - held:
+        return f"{what} lacks {sorted(lacking)}, acknowledged at home on time before it began"
     return None
+
+
+def wrong_end(
+    values: Mapping[str, int],
+    histories: Mapping[str, Sequence[int]],
+    asked: Collection[int],
+    acknowledged: Collection[int],
+) -> Iterable[str]:
+    """What is wrong after everything was delivered and compacted.
+
+    values: what each Region reads; histories: the changes that a Region's history lists, where that was asked for.
+    """
+    for region, value in values.items():
+        held = deltas_in(value)
+        if held is None:
+            yield f"at the end {region} reads {value}: a delta is counted twice"
+            continue
+        if lacking := set(acknowledged) - held:
+            yield f"at the end {region} lacks {sorted(lacking)}, which were acknowledged"
+        if unasked := held.difference(asked):
+            yield f"at the end {region} counts {sorted(unasked)}, which nobody asked for"
+        if region in histories and sorted(histories[region]) != sorted(4**number for number in held):
+            yield f"at the end {region} reads {value}, but its history lists {sorted(histories[region])}"
+    if len(set(values.values())) > 1:
+        yield f"at the end the Regions differ: {dict(values)}"
+
+
+def read_of(region: str, value: int, *, consistent: bool) -> str:
+    return f"{'a strong' if consistent else 'an eventual'} read in {region} of {value}"
+
+
+def check_read(seen: Seen, asked: Sequence[Asked]) -> str | None:
+    """What is wrong with a read of a history; None when nothing is."""
+    what = read_of(seen.region, seen.value, consistent=seen.consistent)
+    return wrong_read(what, seen.value, seen.count, {each.number for each in asked[: seen.asked_by_end]}, seen.must)
 
 
 def check_reads(record: Record) -> Iterable[str]:
@@ -74,25 +114,11 @@ def check_continuity(record: Record, strays: Collection[int]) -> Iterable[str]:
 
 
 def check_end(record: Record, values: dict[str, int], histories: Mapping[str, Sequence[int]]) -> Iterable[str]:
-    """What is wrong after everything was delivered and compacted.
-
-    values: what each Region reads; histories: the changes that each Region's history lists.
-    """
+    """What is wrong at the end of a history; as `wrong_end`, and of two changes under one token one counts."""
     acknowledged = {asked.number for asked in record.asked if asked.acknowledged}
-    known = {asked.number for asked in record.asked}
+    yield from wrong_end(values, histories, {asked.number for asked in record.asked}, acknowledged)
     for region, value in values.items():
-        held = deltas_in(value)
-        if held is None:
-            yield f"at the end {region} reads {value}: a delta is counted twice"
-            continue
-        if acknowledged - held:
-            yield f"at the end {region} lacks {sorted(acknowledged - held)}, which were acknowledged"
+        held = deltas_in(value) or frozenset()
         for rivals in record.rivals:
             if len(rivals.numbers & held) > 1 or (rivals.acknowledged and not rivals.numbers & held):
                 yield f"at the end {region} reads {value}: not one of {sorted(rivals.numbers)} counts"
-        if held - known:
-            yield f"at the end {region} counts {sorted(held - known)}, which nobody asked for"
-        if sorted(histories[region]) != sorted(4**number for number in held):
-            yield f"at the end {region} reads {value}, but its history lists {sorted(histories[region])}"
-    if len(set(values.values())) > 1:
-        yield f"at the end the Regions differ: {values}"

@@ -1,6 +1,6 @@
 """A compactor process: runs over and over, with a clock a little askew, until it is killed.
 
-Rule 1: It writes what it did after each run, so what it did in a run that was killed is not told.
+Rule 1: It writes what it did after each run, so what it did in a run that was killed is not in it.
 Rule 2: A problem that a fault cannot cause (a damaged lane, a change that differs from its segment) is recorded as
 broken.
 """
@@ -8,22 +8,27 @@ broken.
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 from compactor import Compactor, Report
-from lab.torture.plan import SKEW_MAX_MS, Plan
-from lab.torture.record import Recorder
+from lab.engines.proxy import OUTSIDE
+from lab.run.plan import SKEW_MAX_MS, Plan
+from lab.run.record import Recorder
+from lab.run.usual_ways import NaiveWay
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError, TableError
 
 PAUSE_S = (0.3, 4.0)
 FIGURES = ("lanes", "folded", "settled", "cleaned", "commits", "gave_up")
 
 
-def main(plan: Plan, region: str, twin: int, generation: int) -> None:
-    """Compacts for ever."""
+def main(plan: Plan, region: str, twin: int, generation: int, reached: Any) -> None:
+    """Compacts for ever; the naive designs' jobs work on the counters of the changes that were asked for since."""
     name = f"compactor {region} {twin} generation {generation}"
     rng = random.Random(f"{plan.seed} {name}")
     skew_ms = rng.randint(-SKEW_MAX_MS, SKEW_MAX_MS)
     compactor = Compactor(plan.settings(region, region), clock=plan.clock(skew_ms))
+    naive = [NaiveWay(plan, design, OUTSIDE) for design in plan.profile.naive if twin == 0]
+    first = 0
     with Recorder(Path(plan.folder) / f"compactor-{region}-{twin}.jsonl") as recorder:
         while True:  # until it is killed
             try:
@@ -31,13 +36,17 @@ def main(plan: Plan, region: str, twin: int, generation: int) -> None:
             except LedgerError as error:  # of the scan; it starts again next time
                 kind = "info" if isinstance(error, TableError) else "broken"
                 recorder.write(name, kind, "compact", [], error=f"{type(error).__name__}: {error}")
+            upto = max(reached) + 1
+            for way in naive:
+                way.housekeep({plan.event(number)[0] for number in range(first, upto)}, region)
+            first = upto
             time.sleep(rng.uniform(*PAUSE_S))
 
 
 def record(recorder: Recorder, name: str, report: Report) -> None:
     """One line for a run, and one for everything that must not be."""
-    told = {figure: getattr(report, figure) for figure in FIGURES}
-    recorder.write(name, "ok", "compact", [], **told)
+    figures = {figure: getattr(report, figure) for figure in FIGURES}
+    recorder.write(name, "ok", "compact", [], **figures)
     for token in report.conflicts:
         recorder.write(name, "broken", "compact", [], error=f"the delta {token} differs from its segment")
     for lane, error in report.problems.items():

@@ -1,21 +1,30 @@
-"""Who takes part in a round: writers, readers, and two compactors a Region; and how far they have come.
+"""Who takes part in a run: writers, readers, and compactors in each Region; and how far they have come.
 
-Rule 1: A process that is started again knows its generation.
-Rule 2: One that ends by itself, but for a writer that has done its share, is an error of the torture and not a quiet
+Rule 1: A process that is started again knows its generation. The server that they are forked from loads this module,
+so that a restart costs little; nothing is connected and no thread is started in it.
+Rule 2: One that ends by itself, but for a writer that has done its share, is an error of the run and not a quiet
 one.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Callable
 
 from lab.engines.children import CONTEXT, Children
-from lab.torture import compacts
-from lab.torture import readers as reads
-from lab.torture import writers as writes
-from lab.torture.plan import REGIONS, Plan
+from lab.run import compacts, plants
+from lab.run import readers as reads
+from lab.run import writers as writes
+from lab.run.plan import READERS, REGIONS, SLOTS, WRITERS, Plan
 
 TWINS = 2
 STOP_TIMEOUT_S = 2.0
+
+
+def begin(plan: Plan, main: Callable[..., None], *arguments: object) -> None:
+    """What a process does first: it is quiet about tables without a shape, and has the mistake that was asked for."""
+    logging.disable(logging.WARNING)
+    plants.plant(plan.mistake)
+    main(plan, *arguments)
 
 
 class Processes:
@@ -23,15 +32,15 @@ class Processes:
 
     def __init__(self, plan: Plan, children: Children) -> None:
         self._plan, self._children = plan, children
-        self._reached, self._stop = CONTEXT.RawArray("q", plan.slots), CONTEXT.RawValue("b", 0)
+        self._reached, self._stop = CONTEXT.RawArray("q", SLOTS), CONTEXT.RawValue("b", 0)
         self._generations: Counter[str] = Counter()
         self._mains: dict[str, Callable[[int], None]] = {}
         shared = (self._reached, self._stop)
-        self._writers = [self._enter(f"writer {n}", writes.main, n, after=shared) for n in range(plan.writers)]
-        readers = [self._enter(f"reader {n}", reads.main, n, after=shared) for n in range(plan.readers)]
+        self._writers = [self._enter(f"writer {n}", writes.main, n, after=shared) for n in range(WRITERS)]
+        readers = [self._enter(f"reader {n}", reads.main, n, after=shared) for n in range(READERS)]
         self.others = [*self._writers, *readers]
         self.compactors = [
-            self._enter(f"compactor {region} {twin}", compacts.main, region, twin)
+            self._enter(f"compactor {region} {twin}", compacts.main, region, twin, after=shared[:1])
             for region in REGIONS
             for twin in range(TWINS)
         ]
@@ -53,8 +62,8 @@ class Processes:
 
     def mostly_asked(self) -> bool:
         """Whether half of the writing threads have asked for all of their share."""
-        middle: int = sorted(self._reached)[self._plan.slots // 2]
-        return middle + self._plan.slots >= self._plan.changes
+        middle: int = sorted(self._reached)[SLOTS // 2]
+        return middle + SLOTS >= self._plan.changes
 
     def check(self) -> None:
         """Raises RuntimeError if a process has failed."""
@@ -73,7 +82,7 @@ class Processes:
 
     def _enter(self, name: str, main: Callable[..., None], *arguments: object, after: tuple[object, ...] = ()) -> str:
         self._mains[name] = lambda generation: self._children.start(
-            name, main, self._plan, *arguments, generation, *after
+            name, begin, self._plan, main, *arguments, generation, *after
         )
         self.restart(name)
         return name

@@ -4,10 +4,9 @@ Rule 1: The line of an invocation is in the file before anything is sent: a proc
 operation that may have happened.
 Rule 2: Types: invoke; ok (it happened); fail (it certainly did not); info (it may have); broken (an answer that nothing
 here can cause). Times are nanoseconds of the one monotonic clock. A process has one operation open at a time.
-Rule 3: An add's value is [[counter, delta, home, at_ms], …] when invoked and [[counter, delta, how], …] when it
-completes, where how is ok, fail or info for each change. A read's is [counter, …], then [[counter, sum, count,
-by_region], …].
-Rule 4: Told counter by counter, a delta was asked for when its first add was invoked, unless each of its adds certainly
+Rule 3: A line names its design. An add's value is [[change, home, at_ms], …] when invoked and [[change, how], …] when
+it completes, where how is ok, fail or info for each change. A read's is [counter, …], then [[counter, sum, count], …].
+Rule 4: Counter by counter, a delta was asked for when its first add was invoked, unless each of its adds certainly
 failed; it was acknowledged when one of them was ok; it is owed to strong reads at home from when an add through its
 home Region was ok on time. An add whose process was killed has no line for its end: it may have happened.
 """
@@ -22,7 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from lab.run.plan import ON_TIME_MS, Plan
+
 Line = dict[str, Any]
+OURS = "this library"
 
 
 class Recorder:
@@ -100,14 +102,14 @@ class Read:
     ended_ns: int
     value: int
     count: int | None
-    at_home: int | None  # what it says of the lanes of its own Region
 
 
 @dataclass(slots=True)
-class Change:
-    """What the history says of one delta."""
+class AskedChange:
+    """What the history says of one change. `delta`: the number k, where it adds 4^k."""
 
     number: int
+    delta: int
     home: str
     at_ms: int
     invoked_ns: int
@@ -125,39 +127,45 @@ class Change:
         return "ok" in self.ended
 
     def owed_to(self, read: Read) -> bool:
-        """Whether a strong read has to hold it."""
+        """Whether a read has to hold it, if it is a strong one."""
         return self.home == read.region and self.owed_from_ns is not None and self.owed_from_ns < read.began_ns
 
 
 @dataclass(slots=True)
 class CounterHistory:
-    """The history of one counter."""
+    """The history of one counter of one design."""
 
-    counter: int
-    changes: dict[int, Change] = field(default_factory=dict)
+    counter: str
+    changes: dict[int, AskedChange] = field(default_factory=dict)
     reads: list[Read] = field(default_factory=list)
 
 
-def histories_of(lines: Iterable[Line], *, on_time_ns: int, wall_ns: int) -> dict[int, CounterHistory]:
-    """The history by counter. A delta is on time until `on_time_ns` after its instant; wall = monotonic + `wall_ns`."""
-    told: dict[int, CounterHistory] = {}
-    for line in lines:
+Histories = dict[str, CounterHistory]
+
+
+def histories_of(lines: Iterable[Line], plan: Plan, design: str = OURS) -> Histories:
+    """The history of one design by counter."""
+    histories: Histories = {}
+
+    def history(counter: str) -> CounterHistory:
+        return histories.setdefault(counter, CounterHistory(counter))
+
+    for line in (line for line in lines if line.get("design", OURS) == design):
         match line["f"], line["type"]:
             case "add", "invoke":
-                for counter, number, home, at_ms in line["value"]:
-                    history = told.setdefault(counter, CounterHistory(counter))
-                    change = history.changes.setdefault(number, Change(number, home, at_ms, line["time"]))
-                    change.sends += 1
+                for number, home, at_ms in line["value"]:
+                    counter, amount = plan.event(number)
+                    asked = AskedChange(number, (amount.bit_length() - 1) // 2, home, at_ms, line["time"])
+                    history(counter).changes.setdefault(number, asked).sends += 1
             case "add", "ok" | "info" | "fail":
-                for counter, number, how in line["value"]:
-                    change = told[counter].changes[number]
+                for number, how in line["value"]:
+                    change = history(plan.event(number)[0]).changes[number]
                     change.ended.append(how)
-                    on_time = line["time"] + wall_ns <= change.at_ms * 1_000_000 + on_time_ns
+                    on_time = line["time"] + plan.wall_ns <= (change.at_ms + ON_TIME_MS) * 1_000_000
                     if how == "ok" and line["region"] == change.home and on_time and change.owed_from_ns is None:
                         change.owed_from_ns = line["time"]
             case "read", "ok":
-                for counter, value, count, parts in line["value"]:
+                for counter, value, count in line["value"]:
                     about = line["process"], line["region"], line["strong"], line["began"], line["time"]
-                    at_home = None if parts is None else parts.get(line["region"], 0)
-                    told.setdefault(counter, CounterHistory(counter)).reads.append(Read(*about, value, count, at_home))
-    return told
+                    history(counter).reads.append(Read(*about, value, count))
+    return histories

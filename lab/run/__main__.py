@@ -1,0 +1,172 @@
+"""`python -m lab.run demo` and `python -m lab.run torture`: a gentle run, and rough ones in rounds.
+
+Rule 1: The exit code is 0 only when every run was finished and judged without a violation, and did what was asked.
+Rule 2: The history of a round that was not is kept, and its seed named.
+"""
+
+import logging
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from lab.engines.ministack import EngineMissing, end_on_signals
+from lab.events import SHOP, BadEvents, read_events, shop_day, truth_of, with_witnesses
+from lab.run.plan import Plan
+from lab.run.plants import Mistake
+from lab.run.profiles import GENTLE, ROUGH
+from lab.run.round import Outcome, play
+from lab.run.sale import BUYERS, SEATS, flash_sale
+from lab.run.screen import closing, print_sale
+from ledgerctl.templates import Columns
+
+CHANGES_OF_ROUND = 20_000
+OPERATIONS_OF_CHANGE = 1.3  # about: sends again and reads come on top of the changes
+EVENTS_PER_S, REST_S = 60, 40  # what two free cores count, and what comes after the last event
+CREDENTIALS = {
+    **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "embedded"),
+    **dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull),
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "NO_PROXY": "127.0.0.1",
+}
+"""So that boto3 clients need no account, and find none."""
+
+app = typer.Typer(help=(__doc__ or "").partition("\n")[0], add_completion=False, rich_markup_mode=None)
+Planted = Annotated[Mistake | None, typer.Option(help="Plant it in the library: the run must find it.")]
+
+
+@app.command()
+def demo(
+    events: Annotated[
+        Path | None, typer.Option(help="A CSV file with a header. Without it, a shop's day is generated.")
+    ] = None,
+    counter: Annotated[str, typer.Option(help="Template of a counter's name over the file's columns.")] = SHOP.counter,
+    change: Annotated[str, typer.Option(help="Template of a change: a whole number.")] = SHOP.change,
+    key: Annotated[str, typer.Option(help="Template of the idempotency key.")] = SHOP.key,
+    at: Annotated[str, typer.Option(help="Template of the time, ISO 8601 with a zone.")] = SHOP.at,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first events.")] = None,
+    seed: Annotated[int, typer.Option(help="Decides the generated day and all faults.")] = 1,
+    mistake: Planted = None,
+) -> None:
+    """Sell seats and count events in two Regions at once, exactly, while everything goes wrong.
+
+    Exit code: 0 when every number of ours is right, 1 when one is wrong or the run shows too little (nothing folded,
+    settled or cleaned, a sale in which the other designs are right too), 2 when the events cannot be used.
+    """
+    console = _begin()
+    console.print(
+        f"A flash sale first, on a simulated table: {SEATS:,} seats, {BUYERS:,} buyers in two\n"
+        "Regions. Answers get lost, buyers ask again, the link is cut in the middle."
+    )
+    sold_right = print_sale(console, flash_sale(seed))
+    folder = tempfile.mkdtemp(prefix="demo-")
+    try:
+        shop = read_events(events, Columns(counter, change, key, at), limit) if events else shop_day(seed)[:limit]
+        played = with_witnesses(shop, seed)
+        truth = truth_of(played)
+        once = tuple({(event.counter, event.key, event.at): event for event in played}.values())
+        seconds = round(len(once) / EVENTS_PER_S + REST_S, -1)
+        console.print(
+            f"\nNow two Regions of a DynamoDB on this computer count {len(shop):,} events of "
+            f"{'a file' if events else 'a shop'},\n"
+            f"and {len(played) - len(shop):,} to check by. Answers get lost, changes come twice or late, processes\n"
+            f"freeze, the link is cut. On two free cores that takes about {seconds:.0f} s."
+        )
+        plan = Plan(GENTLE, seed, len(once), folder, once, mistake=mistake)
+        with console.status("the engine starts") as status:
+            outcome = play(plan, float("inf"), status.update)
+    except (BadEvents, EngineMissing) as error:
+        _cannot_run(console, error)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if not closing(console, outcome, truth, once, outcome.lacks(GENTLE, len(once))) or not sold_right:
+        raise typer.Exit(1)
+
+
+@app.command()
+def torture(
+    operations: Annotated[int, typer.Option(min=100, help="Adds and reads, about; in rounds.")] = 12_000,
+    seed: Annotated[int | None, typer.Option(help="Decides what each process and the proxy draw.")] = None,
+    seconds: Annotated[float, typer.Option(min=1, help="Cut the run after so many, which ends with 1.")] = 86_400,
+    mistake: Planted = None,
+) -> None:
+    """Writers, readers and compactors on a real engine while everything fails; then every sum is judged.
+
+    Exit code: 0 when no round has a violation, 1 when one has or too little was done, 2 when the engine cannot be had.
+    """
+    console = _begin()
+    seed = random.randrange(10**6) if seed is None else seed
+    began_s = time.monotonic()
+    total = Outcome()
+    rounds = 0
+    while sum(total.operations.values()) < operations and time.monotonic() < began_s + seconds:
+        left = operations - sum(total.operations.values())
+        changes = min(CHANGES_OF_ROUND, max(100, round(left / OPERATIONS_OF_CHANGE)))
+        folder = tempfile.mkdtemp(prefix=f"torture-{seed + rounds}-")
+        done = _round(console, Plan(ROUGH, seed + rounds, changes, folder, mistake=mistake), began_s + seconds)
+        rounds += 1
+        total += done
+        if done.violations or not done.operations:
+            break  # nor would the next round do any
+    console.print(
+        f"{rounds} rounds, seeds {seed} to {seed + rounds - 1}, {time.monotonic() - began_s:,.0f} s\n"
+        f"operations  {sum(total.operations.values()):,}: {_listed(total.operations)}\n"
+        f"requests    {_listed(total.faults)}\n"
+        f"events      {_listed(total.events)}\n"
+        f"violations  {len(total.violations)}"
+    )
+    lacks = total.lacks(ROUGH, operations)
+    if lacks and time.monotonic() >= began_s + seconds:
+        console.print(f"--seconds {seconds:g} cut the run.")
+    for lack in () if total.violations else lacks:
+        console.print(f"[bold red]Too little was done:[/] {lack}")
+    if total.violations or lacks:
+        raise typer.Exit(1)
+
+
+def _round(console: Console, plan: Plan, deadline: float) -> Outcome:
+    """One round of torture, and what is wrong in it."""
+    console.print(f"round of seed {plan.seed}: {plan.changes:,} changes")
+    try:
+        with console.status("the engine starts") as status:
+            outcome = play(plan, deadline, status.update)
+    except EngineMissing as error:
+        _cannot_run(console, error)
+    for violation in outcome.violations:
+        console.print(escape(str(violation)))
+    if outcome.violations:
+        about = f"in the round of seed {plan.seed}. Its history: {plan.folder}"
+        console.print(f"[bold red]{len(outcome.violations)} violations[/] {about}")
+    else:
+        shutil.rmtree(plan.folder, ignore_errors=True)
+    return outcome
+
+
+def _begin() -> Console:
+    end_on_signals()
+    logging.disable(logging.WARNING)  # of tables that have no shape
+    os.environ.update(CREDENTIALS)
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_PROFILE"):
+        os.environ.pop(name, None)
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _cannot_run(console: Console, error: Exception) -> NoReturn:
+    console.print(f"[bold red]It cannot run:[/] {escape(str(error))}")
+    raise typer.Exit(2) from None
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,108 @@
+"""What happens to the processes and the Regions of a round: kills, pauses, partitions and storms of faults.
+
+Rule 1: Everything follows from the seed and the passing of time.
+Rule 2: `turn` never waits.
+Rule 3: When it is over, nothing is paused or cut off any more.
+"""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from signal import SIGCONT, SIGSTOP
+
+from lab.engines.children import Children
+from lab.engines.replicator import Replicator
+from lab.run.plan import REGIONS, Plan
+from lab.run.processes import Processes
+
+Between = tuple[float, float]
+FIRST_S = KILL_EVERY_S = PAUSE_EVERY_S = (1.0, 5.0)
+PAUSED_S = (0.3, 5.0)
+QUIET_S, PARTITIONED_S = (3.0, 10.0), (1.0, 9.0)
+CALM_S, STORM_S, STORM_TIMES = (3.0, 12.0), (0.3, 2.5), 12.0
+MOSTLY_COMPACTORS = 0.8
+
+
+class Disturber:
+    """What acts on the processes, on the replicators and, through `proxy`, on every request."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        children: Children,
+        processes: Processes,
+        replicators: Sequence[Replicator],
+        proxy: Connection,
+    ) -> None:
+        self._rng = random.Random(f"{plan.seed} disturber")
+        self._children, self._processes, self._replicators, self._proxy = children, processes, replicators, proxy
+        self._paused: dict[str, float] = {}
+        self._partitioned = self._stormy = False
+        acts = (self._pause, self._cut, *((self._kill, self._blow) if plan.profile.kills else ()))
+        self._due = {act: time.monotonic() + self._rng.uniform(*FIRST_S) for act in acts}
+        self.counts: Counter[str] = Counter()
+
+    def turn(self) -> None:
+        """Does what is due."""
+        now = time.monotonic()
+        for name in [name for name, until in self._paused.items() if until <= now]:
+            self._resume(name)
+        for act in [act for act, due in self._due.items() if due <= now]:
+            self._due[act] = now + self._rng.uniform(*act())
+
+    def clear(self) -> None:
+        """Ends every pause, partition and storm."""
+        if self._stormy:
+            self._blow()
+        for name in list(self._paused):
+            self._resume(name)
+        if self._partitioned:
+            self._cut()
+
+    # -- each ends with how long until it is due again -----------------------------------------------------------------
+
+    def _kill(self) -> Between:
+        name = self._someone()
+        if self._children.alive(name):  # a writer that has done its share is not
+            self._paused.pop(name, None)
+            self._children.kill(name)
+            self.counts[f"kills of {name.split()[0]}s"] += 1
+            self._processes.restart(name)
+        return KILL_EVERY_S
+
+    def _pause(self) -> Between:
+        name = self._someone()
+        if name not in self._paused and self._children.alive(name):
+            self._children.signal(name, SIGSTOP)
+            self._paused[name] = time.monotonic() + self._rng.uniform(*PAUSED_S)
+            self.counts["pauses"] += 1
+        return PAUSE_EVERY_S
+
+    def _cut(self) -> Between:
+        self._partitioned = not self._partitioned
+        self._proxy.send(("partition", self._partitioned))
+        self.counts["partitions"] += self._partitioned
+        alone = self._rng.choice(REGIONS)
+        for replicator in self._replicators:
+            if self._partitioned:
+                replicator.partition(alone)
+            else:
+                replicator.heal()
+        return PARTITIONED_S if self._partitioned else QUIET_S
+
+    def _blow(self) -> Between:
+        self._stormy = not self._stormy
+        self._proxy.send(("storm", STORM_TIMES if self._stormy else 1.0))
+        self.counts["storms"] += self._stormy
+        return STORM_S if self._stormy else CALM_S
+
+    def _resume(self, name: str) -> None:
+        del self._paused[name]
+        self._children.signal(name, SIGCONT)
+
+    def _someone(self) -> str:
+        return self._rng.choice(
+            self._processes.compactors if self._rng.random() < MOSTLY_COMPACTORS else self._processes.others
+        )

@@ -1,0 +1,99 @@
+"""The end of a run: a replay, compaction to rest, and what both Regions say then.
+
+Rule 1: Some of what was acknowledged is sent again, as a replay a year later would, before everything is counted.
+Rule 2: Whoever looks here asks the engine itself; what is written goes through the proxy, which is calm by now.
+"""
+
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from compactor import Compactor, Report
+from lab.engines.ministack import Engine
+from lab.engines.proxy import OUTSIDE
+from lab.engines.replicator import Replicator
+from lab.run import judge
+from lab.run.judge import Violation
+from lab.run.plan import KEEP_MS, LATENESS_MS, REGIONS, Asked, Plan
+from lab.run.record import OURS, Histories
+from lab.run.usual_ways import NaiveWay
+from ledger import Ledger
+from reader import Reader
+
+DRAIN_TIMEOUT_MS = 300_000
+VISITS = 3  # compactions, keep apart: fold and note, clean and note again, clean
+REPLAYED, HISTORIES = 0.15, 0.3
+REPLAYED_AT_ONCE, VALUES_AT_ONCE = 25, 20
+
+Values = dict[str, dict[str, int]]
+"""By Region and counter."""
+
+
+def end(
+    plan: Plan, engine: Engine, replicators: Sequence[Replicator], histories: Histories
+) -> tuple[dict[str, Values], list[Violation]]:
+    """Brings the tables to rest; what each design reads of every counter, and what is wrong with ours."""
+    rng = random.Random(f"{plan.seed} end")
+    settings = {region: replace(plan.settings(region, "", engine.endpoint_url), fold_min=1) for region in REGIONS}
+    naive = [NaiveWay(plan, name, "", engine.endpoint_url) for name in plan.profile.naive]
+    names = sorted(histories)
+    _replay(plan, histories, rng)
+    wrong: list[Violation] = []
+    values: dict[str, Values] = {}
+    compactors = {region: Compactor(settings[region], clock=plan.clock()) for region in REGIONS}
+    time.sleep(LATENESS_MS / 1_000)
+    for visit in range(VISITS):
+        time.sleep(KEEP_MS / 1_000 if visit else 0)
+        _drain(replicators)
+        report = Report.total(compactors[region].run() for region in REGIONS)
+        wrong += [Violation("", f"at the end, {lane}: {error}") for lane, error in report.problems.items()]
+        wrong += [Violation("", f"at the end, {token} differs from its segment") for token in report.conflicts]
+        for way, region in ((way, region) for way in naive for region in REGIONS if not visit):
+            way.housekeep(names, region)
+        _drain(replicators)
+    readers = {region: Reader(settings[region], clock=plan.clock()) for region in REGIONS}
+    values[OURS] = {region: _values_of(reader, names) for region, reader in readers.items()}
+    for way in naive:
+        values[way.name] = {region: {name: way.read(name, region) for name in names} for region in REGIONS}
+    wrong += _judged(plan, histories, values[OURS], readers, rng)
+    for name in names:
+        if settings[REGIONS[0]].limit_of(name) is not None:
+            differences = compactors[REGIONS[0]].verify(name).differences
+            wrong += [Violation(name, each) for each in differences]
+    return values, wrong
+
+
+def _drain(replicators: Sequence[Replicator]) -> None:
+    for replicator in replicators:
+        replicator.drain(DRAIN_TIMEOUT_MS)
+
+
+def _replay(plan: Plan, histories: Histories, rng: random.Random) -> None:
+    """Sends some of what was acknowledged once more, through any Region."""
+    again = [
+        plan.change(Asked(change.number, change.home, change.at_ms))
+        for history in histories.values()
+        for change in history.changes.values()
+        if change.acknowledged and rng.random() < REPLAYED
+    ]
+    for first in range(0, len(again), REPLAYED_AT_ONCE):
+        settings = plan.settings(rng.choice(REGIONS), OUTSIDE)
+        Ledger(settings, clock=plan.clock()).add_many(again[first : first + REPLAYED_AT_ONCE])
+
+
+def _values_of(reader: Reader, names: Sequence[str]) -> dict[str, int]:
+    parts = [names[first : first + VALUES_AT_ONCE] for first in range(0, len(names), VALUES_AT_ONCE)]
+    return {name: value for part in parts for name, value in reader.values(part).items()}
+
+
+def _judged(
+    plan: Plan, histories: Histories, values: Values, readers: Mapping[str, Reader], rng: random.Random
+) -> Iterator[Violation]:
+    """What is wrong with the counters whose sums name their deltas; of some of them with their histories, too."""
+    for name, history in histories.items():
+        if plan.names_deltas(name):
+            listed: dict[str, list[int]] = {}
+            if rng.random() < HISTORIES:
+                listed = {region: [entry.change for entry in readers[region].history(name)] for region in REGIONS}
+            yield from judge.check_end(history, {region: values[region][name] for region in REGIONS}, listed)

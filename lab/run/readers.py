@@ -1,0 +1,126 @@
+"""A reader process: its threads read counters that are being written, one by one and several at once.
+
+Rule 1: A read that may come from the cache began, for the judgement, when the answer in the cache was read.
+Rule 2: What the library raises that a fault cannot cause is recorded as broken.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from lab.engines.proxy import OUTSIDE
+from lab.run.plan import REGIONS, THREADS, Plan
+from lab.run.record import OURS, Recorder, Worker, work_all
+from lab.run.usual_ways import NaiveWay
+from ledger.checks import to_ms
+from ledger.client import make_client
+from ledger.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable
+from reader import Reader
+
+TTL_S = 0.4
+PAUSE_S = (0.0, 0.4)
+WEAK, CACHED, SEVERAL = 0.1, 0.2, 0.1
+SEVERAL_COUNTERS = 5
+HELD_UP_S = 2.0  # below a read's longest time
+
+Found = tuple[int | None, list[tuple[str, int, int | None]]]
+"""Since when at the earliest what was read may be of (None: the read itself), and (counter, sum, count) of each."""
+
+
+def main(plan: Plan, reader: int, generation: int, reached: Any, stop: Any) -> None:
+    """Reads in its own Region until `stop.value` is true."""
+    region = REGIONS[reader % len(REGIONS)]
+    settings = plan.settings(region, OUTSIDE)
+    strong = Reader(settings, ttl=TTL_S, clock=plan.clock())
+    weak = Reader(settings, ttl=TTL_S, consistent=False, clock=plan.clock())
+    naive = [NaiveWay(plan, name, OUTSIDE) for name in plan.profile.naive]
+    with Recorder(Path(plan.folder) / f"reader-{reader}.jsonl") as recorder:
+        threads = [
+            ReaderThread(plan, f"reader {reader}.{thread} generation {generation}", region, recorder, reached)
+            for thread in range(THREADS)
+        ]
+        threads.append(SlowThread(plan, f"reader {reader}.slow generation {generation}", region, recorder, reached))
+        for thread in threads:
+            thread.strong, thread.weak, thread.naive = strong, weak, naive
+        work_all(threads, stop)
+
+
+class ReaderThread(Worker):
+    """`strong`, `weak`: the readers of this process; `naive`: the designs that are read beside ours."""
+
+    strong: Reader
+    weak: Reader
+    naive: Sequence[NaiveWay] = ()
+
+    def __init__(self, plan: Plan, name: str, region: str, recorder: Recorder, reached: Any) -> None:
+        super().__init__(name, plan.seed, recorder, "read")
+        self._plan, self._region, self._reached = plan, region, reached
+
+    def act(self, stop: Any) -> None:
+        while not stop.value:
+            drawn = self._rng.random()
+            if drawn < SEVERAL:
+                self._record(OURS, sorted({self._counter() for _ in range(SEVERAL_COUNTERS)}), self._values)
+            elif drawn < SEVERAL + WEAK:
+                self._record(OURS, [self._counter()], partial(self._balance, self.weak), strong=False)
+            else:
+                self._record(OURS, [self._counter()], partial(self._balance, self.strong))
+            for way in self.naive:
+                self._record(way.name, [self._counter()], partial(self._total, way))
+            time.sleep(self._rng.uniform(*PAUSE_S))
+
+    def _values(self, counters: Sequence[str]) -> Found:
+        """From the cache or not: not said."""
+        values = self.strong.values(counters)
+        return time.monotonic_ns() - int(TTL_S * 1e9), [(counter, values[counter], None) for counter in counters]
+
+    def _balance(self, reader: Reader, counters: Sequence[str]) -> Found:
+        [counter] = counters
+        max_age_s = TTL_S if reader is self.strong and self._rng.random() < CACHED else 0
+        balance = reader.read(counter, max_age=max_age_s)
+        since_ns = self._plan.monotonic_ns(to_ms(balance.as_of)) if balance.cached else None
+        return since_ns, [(counter, balance.value, balance.count)]
+
+    def _total(self, way: NaiveWay, counters: Sequence[str]) -> Found:
+        [counter] = counters
+        return None, [(counter, way.read(counter, self._region), None)]
+
+    def _record(
+        self, design: str, counters: list[str], read: Callable[[Sequence[str]], Found], strong: bool = True
+    ) -> None:
+        about = {"region": self._region, "strong": strong, "design": design}
+        began_ns = self._recorder.write(self._name, "invoke", "read", counters, **about)
+        try:
+            since_ns, found = read(counters)
+        except (Unavailable, Throttled, TransactionConflict, ReadTooSlow) as error:
+            self._recorder.write(self._name, "fail", "read", counters, design=design, error=type(error).__name__)
+        except LedgerError as error:
+            self.broken(error, counters)
+        else:
+            began_ns = began_ns if since_ns is None else min(began_ns, since_ns)
+            self._recorder.write(self._name, "ok", "read", found, began=began_ns, **about)
+
+    def _counter(self) -> str:
+        return self._plan.counter_to_read(self._rng, max(self._reached))
+
+
+class SlowThread(ReaderThread):
+    """Stands still between two requests of each read, as a frozen process does: what it has read grows old."""
+
+    def act(self, stop: Any) -> None:
+        # The slash makes it a client of its own.
+        client = make_client(self._region, f"{self._plan.proxy}/{OUTSIDE}/")
+        client.meta.events.register("before-send.dynamodb.Query", self._wait)
+        slow = Reader(self._plan.settings(self._region, OUTSIDE), ttl=0, client=client, clock=self._plan.clock())
+
+        def values(counters: Sequence[str]) -> Found:
+            self._until_s = time.monotonic() + HELD_UP_S
+            return None, [(counter, value, None) for counter, value in slow.values(counters).items()]
+
+        while not stop.value:
+            self._record(OURS, sorted({self._counter() for _ in range(SEVERAL_COUNTERS)}), values)
+
+    def _wait(self, **_: Any) -> None:
+        time.sleep(max(0.0, self._until_s - time.monotonic()))
