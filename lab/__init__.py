@@ -8,8 +8,7 @@ histories  seeded histories of the shipped programs, every order of small casts,
 spec       the protocol in TLA+, and the mistakes that the model finds
 mutants    lines of the protocol changed one by one
 torture    the shipped classes on a real engine while processes, connections and Regions fail
-e2e        the deployed service, used from outside
-drill      the deployed service, broken and mended under the eyes of its alarms
+e2e        the deployed service, used from outside; broken and mended under the eyes of its alarms
 demo       two Regions on this computer
 live       the live page
 budgets    LLM budgets on real LiteLLM, beside a naive tracker (naive_budget)
