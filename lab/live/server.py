@@ -15,7 +15,6 @@ from typing import Any, Self
 
 from lab.live.controls import BadControl
 from lab.live.loop import Loop
-from lab.live.stories import COUNTER
 
 HOST = "127.0.0.1"
 PORT = 8090
@@ -43,13 +42,13 @@ class PortTaken(Exception):
 
 
 class Server(ThreadingHTTPServer):
-    """The page as a server; `with` it, a story runs behind. Port 0: any that is free. Raises PortTaken, BadControl."""
+    """The page as a server; `with` it, a scene runs behind. Port 0: any that is free. Raises PortTaken."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int = PORT, *, story: str = COUNTER.name, seed: int = 1) -> None:
-        self.loop = Loop(story, seed)
+    def __init__(self, port: int = PORT, *, seed: int = 1) -> None:
+        self.loop = Loop(seed)
         try:
             super().__init__((HOST, port), Handler)
         except OSError as error:
@@ -82,8 +81,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         if self.path == "/pictures":
             self._stream()
-        elif (file := FILES.get(self.path.partition("?")[0] if self.path.startswith("/?") else self.path)) is not None:
-            name, kind = file
+        elif self.path in FILES:
+            name, kind = FILES[self.path]
             self._answer(200, (PAGE / name).read_bytes(), kind)
         else:
             self._say(404, "There is nothing at this address.")
@@ -148,9 +147,9 @@ class Handler(BaseHTTPRequestHandler):
         """The terminal stays calm."""
 
 
-def serve(port: int = PORT, *, story: str = COUNTER.name, seed: int = 1, say: Callable[[str], None] = print) -> None:
-    """Serve the live page until Ctrl-C; `say` is told its address. Raises PortTaken, BadControl."""
-    with Server(port, story=story, seed=seed) as server:
+def serve(port: int = PORT, *, seed: int = 1, say: Callable[[str], None] = print) -> None:
+    """Serve the live page until Ctrl-C; `say` shows its address. Raises PortTaken."""
+    with Server(port, seed=seed) as server:
         try:
             say(f"The live page is at {server.url} (Ctrl-C ends it).")
             server.serve_forever(poll_interval=0.2)
