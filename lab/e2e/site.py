@@ -38,7 +38,6 @@ class Site:
         }
         self.http = {region: Client(_api(endpoint_url, stack["Stacks"][0]), region) for region, stack in stacks.items()}
         self.sqs = self.aws("sqs")
-        self._urls: dict[tuple[str, str], str] = {}
 
     def aws(self, name: Any) -> Mapping[str, Any]:
         """A boto3 client of each Region, as a user's own would be."""
@@ -56,9 +55,8 @@ class Site:
 
     def url(self, region: str, name: str) -> str:
         """Of a queue: changes, changes-dlq, work, work-dlq, failed or outcomes."""
-        if (region, name) not in self._urls:
-            self._urls[region, name] = self.sqs[region].get_queue_url(QueueName=f"{TABLE}-{name}")["QueueUrl"]
-        return self._urls[region, name]
+        found: str = self.sqs[region].get_queue_url(QueueName=f"{TABLE}-{name}")["QueueUrl"]
+        return found
 
     def send(self, region: str, messages: Sequence[str], name: str = "changes") -> int:
         """Queue messages as they are. Returns how many. Raises RuntimeError."""

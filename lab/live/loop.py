@@ -15,7 +15,9 @@ from lab.live.picture import picture
 from lab.live.scene import STEP_MS, Scene
 
 TICK_S = 0.2
-WISHES = 'Send one of {"set": {"lag_ms": 400}}, {"crash": "eu-west-1"}, {"rest": true}, {"step": true}, {"begin": true}.'
+WISHES = (
+    'Send one of {"set": {"lag_ms": 400}}, {"crash": "eu-west-1"}, {"rest": true}, {"step": true}, {"begin": true}.'
+)
 STEPS = round(TICK_S * 1_000 / STEP_MS)
 
 
@@ -80,8 +82,8 @@ class Loop:
         try:
             shown = 0
             while (found := self._after(shown)) is not None:
-                shown, picture_now = found
-                yield picture_now
+                shown, latest = found
+                yield latest
         finally:
             with self._changed:
                 self._watchers -= 1
@@ -93,7 +95,6 @@ class Loop:
             return None if self._over else (self._number, self._picture)
 
     def _show(self) -> None:
-        """Called with the lock, but for the first time."""
         self._picture = json.dumps(picture(self._scene), separators=(",", ":")).encode()
         self._number += 1
 

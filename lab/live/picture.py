@@ -14,11 +14,11 @@ from ledger import items
 from ledger.requests import Key
 
 WORK = (
-    "Both Regions sell tickets. For ADD the cable brings one number, which overwrites what was added here meanwhile; "
-    "for this library it brings the changes."
+    "For ADD the cable brings one number, which overwrites what was added here meanwhile; for this library it brings "
+    "the changes."
 )
 CUT = "What they write piles up. Nobody can know what is over there: each number is judged by what its Region can know."
-CRASH = "It died before it heard the answer: the worst moment. It goes on from its checkpoint. Does any number change?"
+CRASH = "It died before it heard the answer: the worst moment. It goes on from its checkpoint."
 COMING = (
     "Everything arrives, in any order, some of it twice. This library adds it up; the last number that ADD wrote "
     "replaces what the other Region counted."
@@ -43,7 +43,7 @@ def picture(scene: Scene) -> dict[str, Any]:
         "regions": [_region(scene, region) for region in REGIONS],
         "cable": [_cable(scene, region) for region in REGIONS],
         "samples": list(scene.samples),
-        "requests": [asdict(row) for row in scene.requests.rows()],
+        "requests": [asdict(row) for row in scene.requests.rows],
     }
 
 

@@ -19,7 +19,7 @@ from lab.live.cable import Cable
 from lab.live.controls import BadControl, Controls
 from lab.live.customers import COUNTER, Customers
 from lab.live.knowledge import Knowledge
-from lab.live.request_rows import KINDS, Requests
+from lab.live.request_rows import Requests
 from ledger.requests import DeleteMany, Put, Transact
 from ledger.settings import Settings
 from simulator.choices import Drawn
@@ -91,11 +91,11 @@ class Scene:
         self.problems: list[str] = []  # errors that nothing on the page can cause
         self.samples: deque[tuple[int, ...]] = deque(maxlen=SAMPLES)
         """The truth, then by Region what it can know and each design's value."""
+
         self.readings = {region: dict.fromkeys(DESIGNS, Reading()) for region in REGIONS}
         self.since_crash: dict[str, list[Reading]] = {}
         self.done: dict[str, Counter[str]] = {region: Counter() for region in REGIONS}
-        self.calm_steps = 0
-        """For how long everything has been delivered, compacted and read."""
+        self._calm_steps = 0  # for how long everything has been delivered, compacted and read
         self._armed: dict[str, int] = {}
         self._down_until = dict.fromkeys(REGIONS, 0)
         self._writes = dict.fromkeys(REGIONS, 0)
@@ -123,10 +123,10 @@ class Scene:
 
     def step_to_next(self) -> None:
         """Up to the next request of a writer or a compactor of ours."""
-        before = self.requests.last_of_ours()
+        before = self.requests.count
         for _ in range(STEPS_TO_NEXT_MAX):
             self.step()
-            if self.requests.last_of_ours() > before:
+            if self.requests.count > before:
                 return
 
     # -- what is the case ----------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class Scene:
     @property
     def resting(self) -> bool:
         """Everything was delivered, compacted and read since: what is wrong now stays wrong."""
-        return self.calm_steps >= REST_STEPS
+        return self._calm_steps >= REST_STEPS
 
     @property
     def on_their_way(self) -> int:
@@ -175,7 +175,7 @@ class Scene:
         self._writers = [process for process in self._writers if not process.done]
         is_calm = controls.writes_per_s == 0 == self.on_their_way
         runs = all(self.compactor_is(region) == "running" for region in REGIONS)
-        self.calm_steps = self.calm_steps + 1 if is_calm and runs else 0
+        self._calm_steps = self._calm_steps + 1 if is_calm and runs else 0
         if world.step % SAMPLE_STEPS == 0:
             self.samples.append(self._sample())
         if world.step % FORGET_STEPS == 0:
@@ -220,8 +220,7 @@ class Scene:
         return self._enter("compactor", region, compacts), self._enter("naive merge", region, scripts.merges)
 
     def _answered(self, region: str, who: str, request: Any, answer: Any) -> None:
-        kind = who if who in KINDS else "naive"
-        self.requests.heard(self.now_ms, region, kind, who, request, answer)
+        self.requests.heard(self.now_ms, region, who, request, answer)
         if who == "compactor" and isinstance(request, Put | Transact | DeleteMany):
             self._writes[region] += 1
 

@@ -6,7 +6,6 @@ Rule 2: A request that changes something must come from the page itself.
 Rule 3: The page may load nothing from elsewhere.
 """
 
-import errno
 import json
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,10 +51,9 @@ class Server(ThreadingHTTPServer):
         try:
             super().__init__((HOST, port), Handler)
         except OSError as error:
-            why = {errno.EADDRINUSE: "is in use", errno.EACCES: "is not allowed here"}.get(error.errno or 0, str(error))
             raise PortTaken(
-                f"Port {port} {why}. If a demo runs there, it is at http://{HOST}:{port}/; for a second one choose "
-                f"another port, such as make demo-web PORT={port % 65_535 + 1}."
+                f"Port {port} cannot be used: {error.strerror}. If a demo runs there, it is at http://{HOST}:{port}/; "
+                f"for a second one choose another port, such as make demo-web PORT={port % 65_535 + 1}."
             ) from None
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
         self.url = f"http://{HOST}:{self.server_port}/"
@@ -85,35 +83,29 @@ class Handler(BaseHTTPRequestHandler):
             name, kind = FILES[self.path]
             self._answer(200, (PAGE / name).read_bytes(), kind)
         else:
-            self._say(404, "There is nothing at this address.")
+            self._refuse(404, "There is nothing at this address.")
 
     def do_POST(self) -> None:
         if not self._is_for_us():
             return
         length = self.headers.get("Content-Length", "")
         if self.headers.get("Origin", "") not in {f"http://{name}" for name in self.server.names}:
-            self._say(403, "Only the page itself may ask for this.")
-        elif self.path != "/do":
-            self._say(404, "There is nothing at this address.")
-        elif not length.isdecimal() or int(length) > BODY_MAX:
-            self._say(400, f"Send JSON of at most {BODY_MAX:,} bytes.")
+            self._refuse(403, "Only the page itself may ask for this.")
+        elif self.path != "/do" or not length.isdecimal() or int(length) > BODY_MAX:
+            self._refuse(400, f"Send JSON of at most {BODY_MAX:,} bytes to /do.")
         else:
-            self._do(self.rfile.read(int(length)))
-
-    def _do(self, body: bytes) -> None:
-        try:
-            self.server.loop.do(json.loads(body))
-        except BadControl as refused:
-            self._say(400, str(refused))
-        except (ValueError, RecursionError):
-            self._say(400, "This is not JSON.")
-        else:
-            self._answer(204, b"", "")
+            try:
+                self.server.loop.do(json.loads(self.rfile.read(int(length))))
+                self._answer(204, b"", "")
+            except BadControl as refused:
+                self._refuse(400, str(refused))
+            except (ValueError, RecursionError):
+                self._refuse(400, "This is not JSON.")
 
     def _is_for_us(self) -> bool:
         if self.headers.get("Host") in self.server.names:
             return True
-        self._say(403, f"This page is at {self.server.url} only.")
+        self._refuse(403, f"This page is at {self.server.url} only.")
         return False
 
     def _stream(self) -> None:
@@ -126,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             pass  # the tab was closed
 
-    def _say(self, status: int, sentence: str) -> None:
+    def _refuse(self, status: int, sentence: str) -> None:
         self.close_connection = True
         self._answer(status, json.dumps({"error": sentence}).encode(), "application/json")
 

@@ -40,17 +40,13 @@ class Page:
         self._cdp(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
-        self.open()
+        self.driver.get(self._url)
+        self.wait(lambda: len(self.all("article")) == 2)
 
     def prefer(self, *, dark: bool) -> None:
         """As on a system that asks for dark, or light, pages."""
         wanted = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._cdp("Emulation.setEmulatedMedia", features=[wanted])
-
-    def open(self, address: str = "") -> None:
-        """Load it, by an address that names a story and a seed."""
-        self.driver.get(self._url + address)
-        self.wait(lambda: len(self.all("article")) == 2)
 
     def wait(self, holds: Callable[[], object]) -> None:
         """Until it holds, with a limit."""
@@ -90,12 +86,6 @@ class Page:
     def bottom(self, selector: str) -> float:
         """Where an element ends, below the top of the window."""
         return float(self.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector))
-
-    @property
-    def screenshots(self) -> Path:
-        """Where pictures are kept: build/browser."""
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        return SCREENSHOTS
 
     def as_seen(self) -> bytes:
         """A picture of the window, as a PNG."""

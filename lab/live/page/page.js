@@ -4,7 +4,6 @@
 const $ = (selector, under = document) => under.querySelector(selector);
 const english = new Intl.NumberFormat("en");
 const number = { format: (value) => english.format(value).replace("-", "−") };
-const ROWS = 14;
 const START = `make demo-web PORT=${location.port}`; // where this page looks for it
 const HELD_MS = 1000; // a slider that is being moved is not set back by an older picture
 const held = {};
@@ -51,9 +50,6 @@ $("#more").addEventListener("click", () => {
   const open = $(".controls").classList.toggle("open");
   $("#more").setAttribute("aria-expanded", String(open));
 });
-for (const box of document.querySelectorAll(".kinds input")) {
-  box.addEventListener("change", () => picture && showRequests(picture.requests));
-}
 
 // -- what the page shows --------------------------------------------------------------------------------------------
 
@@ -166,15 +162,13 @@ function showChart(figure, region) {
 }
 
 function showRequests(requests) {
-  const kinds = [...document.querySelectorAll(".kinds input:checked")].map((box) => box.value);
-  const shown = requests.filter((row) => kinds.includes(row.kind)).slice(0, ROWS);
   const body = $("#rows");
-  while (body.rows.length < shown.length) {
+  while (body.rows.length < requests.length) {
     const row = body.insertRow();
     for (const name of ["at", "where", "who", "asked", "came"]) row.insertCell().className = name;
   }
-  while (body.rows.length > shown.length) body.deleteRow(-1);
-  shown.forEach((row, at) => {
+  while (body.rows.length > requests.length) body.deleteRow(-1);
+  requests.forEach((row, at) => {
     body.rows[at].classList.toggle("again", row.came.startsWith("there already"));
     const texts = [(row.at_ms / 1000).toFixed(2), row.region, row.who, row.asked, row.came];
     texts.forEach((text, cell) => write(body.rows[at].cells[cell], text));
