@@ -34,19 +34,16 @@ class Page:
     def __init__(self, driver: Chrome, url: str) -> None:
         self.driver, self._url = driver, url
 
-    def look(self, size: tuple[int, int] = DESKTOP) -> None:
-        """Load the page in a window of this size."""
+    def look(self, size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> None:
+        """Load the page in a window of this size, on a system that asks for dark, or light, pages."""
+        wanted = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._cdp("Emulation.setEmulatedMedia", features=[wanted])
         width, height = size
         self._cdp(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
         self.driver.get(self._url)
         self.wait(lambda: len(self.all("article")) == 2)
-
-    def prefer(self, *, dark: bool) -> None:
-        """As on a system that asks for dark, or light, pages."""
-        wanted = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._cdp("Emulation.setEmulatedMedia", features=[wanted])
 
     def wait(self, holds: Callable[[], object]) -> None:
         """Until it holds, with a limit."""
@@ -63,10 +60,7 @@ class Page:
 
     def values(self, design: str) -> list[int]:
         """What the page says that each Region reads."""
-        return [
-            self.number(f"[data-region='{region}'] [data-design='{design}'] .value")
-            for region in ("eu-west-1", "us-east-1")
-        ]
+        return [int(value.text.replace(",", "")) for value in self.all(f"[data-design='{design}'] .value")]
 
     def click(self, selector: str) -> None:
         self.driver.find_element(By.CSS_SELECTOR, selector).click()

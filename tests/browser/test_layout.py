@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.conftest import SCREENSHOTS, Page
+from tests.browser.conftest import Page
 
 LONGEST = r"""
     const said = { value: 1342, mood: "wrong", note: "wrong for good: \u22121,125" };
@@ -39,8 +39,7 @@ def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(
     page: Page, size: tuple[int, int], dark: bool
 ) -> None:
     """What happens, the cable and what both Regions read of each design; a minus is one, and no text is cut off."""
-    page.prefer(dark=dark)
-    page.look(size)
+    page.look(size, dark=dark)
     page.wait(lambda: page.number("#truth") > 20 and page.all(".track i"))
     page.click("article .crash")
     page.wait(lambda: page.text("#verdict").endswith("crashed right after a write. The crash changed no number."))
@@ -50,8 +49,5 @@ def test_what_teaches_is_on_the_first_screen_and_the_controls_stay(
     assert page.run("return document.documentElement.scrollWidth <= innerWidth")
     assert page.run(CLIPPED) == []
     assert "-" not in page.text(".counters")
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    (SCREENSHOTS / f"{size[0]}{'-dark' if dark else ''}.png").write_bytes(page.as_seen())
     page.run("scrollTo(0, 400)")
     page.wait(lambda: 0 < page.bottom("#cut") < 60)
-    page.prefer(dark=False)
