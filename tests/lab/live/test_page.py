@@ -26,11 +26,10 @@ def disturbed(seed: int = 7) -> Scene:
     return scene
 
 
-def at_rest(scene: Scene) -> Scene:
+def at_rest(scene: Scene) -> None:
     scene.come_to_rest()
     while not scene.resting:
         scene.step()
-    return scene
 
 
 def shown(scene: Scene, region: str = HERE) -> Any:
@@ -39,17 +38,19 @@ def shown(scene: Scene, region: str = HERE) -> Any:
 
 def test_a_number_is_judged_by_what_its_region_can_know_and_at_rest_ours_alone_equals_the_truth() -> None:
     scene = disturbed()
-    assert shown(scene)["compactor"] == "crashed"
+    assert all(way["count"] > 45 for way in picture(scene)["cable"])
     assert picture(scene)["verdict"].endswith("crashed right after a write. The crash changed no number.")
     for region in REGIONS:
         ours = scene.readings[region]["ours"]
         assert 0 < (ours.count or 0) <= ours.known_count <= len(scene.knowledge.known(region)) < scene.truth.count
         assert shown(scene, region)["counters"]["ours"]["mood"] in ("exact", "behind")
+    scene.set({"cut": False})
     scene.crash(THERE)
     while scene.compactor_is(THERE) == "about to crash":
         scene.step()
-    crashed, written, *_ = (row.asked for row in scene.requests.rows if (row.who, row.region) == ("compactor", THERE))
-    assert (crashed, written.split()[0]) == ("crashes", "commit")  # right after a write
+        assert not [region for region in REGIONS if scene.readings[region]["ours"].is_wrong]
+    _, written, *_ = (row.asked for row in scene.requests.rows if (row.who, row.region) == ("compactor", THERE))
+    assert written.startswith(("commit", "put", "delete"))
     at_rest(scene)
     for region in REGIONS:
         value, *naive = (counter["value"] for counter in shown(scene, region)["counters"].values())
@@ -66,7 +67,8 @@ def test_a_library_that_reads_too_much_is_called_wrong(monkeypatch: pytest.Monke
     for _ in range(400):
         scene.step()
     assert shown(scene)["counters"]["ours"]["mood"] == "wrong"
-    assert "this library is wrong for good (+" in picture(at_rest(scene))["verdict"]
+    at_rest(scene)
+    assert "this library is wrong for good (+" in picture(scene)["verdict"]
 
 
 def test_a_scene_follows_from_its_seed_and_a_paused_one_goes_on_by_requests_of_ours() -> None:
@@ -94,6 +96,6 @@ def test_the_page_alone_is_answered_loads_nothing_from_elsewhere_and_a_bad_wish_
         for wish in ('{"set": {"lag_ms": -1}}', '{"set": {"x": 1}}', '{"crash": 7}', "[]", "{", "x" * 1001):
             assert visitor.post("/do", content=wish, headers=own).status_code == 400
         assert json.loads(next(server.loop.pictures()))["controls"]["lag_ms"] == 700
-        with pytest.raises(PortTaken, match="cannot be used: Address already in use"):
-            serve(server.server_port)
         server.shutdown()
+        with pytest.raises(PortTaken, match="cannot be used"):
+            serve(server.server_port)
