@@ -7,8 +7,8 @@ threshold where that is a time. How many, and of how many periods, stays.
 Rule 3: A period without a sample is missing data, not 0. By the alarm's own word it is a breach or none; `missing` and
 `ignore` are refused, because what they mean depends on the state before.
 Rule 4: An alarm is in alarm when so many of its last periods breach as it says.
-Rule 5: Metric math is evaluated as it stands; of it IF, FILL, AND and OR are known. An expression that needs what is
-missing is missing.
+Rule 5: Metric math is evaluated as it stands; of it IF, FILL, AND, OR, SUM, MAX and METRICS are known. An expression
+that needs what is missing is missing; SUM and MAX go over it.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Without measures it is a query of its own, which nobody here judges."""
+    """`expressions`: by id, in their order; the last one is compared. Without measures it is a query of its own."""
 
     name: str
     measures: tuple[Measure, ...]
-    expression: str
+    expressions: Mapping[str, str]
     comparison: str
     threshold: float
     periods: int
@@ -91,8 +91,13 @@ class Alarm:
     def points(self, samples: Mapping[Metric, Iterable[Sample]], at_s: float) -> list[float | None]:
         """What it compares, in each of its last periods that end at `at_s`; None is missing."""
         found = {each.id: each.points(list(samples.get(each.metric, ())), at_s, self.periods) for each in self.measures}
-        periods = range(self.periods)
-        return [_math(self.expression, {name: points[i] for name, points in found.items()}) for i in periods]
+        return [self._point({name: points[i] for name, points in found.items()}) for i in range(self.periods)]
+
+    def _point(self, metrics: Mapping[str, float | None]) -> float | None:
+        values = dict(metrics)
+        for name, expression in self.expressions.items():
+            values[name] = _math(expression, values, list(metrics.values()))
+        return values[name]
 
     def crosses(self, points: Sequence[float | None]) -> bool:
         """Raises KeyError where the alarm says of missing data that it is neither a breach nor none."""
@@ -111,17 +116,17 @@ def alarms_of(template: Template, faster: float = 1) -> list[Alarm]:
 def _alarm(given: Mapping[str, Any], faster: float) -> Alarm:
     if "Metrics" in given:
         stats = [part["MetricStat"] | {"Id": part["Id"]} for part in given["Metrics"] if "MetricStat" in part]
-        (expression,) = (part["Expression"] for part in given["Metrics"] if "Expression" in part)
+        expressions = {part["Id"]: part["Expression"] for part in given["Metrics"] if "Expression" in part}
         is_time = False
     else:
         stats = [{"Id": "m", "Metric": given, "Stat": given["Statistic"], "Period": given["Period"]}]
-        expression, is_time = "m", given["MetricName"] in TIMES
+        expressions, is_time = {"m": "m"}, given["MetricName"] in TIMES
     return Alarm(
         name=given["AlarmName"],
         measures=tuple(
             Measure(stat["Id"], _metric(stat["Metric"]), stat["Stat"], float(stat["Period"]) / faster) for stat in stats
         ),
-        expression=expression,
+        expressions=expressions,
         comparison=given["ComparisonOperator"],
         threshold=float(given["Threshold"]) / (faster if is_time else 1),
         periods=int(given["EvaluationPeriods"]),
@@ -152,12 +157,16 @@ def _resolved(template: Template, value: Any) -> Any:
     return value
 
 
-def _math(expression: str, values: Mapping[str, float | None]) -> float | None:
+def _math(expression: str, values: Mapping[str, float | None], metrics: Sequence[float | None]) -> float | None:
+    def over(function: Callable[[list[float]], float]) -> Callable[[Iterable[float | None]], float | None]:
+        return lambda given: function(there) if (there := [value for value in given if value is not None]) else None
+
     spelled = re.sub(r"\b(AND|OR)\b", lambda found: found[1].lower(), expression)
     parsed = ast.fix_missing_locations(_If().visit(ast.parse(spelled, mode="eval")))
-    fill = {"__builtins__": {}, "FILL": lambda value, other: other if value is None else value}
+    known = {"FILL": lambda value, other: other if value is None else value, "METRICS": lambda: metrics}
+    known |= {"SUM": over(sum), "MAX": over(max), "__builtins__": {}}
     try:
-        return float(eval(compile(parsed, expression, "eval"), fill, dict(values)))  # of our own template
+        return float(eval(compile(parsed, expression, "eval"), known, dict(values)))  # of our own template
     except (TypeError, ZeroDivisionError):  # None has no order and no sum
         return None
 

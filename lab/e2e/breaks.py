@@ -67,6 +67,6 @@ BREAKS = (
     ),
     # A sweep that runs meanwhile is given up, and nothing is to do again.
     Break("throttled", "the table throttles every request", (CHANGES_FAILED,), answer="throttled", emptied=("failed",)),
-    _denied("sweep", _queue("failed"), _function("sweep", "Errors"), emptied=("failed",)),
+    _denied("sweep", _queue("failed"), emptied=("failed",)),
 )
 """In the order in which they are done. The last one fills a queue of what was given up as the service itself does."""

@@ -40,8 +40,9 @@ OVERLAP_S = 30
 
 
 def is_measured(alarm: Alarm, parts: Container[str]) -> bool:
-    """Whether there can be samples of all that it watches. `parts`: the queues and functions that there are."""
-    return bool(alarm.measures) and all(_is_here(measure.metric, parts) for measure in alarm.measures)
+    """Whether there can be samples of what it watches, NOT_HERE aside. `parts`: the queues and functions there are."""
+    metrics = [measure.metric for measure in alarm.measures if measure.metric.name not in NOT_HERE]
+    return bool(metrics) and all(_is_here(metric, parts) for metric in metrics)
 
 
 def is_excused(alarm: Alarm) -> bool:

@@ -16,11 +16,11 @@ from tests.infra.template import framework, source
 
 RUNG, LOOKED = Metric("Ledger", "LanesRung"), Metric("Ledger", "LanesLooked")
 SUM = Measure("m", RUNG, "Sum", 10)
-ONE = Alarm("one", (SUM,), "m", "GreaterThanThreshold", 5, 3, 2, "notBreaching")
+ONE = Alarm("one", (SUM,), {"m": "m"}, "GreaterThanThreshold", 5, 3, 2, "notBreaching")
 UNANSWERED = Alarm(
     "unanswered",
     (replace(SUM, id="rung"), replace(SUM, id="looked", metric=LOOKED)),
-    "IF(rung > 0 AND FILL(looked, 0) == 0, 100 / rung, 0)",
+    {"unanswered": "IF(rung > 0 AND FILL(looked, 0) == 0, 100 / rung, 0)"},
     *("GreaterThanThreshold", 0, 1, 1, "breaching"),
 )
 
@@ -73,10 +73,12 @@ def test_metric_math_needs_what_is_not_filled_and_evaluates_one_arm_of_if() -> N
         (None, 1.0, None),
         (None, None, None),
     ):
-        given = ((RUNG, rung), (LOOKED, looked))
+        given = {RUNG: rung, LOOKED: looked}.items()
         points = UNANSWERED.points({metric: [(95.0, it)] for metric, it in given if it is not None}, 100.0)
         assert points == [point], (rung, looked)
         assert UNANSWERED.crosses(points) is (point != 0)  # missing data breaches
+    both = replace(UNANSWERED, expressions={"all": "SUM(METRICS())", "most": "MAX([all / 2, looked])"})
+    assert [both.points(samples, 100.0) for samples in ({RUNG: [(95.0, 8.0)]}, {})] == [[4.0], [None]]
 
 
 def test_a_message_that_was_received_three_times_is_in_no_age_of_the_oldest() -> None:
@@ -112,8 +114,6 @@ def test_an_alarm_is_the_templates_in_a_faster_time_and_its_queue_is_named() -> 
     (waiting,) = [alarm for alarm in deployed() if alarm.watches(BREAKS[2].seen_in)]
     assert waiting.measures[0].metric.of == f"{TABLE}-changes"
     assert (waiting.threshold, waiting.lasts_s) == (300 / 25, 5 * 60 / 25)
-    (silent,) = [alarm for alarm in deployed() if alarm.watches({Metric("AWS/Lambda", "Invocations", f"{TABLE}-ring")})]
-    assert (silent.threshold, silent.missing) == (1, "breaching")
 
 
 def test_the_parameters_of_the_breaks_are_those_of_a_deployment_to_its_one_region() -> None:
