@@ -163,7 +163,7 @@ def _math(expression: str, values: Mapping[str, float | None], metrics: Sequence
 
     spelled = re.sub(r"\b(AND|OR)\b", lambda found: found[1].lower(), expression)
     parsed = ast.fix_missing_locations(_If().visit(ast.parse(spelled, mode="eval")))
-    known = {"FILL": lambda value, other: other if value is None else value, "METRICS": lambda: metrics}
+    known: dict[str, Any] = {"FILL": lambda value, other: other if value is None else value, "METRICS": lambda: metrics}
     known |= {"SUM": over(sum), "MAX": over(max), "__builtins__": {}}
     try:
         return float(eval(compile(parsed, expression, "eval"), known, dict(values)))  # of our own template
