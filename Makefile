@@ -13,7 +13,7 @@ PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --
 
 .DEFAULT_GOAL := help
 .PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench scale compare simulate \
-  explore mistakes mutants oldest python313 async litellm coverage model contract torture package deploy remove e2e drill
+  explore mistakes mutants oldest python313 async litellm coverage model contract torture package deploy remove e2e
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,11 +132,8 @@ deploy: $(VENV)/.made node_modules/.made ## deploy to AWS: STAGE=dev REGIONS="eu
 remove: $(VENV)/.made node_modules/.made ## remove the service from AWS and keep the table; STAGE=, REGIONS=
 	@$(DEPLOY) remove $(TO)
 
-e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, in two Regions, use it from outside and compare
+e2e: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, use it from outside, compare; ARGS=--breaks: break it, see its alarms
 	@$(BIN)/python -m lab.e2e $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
-
-drill: $(VENV)/.made $(ENGINE)/.made node_modules/.made ## deploy to an engine here, break it in each way, see its alarms cross, mend it
-	@$(BIN)/python -m lab.drill $(ARGS)
 
 node_modules/.made: package-lock.json
 	@command -v npm > /dev/null || { echo "Node.js 20.19 or later with npm is needed for package, deploy and remove" >&2; exit 1; }

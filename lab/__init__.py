@@ -8,8 +8,7 @@ histories  seeded histories of the shipped programs, every order of small casts,
 spec       the protocol in TLA+, and the mistakes that the model finds
 mutants    lines of the protocol changed one by one
 run        the shipped classes on a real engine while processes, connections and Regions fail: gently, roughly
-e2e        the deployed service, used from outside
-drill      the deployed service, broken and mended under the eyes of its alarms
+e2e        the deployed service, used from outside; broken and mended under the eyes of its alarms
 live       the live page
 bench      what a change costs here, beside the obvious ways
 scale      a million lanes through the shipped service, on a simulated stream and queue

@@ -184,7 +184,6 @@ TWICE = {
     "calls": "those of a ledger, and those of a reader",
     "check": "a program of its room",
     "cost": "the command's, and what the comparison measures",
-    "crossing": "of a threshold, and of the drill between two Regions",
     "failures": "boto3's to ours, ours to a person's",
     "gates": "those of a limited counter, and what a sweep sees of them",
     "handler": "one a function",

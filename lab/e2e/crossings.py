@@ -1,44 +1,33 @@
-"""Thresholds, as who wants to be told of them sees them: a rule of EventBridge and a queue behind it, in each Region.
+"""Thresholds, as a subscriber sees them: a rule of EventBridge and a queue behind it, in each Region.
 
-Rule 1: A counter passes its threshold and comes back, by changes in both Regions; each Region tells of one of its own.
+Rule 1: A counter passes its threshold and comes back, by changes in both Regions; each Region publishes one of its own.
 Rule 2: Each crossing was delivered, under one id, in order; and nothing else was.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from lab.e2e.deployed import CEILING, FULL, REGIONS, TABLE, TANK, Service
-from lab.e2e.http import Client
-from lab.e2e.queues import POLL_S, until_empty
+from lab.e2e.deployed import CEILING, FULL, REGIONS, TABLE, TANK
 from lab.e2e.seats import COUNTER as SOLD
+from lab.e2e.site import Site, drained, until_empty
 from ledger.message import time_text
 
 COUNTER = f"{TANK}e2e"
 HERE, THERE = REGIONS
 RULE = "threshold-crossed"
 PATTERN = {"source": ["exact-counter"], "detail-type": ["Threshold crossed"], "detail": {"table": [TABLE]}}
-TELL_MAX_S = 180
-
-Told = dict[str, dict[str, Any]]
-"""What was delivered, by id."""
+PUBLISH_MAX_S = 180
 
 
 class Crossings:
     """One run. wrong: what is, so far."""
 
-    def __init__(
-        self,
-        services: Mapping[str, Service],
-        events: Mapping[str, Any],
-        sqs: Mapping[str, Any],
-        say: Callable[[str], None],
-    ) -> None:
-        self._http = {region: Client(service) for region, service in services.items()}
-        self._sqs, self._say = sqs, say
-        self._told: dict[str, Told] = {region: {} for region in REGIONS}
-        self._urls = {region: _queue(events[region], sqs[region]) for region in REGIONS}
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._delivered: dict[str, dict[str, dict[str, Any]]] = {region: {} for region in REGIONS}  # details, by id
+        self._urls = {region: _queue(events, site.sqs[region]) for region, events in site.aws("events").items()}
         self.wrong: list[str] = []
 
     def cross(self) -> None:
@@ -50,28 +39,29 @@ class Crossings:
         self._wait(1, SOLD, (HERE,))
 
     def judge(self) -> None:
-        """What was told of the tank, in both Regions, and of the seats that are sold out, in the first."""
+        """What was delivered of the tank, in both Regions, and of the seats that are sold out, in the first."""
         self._take()
         for region in REGIONS:
             expected = list(self._expected(region))
             found = [
-                (each["id"], each["counter"], each["side"], each["number"], each["region"])
-                for each in sorted(self._told[region].values(), key=lambda each: (each["counter"], each["number"]))
+                (detail["counter"], detail["number"], detail["side"], detail["region"], detail["id"])
+                for detail in self._delivered[region].values()
             ]
-            if found != sorted(expected, key=lambda each: (each[1], each[3])):
-                self.wrong.append(f"{region} told of {found}, not of {expected}")
-        self._say(f"  crossings told: { {region: len(told) for region, told in self._told.items()} }")
+            if sorted(found) != sorted(expected):
+                self.wrong.append(f"{region} delivered {found}, not {expected}")
+        numbers = {region: len(details) for region, details in self._delivered.items()}
+        self._site.say(f"  crossings delivered: {numbers}")
 
-    def _expected(self, region: str) -> Iterator[tuple[str, str, str, int, str]]:
+    def _expected(self, region: str) -> Iterator[tuple[str, int, str, str, str]]:
         for number, side in enumerate(("in", "out"), 1):
-            yield f"{TABLE}/{region}/{COUNTER}/{region}/{number}", COUNTER, side, number, region
+            yield COUNTER, number, side, region, f"{TABLE}/{region}/{COUNTER}/{region}/{number}"
         if region == HERE:
-            yield f"{TABLE}/{region}/{SOLD}/sold-out/1", SOLD, "in", 1, region
+            yield SOLD, 1, "in", region, f"{TABLE}/{region}/{SOLD}/sold-out/1"
 
     def _add(self, why: str, changes: Mapping[str, int]) -> None:
         for region, change in changes.items():
             at = time_text(datetime.now(UTC))
-            answer = self._http[region].add(COUNTER, change, f"{why}/{region}", at, region)
+            answer = self._site.http[region].add(COUNTER, change, f"{why}/{region}", at, region)
             if not answer.is_success:
                 self.wrong.append(f"{COUNTER}: {change} in {region} ended with {answer.status_code}")
 
@@ -80,27 +70,23 @@ class Crossings:
 
         def left() -> list[str]:
             self._take()
-            return [
-                region
-                for region in regions
-                if (counter, number) not in [(each["counter"], each["number"]) for each in self._told[region].values()]
-            ]
+            return [region for region in regions if (counter, number) not in self._numbers(region)]
 
-        if found := until_empty(left, TELL_MAX_S, pause_s=POLL_S):
-            self.wrong.append(f"{counter}: after {TELL_MAX_S} s crossing {number} is not told in {found}")
+        if found := until_empty(left, PUBLISH_MAX_S):
+            self.wrong.append(f"{counter}: after {PUBLISH_MAX_S} s crossing {number} is not delivered in {found}")
+
+    def _numbers(self, region: str) -> set[tuple[str, int]]:
+        return {(detail["counter"], detail["number"]) for detail in self._delivered[region].values()}
 
     def _take(self) -> None:
         """Every event that was delivered until now; an id says one thing, however often it comes."""
         for region, url in self._urls.items():
-            sqs = self._sqs[region]
-            while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
-                for message in messages:
-                    detail = json.loads(message["Body"])["detail"]
-                    if self._told[region].setdefault(detail["id"], detail) != detail:
-                        self.wrong.append(f"{region}: {detail['id']} says two things")
-                    sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-                    if detail["counter"] == SOLD and detail["value"] != CEILING:
-                        self.wrong.append(f"{region}: sold out at {detail['value']}")
+            for body in drained(self._site.sqs[region], url):
+                detail = json.loads(body)["detail"]
+                if self._delivered[region].setdefault(detail["id"], detail) != detail:
+                    self.wrong.append(f"{region}: {detail['id']} says two things")
+                if detail["counter"] == SOLD and detail["value"] != CEILING:
+                    self.wrong.append(f"{region}: sold out at {detail['value']}")
 
 
 def _queue(events: Any, sqs: Any) -> str:

@@ -1,4 +1,4 @@
-"""Deploys the service to an engine with the same command as to AWS, and tells where it is.
+"""Deploys the service to an engine with the same command as to AWS.
 
 Rule 1: infra.deploy does the work, told only by AWS_ENDPOINT_URL that AWS is elsewhere.
 Rule 2: Nothing of the service is imported here.
@@ -11,12 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import boto3
-from botocore.config import Config
 
 ROOT = Path(__file__).parents[2]
 NAME, STAGE = "ledger", "e2e"
@@ -45,17 +40,6 @@ class NotDeployed(Exception):
     """The service could not be deployed to the engine; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
-    """Where the service is in one Region."""
-
-    region: str
-    api: str
-    queues: dict[
-        str, str
-    ]  # changes, changes-dlq, work, work-dlq, failed and, if there is one, outcomes, by these names
-
-
 def environment(endpoint_url: str) -> dict[str, str]:
     """What makes every AWS client of a process talk to the engine, with credentials that mean nothing."""
     unset = dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull)
@@ -70,40 +54,14 @@ def run(
     params: Mapping[str, str] = PARAMS,
 ) -> None:
     """`make deploy` or `make remove`. Raises NotDeployed."""
-    said = {**params, "endpointUrl": table_endpoint_url}
-    given = ["--stage", STAGE, "--regions", " ".join(regions), "--name", NAME]
-    given += ["--params", " ".join(f"{name}={value}" for name, value in said.items())]
+    values = {**params, "endpointUrl": table_endpoint_url}
+    options = ["--stage", STAGE, "--regions", " ".join(regions), "--name", NAME]
+    options += ["--params", " ".join(f"{name}={value}" for name, value in values.items())]
     done = subprocess.run(
-        [sys.executable, "-m", "infra.deploy", command, *given],
+        [sys.executable, "-m", "infra.deploy", command, *options],
         cwd=ROOT,
         env={**os.environ, **environment(endpoint_url)},
         check=False,
     )
     if done.returncode:
         raise NotDeployed(f"`infra.deploy {command}` failed with exit code {done.returncode}; its messages are above")
-
-
-def service(region: str, endpoint_url: str) -> Service:
-    """What a Region's stack says of itself."""
-    stack = client("cloudformation", region, endpoint_url).describe_stacks(StackName=f"{NAME}-{STAGE}")["Stacks"][0]
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
-    sqs = client("sqs", region, endpoint_url)
-    names = ("changes", "changes-dlq", "work", "work-dlq", "failed")
-    queues = {name: sqs.get_queue_url(QueueName=f"{NAME}-{STAGE}-{name}")["QueueUrl"] for name in names}
-    if "OutcomesQueueUrl" in outputs:
-        queues["outcomes"] = outputs["OutcomesQueueUrl"]
-    api_id = outputs["HttpApiUrl"].split("//")[1].split(".")[0]
-    # The engine serves an API under its own address.
-    return Service(region, f"{endpoint_url}/_aws/execute-api/{api_id}/$default", queues)
-
-
-def client(name: Any, region: str, endpoint_url: str) -> Any:
-    """A boto3 client of the engine, as a user's own would be."""
-    return boto3.client(
-        name,
-        region_name=region,
-        endpoint_url=endpoint_url,
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60, proxies={}),
-    )

@@ -14,7 +14,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from lab.e2e.deployed import CREDENTIALS, Service
+from lab.e2e.deployed import CREDENTIALS
 
 TIMEOUT_S = 60
 TRIES_MAX, PAUSE_S, PAUSE_MAX_S = 9, 0.25, 8.0
@@ -23,11 +23,11 @@ TRIES_MAX, PAUSE_S, PAUSE_MAX_S = 9, 0.25, 8.0
 class Client:
     """Calls one Region's API."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, url: str, region: str) -> None:
+        self._url = url
         self._http = httpx.Client(timeout=TIMEOUT_S, trust_env=False)
         secrets = CREDENTIALS["AWS_ACCESS_KEY_ID"], CREDENTIALS["AWS_SECRET_ACCESS_KEY"]
-        self._signer = SigV4Auth(Credentials(*secrets), "execute-api", service.region)
+        self._signer = SigV4Auth(Credentials(*secrets), "execute-api", region)
 
     def add(self, counter: str, change: int, key: str, at: str, home: str) -> httpx.Response:
         """One change, first asked for in `home`."""
@@ -86,7 +86,7 @@ class Client:
         return self._send(method, path, body, headers or {})
 
     def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> httpx.Response:
-        url = self._service.api + path
+        url = self._url + path
         data = "" if body is None else json.dumps(body)
         sent = {"Content-Type": "application/json", **headers} if data else {}
         request = AWSRequest(method=method, url=url, data=data, headers=sent)

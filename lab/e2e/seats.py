@@ -7,7 +7,7 @@ is final.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,9 +15,8 @@ from itertools import product
 from typing import Any
 
 from compactor import Compactor
-from lab.e2e.deployed import CEILING, REGIONS, SEATS, TABLE, Service
-from lab.e2e.http import Client
-from lab.e2e.queues import Queues, until_empty
+from lab.e2e.deployed import CEILING, REGIONS, SEATS, TABLE
+from lab.e2e.site import Site, until_empty
 from ledger import Limit, Settings
 from ledger.message import dumps, time_text
 from ledger.values import Change
@@ -28,7 +27,7 @@ HELD, CAPTURED = {HERE: 8, THERE: 5}, 5  # the rest is freed
 ASKED_BY_HTTP, ASKED_BY_SQS = 12, 8  # in each Region
 FREE = CEILING - sum(HELD.values())
 FREED = CEILING - FREE - CAPTURED
-SENDERS, EXPIRES_S, TELL_MAX_S = 4, 600, 120
+SENDERS, EXPIRES_S, OUTCOMES_MAX_S = 4, 600, 120
 OF_A_GATE = {"gate", "past", "hold", "crossing"}
 
 REFUSED = "urn:ledger:problem:limit-reached"
@@ -51,35 +50,35 @@ class Answer:
 class Seats:
     """One sale. wrong: what is, so far."""
 
-    def __init__(self, services: Mapping[str, Service], queues: Queues, say: Callable[[str], None]) -> None:
-        self._http = {region: Client(service) for region, service in services.items()}
-        self._queues, self._say = queues, say
+    def __init__(self, site: Site) -> None:
+        self._site, self._http = site, site.http
         self._answered: dict[Named, str] = {}
-        self._told: dict[Named, set[str]] = {}
+        self._outcomes: dict[Named, set[str]] = {}
         self.wrong: list[str] = []
 
     def sell(self) -> None:
-        """Sell every seat; when it returns, each outcome of what went through SQS was told, or waited for."""
+        """Sell every seat; when it returns, each outcome of what went through SQS was queued, or waited for."""
         holds = [
             self._http[region].hold(COUNTER, seats, EXPIRES_S, f"hold/{region}", _now())
             for region, seats in HELD.items()
         ]
-        by_http = _asked("http", ASKED_BY_HTTP)
+        by_http = _seats("http", ASKED_BY_HTTP)
         self._sell_by_http(by_http)
         self._stands("with holds", value=FREE, up=0, held=sum(HELD.values()))
         self._end(*holds)
         self._stands("without holds", value=FREE + CAPTURED, up=FREED, held=0)
-        self._sell_by_sqs([*_asked("sqs", ASKED_BY_SQS), *by_http])
+        self._sell_by_sqs([*_seats("sqs", ASKED_BY_SQS), *by_http])
 
-    def judge(self, tables: Mapping[str, Any], endpoint_url: str) -> None:
-        """At rest exactly the ceiling is sold, as outcomes, reads, items and a recount say. tables: clients."""
+    def judge(self) -> None:
+        """At rest exactly the ceiling is sold, as outcomes, reads, items and a recount say."""
         self._take()
-        for named in self._told.keys() & self._answered.keys():
-            self._must(f"the outcome of {named}", self._told[named], {self._answered[named]})
-        told = [sorted(said) for named, said in self._told.items() if named not in self._answered]
+        for named in self._outcomes.keys() & self._answered.keys():
+            self._must(f"the outcome of {named}", self._outcomes[named], {self._answered[named]})
+        by_sqs = [sorted(outcomes) for named, outcomes in self._outcomes.items() if named not in self._answered]
         refused = len(REGIONS) * ASKED_BY_SQS - FREED
-        self._must("sold through SQS", sorted(told), [["counted"]] * FREED + [["refused"]] * refused)
+        self._must("sold through SQS", sorted(by_sqs), [["counted"]] * FREED + [["refused"]] * refused)
         self._stands("at the end", value=CEILING, up=0, held=0)
+        tables = self._site.aws("dynamodb")
         for region, client in self._http.items():
             balance = client.balance(COUNTER)
             found = balance["value"], balance["count"]
@@ -89,7 +88,9 @@ class Seats:
             kinds = {pk.partition("#")[0] for pk in _partitions(tables[region]) if pk.endswith(f"#{COUNTER}")}
             self._must(f"{region}: items that are no gate's", kinds - OF_A_GATE, set())
         limits = {SEATS: Limit(ceiling=CEILING, region=HERE)}
-        settings = Settings(table=TABLE, region=HERE, regions=REGIONS, limits=limits, endpoint_url=endpoint_url)
+        settings = Settings(
+            table=TABLE, region=HERE, regions=REGIONS, limits=limits, endpoint_url=self._site.endpoint_url
+        )
         recounted = Compactor(settings).verify(COUNTER)
         self._must("recounted", (recounted.value, recounted.differences), (CEILING, ()))
 
@@ -104,7 +105,7 @@ class Seats:
             self._must(
                 f"{seat.idempotency_key} again", twice, replace(once, status=AGAIN.get(once.status, once.status))
             )
-        self._say(f"  seats by HTTP in both Regions: {dict(found)}, and each again elsewhere")
+        self._site.say(f"  seats by HTTP in both Regions: {dict(found)}, and each again elsewhere")
 
     def _end(self, captured: dict[str, Any], released: dict[str, Any]) -> None:
         """One hold in part, the other without a seat; each again in the other Region."""
@@ -122,34 +123,34 @@ class Seats:
         """In messages of one and of many, each in the Region where it was first asked for."""
         for region in REGIONS:
             there = [seat for seat in seats if seat.region == region]
-            self._queues.send(region, [dumps(seat) for seat in there[::2]])
-            self._queues.send_many(region, there[1::2])
-        asked = set(map(_named, seats))
-        missing = until_empty(lambda: asked - self._take(), TELL_MAX_S)
-        self._must("outcomes that were not told", missing, set())
-        self._must("outcomes of what was not asked", self._told.keys() - asked, set())
-        self._say(f"  seats through SQS: {len(seats)} asked for, {len(self._told)} outcomes told")
+            self._site.send(region, [dumps(seat) for seat in there[::2]])
+            self._site.send_many(region, there[1::2])
+        sent = set(map(_named, seats))
+        missing = until_empty(lambda: sent - self._take(), OUTCOMES_MAX_S)
+        self._must("changes without an outcome", missing, set())
+        self._must("outcomes of what was not sent", self._outcomes.keys() - sent, set())
+        self._site.say(f"  seats through SQS: {len(seats)} asked for, {len(self._outcomes)} outcomes")
 
     def _post(self, seat: Change, region: str) -> Answer:
         counter, key, at, home = _named(seat)
         answer = self._http[region].add(counter, seat.change, key, at, home)
-        said = answer.json()
-        outcome = "counted" if answer.is_success else said.get("type", "no problem")
-        return Answer("refused" if outcome == REFUSED else outcome, said.get("token", ""), answer.status_code)
+        body = answer.json()
+        outcome = "counted" if answer.is_success else body.get("type", "no problem")
+        return Answer("refused" if outcome == REFUSED else outcome, body.get("token", ""), answer.status_code)
 
     def _take(self) -> set[Named]:
-        """Every outcome that was told until now."""
+        """Every outcome that was queued until now."""
         for region in REGIONS:
-            for text in self._queues.drain(region, "outcomes"):
-                said = json.loads(text)
-                named = said["counter"], said["idempotency_key"], said["at"], said["region"]
-                self._told.setdefault(named, set()).add(said["outcome"])
-        return set(self._told)
+            for text in self._site.drain(region, "outcomes"):
+                message = json.loads(text)
+                named = message["counter"], message["idempotency_key"], message["at"], message["region"]
+                self._outcomes.setdefault(named, set()).add(message["outcome"])
+        return set(self._outcomes)
 
     def _stands(self, when: str, *, value: int, up: int, held: int) -> None:
         for region, client in self._http.items():
-            said = client.standing(COUNTER)
-            found = said["value"], said["ceiling"], said["available"]["up"], said["held"]["up"]
+            standing = client.standing(COUNTER)
+            found = standing["value"], standing["ceiling"], standing["available"]["up"], standing["held"]["up"]
             self._must(f"{region}: value, ceiling, available and held {when}", found, (value, CEILING, up, held))
 
     def _must(self, what: str, found: object, expected: object) -> None:
@@ -157,7 +158,7 @@ class Seats:
             self.wrong.append(f"{COUNTER}: {what}: {found}, not {expected}")
 
 
-def _asked(way: str, number: int) -> list[Change]:
+def _seats(way: str, number: int) -> list[Change]:
     """Seats, one after the other in each Region."""
     pairs = product(range(number), REGIONS)
     return [Change(COUNTER, 1, f"{way}/{n}/{region}", datetime.now(UTC), region) for n, region in pairs]

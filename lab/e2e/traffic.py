@@ -9,13 +9,14 @@ Rule 4: The shop's day passes in seconds, so that changes of a lane lie near eno
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
 from lab.e2e.deployed import REGIONS
-from lab.events import Event
+from lab.events import Event, truth_of
 from ledger.values import Change
 
 Way: TypeAlias = Literal["http", "one", "many"]
@@ -79,10 +80,7 @@ def poison(number: int) -> str:
     return bad[number % len(bad)]
 
 
-def truth(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
+def truth(events: Sequence[Event]) -> dict[str, tuple[int, int]]:
     """Counter -> (value, number of changes), from the events alone."""
-    found: dict[str, tuple[int, int]] = {}
-    for event in events:
-        value, count = found.get(event.counter, (0, 0))
-        found[event.counter] = value + event.change, count + 1
-    return found
+    numbers = Counter(event.counter for event in events)
+    return {counter: (value, numbers[counter]) for counter, value in truth_of(events).items()}

@@ -1,4 +1,4 @@
-"""Sends everything, waits until the service is done, and tells what is wrong.
+"""Sends everything, waits until the service is done, and reports what is wrong.
 
 Rule 1: Only what a user can do: SQS messages, HTTP requests, looking at queues. What is waited for has a limit.
 Rule 2: What is not there by then is said, not skipped.
@@ -13,122 +13,113 @@ from typing import Any
 
 import httpx
 
-from lab.e2e.deployed import REGIONS, Service
-from lab.e2e.http import Client
-from lab.e2e.queues import POLL_S, Queues, until_empty
+from lab.e2e.deployed import TABLE
+from lab.e2e.site import POLL_S, Site, until_empty
 from lab.e2e.traffic import POISON_EVERY, Sending, poison
 from ledger.message import dumps
 from ledger.values import Change
 from service.canary.handler import COUNTER as CANARY
 
 SENDERS, READERS = 4, 4
-DRAIN_MAX_S, FOLD_MAX_S, CLEAN_MAX_S = 900, 900, 900
+WAIT_MAX_S = 900
 
 
 @dataclass(slots=True)
 class Sent:
-    """What was sent, and what came back at once."""
+    """What was sent, and what came back at once. `poison`: the messages of each Region."""
 
     messages: int = 0
     changes_of_many: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
-    poison: dict[str, Counter[str]] = field(default_factory=lambda: {region: Counter() for region in REGIONS})
+    poison: dict[str, Counter[str]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        poisoned = sum(messages.total() for messages in self.poison.values())
+        many = f"{self.changes_of_many:,} changes in messages of many"
+        return f"{self.messages:,} messages ({poisoned:,} of them poison; {many}), HTTP {json.dumps(self.statuses)}"
 
 
 class User:
-    """One run against the deployed service; `services` by Region."""
+    """One run against the deployed service."""
 
-    def __init__(self, services: Mapping[str, Service], queues: Queues, say: Callable[[str], None]) -> None:
-        self._services, self._queues, self._say = services, queues, say
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     def send(self, sendings: Sequence[Sending]) -> Sent:
         """Everything, with poison between, from several threads."""
-        sent = Sent()
-        queued: dict[str, list[str]] = {region: [] for region in REGIONS}
-        many: dict[str, list[Change]] = {region: [] for region in REGIONS}
+        site, sent = self._site, Sent(poison={region: Counter() for region in self._site.regions})
+        queued: dict[str, list[str]] = {region: [] for region in site.regions}
+        many: dict[str, list[Change]] = {region: [] for region in site.regions}
         for number, sending in enumerate(sendings):
             if sending.way == "one":
                 queued[sending.region].append(dumps(sending.change))
             elif sending.way == "many":
                 many[sending.region].append(sending.change)
             if number % POISON_EVERY == 0:
-                region = REGIONS[number // POISON_EVERY % len(REGIONS)]
+                region = site.regions[number // POISON_EVERY % len(site.regions)]
                 queued[region].append(poison(number // POISON_EVERY))
                 sent.poison[region][poison(number // POISON_EVERY)] += 1
         with ThreadPoolExecutor(SENDERS) as pool:
-            queueing = [pool.submit(self._queues.send, region, messages) for region, messages in queued.items()]
-            queueing += [pool.submit(self._queues.send_many, region, changes) for region, changes in many.items()]
-            clients = {region: Client(service) for region, service in self._services.items()}
-            answers = pool.map(lambda sending: self._post(clients, sending), [s for s in sendings if s.way == "http"])
-            for sending, status in answers:
+            queueing = [pool.submit(site.send, region, messages) for region, messages in queued.items()]
+            queueing += [pool.submit(site.send_many, region, changes) for region, changes in many.items()]
+            for sending, status in pool.map(self._post, [sending for sending in sendings if sending.way == "http"]):
                 sent.statuses[status] += 1
                 if status not in ("200", "201"):
                     sent.wrong.append(f"POST of {sending.event.key} to {sending.region} ended with {status}")
-            sent.messages = sum(each.result() for each in queueing)
+            sent.messages = sum(future.result() for future in queueing)
             sent.changes_of_many = sum(map(len, many.values()))
         return sent
 
     def wait_until_recorded(self) -> Iterator[str]:
         """Until no message is waiting or under way; what is left then."""
-        if found := until_empty(lambda: self._queues.waiting("changes"), DRAIN_MAX_S):
-            yield f"after {DRAIN_MAX_S} s messages still wait: {found}"
+        if found := until_empty(lambda: self._site.waiting("changes"), WAIT_MAX_S):
+            yield f"after {WAIT_MAX_S} s messages still wait: {found}"
 
     def wait_until_folded(self, counters: Sequence[str], fold_min: int) -> Iterator[str]:
-        """Until the schedule has folded every counter in both Regions; who is left then."""
+        """Until the schedule has folded every counter in each Region; who is left then."""
 
         def left() -> dict[str, int]:
             found = {
-                f"{counter} in {region}": said["pending"]
-                for region, by_counter in self.balances(counters).items()
-                for counter, said in by_counter.items()
-                if said["pending"] >= fold_min * len(REGIONS)
+                f"{counter} in {region}": balance["pending"]
+                for region, counter, balance in self._balances(counters)
+                if balance["pending"] >= fold_min * len(self._site.regions)
             }
-            self._say(f"  {len(found):,} of {len(REGIONS) * len(counters):,} tails are not folded yet")
+            self._site.say(f"  {len(found):,} of {len(self._site.regions) * len(counters):,} tails are not folded yet")
             return found
 
-        if found := until_empty(left, FOLD_MAX_S, pause_s=10 * POLL_S):
-            yield f"after {FOLD_MAX_S} s these have too many pending deltas: {found}"
+        if found := until_empty(left, WAIT_MAX_S, pause_s=10 * POLL_S):
+            yield f"after {WAIT_MAX_S} s these have too many pending deltas: {found}"
 
-    def wait_until_cleaned(self, tables: Mapping[str, Any], name: str, sweep: Callable[[], None]) -> Iterator[str]:
+    def wait_until_cleaned(self, sweep: Callable[[], None]) -> Iterator[str]:
         """Until each Region's table holds no delta and no pack but of what is not folded; what it holds then.
 
         sweep: calls the function, because nobody waits two days for its schedule.
         """
+        tables = self._site.aws("dynamodb")
 
         def left() -> dict[str, int]:
             found = {}
             sweep()
             for region, table in tables.items():
-                there, found[region] = _deltas(table, name)
-                self._say(f"  {region} holds {there:,} deltas and packs, {found[region]:,} of them folded")
+                there, found[region] = _deltas(table)
+                self._site.say(f"  {region} holds {there:,} deltas and packs, {found[region]:,} of them folded")
             return {region: folded for region, folded in found.items() if folded}
 
-        if found := until_empty(left, CLEAN_MAX_S, pause_s=10 * POLL_S):
-            yield f"after {CLEAN_MAX_S} s deltas are there that were folded: {found}"
-
-    def balances(self, counters: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
-        """Region -> counter -> what its API says."""
-        found = {}
-        with ThreadPoolExecutor(READERS) as pool:
-            for region, service in self._services.items():
-                client = Client(service)
-                found[region] = dict(zip(counters, pool.map(client.balance, counters), strict=True))
-        return found
+        if found := until_empty(left, WAIT_MAX_S, pause_s=10 * POLL_S):
+            yield f"after {WAIT_MAX_S} s deltas are there that were folded: {found}"
 
     def wrong_balances(self, truth: Mapping[str, tuple[int, int]]) -> Iterator[str]:
-        """Every counter of every Region whose value or number of changes is not the truth's."""
-        for region, by_counter in self.balances(sorted(truth)).items():
-            for counter, said in by_counter.items():
-                if (said["value"], said["count"]) != truth[counter]:
-                    yield f"{region} says {counter} = {said['value']} of {said['count']}, not {truth[counter]}"
-                if sum(said["by_region"].values()) != said["value"]:
-                    yield f"{region}: the parts of {counter} do not sum to its value: {said['by_region']}"
+        """Every counter of each Region whose value or number of changes is not the truth's."""
+        for region, counter, balance in self._balances(sorted(truth)):
+            if (balance["value"], balance["count"]) != truth[counter]:
+                yield f"{region} says {counter} = {balance['value']} of {balance['count']}, not {truth[counter]}"
+            if sum(balance["by_region"].values()) != balance["value"]:
+                yield f"{region}: the parts of {counter} do not sum to its value: {balance['by_region']}"
 
     def wrong_histories(self, changes: Mapping[str, Counter[int]]) -> Iterator[str]:
         """Some counters' histories that do not list exactly their changes."""
-        for region, service in self._services.items():
-            client = Client(service)
+        for region, client in self._site.http.items():
             for counter, expected in changes.items():
                 listed = Counter(entry["change"] for entry in client.history(counter))
                 if listed != expected:
@@ -141,31 +132,36 @@ class User:
         A copy is confirmed before its message is done with, so on a slow engine poison may be there twice.
         """
         for region, expected in poisoned.items():
-            held = self._queues.drain(region, "changes-dlq")
+            held = self._site.drain(region, "changes-dlq")
             if others := held.keys() - expected.keys():
                 yield f"{region}: among the dead letters is what is no poison: {sorted(others)[:5]}"
             if expected - held:
                 yield f"{region}: these are not among the dead letters: {list(expected - held)[:5]}"
             for name in ("work-dlq", "failed"):
-                if self._queues.drain(region, name):
+                if self._site.drain(region, name):
                     yield f"{region}: the queue {name} is not empty"
 
-    def _post(self, clients: Mapping[str, Client], sending: Sending) -> tuple[Sending, str]:
-        event = sending.event
+    def _balances(self, counters: Sequence[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Region, counter, and what the Region's API says of it."""
+        with ThreadPoolExecutor(READERS) as pool:
+            for region, client in self._site.http.items():
+                for counter, balance in zip(counters, pool.map(client.balance, counters), strict=True):
+                    yield region, counter, balance
+
+    def _post(self, sending: Sending) -> tuple[Sending, str]:
+        event, client = sending.event, self._site.http[sending.region]
         try:
-            answer = clients[sending.region].add(
-                event.counter, event.change, event.key, event.at.isoformat(), sending.home
-            )
+            answer = client.add(event.counter, event.change, event.key, event.at.isoformat(), sending.home)
         except httpx.TransportError as error:
             return sending, type(error).__name__
         return sending, str(answer.status_code)
 
 
-def _deltas(table: Any, name: str) -> tuple[int, int]:
+def _deltas(table: Any) -> tuple[int, int]:
     """How many deltas and packs a Region's table holds, and how many of them hold nothing above their watermark; but
     those of the canary, which never ends."""
     pages = table.get_paginator("scan").paginate(
-        TableName=name,
+        TableName=TABLE,
         FilterExpression="(begins_with(pk, :delta) OR attribute_exists(watermark)) AND NOT contains(pk, :canary)",
         ExpressionAttributeValues={":delta": {"S": "delta#"}, ":canary": {"S": CANARY}},
     )
@@ -175,10 +171,3 @@ def _deltas(table: Any, name: str) -> tuple[int, int]:
     }
     held = [(item["pk"]["S"].removeprefix("delta#"), item["sk"]["S"]) for item in found if "watermark" not in item]
     return len(held), sum(sk.partition("#")[0] <= watermarks.get(lane, "") for lane, sk in held)
-
-
-def described(sent: Sent) -> str:
-    """What was sent, for people."""
-    poisoned = sum(sum(each.values()) for each in sent.poison.values())
-    many = f"{sent.changes_of_many:,} changes in messages of many"
-    return f"{sent.messages:,} messages ({poisoned:,} of them poison; {many}), HTTP {json.dumps(dict(sent.statuses))}"

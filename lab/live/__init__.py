@@ -1,11 +1,12 @@
-"""The live page: the shipped programs in simulated worlds, told as stories, disturbed from a browser. Contents:
+"""The live page: the shipped programs in a simulated world of two Regions, disturbed from a browser. Contents:
 
-STORIES    the stories by name               Teller     tells one, by itself or step by step
-Controls   what a visitor may set, checked   serve      the page on 127.0.0.1, until Ctrl-C
+Scene      the world, ten milliseconds at a time      picture    what the page is sent of it
+Controls   what a visitor may set, checked            serve      the page on 127.0.0.1, until Ctrl-C
 """
 
 from lab.live.controls import BadControl, Controls
+from lab.live.picture import picture
+from lab.live.scene import Scene
 from lab.live.server import PORT, PortTaken, serve
-from lab.live.stories import STORIES, Teller
 
-__all__ = ["PORT", "STORIES", "BadControl", "Controls", "PortTaken", "Teller", "serve"]
+__all__ = ["PORT", "BadControl", "Controls", "PortTaken", "Scene", "picture", "serve"]

@@ -5,7 +5,6 @@ Rule 2: While it is cut nothing moves, and what was under way sets out again whe
 Rule 3: It knows keys, not what is in the items.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ledger.requests import Key
@@ -33,8 +32,8 @@ class Cable:
         self._number = 0
         self._cut = False
 
-    def carry(self, now_ms: int, lag_ms: int, *, cut: bool) -> Iterator[tuple[str, Key]]:
-        """Deliver what has had its time: the Region and the key of each item, right after it arrived."""
+    def carry(self, now_ms: int, lag_ms: int, *, cut: bool) -> None:
+        """Deliver what has had its time."""
         self._enter(now_ms)
         if self._cut and not cut:
             self._ways = {where: replace(way, since_ms=now_ms) for where, way in self._ways.items()}
@@ -45,7 +44,6 @@ class Cable:
             if now_ms - way.since_ms >= way.share * lag_ms / 100:
                 del self._ways[region, key]
                 self._world.deliver(region, key)
-                yield region, key
 
     def ways(self, region: str, now_ms: int, lag_ms: int) -> list[tuple[int, Key, float]]:
         """What is on its way to a Region, the first of it: its number, its key, and how far it is, from 0 to 1."""

@@ -25,7 +25,7 @@ class Controls:
 
     lag_ms: int = 400
     duplicates_percent: int = 10
-    writes_per_s: int = 4
+    writes_per_s: int = 6
     cut: bool = False
     paused: bool = False
 

@@ -1,4 +1,4 @@
-"""The thread that lets a story's time pass, and sends its picture to whoever watches.
+"""The thread that lets a scene's time pass, and sends its picture to whoever watches.
 
 Rule 1: One thread touches the scene, under one lock.
 Rule 2: A fifth of a second is twenty steps, never more, so a slow computer shows a slow scene.
@@ -11,28 +11,26 @@ import time
 from collections.abc import Generator, Mapping
 
 from lab.live.controls import BadControl
-from lab.live.counting import Counting
-from lab.live.counting_picture import CountingPainter
-from lab.live.scene import STEP_MS
-from lab.live.selling import Selling
-from lab.live.selling_picture import SellingPainter
-from lab.live.stories import COUNTER, Teller
+from lab.live.picture import picture
+from lab.live.scene import STEP_MS, Scene
 
 TICK_S = 0.2
-PAINTERS = {Counting: CountingPainter, Selling: SellingPainter}
+WISHES = (
+    'Send one of {"set": {"lag_ms": 400}}, {"crash": "eu-west-1"}, {"rest": true}, {"step": true}, {"begin": true}.'
+)
 STEPS = round(TICK_S * 1_000 / STEP_MS)
 
 
 class Loop:
-    """Start it, `do` what visitors ask for, iterate over `pictures()`, end it. Thread-safe. Raises BadControl."""
+    """Start it, `do` what visitors want, iterate over `pictures()`, end it. Thread-safe."""
 
-    def __init__(self, story: str = COUNTER.name, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1) -> None:
         self._changed = threading.Condition()
         self._over = False
         self._watchers = self._number = 0
         self._thread = threading.Thread(target=self._run, name="scene", daemon=True)
-        with self._changed:
-            self._begin(story, seed)
+        self._scene = Scene(seed)
+        self._show()
 
     def start(self) -> None:
         self._thread.start()
@@ -44,52 +42,37 @@ class Loop:
             self._changed.notify_all()
         self._thread.join()
 
-    def do(self, asked: object) -> None:
-        """One thing that a visitor may do. Raises BadControl.
+    def do(self, wish: object) -> None:
+        """One thing that a visitor may do: set controls, crash a Region's compactor, rest, step or begin again.
 
-        {"set": {...}}, {"crash": region}, {"rest": true}, {"step": true}, {"go": a step of the story},
-        {"tell": whether the story goes on by itself} or {"begin": {"story": name, "seed": number}}.
+        Raises BadControl.
         """
-        if not isinstance(asked, Mapping) or len(asked) != 1:
-            raise BadControl('Ask for one thing, such as {"set": {"lag_ms": 400}}.')
+        if not isinstance(wish, Mapping) or len(wish) != 1:
+            raise BadControl(WISHES)
         with self._changed:
-            teller = self._teller
-            match dict(asked):
-                case {"set": {"paused": _, **others} as controls} if not others:
-                    teller.scene.set(controls)  # to look closer is not to take over
+            scene = self._scene
+            match dict(wish):
                 case {"set": controls}:
-                    teller.scene.set(controls)
-                    teller.by_itself = False
+                    scene.set(controls)
                 case {"crash": region}:
-                    teller.scene.crash(region)
-                    teller.by_itself = False
+                    scene.crash(region)
                 case {"rest": True}:
-                    teller.scene.come_to_rest()
-                    teller.by_itself = False
-                case {"step": True} if teller.scene.controls.paused:
-                    teller.scene.step_to_next()
+                    scene.come_to_rest()
+                case {"step": True} if scene.controls.paused:
+                    scene.step_to_next()
                 case {"step": True}:
                     raise BadControl("Only a paused scene goes on by steps. Pause it first.")
-                case {"go": name}:
-                    teller.go(name)
-                    self._meet()
-                case {"tell": by_itself}:
-                    teller.tell(by_itself)
-                    self._meet()
-                case {"begin": {"story": story, "seed": seed}}:
-                    self._begin(story, seed)
+                case {"begin": True}:
+                    self._scene = Scene(scene.seed)
                 case _:
-                    raise BadControl(
-                        "There is set, crash, rest, step, go, tell and begin; rest and step take true, begin a story "
-                        "and a seed."
-                    )
+                    raise BadControl(WISHES)
             self._show()
 
     @property
     def now_ms(self) -> int:
         """How much time of the scene has passed."""
         with self._changed:
-            return self._teller.scene.now_ms
+            return self._scene.now_ms
 
     def pictures(self) -> Generator[bytes, None, None]:
         """The scene's picture as JSON, whenever it is a new one, until the end."""
@@ -97,40 +80,31 @@ class Loop:
             self._watchers += 1
             self._changed.notify_all()
         try:
-            seen = 0
-            while (found := self._after(seen)) is not None:
-                seen, picture = found
-                yield picture
+            shown = 0
+            while (found := self._after(shown)) is not None:
+                shown, latest = found
+                yield latest
         finally:
             with self._changed:
                 self._watchers -= 1
 
-    def _after(self, seen: int) -> tuple[int, bytes] | None:
+    def _after(self, shown: int) -> tuple[int, bytes] | None:
         """The next picture with its number; None at the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._over or self._number > seen)
+            self._changed.wait_for(lambda: self._over or self._number > shown)
             return None if self._over else (self._number, self._picture)
 
-    def _begin(self, story: object, seed: object) -> None:
-        self._teller = Teller(story, seed)
-        self._meet()
-        self._show()
-
-    def _meet(self) -> None:
-        """The story may be in a new scene: a painter knows one."""
-        self._painter = PAINTERS[self._teller.story.scene](self._teller)
-
     def _show(self) -> None:
-        self._picture = json.dumps(self._painter.picture(), separators=(",", ":")).encode()
+        self._picture = json.dumps(picture(self._scene), separators=(",", ":")).encode()
         self._number += 1
-        self._changed.notify_all()
 
     def _run(self) -> None:
         with self._changed:
             while self._changed.wait_for(lambda: self._over or self._watchers) and not self._over:
                 began = time.monotonic()
-                if not self._teller.scene.controls.paused:
+                if not self._scene.controls.paused:
                     for _ in range(STEPS):
-                        self._teller.pass_time()
-                self._show()
+                        self._scene.step()
+                    self._show()
+                self._changed.notify_all()
                 self._changed.wait_for(lambda: self._over, max(0, began + TICK_S - time.monotonic()))

@@ -1,113 +1,158 @@
-"""What the page is sent of a story: a dictionary of plain values, in the words of the glossary.
+"""What the page is sent of a scene: a dictionary of plain values, in the words of the glossary.
 
-Rule 1: It only looks.
-Rule 2: Numbers are those that the programs read.
-Rule 3: What is said of a number follows from the truth and from what a read knows of itself.
+Rule 1: It only looks, and every number is one that a program read, or is summed from the customers' list.
+Rule 2: A number is judged by what its Region could know when it was read, this library's like the others'; at rest by
+the truth.
 """
 
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
 from lab.live import scripts
-from lab.live.scene import REGIONS, REST_STEPS, Scene
-from lab.live.stories import STORIES, Teller
-from lab.live.words import several
+from lab.live.scene import DESIGNS, REGIONS, Reading, Scene
 from ledger import items
 from ledger.requests import Key
 
+WORK = (
+    "For ADD the cable brings one number, which overwrites what was added here meanwhile; for this library it brings "
+    "the changes."
+)
+CUT = "What they write piles up. Nobody can know what is over there: each number is judged by what its Region can know."
+CRASH = "It died before it heard the answer: the worst moment. It goes on from its checkpoint."
+COMING = (
+    "Everything arrives, in any order, some of it twice. This library adds it up; the last number that ADD wrote "
+    "replaces what the other Region counted."
+)
+REST = "What is wrong now stays wrong. Move “New changes” to go on, or start over."
 
-class Painter:
-    """Paints the scene of a story. What the stories differ in is filled in by their own painters."""
 
-    CUT: ClassVar[str]
-    """What is going on while the link is cut."""
+def picture(scene: Scene) -> dict[str, Any]:
+    """The scene as it is now."""
+    verdict, caption = now(scene)
+    truth = scene.truth
+    return {
+        "seed": scene.seed,
+        "now_ms": scene.now_ms,
+        "controls": asdict(scene.controls),
+        "truth": truth.value,
+        "says": f"the sum of {several(truth.count, 'change')}, each once; delivered again: {truth.redelivered:,}",
+        "verdict": verdict,
+        "caption": caption,
+        "designs": DESIGNS,
+        "lines": {"known": "what it can know", "truth": "truth"} | dict(reversed(DESIGNS.items())),
+        "regions": [_region(scene, region) for region in REGIONS],
+        "cable": [_cable(scene, region) for region in REGIONS],
+        "samples": list(scene.samples),
+        "requests": [asdict(row) for row in scene.requests.rows],
+    }
 
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
 
-    @property
-    def scene(self) -> Scene:
-        return self._teller.scene
+def now(scene: Scene) -> tuple[str, str]:
+    """One sentence on what is going on, and what it means."""
+    if scene.controls.paused:
+        return "Paused.", "“Step” goes on to the next request of a writer or a compactor of this library."
+    if scene.resting:
+        return _at_rest(scene), REST
+    for region in REGIONS:
+        if scene.compactor_is(region) == "crashed":
+            return (
+                f"The compactor of {region} crashed right after a write. {_after_crash(scene, region)}".strip(),
+                CRASH,
+            )
+    if scene.controls.cut:
+        return "The link is cut: both Regions go on counting, and neither waits for the other.", CUT
+    if scene.controls.writes_per_s:
+        return "Both Regions are at work, and changes are on their way between them.", WORK
+    waiting = f", {several(scene.truth.waiting, 'change')} to be delivered again" if scene.truth.waiting else ""
+    if scene.on_their_way:
+        return f"No new changes. Still to come: {several(scene.on_their_way, 'item or request')}{waiting}.", COMING
+    return "Everything has arrived: the compactors and the readers have the last word.", COMING
 
-    def picture(self) -> dict[str, Any]:
-        """The story and its scene as they are now."""
-        scene, teller = self.scene, self._teller
-        return {
-            "stories": [[story.name, story.title] for story in STORIES.values()],
-            "story": {
-                "name": teller.story.name,
-                "title": teller.story.title,
-                "seed": teller.seed,
-                "steps": [step.name for step in teller.story.steps],
-                "at": teller.at,
-                "caption": teller.step.caption,
-                "by_itself": teller.by_itself,
-                "over": teller.over,
-            },
-            "now_ms": scene.now_ms,
-            "controls": asdict(scene.controls),
-            "resting": scene.resting,
-            "head": self.head(),
-            "verdict": self.verdict(),
-            "designs": dict(scene.DESIGNS),
-            "lines": self.lines(),
-            "regions": [{"name": region, **self.region(region)} for region in REGIONS],
-            "cable": [self._cable(region) for region in REGIONS],
-            "samples": list(scene.samples),
-            "requests": [asdict(row) for row in scene.requests.rows()],
-        }
 
-    def head(self) -> dict[str, Any]:
-        """The number that everything is held against: its label, value and what it is."""
-        raise NotImplementedError
+def judged(scene: Scene, design: str, reading: Reading) -> tuple[str, str]:
+    """A mood (exact, behind, off, wrong), and a note."""
+    at_rest = scene.resting
+    off = reading.value - (scene.truth.value if at_rest else reading.known)
+    if off == 0 and reading.count in (None, reading.known_count):
+        return "exact", "equals the truth" if at_rest else "all it can know"
+    if at_rest:
+        return "wrong", f"wrong for good: {signed(off)}"
+    if design == "ours" and not reading.is_wrong:
+        return "behind", f"true, {several(reading.behind, 'change')} behind"
+    if design == "ours":
+        return "wrong", f"off by {signed(off)}"
+    return "off", f"{signed(off)}: lost, doubled or on its way"
 
-    def lines(self) -> dict[str, str]:
-        """What the charts draw, with the name of each line, from the back to the front."""
-        raise NotImplementedError
 
-    def region(self, region: str) -> dict[str, Any]:
-        """know, counters, state, crash (running, about to crash, crashed; None: nobody can), columns, lanes."""
-        raise NotImplementedError
+def several(number: int, what: str) -> str:
+    """How many of what: `1 change`, `2 changes`, `2 items or requests`."""
+    many = " or ".join(f"{word}s" for word in what.split(" or "))
+    return f"{number:,} {what if number == 1 else many}"
 
-    def at_rest(self) -> str:
-        """One sentence on what is right and what is wrong for good."""
-        raise NotImplementedError
 
-    def news(self) -> str:
-        """One sentence or two on what has just happened, or nothing."""
+def signed(number: int) -> str:
+    return f"{number:+,}".replace("-", "\N{MINUS SIGN}") if number else "±0"
+
+
+def _region(scene: Scene, region: str) -> dict[str, Any]:
+    read = scene.readings[region]["ours"]
+    counters = {}
+    for design, reading in scene.readings[region].items():
+        mood, note = judged(scene, design, reading)
+        counters[design] = {"value": reading.value, "mood": mood, "note": note}
+    columns = ["known", *DESIGNS]
+    first = 1 + REGIONS.index(region) * len(columns)
+    return {
+        "name": region,
+        "know": f"can know {read.known:,}: {read.known_count:,} of {several(scene.truth.count, 'change')}",
+        "counters": counters,
+        "compactor": scene.compactor_is(region),
+        "state": _state(scene, region),
+        "columns": {"truth": 0} | {name: first + n for n, name in enumerate(columns)},
+    }
+
+
+def _state(scene: Scene, region: str) -> str:
+    """What the compactor does, and what a crash of it changed."""
+    done = scene.done[region]
+    match scene.compactor_is(region):
+        case "about to crash":
+            return "The compactor crashes at its next write."
+        case "crashed":
+            return "The compactor crashed right after a write."
+    work = f"Compactor: {done['folded']:,} folded, {done['settled']:,} settled, {done['cleaned']:,} cleaned."
+    return f"{work} {_after_crash(scene, region)}".strip()
+
+
+def _after_crash(scene: Scene, region: str) -> str:
+    if not (readings := scene.since_crash.get(region)):
         return ""
-
-    def verdict(self) -> str:
-        """One sentence on what is going on."""
-        scene = self.scene
-        if scene.controls.paused:
-            return "Paused: step goes on to the next request of a writer or compactor."
-        if not scene.resting and (news := self.news()):
-            return news
-        if scene.controls.cut:
-            return self.CUT
-        if scene.resting:
-            return self.at_rest()
-        if scene.controls.writes_per_s:
-            return "Both Regions are at work, and changes are on their way between them."
-        if scene.on_their_way:
-            again = f", {several(scene.truth.waiting, 'change')} to be delivered again" if scene.truth.waiting else ""
-            return f"No new changes. Still to come: {several(scene.on_their_way, 'item or request')}{again}."
-        share = scene.calm_steps * 100 // REST_STEPS
-        return f"No new changes, and nothing on its way: the compactors and readers finish, {share} %."
-
-    def _cable(self, region: str) -> dict[str, Any]:
-        """What is on its way to a Region: how much, and the first of it as [number, of which design, how far]."""
-        scene = self.scene
-        ways = scene.cable.ways(region, scene.now_ms, scene.controls.lag_ms)
-        return {
-            "to": region,
-            "count": len(scene.world.replicas[region].inbox),
-            "items": [[number, design_of(key), far] for number, key, far in ways],
-        }
+    wrong = sum(reading.is_wrong for reading in readings)
+    return f"Since the crash: {several(wrong, 'wrong reading')}." if wrong else "The crash changed no number."
 
 
-def design_of(key: Key) -> str:
+def _at_rest(scene: Scene) -> str:
+    def words(design: str) -> str:
+        offs = [scene.readings[region][design].value - scene.truth.value for region in REGIONS]
+        return "equals the truth" if not any(offs) else f"is wrong for good ({', '.join(map(signed, offs))})"
+
+    return (
+        f"At rest: this library {words('ours')} in both Regions, "
+        f"atomic ADD {words('atomic')}, the naive merge {words('merge')}."
+    )
+
+
+def _cable(scene: Scene, region: str) -> dict[str, Any]:
+    """What is on its way to a Region: how much, and the first of it as [number, of which design, how far]."""
+    ways = scene.cable.ways(region, scene.now_ms, scene.controls.lag_ms)
+    return {
+        "to": region,
+        "count": len(scene.world.replicas[region].inbox),
+        "items": [[number, _design_of(key), far] for number, key, far in ways],
+    }
+
+
+def _design_of(key: Key) -> str:
     """Whose item that is."""
     if key.pk == items.delta_pk(scripts.NAIVE_LANE):
         return "merge"

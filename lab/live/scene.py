@@ -1,92 +1,108 @@
-"""A scene of the live page: two Regions, the cable between them and everybody who acts, ten milliseconds at a time.
+"""The scene of the live page: two Regions, the cable between them and everybody who acts, ten milliseconds at a time.
 
-Rule 1: Deterministic from its seed and from what is set when.
-Rule 2: No clock, no thread, no I/O.
-Rule 3: Every design meets the same changes, deliveries, lag and cuts.
-Rule 4: A visitor's request is taken whole or refused with BadControl.
+Rule 1: Deterministic from its seed and from what is set when: no clock, no thread, no I/O.
+Rule 2: Every design meets the same changes, deliveries, lag and cuts.
+Rule 3: Every reading is kept with what its Region could know at that moment.
+Rule 4: A crash comes right after a compactor's write, which is the worst moment.
+Rule 5: A visitor's request is taken whole or refused with BadControl.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from lab.designs.simulated import Simulated
 from lab.live import scripts
 from lab.live.cable import Cable
 from lab.live.controls import BadControl, Controls
-from lab.live.customers import Customers, Demand
-from lab.live.request_rows import KINDS, Requests
-from ledger.requests import Key
+from lab.live.customers import COUNTER, Customers
+from lab.live.knowledge import Knowledge
+from lab.live.request_rows import Requests
+from ledger.requests import DeleteMany, Put, Transact
 from ledger.settings import Settings
-from ledger.values import Delta
 from simulator.choices import Drawn
 from simulator.faults import NONE
 from simulator.process import Process, Script
 from simulator.world import World
 
 REGIONS = ("eu-west-1", "us-east-1")
+DESIGNS = {"ours": "this library", "atomic": "atomic ADD", "merge": "naive merge"}
+SETTINGS = Settings(
+    table="counters",
+    region=REGIONS[0],
+    regions=REGIONS,
+    allowed_lateness_ms=1_500,
+    keep_ms=3_000,
+    read_time_max_ms=2_000,
+    fold_min=4,
+    fold_max=40,
+)
+"""The protocol's times, shortened so that a change is folded and cleaned while one watches."""
+
 STEP_MS = 10
 REST_STEPS = 400  # time enough to visit every lane, to merge and to read
 SAMPLE_STEPS, SAMPLES = 25, 240
 FORGET_STEPS = 500
 STEPS_TO_NEXT_MAX = 1_000
+DOWN_STEPS = 400
+CRASH_BY_STEPS = 300  # a crash waits for the compactor's next write, but no longer than this
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read, and the sum and number of the changes that the Region could know then.
+
+    count: of how many changes the read knows that it is the sum; None where it does not know.
+    """
+
+    value: int = 0
+    count: int | None = None
+    known: int = 0
+    known_count: int = 0
+
+    @property
+    def behind(self) -> int:
+        """How many of the known changes a read that counts lacks."""
+        return self.known_count - (self.count or 0)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Of a read that counts: it is behind and true, or it is wrong."""
+        return self.behind < 0 or (self.behind == 0 and self.value != self.known)
 
 
 class Scene:
-    """`step()` lets 10 milliseconds pass; `set`, `crash`, `come_to_rest` and `step_to_next` are what a visitor does."""
+    """`step()` lets 10 milliseconds pass; `set`, `crash`, `come_to_rest` and `step_to_next` are what a visitor does.
 
-    DESIGNS: ClassVar[Mapping[str, str]]
-    """Who counts: what the page calls it, and its name."""
-    DEMAND: ClassVar[Demand]
-    SETTINGS: ClassVar[Settings]
-    CONTROLS: ClassVar = Controls()
-    RETRY: ClassVar = scripts.RETRY
-    """How long whoever got no answer waits before the change is sent again."""
+    By Region, `readings`: the last of each design; `since_crash`: those of ours since the last crash there.
+    """
 
     def __init__(self, seed: int = 1, controls: Controls | None = None) -> None:
-        self.choices = Drawn(seed)
-        self.world = World(REGIONS, self.choices, page_size=100)
+        self.seed, self.controls = seed, controls or Controls()
+        self._choices = Drawn(seed)
+        self.world = World(REGIONS, self._choices, page_size=100)
         self.world.step_ms = STEP_MS
-        self.controls = controls or self.CONTROLS
-        self.cable = Cable(self.world, self.choices)
-        self.truth = Customers(self.SETTINGS, self.choices, self.DEMAND)
+        self.cable = Cable(self.world, self._choices)
+        self.truth = Customers(SETTINGS, self._choices)
+        self.knowledge = Knowledge(self.world, SETTINGS.lanes_of(COUNTER), self.truth)
+        self.requests = Requests()
         self.problems: list[str] = []  # errors that nothing on the page can cause
         self.samples: deque[tuple[int, ...]] = deque(maxlen=SAMPLES)
-        """The time, then what `sample` gives."""
-        self.requests = Requests()
-        self.simulated = Simulated(self.world)
-        self.calm_steps = 0
-        """For how long everything has been delivered, compacted and read."""
-        self._readers: list[Process] = []
+        """The truth, then by Region what it can know and each design's value."""
+
+        self.readings = {region: dict.fromkeys(DESIGNS, Reading()) for region in REGIONS}
+        self.since_crash: dict[str, list[Reading]] = {}
+        self.done: dict[str, Counter[str]] = {region: Counter() for region in REGIONS}
+        self._calm_steps = 0  # for how long everything has been delivered, compacted and read
+        self._armed: dict[str, int] = {}
+        self._down_until = dict.fromkeys(REGIONS, 0)
+        self._writes = dict.fromkeys(REGIONS, 0)
+        self._simulated = Simulated(self.world)
+        self._housekeepers = {region: self._enter_housekeepers(region) for region in REGIONS}
+        self._readers = [reader for region in REGIONS for reader in self._enter_readers(region)]
         self._writers: list[Process] = []
-
-    # -- what a scene fills in -----------------------------------------------------------------------------------------
-
-    def readers(self, region: str) -> Iterator[Process]:
-        """Those who read for ever in a Region."""
-        raise NotImplementedError
-
-    def sends(self, delta: Delta, region: str) -> dict[str, scripts.Send]:
-        """One delivery of a change through a Region: the same to each design."""
-        raise NotImplementedError
-
-    def housekeep(self, region: str) -> None:
-        """One step of what runs by itself in a Region."""
-
-    def arrived(self, region: str, key: Key) -> None:
-        """An item arrived in a Region, or a write of a transaction became visible there."""
-
-    def answered(self, region: str, number: int, who: str, what: object, came: object) -> None:
-        """A request was answered; `number` is that of its change, -1 where there is none."""
-
-    def sample(self) -> tuple[int, ...]:
-        """The numbers of now, for the charts."""
-        raise NotImplementedError
-
-    def crash(self, region: object) -> None:
-        """Crash what keeps the counters of a Region in order."""
-        raise BadControl("Nobody here can crash: a gate needs no compactor. The story `counter` has compactors.")
 
     # -- what a visitor does -------------------------------------------------------------------------------------------
 
@@ -95,16 +111,22 @@ class Scene:
         self.controls = self.controls.with_(given)
         self.world.cut = {REGIONS[1]} if self.controls.cut else set()
 
+    def crash(self, region: object) -> None:
+        """Crash the compactor of a Region (and the naive merge's job there) right after its next write."""
+        if region not in REGIONS:
+            raise BadControl(f"There is no Region {region!r}; there are {' and '.join(REGIONS)}.")
+        self._armed.setdefault(str(region), self.world.step)
+
     def come_to_rest(self) -> None:
         """No new changes, and the link is there: what is on its way arrives in its own time."""
         self.set({"writes_per_s": 0, "cut": False, "paused": False})
 
     def step_to_next(self) -> None:
         """Up to the next request of a writer or a compactor of ours."""
-        before = self.requests.last_of_ours()
+        before = self.requests.count
         for _ in range(STEPS_TO_NEXT_MAX):
             self.step()
-            if self.requests.last_of_ours() > before:
+            if self.requests.count > before:
                 return
 
     # -- what is the case ----------------------------------------------------------------------------------------------
@@ -117,7 +139,7 @@ class Scene:
     @property
     def resting(self) -> bool:
         """Everything was delivered, compacted and read since: what is wrong now stays wrong."""
-        return self.calm_steps >= REST_STEPS
+        return self._calm_steps >= REST_STEPS
 
     @property
     def on_their_way(self) -> int:
@@ -125,52 +147,87 @@ class Scene:
         items = sum(len(replica.inbox) for replica in self.world.replicas.values()) + len(self.world.landings)
         return self.truth.waiting + len(self._writers) + items
 
-    @property
-    def calm(self) -> bool:
-        """Whether nothing is asked for or on its way."""
-        return self.controls.writes_per_s == 0 == self.on_their_way
+    def compactor_is(self, region: str) -> str:
+        """running, about to crash, or crashed."""
+        if self._down_until[region] > self.world.step:
+            return "crashed"
+        return "about to crash" if region in self._armed else "running"
 
     # -- time ----------------------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Ten milliseconds: the world acts by itself, then everybody who is ready sends one request."""
-        world = self.world
+        world, controls = self.world, self.controls
         world.step += 1
         world.now_ms += STEP_MS
-        self.choices.picks.clear()  # nobody replays a scene, and it may run for hours
-        self._readers = self._readers or [reader for region in REGIONS for reader in self.readers(region)]
-        self._arrive()
-        for delta, region in self.truth.deliveries(world.now_ms, STEP_MS, self.controls):
-            for who, send in self.sends(delta, region).items():
-                number = self.truth.numbers[delta.token]
-                self._writers.append(
-                    self.enter(who, region, partial(scripts.until_acknowledged, send, self.RETRY), number)
-                )
+        self._choices.picks.clear()  # nobody replays a scene, and it may run for hours
+        for landing in list(world.landings):
+            world.land(landing, self._choices.pick(len(landing.left)))
+        self.cable.carry(self.now_ms, controls.lag_ms, cut=controls.cut)
+        for delta, region in self.truth.deliveries(world.now_ms, STEP_MS, controls):
+            for who, send in scripts.sends(delta, region, self._simulated).items():
+                self._writers.append(self._enter(who, region, partial(scripts.until_acknowledged, send)))
         for region in REGIONS:
-            self.housekeep(region)
+            self._housekeep(region)
         for process in [*self._readers, *self._writers]:
             if process.ready:
                 process.step()
         self._writers = [process for process in self._writers if not process.done]
-        self.calm_steps = self.calm_steps + 1 if self.calm else 0
+        is_calm = controls.writes_per_s == 0 == self.on_their_way
+        runs = all(self.compactor_is(region) == "running" for region in REGIONS)
+        self._calm_steps = self._calm_steps + 1 if is_calm and runs else 0
         if world.step % SAMPLE_STEPS == 0:
-            self.samples.append((self.now_ms, *self.sample()))
+            self.samples.append(self._sample())
         if world.step % FORGET_STEPS == 0:
             world.forget()
 
-    def _arrive(self) -> None:
-        for landing in list(self.world.landings):
-            which = self.choices.pick(len(landing.left))
-            key, _ = landing.left[which]
-            self.world.land(landing, which)
-            self.arrived(landing.region, key)
-        for region, key in self.cable.carry(self.now_ms, self.controls.lag_ms, cut=self.controls.cut):
-            self.arrived(region, key)
+    def _sample(self) -> tuple[int, ...]:
+        found = [self.truth.value]
+        for region in REGIONS:
+            found += [self.knowledge.value(region), *(reading.value for reading in self.readings[region].values())]
+        return tuple(found)
 
-    def enter(self, who: str, region: str, script: Callable[[], Script], number: int = -1) -> Process:
-        return Process(who, region, script, self.world, NONE, partial(self._heard, region, number))
+    def _housekeep(self, region: str) -> None:
+        written = self._writes[region]
+        for process in self._housekeepers[region]:
+            if process.ready:
+                process.step()
+        armed, step = self._armed.get(region), self.world.step
+        if armed is not None and (self._writes[region] > written or step >= armed + CRASH_BY_STEPS):
+            del self._armed[region]
+            self.since_crash[region] = []
+            self._down_until[region] = step + DOWN_STEPS
+            for process in self._housekeepers[region]:
+                process.crash()
+                process.asleep_until = step + DOWN_STEPS
 
-    def _heard(self, region: str, number: int, who: str, what: Any, came: Any) -> None:
-        kind = who if who in KINDS else "naive"
-        self.requests.heard(self.now_ms, region, kind, who, what, came)
-        self.answered(region, number, who, what, came)
+    # -- who acts ------------------------------------------------------------------------------------------------------
+
+    def _enter(self, who: str, region: str, script: Callable[[], Script]) -> Process:
+        return Process(who, region, script, self.world, NONE, partial(self._answered, region))
+
+    def _enter_readers(self, region: str) -> list[Process]:
+        found = scripts.readings(replace(SETTINGS, region=region), self._simulated)
+        report = self.problems.append
+        return [
+            self._enter(who, region, partial(scripts.reads, once, partial(self._saw, region, design), report))
+            for design, (who, once) in found.items()
+        ]
+
+    def _enter_housekeepers(self, region: str) -> tuple[Process, Process]:
+        own = replace(SETTINGS, region=region)
+        compacts = partial(scripts.compacts, own, self.done[region], self.problems.append)
+        return self._enter("compactor", region, compacts), self._enter("naive merge", region, scripts.merges)
+
+    def _answered(self, region: str, who: str, request: Any, answer: Any) -> None:
+        self.requests.heard(self.now_ms, region, who, request, answer)
+        if who == "compactor" and isinstance(request, Put | Transact | DeleteMany):
+            self._writes[region] += 1
+
+    def _saw(self, region: str, design: str, value: int, count: int | None) -> None:
+        """A reader of a design in a Region came back."""
+        known = self.knowledge.known(region)
+        reading = Reading(value, count, self.knowledge.value(region), len(known))
+        self.readings[region][design] = reading
+        if design == "ours" and region in self.since_crash:
+            self.since_crash[region].append(reading)

@@ -1,21 +1,20 @@
 """Who acts on the live page: writers, readers and compactors of this library, and of the two designs everybody tries.
 
-Rule 1: Ours are the shipped programs.
-Rule 2: The naive ones are those of `lab.designs.naive` and `lab.designs`.
-Rule 3: A change is sent to all three alike, and again until it is acknowledged, as a queue does.
-Rule 4: A script stops and goes on at any yield.
+Rule 1: Ours are the shipped programs; the naive ones are those of `lab.designs`.
+Rule 2: A change is sent to all three alike, and again until it is acknowledged, as a queue does.
+Rule 3: A script stops and goes on at any yield.
 """
 
 from collections import Counter
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar
+from typing import Any
 
 from compactor.report import Tally
 from compactor.visit import visit
 from lab.designs import naive
 from lab.designs.atomic import Atomic
-from lab.designs.design import Sight
 from lab.designs.simulated import Simulated
+from lab.live.customers import COUNTER
 from ledger.add import add
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.settings import Settings
@@ -29,67 +28,65 @@ NAIVE_LANE = Lane("eu-west-1", 0, "naive-merge")
 """The naive merge has one list of changes, and every Region works on it."""
 ATOMIC = Atomic()
 
-
-Seen = TypeVar("Seen")
-Reading = Generator[Any, Any, Seen]
-Readings = dict[str, tuple[str, Callable[[], Reading[Seen]]]]
 Send = Callable[[], Generator[Any, Any, object]]
+Read = Callable[[], Generator[Any, Any, tuple[int, int | None]]]
+"""The value, and of how many changes it is the sum; None where the read does not know."""
 
 
-def until_acknowledged(send: Send, retry: Sleep = RETRY) -> Script:
+def sends(delta: Delta, region: str, simulated: Simulated) -> dict[str, Send]:
+    """One delivery of a change to each design, by who sends it; to the naive merge under the same token."""
+    change, token = delta.change, delta.token
+    return {
+        "writer": lambda: add(delta),
+        "writer of ADD": lambda: simulated.steps(ATOMIC.add(COUNTER, change, token, 0), region, ATOMIC.sdk_attempts),
+        "writer of the merge": lambda: add(Delta(NAIVE_LANE, token, change)),
+    }
+
+
+def until_acknowledged(send: Send) -> Script:
     while True:
         try:
             yield from send()
             return
         except LedgerError:
-            yield retry
+            yield RETRY
 
 
-def sends(delta: Delta, region: str, simulated: Simulated) -> dict[str, Send]:
-    """One delivery of a change to each design, by who sends it; to the naive merge under the same token."""
-    counter, change, token = delta.lane.counter, delta.change, delta.token
-    return {
-        "writer": lambda: add(delta),
-        "writer of ADD": lambda: simulated.steps(ATOMIC.add(counter, change, token, 0), region, ATOMIC.sdk_attempts),
-        "writer of the merge": lambda: add(Delta(NAIVE_LANE, token, change)),
-    }
-
-
-def readings(settings: Settings, counter: str, simulated: Simulated) -> Readings[Sight]:
+def readings(settings: Settings, simulated: Simulated) -> dict[str, tuple[str, Read]]:
     """By design, who reads it strongly, and how."""
 
-    def ours() -> Reading[Sight]:
-        lanes = settings.lanes_of(counter)
+    def ours() -> Generator[Any, Any, tuple[int, int | None]]:
+        lanes = settings.lanes_of(COUNTER)
         _, sums = yield from read(lanes, consistent=True, read_time_max_ms=settings.read_time_max_ms)
-        return Sight(sum(each.value for each in sums), sum(each.count for each in sums))
+        return sum(lane.value for lane in sums), sum(lane.count for lane in sums)
 
-    def atomic() -> Reading[Sight]:
-        return Sight((yield from simulated.steps(ATOMIC.value(counter), settings.region)))
+    def atomic() -> Generator[Any, Any, tuple[int, int | None]]:
+        return (yield from simulated.steps(ATOMIC.value(COUNTER), settings.region)), None
 
-    def merged() -> Reading[Sight]:
+    def merged() -> Generator[Any, Any, tuple[int, int | None]]:
         value, _ = yield from naive.read(NAIVE_LANE)
-        return Sight(value)
+        return value, None
 
     return {"ours": ("reader", ours), "atomic": ("reader of ADD", atomic), "merge": ("reader of the merge", merged)}
 
 
-def reads(once: Callable[[], Reading[Seen]], see: Callable[[Seen], None], report: Callable[[str], None]) -> Script:
+def reads(once: Read, see: Callable[[int, int | None], None], report: Callable[[str], None]) -> Script:
     """Reads for ever; `see` is given what each showed, `report` what nothing in the scene can cause."""
     while True:
         yield READ
         try:
-            see((yield from once()))
+            see(*(yield from once()))
         except (DamagedItem, LaneDamaged) as damage:
             report(str(damage))
         except LedgerError:
             continue
 
 
-def compacts(settings: Settings, counter: str, done: Counter[str], report: Callable[[str], None]) -> Script:
+def compacts(settings: Settings, done: Counter[str], report: Callable[[str], None]) -> Script:
     """Visits to the lanes of its own Region, for ever. `done` counts what they did, also those cut short."""
     while True:
         yield VISIT
-        for lane in settings.lanes_of(counter, settings.region):
+        for lane in settings.lanes_of(COUNTER, settings.region):
             tally = Tally()
             try:
                 yield from visit(lane, tally, settings)

@@ -6,7 +6,6 @@ Rule 2: A request that changes something must come from the page itself.
 Rule 3: The page may load nothing from elsewhere.
 """
 
-import errno
 import json
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,7 +14,6 @@ from typing import Any, Self
 
 from lab.live.controls import BadControl
 from lab.live.loop import Loop
-from lab.live.stories import COUNTER
 
 HOST = "127.0.0.1"
 PORT = 8090
@@ -43,20 +41,19 @@ class PortTaken(Exception):
 
 
 class Server(ThreadingHTTPServer):
-    """The page as a server; `with` it, a story runs behind. Port 0: any that is free. Raises PortTaken, BadControl."""
+    """The page as a server; `with` it, a scene runs behind. Port 0: any that is free. Raises PortTaken."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, port: int = PORT, *, story: str = COUNTER.name, seed: int = 1) -> None:
-        self.loop = Loop(story, seed)
+    def __init__(self, port: int = PORT, *, seed: int = 1) -> None:
+        self.loop = Loop(seed)
         try:
             super().__init__((HOST, port), Handler)
         except OSError as error:
-            why = {errno.EADDRINUSE: "is in use", errno.EACCES: "is not allowed here"}.get(error.errno or 0, str(error))
             raise PortTaken(
-                f"Port {port} {why}. If a demo runs there, it is at http://{HOST}:{port}/; for a second one choose "
-                f"another port, such as make demo-web PORT={port % 65_535 + 1}."
+                f"Port {port} cannot be used: {error.strerror}. If a demo runs there, it is at http://{HOST}:{port}/; "
+                f"for a second one choose another port, such as make demo-web PORT={port % 65_535 + 1}."
             ) from None
         self.names = {f"{name}:{self.server_port}" for name in (HOST, "localhost")}
         self.url = f"http://{HOST}:{self.server_port}/"
@@ -82,39 +79,33 @@ class Handler(BaseHTTPRequestHandler):
             return
         if self.path == "/pictures":
             self._stream()
-        elif (file := FILES.get(self.path.partition("?")[0] if self.path.startswith("/?") else self.path)) is not None:
-            name, kind = file
+        elif self.path in FILES:
+            name, kind = FILES[self.path]
             self._answer(200, (PAGE / name).read_bytes(), kind)
         else:
-            self._say(404, "There is nothing at this address.")
+            self._refuse(404, "There is nothing at this address.")
 
     def do_POST(self) -> None:
         if not self._is_for_us():
             return
         length = self.headers.get("Content-Length", "")
         if self.headers.get("Origin", "") not in {f"http://{name}" for name in self.server.names}:
-            self._say(403, "Only the page itself may ask for this.")
-        elif self.path != "/do":
-            self._say(404, "There is nothing at this address.")
-        elif not length.isdecimal() or int(length) > BODY_MAX:
-            self._say(400, f"Send JSON of at most {BODY_MAX:,} bytes.")
+            self._refuse(403, "Only the page itself may ask for this.")
+        elif self.path != "/do" or not length.isdecimal() or int(length) > BODY_MAX:
+            self._refuse(400, f"Send JSON of at most {BODY_MAX:,} bytes to /do.")
         else:
-            self._do(self.rfile.read(int(length)))
-
-    def _do(self, body: bytes) -> None:
-        try:
-            self.server.loop.do(json.loads(body))
-        except BadControl as refused:
-            self._say(400, str(refused))
-        except (ValueError, RecursionError):
-            self._say(400, "This is not JSON.")
-        else:
-            self._answer(204, b"", "")
+            try:
+                self.server.loop.do(json.loads(self.rfile.read(int(length))))
+                self._answer(204, b"", "")
+            except BadControl as refused:
+                self._refuse(400, str(refused))
+            except (ValueError, RecursionError):
+                self._refuse(400, "This is not JSON.")
 
     def _is_for_us(self) -> bool:
         if self.headers.get("Host") in self.server.names:
             return True
-        self._say(403, f"This page is at {self.server.url} only.")
+        self._refuse(403, f"This page is at {self.server.url} only.")
         return False
 
     def _stream(self) -> None:
@@ -127,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             pass  # the tab was closed
 
-    def _say(self, status: int, sentence: str) -> None:
+    def _refuse(self, status: int, sentence: str) -> None:
         self.close_connection = True
         self._answer(status, json.dumps({"error": sentence}).encode(), "application/json")
 
@@ -148,9 +139,9 @@ class Handler(BaseHTTPRequestHandler):
         """The terminal stays calm."""
 
 
-def serve(port: int = PORT, *, story: str = COUNTER.name, seed: int = 1, say: Callable[[str], None] = print) -> None:
-    """Serve the live page until Ctrl-C; `say` is told its address. Raises PortTaken, BadControl."""
-    with Server(port, story=story, seed=seed) as server:
+def serve(port: int = PORT, *, seed: int = 1, say: Callable[[str], None] = print) -> None:
+    """Serve the live page until Ctrl-C; `say` shows its address. Raises PortTaken."""
+    with Server(port, seed=seed) as server:
         try:
             say(f"The live page is at {server.url} (Ctrl-C ends it).")
             server.serve_forever(poll_interval=0.2)

@@ -34,22 +34,15 @@ class Page:
     def __init__(self, driver: Chrome, url: str) -> None:
         self.driver, self._url = driver, url
 
-    def look(self, size: tuple[int, int] = DESKTOP) -> None:
-        """Load the page in a window of this size."""
+    def look(self, size: tuple[int, int] = DESKTOP, *, dark: bool = False) -> None:
+        """Load the page in a window of this size, on a system that asks for dark, or light, pages."""
+        wanted = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._cdp("Emulation.setEmulatedMedia", features=[wanted])
         width, height = size
         self._cdp(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
-        self.open()
-
-    def prefer(self, *, dark: bool) -> None:
-        """As on a system that asks for dark, or light, pages."""
-        wanted = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self._cdp("Emulation.setEmulatedMedia", features=[wanted])
-
-    def open(self, address: str = "") -> None:
-        """Load it, by an address that names a story and a seed."""
-        self.driver.get(self._url + address)
+        self.driver.get(self._url)
         self.wait(lambda: len(self.all("article")) == 2)
 
     def wait(self, holds: Callable[[], object]) -> None:
@@ -67,10 +60,7 @@ class Page:
 
     def values(self, design: str) -> list[int]:
         """What the page says that each Region reads."""
-        return [
-            self.number(f"[data-region='{region}'] [data-design='{design}'] .value")
-            for region in ("eu-west-1", "us-east-1")
-        ]
+        return [int(value.text.replace(",", "")) for value in self.all(f"[data-design='{design}'] .value")]
 
     def click(self, selector: str) -> None:
         self.driver.find_element(By.CSS_SELECTOR, selector).click()
@@ -90,12 +80,6 @@ class Page:
     def bottom(self, selector: str) -> float:
         """Where an element ends, below the top of the window."""
         return float(self.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", selector))
-
-    @property
-    def screenshots(self) -> Path:
-        """Where pictures are kept: build/browser."""
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        return SCREENSHOTS
 
     def as_seen(self) -> bytes:
         """A picture of the window, as a PNG."""

@@ -1,7 +1,10 @@
 """What a visitor sees and can do on the live page, in a real browser."""
 
-from selenium.webdriver import Keys
+import threading
 
+from selenium.webdriver import Chrome, Keys
+
+from lab.live.server import Server
 from tests.browser.conftest import Page, log
 
 
@@ -37,7 +40,7 @@ def test_a_crashed_compactor_keeps_the_focus_stands_still_and_is_back_with_no_nu
     assert page.driver.switch_to.active_element == button
 
 
-def test_a_paused_scene_goes_on_by_single_requests(page: Page) -> None:
+def test_a_paused_scene_stands_still_and_goes_on_by_single_requests(page: Page) -> None:
     page.wait(lambda: len(page.all("#rows tr")) == 14)
     page.click("#paused")
     page.wait(lambda: page.text("#verdict").startswith("Paused"))
@@ -56,18 +59,11 @@ def test_starting_over_forgets_everything(page: Page) -> None:
     assert page.text("#cut") == "Cut the link"
 
 
-def test_the_requests_shown_are_those_that_are_ticked(page: Page) -> None:
-    for box in page.all(".kinds input"):
-        if box.is_selected() != (box.get_attribute("value") == "reader"):
-            box.click()
-    page.wait(lambda: {cell.text for cell in page.all("#rows .who")} == {"reader"})
-
-
 def test_the_keyboard_reaches_every_control_which_has_a_name_and_shows_where_it_is(page: Page) -> None:
     page.click("#paused")  # so that Step can be pressed, and nothing moves
     page.wait(lambda: page.text("#verdict").startswith("Paused"))
-    controls = [each for each in page.all("button, input, nav a, summary") if each.is_displayed()]
-    assert all(control.accessible_name for control in controls if control.tag_name != "summary")
+    controls = [control for control in page.all("button, input") if control.is_displayed()]
+    assert all(control.accessible_name for control in controls)
     reached = set()
     for _ in range(len(controls) + 1):  # once it leaves the page, and comes in again at its top
         focused = page.tab()
@@ -77,87 +73,38 @@ def test_the_keyboard_reaches_every_control_which_has_a_name_and_shows_where_it_
     assert reached == set(controls)
 
 
-def test_a_second_tab_that_asks_for_another_seed_changes_the_links_of_the_first_one(page: Page) -> None:
-    page.wait(lambda: page.driver.current_url.endswith("/?story=counter&seed=7"))
-    page.run("ask({ begin: { story: 'counter', seed: 12 } })")
-    page.wait(lambda: page.driver.current_url.endswith("/?story=counter&seed=12"))
-    links = [str(each.get_attribute("href")) for each in page.all("nav a")]
-    assert [link.partition("?")[2] for link in links] == ["story=counter&seed=12", "story=sale&seed=12"]
-
-
-def test_the_story_runs_by_itself_and_its_steps_can_be_told_by_hand(page: Page) -> None:
-    assert [each.text for each in page.all("#steps button")] == ["count", "cut", "crash", "heal", "rest"]
-    assert page.text("#steps [aria-current]") == "count"
-    page.wait(lambda: page.text("#steps [aria-current]") == "cut")
-    assert page.text("#tell") == "Stop here"
-    page.click("#next")
-    page.wait(lambda: page.text("#steps [aria-current]") == "crash")
-    assert page.text("#tell") == "Go on by itself"
-    page.click("#steps li:last-child button")
-    page.wait(lambda: "Nobody buys any more" in page.text("#caption"))
-    page.wait(lambda: page.text("#tell") == "Tell it again")
-    assert page.text("#verdict").startswith("At rest")
-
-
 def test_the_cable_carries_items_which_pile_up_red_while_it_is_cut(page: Page) -> None:
     page.wait(lambda: page.all(".track i"))
     page.click("#cut")
-    page.wait(lambda: all("held up" in each.text for each in page.all(".way p")))
-    page.wait(lambda: all(len(each.find_elements("css selector", "i")) > 5 for each in page.all(".track")))
+    page.wait(lambda: all("held up" in way.text for way in page.all(".way p")))
+    page.wait(lambda: all(len(track.find_elements("css selector", "i")) > 5 for track in page.all(".track")))
     red = page.run("return getComputedStyle(document.body).getPropertyValue('--bad')")
     colours = page.run(
         "return [...document.querySelectorAll('.track i')].map((i) => getComputedStyle(i).backgroundColor)"
     )
-    assert {"#" + "".join(f"{int(part):02x}" for part in each[4:-1].split(", ")) for each in colours} == {red}
+    assert {"#" + "".join(f"{int(part):02x}" for part in colour[4:-1].split(", ")) for colour in colours} == {red}
     lefts = "[...track.children].map((dot) => parseFloat(dot.style.left))"
     tracks = page.run(f"return [...document.querySelectorAll('.track')].map((track) => {lefts})")
     to_the_left, to_the_right = tracks
     assert max(to_the_right) < 50 < min(to_the_left)
 
 
-def test_add_goes_wrong_while_it_happens_and_says_why(page: Page) -> None:
-    """Judged by what its Region can know, in the story's first step."""
-    add = "[data-design='atomic'][data-mood='off']"
-    page.wait(lambda: page.all(add) and "overwritten" in page.text(f"{add} .why"))
-    assert page.text("#steps [aria-current]") == "count"
-    page.wait(lambda: page.text("[data-design='ours'] .note") == "all it can know")
-
-
-def test_the_flash_sale_ends_at_zero_and_the_conditional_add_has_oversold(page: Page) -> None:
-    page.open("?story=sale&seed=3")
-    page.wait(lambda: page.text("#head-label") == "Seats")
-    page.slide("writes_per_s", Keys.END)
-    page.click("#steps li:nth-child(2) button")
-    page.slide("writes_per_s", Keys.END)
-    page.wait(lambda: "oversold by" in page.text("[data-design='atomic'] .why"))
-    page.click("#steps li:nth-child(3) button")
-    page.wait(lambda: page.values("ours") == [0, 0])
-    page.click("#rest")
-    page.wait(
-        lambda: page.text("#verdict").startswith("The sale is over: this library promised 200 of 200 seats, 0 left")
-    )
-    assert "more than there are" in page.text("#verdict")
-
-
-def test_the_address_names_the_story_and_the_seed_and_opens_them(page: Page) -> None:
-    page.wait(lambda: page.driver.current_url.endswith("/?story=counter&seed=7"))
-    page.open("?story=sale&seed=12")
-    page.wait(lambda: page.text("nav [aria-current]") == "A flash sale")
-    assert page.driver.current_url.endswith("/?story=sale&seed=12")
-    page.click("nav a")
-    page.wait(lambda: page.driver.current_url.endswith("/?story=counter&seed=12") and page.all(".lane"))
-
-
-def test_an_address_of_no_story_is_answered_with_a_sentence_and_what_ran_goes_on(page: Page) -> None:
-    for address, says in (
-        ("?story=war", "There is no story 'war'; there are counter and sale."),
-        ("?seed=x", "A seed is a whole number from 0 to 2,147,483,647, not 'x'."),
-        ("?seed=1.5", "A seed is a whole number"),
-    ):
-        page.open(address)
-        page.wait(lambda says=says: page.text("#problem").startswith(says))  # type: ignore[misc]
-        page.wait(lambda: page.driver.current_url.endswith("/?story=counter&seed=7"))
-        page.run("console.clear()")
-    refused = log(page.driver, "browser")
-    assert len(refused) == 3
-    assert all("400 (Bad Request)" in each for each in refused)
+def test_a_page_whose_demo_has_ended_says_how_to_start_it_and_goes_on_by_itself(driver: Chrome) -> None:
+    with Server(0, seed=7) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,)).start()
+        page = Page(driver, server.url)
+        page.look()
+        page.wait(lambda: page.number("#truth") > 5)
+        server.shutdown()
+    start = f"make demo-web PORT={server.server_port}"
+    ended = f"The demo has ended. Start it again with {start}; this page goes on by itself."
+    page.wait(lambda: page.text("#problem") == ended)
+    page.click("#cut")
+    page.wait(lambda: page.text("#problem") == f"The demo does not answer: start it again with {start}.")
+    with Server(server.server_port, seed=7) as again:
+        threading.Thread(target=again.serve_forever, args=(0.05,)).start()
+        page.wait(lambda: page.text("#problem") == "" and page.number("#truth") > 5)
+        driver.get("about:blank")
+        again.shutdown()
+    refused = log(driver, "browser")
+    assert all("ERR_CONNECTION_REFUSED" in message or "ERR_INCOMPLETE" in message for message in refused)

@@ -1,15 +1,16 @@
-"""The metrics of the alarms, as they can be measured on an engine whose CloudWatch has few of them.
+"""The metrics of alarms, as they can be measured on an engine whose CloudWatch has few of them.
 
 Rule 1: Those of the namespace Ledger are the functions' own lines in CloudWatch Logs, in the embedded metric format,
 with their own time.
-Rule 2: Invocations and errors of a function are its lines too: the engine's CloudWatch leaves out what an event source
+Rule 2: Invocations and errors of a function are its lines, too: the engine's CloudWatch leaves out what an event source
 or a schedule calls. An invocation begins with START; it failed when its runtime wrote a traceback.
 Rule 3: A queue's messages are seen by the engine's own page of them, which receives none: visible ones, and the age of
 the oldest, hidden ones included, but those that SQS leaves out because they were received three times. An age is
-counted from when the message was due: delays (a ring, a second ask, what failed) stay as long as they are, and only
+counted from when the message was due: delays (a ring, a second look, what failed) stay as long as they are, and only
 alarms are faster. So a change that fails is in the age here for three of those waits, and for far less than an alarm
 needs on AWS: no break is judged by the age of what is received.
-Rule 4: What cannot be measured here is named, and no alarm on it is judged.
+Rule 4: What cannot be measured here stands in NOT_HERE. An alarm on anything else that is not measured is wrong: it
+would be green for ever.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 import httpx
 
-from lab.drill.crossing import Sample
-from lab.drill.watched import Alarm, Metric
+from lab.e2e.alarms import Alarm, Metric, Sample
 
 LEDGER, SQS, LAMBDA = "Ledger", "AWS/SQS", "AWS/Lambda"
 VISIBLE, AGE = "ApproximateNumberOfMessagesVisible", "ApproximateAgeOfOldestMessage"
-OF_LAMBDA = {"Invocations", "Errors"}
+OF_SQS, OF_LAMBDA = {VISIBLE, AGE}, {"Invocations", "Errors"}
+NOT_HERE = {"IteratorAge", "Throttles", "ReadThrottleEvents", "WriteThrottleEvents", "5xx"}
 MESSAGES = "/_ministack/sqs/messages"
 GROUP = "/aws/lambda/"
 FAILURE = "Traceback (most recent call last):"
@@ -38,12 +39,21 @@ OVERLAP_S = 30
 """Lines are asked for again, because an invocation's come when it ends."""
 
 
-def measurable(alarm: Alarm) -> bool:
-    return bool(alarm.measures) and all(_known(each.metric) for each in alarm.measures)
+def is_measured(alarm: Alarm, parts: Container[str]) -> bool:
+    """Whether there can be samples of what it watches, NOT_HERE aside. `parts`: the queues and functions there are."""
+    metrics = [measure.metric for measure in alarm.measures if measure.metric.name not in NOT_HERE]
+    return bool(metrics) and all(_is_here(metric, parts) for metric in metrics)
 
 
-def _known(metric: Metric) -> bool:
-    return metric.namespace in (LEDGER, SQS) or (metric.namespace == LAMBDA and metric.name in OF_LAMBDA)
+def is_excused(alarm: Alarm) -> bool:
+    """Whether nobody need judge it: it watches what is not measured here, or is a query of its own."""
+    return all(measure.metric.name in NOT_HERE for measure in alarm.measures)
+
+
+def _is_here(metric: Metric, parts: Container[str]) -> bool:
+    if metric.namespace == LEDGER:
+        return metric.of == ""
+    return metric.of in parts and metric.name in OF_SQS | OF_LAMBDA
 
 
 class Meter:
@@ -57,33 +67,23 @@ class Meter:
         self.samples: dict[Metric, list[Sample]] = defaultdict(list)
 
     def measure(self) -> None:
-        self._measure_queues()
         began = time.time()
-        for group in self._groups():
-            for when_s, line in self._lines(group):
-                for metric, value in samples_of(group.removeprefix(GROUP), line):
+        for queue, messages in self._messages().items():
+            visible = sum(message["IsVisible"] for message in messages)
+            self.samples[Metric(SQS, VISIBLE, queue)].append((began, visible))
+            if (oldest := oldest_s(messages, began)) is not None:
+                self.samples[Metric(SQS, AGE, queue)].append((began, oldest))
+        for group in self._logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"]:
+            for when_s, line in self._lines(group["logGroupName"]):
+                for metric, value in samples_of(group["logGroupName"].removeprefix(GROUP), line):
                     self.samples[metric].append((when_s, value))
         self._since_s = began - OVERLAP_S
 
-    def messages(self, queue: str) -> list[dict[str, Any]]:
-        """All that a queue holds, also what is hidden or delayed."""
-        return self._messages().get(queue, [])
-
-    def _measure_queues(self) -> None:
-        now_s = time.time()
-        for queue, messages in self._messages().items():
-            visible = sum(each["IsVisible"] for each in messages)
-            self.samples[Metric(SQS, VISIBLE, queue)].append((now_s, visible))
-            if (oldest := oldest_s(messages, now_s)) is not None:
-                self.samples[Metric(SQS, AGE, queue)].append((now_s, oldest))
-
     def _messages(self) -> dict[str, list[dict[str, Any]]]:
+        """All that each queue holds, also what is hidden or delayed."""
         answer = self._http.get(MESSAGES, params={"region": self._region}).raise_for_status().json()
         regions = (of_account.get(self._region, {}) for of_account in answer["messages"].values())
         return {url.rpartition("/")[2]: messages for queues in regions for url, messages in queues.items()}
-
-    def _groups(self) -> list[str]:
-        return [each["logGroupName"] for each in self._logs.describe_log_groups(logGroupNamePrefix=GROUP)["logGroups"]]
 
     def _lines(self, group: str) -> Iterator[tuple[float, str]]:
         pages = self._logs.get_paginator("filter_log_events")
@@ -95,16 +95,14 @@ class Meter:
                     yield event["timestamp"] / 1_000, event["message"].strip()
 
 
-def age_s(message: Mapping[str, Any], now_s: float) -> float:
-    """Since it was first received or, of one that never was, since its delay was over."""
-    due_s: float = message["FirstReceiveTimestamp"] if message["ReceiveCount"] else message["VisibleAt"]
-    return max(0.0, now_s - due_s)
-
-
 def oldest_s(messages: Iterable[Mapping[str, Any]], now_s: float) -> float | None:
-    """The age of the oldest, as SQS publishes it: without those that were received RECEIVES_OF_AGE times."""
-    counted = (each for each in messages if each["ReceiveCount"] < RECEIVES_OF_AGE)
-    return max((age_s(each, now_s) for each in counted), default=None)
+    """The age of the oldest, as SQS publishes it: without those that were received RECEIVES_OF_AGE times.
+
+    An age counts from the first receive or, of one that was never received, from the end of its delay.
+    """
+    counted = [message for message in messages if message["ReceiveCount"] < RECEIVES_OF_AGE]
+    due_s = [each["FirstReceiveTimestamp"] if each["ReceiveCount"] else each["VisibleAt"] for each in counted]
+    return max(0.0, now_s - min(due_s)) if due_s else None
 
 
 def samples_of(function: str, line: str) -> Iterator[tuple[Metric, float]]:
@@ -114,12 +112,9 @@ def samples_of(function: str, line: str) -> Iterator[tuple[Metric, float]]:
     elif line.startswith(FAILURE):
         yield Metric(LAMBDA, "Errors", function), 1
     elif line.startswith("{") and '"CloudWatchMetrics"' in line:
-        yield from _embedded(json.loads(line))
-
-
-def _embedded(said: Mapping[str, Any]) -> Iterator[tuple[Metric, float]]:
-    for directive in said["_aws"]["CloudWatchMetrics"]:
-        for each in directive["Metrics"]:
-            values = said[each["Name"]]
-            for value in values if isinstance(values, list) else [values]:
-                yield Metric(directive["Namespace"], each["Name"]), value
+        document = json.loads(line)
+        for directive in document["_aws"]["CloudWatchMetrics"]:
+            for metric in directive["Metrics"]:
+                values = document[metric["Name"]]
+                for value in values if isinstance(values, list) else [values]:
+                    yield Metric(directive["Namespace"], metric["Name"]), value

@@ -1,0 +1,116 @@
+"""Where the service was deployed: its queues as a user of SQS reaches them, its API, and boto3's clients, by Region.
+
+Rule 1: What SQS does not take ends the run: nobody could say then what was sent.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Sized
+from typing import Any, TypeVar
+
+import boto3
+from botocore.config import Config
+
+from lab.e2e.deployed import CREDENTIALS, REGIONS, TABLE
+from lab.e2e.http import Client
+from ledger.errors import LedgerError
+from ledger.queue import ChangeQueue
+from ledger.values import Change
+
+MESSAGES_OF_BATCH = 10
+CHANGES_AT_ONCE = 40  # of which a producer of many makes one message
+POLL_S = 2.0
+WAITING = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+
+Say = Callable[[str], None]
+Left = TypeVar("Left", bound=Sized)
+
+
+class Site:
+    """`say`: shows a line of progress."""
+
+    def __init__(self, endpoint_url: str, say: Say, regions: Sequence[str] = REGIONS) -> None:
+        self.endpoint_url, self.say, self.regions = endpoint_url, say, regions
+        stacks = {
+            region: stack.describe_stacks(StackName=TABLE) for region, stack in self.aws("cloudformation").items()
+        }
+        self.http = {region: Client(_api(endpoint_url, stack["Stacks"][0]), region) for region, stack in stacks.items()}
+        self.sqs = self.aws("sqs")
+
+    def aws(self, name: Any) -> Mapping[str, Any]:
+        """A boto3 client of each Region, as a user's own would be."""
+        return {
+            region: boto3.client(
+                name,
+                region_name=region,
+                endpoint_url=self.endpoint_url,
+                aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
+                aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+                config=Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60, proxies={}),
+            )
+            for region in self.regions
+        }
+
+    def url(self, region: str, name: str) -> str:
+        """Of a queue: changes, changes-dlq, work, work-dlq, failed or outcomes."""
+        found: str = self.sqs[region].get_queue_url(QueueName=f"{TABLE}-{name}")["QueueUrl"]
+        return found
+
+    def send(self, region: str, messages: Sequence[str], name: str = "changes") -> int:
+        """Queue messages as they are. Returns how many. Raises RuntimeError."""
+        for start in range(0, len(messages), MESSAGES_OF_BATCH):
+            batch = enumerate(messages[start : start + MESSAGES_OF_BATCH])
+            entries = [{"Id": str(i), "MessageBody": body} for i, body in batch]
+            answer = self.sqs[region].send_message_batch(QueueUrl=self.url(region, name), Entries=entries)
+            if answer.get("Failed"):
+                raise RuntimeError(f"SQS refused {answer['Failed']}")
+        return len(messages)
+
+    def send_many(self, region: str, changes: Sequence[Change]) -> int:
+        """Queue changes in messages of many, by the library's helper. Returns how many messages. Raises LedgerError."""
+        queue = ChangeQueue(self.url(region, "changes"), client=self.sqs[region])
+        sent = set()
+        for start in range(0, len(changes), CHANGES_AT_ONCE):
+            for message_id in queue.send_many(changes[start : start + CHANGES_AT_ONCE]):
+                if isinstance(message_id, LedgerError):
+                    raise message_id
+                sent.add(message_id)
+        return len(sent)
+
+    def waiting(self, name: str) -> dict[str, int]:
+        """The Regions whose queue of this name is not empty."""
+        waiting = {}
+        for region, sqs in self.sqs.items():
+            answer = sqs.get_queue_attributes(QueueUrl=self.url(region, name), AttributeNames=list(WAITING))
+            waiting[region] = sum(int(answer["Attributes"].get(attribute, 0)) for attribute in WAITING)
+        return {region: count for region, count in waiting.items() if count}
+
+    def drain(self, region: str, name: str) -> Counter[str]:
+        """Take every message that can be had. Returns the bodies."""
+        return drained(self.sqs[region], self.url(region, name))
+
+
+def drained(sqs: Any, url: str) -> Counter[str]:
+    """Every message that a queue gives away; they are deleted there."""
+    held: Counter[str] = Counter()
+    while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
+        for message in messages:
+            held[message["Body"]] += 1
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    return held
+
+
+def until_empty(left: Callable[[], Left], most_s: float, pause_s: float = POLL_S) -> Left:
+    """Ask what is left until nothing is, or the time is over. Returns what was left then."""
+    deadline = time.monotonic() + most_s
+    while (found := left()) and time.monotonic() < deadline:
+        time.sleep(pause_s)
+    return found
+
+
+def _api(endpoint_url: str, stack: Mapping[str, Any]) -> str:
+    """The engine serves an API under its own address."""
+    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+    return f"{endpoint_url}/_aws/execute-api/{outputs['HttpApiUrl'].split('//')[1].split('.')[0]}/$default"
