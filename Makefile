@@ -65,7 +65,7 @@ openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 	@$(BIN)/python -m service.api.openapi
 
 bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones; ARGS=--small
-	@$(BIN)/python -m lab.bench $(ARGS)
+	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
 budgets: $(LITELLM)/.made ## LLM budgets on real LiteLLM, many calls at once under faults, beside a naive tracker; some minutes
 	@PYTHONPATH=$(LITELLM) $(BIN)/python -m lab.budgets $(ARGS)
@@ -78,7 +78,7 @@ scale: $(VENV)/.made ## a million lanes through the shipped service in memory, a
 
 compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
-	@$(BIN)/python -m lab.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
+	@$(BIN)/python -m lab.measure.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
 simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
 	@$(BIN)/python -m lab.histories $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)

@@ -18,7 +18,7 @@ from lab.designs import Design
 from lab.designs.clients import table_of
 from lab.designs.design import Sight
 from lab.events import Event
-from lab.meters.meter import Meter
+from lab.measure.meter import Meter
 from ledger import Ledger, Settings
 from ledger.checks import to_ms
 from ledger.clocks import wall_clock

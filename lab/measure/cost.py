@@ -34,8 +34,8 @@ from lab.designs.trial import DESIGNS, SETTINGS, Trial
 from lab.engines.ministack import Engine
 from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
-from lab.meters.charge import Charge
-from lab.meters.meter import Meter
+from lab.measure.charge import Charge
+from lab.measure.meter import Meter
 from ledger.paging import every_item
 from ledger.units import item_bytes
 from ledgerctl.bill import Usage

@@ -14,9 +14,9 @@ from typing import Any
 from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError, SSLError
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from lab.meters.charge import Charge
-from lab.meters.charges import charge, refuse_uncountable
-from lab.meters.item_sizes import ItemSizes
+from lab.measure.charge import Charge
+from lab.measure.charges import charge, refuse_uncountable
+from lab.measure.item_sizes import ItemSizes
 
 NEVER_SENT = (ConnectTimeoutError, EndpointConnectionError, ProxyConnectionError, SSLError)
 
@@ -69,7 +69,25 @@ class Meter:
             cost = charge(operation, context[self._mark], parsed_response, self._seen)
             self._costs[operation] = self._costs.get(operation, Charge()) + cost
         if parsed_response is not None:
-            self._told(operation, context[self._mark], parsed_response, cost)
+            self._report(operation, context[self._mark], parsed_response, cost)
 
-    def _told(self, operation: str, request: Mapping[str, Any], answer: Any, charge: Charge) -> None:
+    def _report(self, operation: str, request: Mapping[str, Any], answer: Any, charge: Charge) -> None:
         """For a meter that does more with a request than to count it."""
+
+
+LISTS = {"BatchExecuteStatement", "BatchGetItem", "BatchWriteItem", "TransactWriteItems"}
+"""The operations whose answers have a list of what they consumed."""
+
+
+class ReportingMeter(Meter):
+    """Its clients' answers have the meter's units as what they consumed, as DynamoDB's have where a request asks for it
+    (ReturnConsumedCapacity); an error has none. The engines here report something else."""
+
+    def _report(self, operation: str, request: Mapping[str, Any], answer: Any, charge: Charge) -> None:
+        answer.pop("ConsumedCapacity", None)
+        if "Error" not in answer and request.get("ReturnConsumedCapacity", "NONE") != "NONE":
+            units = {"ReadCapacityUnits": charge.read_units, "WriteCapacityUnits": float(charge.write_units)}
+            consumed = {"TableName": "counters", "CapacityUnits": sum(units.values())}
+            if operation == "TransactWriteItems":
+                consumed |= {name: amount for name, amount in units.items() if amount}
+            answer["ConsumedCapacity"] = [consumed] if operation in LISTS else consumed

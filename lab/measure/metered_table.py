@@ -7,9 +7,9 @@ Rule 2: what several requests at once and several items in one are, is as in `le
 
 from typing import Any
 
-from lab.meters.charge import Charge
-from lab.meters.charges import charge
-from lab.meters.item_sizes import ItemSizes
+from lab.measure.charge import Charge
+from lab.measure.charges import charge
+from lab.measure.item_sizes import ItemSizes
 from ledger import wire
 from ledger.memory import MemoryTable
 from ledger.requests import (
@@ -41,16 +41,12 @@ OPERATIONS = {
 
 
 class MeteredTable:
-    """Answers what a limited counter and a compactor ask for.
+    """Answers what a limited counter, a compactor and the service ask for. `cost`: of all since `is_charged`."""
 
-    cost: of all since `is_charged`; answers: what each request was told.
-    """
-
-    def __init__(self) -> None:
-        self.table = MemoryTable()
+    def __init__(self, table: MemoryTable | None = None) -> None:
+        self.table = table or MemoryTable()
         self.is_charged = False
         self.cost = Charge()
-        self.answers: list[Any] = []
         self._seen = ItemSizes()
 
     def answer(self, request: Request, /) -> Any:
@@ -59,7 +55,6 @@ class MeteredTable:
         answer = self.table.answer(request)
         if not self.is_charged:
             return answer
-        self.answers.append(answer)
         for operation, arguments, response in _charged(request, answer):
             self.cost += charge(operation, arguments, response, self._seen)
         return answer
