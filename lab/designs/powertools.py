@@ -2,10 +2,10 @@
 
 Promises: a change whose first delivery came to its end counts once for an hour, whoever sends it again; what was
 answered is answered again, also that a limit refused it; another change under a used key is refused.
-Limits: three writes one after another (in progress, the ADD, done), of which no two are one: a process that dies between
-the ADD and its record, or an ADD that got no answer, makes the change count again. A record whose put got no answer is
-taken for another's by the SDK's retry, so its change waits until the first attempt's time is up. A record for each
-change stays for its hour and longer, until the time to live takes it. Regions overwrite each other.
+Limits: three writes one after another (in progress, the ADD, done), of which no two are one: a process that dies
+between the ADD and its record, or an ADD that got no answer, makes the change count again. A record whose put got no
+answer is taken for another's by the SDK's retry, so its change waits until the first attempt's time is up. A record
+for each change stays for its hour and longer, until the time to live takes it. Regions overwrite each other.
 Source: https://docs.powertools.aws.dev/lambda/python/latest/utilities/idempotency/
 
 Rule 1: The package decides; what it asks of boto3 is asked of the program, with the same meaning.
@@ -27,6 +27,7 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
     IdempotencyPersistenceLayerError,
     IdempotencyValidationError,
 )
+from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.exceptions import ClientError
 
 from lab.designs.atomic import Atomic
@@ -49,10 +50,14 @@ FREE = (
 """The condition of its put, as it spells it."""
 
 
-class LambdaContext:
+LEFT_MS = 30_000
+"""What an invocation has left; after it a record in progress is somebody else's to take."""
+
+
+class Invocation(LambdaContext):
     @staticmethod
     def get_remaining_time_in_millis() -> int:
-        return 30_000
+        return LEFT_MS
 
 
 @dataclass(frozen=True)
@@ -122,21 +127,21 @@ def _handled(ask: Ask, client: Any, event: dict[str, Any], update: Update) -> Ou
     """A delivery. Raises what the caller of a design expects."""
     layer = DynamoDBPersistenceLayer("counters", boto3_client=client)
     config = IdempotencyConfig(
-        event_key_jmespath="key", payload_validation_jmespath="change", lambda_context=LambdaContext()
+        event_key_jmespath="key", payload_validation_jmespath="change", lambda_context=Invocation()
     )
     own: list[Outcome] = []
 
-    @idempotent_function(data_keyword_argument="event", persistence_store=layer, config=config)
     def handle(event: dict[str, Any]) -> Outcome:
         own.append("recorded" if ask(update) is None else "refused")
         return own[0]
 
+    once: Any = idempotent_function(handle, data_keyword_argument="event", persistence_store=layer, config=config)
     try:
-        outcome: Outcome = handle(event=event)
+        outcome: Outcome = once(event=event)
     except IdempotencyValidationError as error:
         raise TokenConflict(str(error)) from error
     except (IdempotencyAlreadyInProgressError, IdempotencyInconsistentStateError) as error:
         raise Contended(str(error)) from error
     except IdempotencyPersistenceLayerError as error:
-        raise error.__cause__ if isinstance(error.__cause__, LedgerError) else error
+        raise (error.__cause__ if isinstance(error.__cause__, LedgerError) else error) from None
     return "replayed" if outcome == "recorded" and not own else outcome

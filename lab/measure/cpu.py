@@ -95,8 +95,8 @@ def _limited_over_update(engine: Engine, rounds: int) -> float:
         deltas = [ledger.prepare(theirs, 1) for _ in range(EACH // 2)]
         return [wire.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas]
 
+    ours = partial(ledger.add, "seats:ours")
     for _ in range(rounds + 1):
-        ours = partial(ledger.add, "seats:ours")
         ratios.append(_ratio(lambda _: ours(1), lambda update: bare.update_item(**update.arguments), asked))
     return statistics.median(ratios[1:])
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from lab.compare.changes import CEILING, EVENTS, Counted, Limit, Record
-from lab.compare.scenarios import MINUTE_MS, US, Scenario
 from lab.designs.design import Design
 from lab.designs.simulated import Simulated, Task
+from lab.measure.changes import CEILING, EVENTS, Counted, Limit, Record
+from lab.measure.scenarios import MINUTE_MS, US, Scenario
 from ledger.errors import GaveUp, LedgerError, TableError
-from ledger.requests import Program, Request, Result
+from ledger.requests import Now, Program, Request, Result
 from ledger.through import through
 from simulator.choices import Drawn
 from simulator.faults import NONE
@@ -179,14 +179,14 @@ def limit(design: Design, scenario: Scenario, seed: int) -> Limit | None:
 
 
 def dying(program: Program[Result], answers: int) -> Program[Result]:
-    """Run a program until it was given so many answers or is at its end; then it raises Died."""
+    """Run a program until a table gave it so many answers or it is at its end; then it raises Died."""
     given = 0
 
     def step(request: Request) -> Program[Any]:
         nonlocal given
         if given == answers:
             raise Died
-        given += 1
+        given += not isinstance(request, Now)
         return (yield request)
 
     yield from through(program, step)
