@@ -201,19 +201,21 @@ def flash_sale(regions: int, seats: int) -> float:
 
 def figures(*, small: bool) -> Iterator[Figure]:
     """All that need no engine."""
+    less = 4 if small else 1
     for rate in (1, 10, 100):
-        units, requests = singly(rate)
+        units, requests = singly(rate, changes=400 // less)
         yield Figure(f"limited: write units an add, {rate} a second", units, 1.2, 1)
     yield Figure("limited: requests of an add where there is enough, median", requests, 1, 1)
-    yield Figure("limited: write units an add, 100 a second, up to 2 s late", singly(100, 2_000)[0], 1.7, 1)
-    yield Figure("limited: write units an add in groups of 30, 500/s, 2 s late", in_groups(500, 30, 2_000), 0.4, 1 / 30)
+    late, in_group = singly(100, 2_000, 400 // less)[0], in_groups(500, 30, 2_000, 30 if small else 60)
+    yield Figure("limited: write units an add, 100 a second, up to 2 s late", late, 1.7, 1)
+    yield Figure("limited: write units an add in groups of 30, 500 a second, 2 s late", in_group, 0.4, 1 / 30)
     yield Figure("limited: write units an add that is refused, two Regions", refused(), 1.5, 1)
     yield Figure("limited: write units an add that is sent again", again(), 1, 1)
-    yield Figure("limited: write units a hold and its end, 2 open", held(2, 1_000), 2.4, 2)
+    yield Figure("limited: write units a hold and its end, 2 open", held(2, 1_000, 200 // less), 2.4, 2)
     if not small:
         yield Figure("limited: write units a hold and its end, 3,000 open", held(3_000, 1_000 / 30), 6, 2)
     yield Figure("limited: requests of a read of a lane", read().requests, 1, 1)
     yield Figure("limited: read units of a lane", read().read_units, 1, 1)
     for regions in SHARES:
-        across = flash_sale(regions, 1_000 if small else 3_000)
+        across = flash_sale(regions, 2_400 // less)
         yield Figure(f"limited: requests across {regions} Regions per 1,000 seats sold", across, 60, 0.1)
