@@ -72,13 +72,13 @@ def passes_a_ceiling_at_once(_: Place, design: Design) -> bool:
     return passed
 
 
-def loses_nothing_in_two_regions(_: Place, design: Design) -> bool:
+def loses_nothing_in_two_regions(place: Place, design: Design) -> bool:
     world = OnWorld()
     world.world.cut.add(US)
     for region in (EU, US):
         for number in range(12):
             add(world, design.of(region, (EU, US)), f"{region}-{number}", region=region)
-    for _ in range(2):
+    for _ in ("each Region", "what came from the other"):
         settle(world, design)
         world.world.quiesce()
     return {value(world, design, region) for region in (EU, US)} == {24}

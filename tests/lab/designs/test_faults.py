@@ -1,4 +1,4 @@
-"""The known faults of each design, and what holds in spite of them: one table of deliveries, and what only orders show."""
+"""The known faults of each design, and what holds in spite of them."""
 
 from collections.abc import Callable
 from functools import partial

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lab.engines.ministack import Engine
-from lab.measure import bench, charges, limits
+from lab.measure import bench, charges, cpu, lanes, limits, memory, units
 from lab.measure.figure import Figure
 from lab.measure.lanes import Lanes
 from lab.measure.metered_table import MeteredTable
@@ -72,8 +72,7 @@ def test_the_accounts_of_lanes_are_those_of_a_second_account(forgotten: str | No
     monkeypatch.setattr(MeteredTable, "answer", recorded)
     if forgotten:
         monkeypatch.delitem(charges.RULES, forgotten)
-    lanes = Lanes(8, 0.02)
-    played = lanes.play(warm_s=0, measured_s=12_000)
+    played = Lanes(8, 0.02).play(warm_s=0, measured_s=12_000)
     reads, writes = second_account(asked)
     is_right = (played.charge.read_units, played.charge.write_units) == (reads, writes)
     assert is_right == (forgotten is None)
@@ -90,7 +89,7 @@ def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monk
     monkeypatch.setattr(bench, "Engine", nullcontext)
     for value, judged, code in ((1.0, True, 0), (1.1, True, 1), (0.4, True, 1), (1.1, False, 0)):
         figure = Figure("one", value, 1.0, 0.5, judged)
-        for room in (bench.units, bench.limits, bench.lanes, bench.memory, bench.cpu):
+        for room in (units, limits, lanes, memory, cpu):
             monkeypatch.setattr(room, "figures", lambda *_, figure=figure, **__: [figure])
         with pytest.raises(SystemExit) as ended:
             bench.main(small=True)

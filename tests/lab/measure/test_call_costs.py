@@ -1,4 +1,4 @@
-"""What calls say that they cost, beside what the meter counted for each on an engine: equal, requests and attempts too."""
+"""What calls say that they cost is what the meter counted for each on an engine, requests and attempts too."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -168,7 +168,7 @@ def test_threads_that_gather_share_what_their_packs_cost(engine: Engine, table_n
         receipts = [*threads.map(lambda n: ledger.add(LIKES, 1, **key(str(n))), range(200))]
     spent = numbers(metered.meter.total())
     for costs in (receipts, metered.seen):
-        assert numbers(sum((each.cost for each in costs), start=Cost())) == pytest.approx(spent)  # type: ignore[misc]
+        assert numbers(sum((each.cost for each in costs), start=Cost())) == pytest.approx(spent)
 
 
 def test_a_request_that_does_not_ask_is_seen(engine: Engine, table_names: Any, monkeypatch: Any) -> None:

@@ -55,7 +55,9 @@ ADD_TO_SET = {
     **OF_KEY,
     "UpdateExpression": "SET b = :b ADD ids :more DELETE others :gone",
     "ExpressionAttributeValues": {
-        **{":b": {"S": "x"}, ":more": {"SS": ["x" * 20, "y" * 10]}, ":gone": {"SS": ["z" * 90]}},
+        ":b": {"S": "x"},
+        ":more": {"SS": ["x" * 20, "y" * 10]},
+        ":gone": {"SS": ["z" * 90]},
     },
 }
 RETURNED = {**OF_KEY, "UpdateExpression": "REMOVE b", "ReturnValues": "ALL_NEW"}
