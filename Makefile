@@ -12,7 +12,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench budgets scale compare simulate \
+.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench budgets compare simulate \
   explore mistakes mutants oldest python313 async litellm coverage model contract torture package deploy remove e2e drill
 
 help:
@@ -64,7 +64,7 @@ api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the 
 openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 	@$(BIN)/python -m service.api.openapi
 
-bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones; ARGS=--small
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure what a change, a read, a limit and 5,000 lanes cost, beside goals; some minutes; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
 budgets: $(LITELLM)/.made ## LLM budgets on real LiteLLM, many calls at once under faults, beside a naive tracker; some minutes
@@ -72,9 +72,6 @@ budgets: $(LITELLM)/.made ## LLM budgets on real LiteLLM, many calls at once und
 
 litellm: $(ENGINE)/.made $(LITELLM)/.made ## the tests of budgets on LiteLLM's hooks, with the real package and its proxy
 	@PYTHONPATH=$(LITELLM) $(BIN)/python -m pytest -q tests/integrations $(ARGS)
-
-scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
-	@$(BIN)/python -m lab.scale $(ARGS)
 
 compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine

@@ -3,7 +3,7 @@
 engines    two embedded DynamoDBs, the replication between their Regions, a proxy that spoils requests
 events     changes from a file, or made up
 designs    the published ways of counting, ours among them, on one interface
-meters     request units by AWS's published rules
+measure    the meter, the figures of docs/costs.md, every published way of counting beside this one
 histories  seeded histories of the shipped programs, every order of small casts, planted mistakes
 spec       the protocol in TLA+, and the mistakes that the model finds
 mutants    lines of the protocol changed one by one
@@ -13,7 +13,4 @@ drill      the deployed service, broken and mended under the eyes of its alarms
 demo       two Regions on this computer
 live       the live page
 budgets    LLM budgets on real LiteLLM, beside a naive tracker (naive_budget)
-bench      what a change costs here, beside the obvious ways
-scale      a million lanes through the shipped service, on a simulated stream and queue
-compare    every published way of counting beside this one; writes docs/comparison.md
 """
