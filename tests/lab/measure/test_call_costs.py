@@ -13,10 +13,7 @@ from lab.measure.charge import Charge
 from lab.measure.meter import ReportingMeter
 from ledger import Change, Cost, Ledger, Limit, Observed, Settings, consumed
 from ledger.client import CONFIG
-from ledger.conditions import Absent, Equals
-from ledger.cost import Meter
 from ledger.errors import LedgerError, LimitReached, TokenConflict
-from ledger.requests import Delete, DeleteMany, Key, Put, Request, Transact
 from ledger.table import DynamoTable
 from reader import Reader
 from tests.support import A, B
@@ -131,34 +128,6 @@ def wrong(metered: Metered, names: Any = SCRIPT) -> dict[str, tuple[Any, Any]]:
 def test_every_kind_of_call_says_what_the_meter_counted(engine: Engine, table_names: Iterator[str]) -> None:
     for regions in ((A, B), (A,)):  # in one, a clean deletes
         assert wrong(Metered(engine, next(table_names), regions)) == {}
-
-
-def item(sk: str, size: int = 0) -> dict[str, Any]:
-    return {"pk": {"S": "p"}, "sk": {"S": sk}, "x": {"S": "x" * size}}
-
-
-TWICE = Transact((Put(item("c")), Put(item("d", 1_500))), "token")
-REQUESTS: list[tuple[Request, float, float]] = [  # with the read and write units that each costs
-    (Put(item("a", 3_000)), 0, 3),
-    (Put(item("a", 10), Absent()), 0, 3),
-    (Put(item("a", 5_000), Absent()), 0, 5),
-    (Delete(Key("p", "a"), Equals("x", {"S": "y"})), 0, 3),
-    (Transact((Put(item("a", 10), Absent()), Put(item("b", 1_500)))), 0, 2 * (3 + 2)),
-    (TWICE, 0, 2 * (1 + 2)),
-    (TWICE, 2 + 2, 0),
-    (DeleteMany((item("c"), item("d"), item("e"))), 0, 1 + 2 + 1),
-]
-
-
-def test_so_do_requests_that_are_refused_and_transactions_that_come_again(engine: Engine, table_names: Any) -> None:
-    metered = Metered(engine, next(table_names))
-    for request, *units in REQUESTS:
-        before = metered.meter.total()
-        with Meter() as meter:
-            metered.table.answer(request)
-        cost = meter.take()
-        assert numbers(cost) == numbers(metered.meter.total() - before), request
-        assert [cost.read_units, cost.write_units, cost.untold] == [*units, 0], request
 
 
 def test_threads_that_gather_share_what_their_packs_cost(engine: Engine, table_names: Iterator[str]) -> None:
