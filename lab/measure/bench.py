@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from lab.engines.ministack import Engine, EngineMissing, end_on_signals
-from lab.measure import cpu, lanes, limits, memory, units
+from lab.measure import cpu, fold_memory, lanes, limits, lives
 
 
 def main(small: Annotated[bool, typer.Option("--small", help="Little of all, with the same goals.")] = False) -> None:
@@ -21,8 +21,8 @@ def main(small: Annotated[bool, typer.Option("--small", help="Little of all, wit
     missed = 0
     try:
         with Engine() as engine:
-            rooms = (units.figures(engine, small=small), limits.figures(small=small), lanes.figures(small=small))
-            for figures in (*rooms, memory.figures(small=small), cpu.figures(engine, small=small)):
+            rooms = (lives.figures(engine, small=small), limits.figures(small=small), lanes.figures(small=small))
+            for figures in (*rooms, fold_memory.figures(small=small), cpu.figures(engine, small=small)):
                 for figure in figures:
                     print(figure, flush=True)
                     missed += figure.judged and not figure.is_met

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from lab.engines.ministack import Engine
-from lab.measure import bench, charges, cpu, lanes, limits, memory, units
+from lab.measure import bench, charges, cpu, fold_memory, lanes, limits, lives
 from lab.measure.figure import Figure
 from lab.measure.lanes import Lanes
+from lab.measure.lives import BATCH, WINDOW_S, Life, in_packs, queued
 from lab.measure.metered_table import MeteredTable
-from lab.measure.units import BATCH, WINDOW_S, Life, in_packs, queued
 from ledger.requests import DeleteMany, Get, GetMany, Put, PutMany, Query, Transact
 from ledger.units import item_bytes, read_units, write_units
 from tests.infra import template
@@ -89,7 +89,7 @@ def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monk
     monkeypatch.setattr(bench, "Engine", nullcontext)
     for value, judged, code in ((1.0, True, 0), (1.1, True, 1), (0.4, True, 1), (1.1, False, 0)):
         figure = Figure("one", value, 1.0, 0.5, judged)
-        for room in (units, limits, lanes, memory, cpu):
+        for room in (lives, limits, lanes, fold_memory, cpu):
             monkeypatch.setattr(room, "figures", lambda *_, figure=figure, **__: [figure])
         with pytest.raises(SystemExit) as ended:
             bench.main(small=True)
