@@ -12,7 +12,7 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench scale compare simulate \
+.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench compare simulate \
   explore mistakes mutants oldest python313 async litellm coverage model contract torture package deploy remove e2e
 
 help:
@@ -64,8 +64,8 @@ api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the 
 openapi: $(VENV)/.made ## write docs/openapi.json from the routes
 	@$(BIN)/python -m service.api.openapi
 
-bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure requests and units of this design and of the naive ones; ARGS=--small
-	@$(BIN)/python -m lab.bench $(ARGS)
+bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure what a change, a read, a limit and 5,000 lanes cost, beside goals; some minutes; ARGS=--small
+	@$(BIN)/python -m lab.measure.bench $(ARGS)
 
 CUSTOMERS ?= 2
 litellm: $(LITELLM)/.made ## integrations/litellm: types, tests with the real package and its proxy, budgets under load; CUSTOMERS=250
@@ -73,12 +73,9 @@ litellm: $(LITELLM)/.made ## integrations/litellm: types, tests with the real pa
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m pytest -q $(ARGS)
 	@cd integrations/litellm && PYTHONPATH=$(CURDIR)/$(LITELLM) $(CURDIR)/$(BIN)/python -m budgets_lab --customers "$(CUSTOMERS)"
 
-scale: $(VENV)/.made ## a million lanes through the shipped service in memory, and its goals; some minutes; ARGS=--small
-	@$(BIN)/python -m lab.scale $(ARGS)
-
 compare: $(VENV)/.made $(ENGINE)/.made ## every published way of counting beside this one; writes docs/comparison.md; EVENTS=file.csv, ARGS=--small
 	@$(BIN)/python -m lab.engines.dynamodb_local || true # without it, the demo's engine
-	@$(BIN)/python -m lab.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
+	@$(BIN)/python -m lab.measure.compare $(if $(EVENTS),"$(EVENTS)") $(ARGS)
 
 simulate: $(VENV)/.made ## seeded histories of the shipped code, with faults; SEEDS=100000 for more
 	@$(BIN)/python -m lab.histories $(if $(SEEDS),--seeds "$(SEEDS)") $(ARGS)

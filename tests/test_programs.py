@@ -30,7 +30,8 @@ def run(program: str, argument: str, monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_the_programs_are_found() -> None:
-    assert {"infra.deploy", "lab.bench", "lab.compare", "lab.histories.explore", "lab.run"} <= set(PROGRAMS)
+    known = {"infra.deploy", "lab.measure.bench", "lab.measure.compare", "lab.histories.explore", "lab.run"}
+    assert known <= set(PROGRAMS)
 
 
 @pytest.mark.filterwarnings("ignore:.* found in sys.modules:RuntimeWarning")

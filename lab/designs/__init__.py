@@ -13,6 +13,7 @@ from lab.designs.hybrid import Hybrid
 from lab.designs.item_collection import Gathered, ItemCollection, NaiveMerge, Ours, Packed
 from lab.designs.optimistic import EntityTag, OnValue
 from lab.designs.optimistic_history import OptimisticHistory
+from lab.designs.powertools import Powertools
 from lab.designs.sharded import Sharded
 from lab.designs.string_set import StringSet
 from lab.designs.transaction_marker import TransactionMarker
@@ -37,6 +38,7 @@ def every(settings: Settings) -> tuple[Design, ...]:
         TransactionToken(),
         TransactionMarker(),
         TransactionMarker(name="transaction, marker with TTL", keep_ms=7 * DAY_MS),
+        Powertools(),
         ItemCollection(settings=settings),
         NaiveMerge(settings=settings),
         StringSet(),

@@ -16,7 +16,7 @@ from lab.designs.expressions import integer, number
 from ledger.actions import Set
 from ledger.conditions import Absent, AtLeast, AtMost, Condition, Either
 from ledger.errors import InvalidChange, TableError
-from ledger.requests import Get, Item, Key, Pause, Program, Update
+from ledger.requests import Delete, Get, Instant, Item, Key, KeyPage, Now, Pause, Program, Scan, Update
 
 VALUE = "value"
 TRIES_MAX = 12  # how often an optimistic writer looks and tries again
@@ -58,6 +58,7 @@ FOR_EVER = Memory()
 class Claims:
     """What a design can do.
 
+    survives_death: also where its first process died at any step; what a lost answer does is like it.
     mismatch: another change under a used key is refused (TokenConflict). limit: no change takes the value past its
     floor or ceiling, in one Region; "soft": only changes made one after another; "everywhere": in all Regions together.
     regions: nothing is lost or doubled when several Regions write at once. history: every change can be listed. reset:
@@ -65,6 +66,7 @@ class Claims:
     """
 
     memory: Memory = NONE
+    survives_death: bool = True
     mismatch: bool = False
     limit: Literal["none", "soft", "hard", "everywhere"] = "none"
     regions: bool = False
@@ -83,6 +85,12 @@ class Design:
     @property
     def claims(self) -> Claims:
         raise NotImplementedError
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a change that is sent until it is answered counts once, if that takes no longer than its memory."""
+        claims = self.claims
+        return claims.survives_death and claims.memory.ms > 0 and claims.memory.writes > 0
 
     def of(self, region: str, regions: tuple[str, ...]) -> Design:
         """As it is set up in one of the Regions of its table; wherever a change is sent, by that where it was made."""
@@ -156,6 +164,20 @@ class SingleItem(Design):
 def pause(attempt: int) -> Pause:
     """What a writer asks for after the failed try `attempt` (from 0 on): up to twice as long each time."""
     return Pause(PAUSE_MS * 2 ** min(attempt, DOUBLINGS_MAX))
+
+
+def expired(attribute: str) -> Program[None]:
+    """Delete every item whose time to live is over, as the table does by itself; the time is in seconds."""
+    now: Instant = yield Now()
+    is_over = AtMost(attribute, number(now.wall_ms // 1_000))
+    after = None
+    while True:
+        page: KeyPage = yield Scan(after)
+        for key in page.keys:
+            yield Delete(key, condition=is_over)
+        after = page.last
+        if after is None:
+            return
 
 
 def check_unit(change: int, *allowed: int) -> None:

@@ -11,12 +11,12 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
 
 from dataclasses import dataclass
 
-from lab.designs.design import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem
+from lab.designs.design import FOR_EVER, VALUE, Claims, Memory, Outcome, SingleItem, expired
 from lab.designs.expressions import integer, number
 from ledger.actions import Add
-from ledger.conditions import Absent, AtMost
+from ledger.conditions import Absent
 from ledger.errors import TokenConflict
-from ledger.requests import Delete, Instant, Item, Key, KeyPage, Now, Program, Put, Scan, Transact, Update, keyed
+from ledger.requests import Instant, Item, Key, Now, Program, Put, Transact, Update, keyed
 
 CHANGE, EXPIRES = "change", "expires"
 
@@ -51,16 +51,4 @@ class TransactionMarker(SingleItem):
 
     def housekeep(self, counter: str, region: str) -> Program[None]:
         """What the table's TTL does by itself, and for nothing."""
-        if self.keep_ms is None:
-            return
-        now: Instant = yield Now()
-        expired = AtMost(EXPIRES, number(now.wall_ms // 1_000))
-        after = None
-        while True:
-            page: KeyPage = yield Scan(after)
-            for key in page.keys:
-                if "marker#" in key.pk:
-                    yield Delete(key, condition=expired)
-            after = page.last
-            if after is None:
-                return
+        return expired(EXPIRES) if self.keep_ms is not None else super().housekeep(counter, region)

@@ -14,6 +14,7 @@ from botocore.config import Config
 from lab.designs import Design, Outcome, every
 from lab.designs.clients import config, table_of
 from lab.designs.item_collection import Gathered, Packed
+from lab.designs.powertools import Powertools
 from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.with_limit import Limited, LimitedGathered
 from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
@@ -83,13 +84,13 @@ class Trial:
     def housekeep(self, counter: str, after_ms: int = SETTINGS.allowed_lateness_ms) -> None:
         """One visit of the design's scheduled work, so much later."""
         self.now_ms += after_ms + 1
-        if not isinstance(self.design, TransactionMarker):  # the time to live of its markers is the table's own work
+        if not isinstance(self.design, TransactionMarker | Powertools):  # a time to live is the table's own work
             self.run(self.design.housekeep(counter, REGION))
 
-    def expire(self, marker: TransactionMarker) -> None:
-        """The markers' time to live passes."""
-        self.now_ms += (marker.keep_ms or 0) + 1_000
-        self.run(marker.housekeep("", REGION))
+    def expire(self, keep_ms: int) -> None:
+        """A time to live passes."""
+        self.now_ms += keep_ms + 2_000
+        self.run(self.design.housekeep("", REGION))
 
     def everything(self) -> Iterator[Item]:
         """Every item of its table."""

@@ -54,7 +54,7 @@ class Account:
     @contextmanager
     def bill(self, *others: DynamoDBClient, key: tuple[str, ...] = ("pk", "sk")) -> Iterator[Bill]:
         """What is written inside, through this client and the `others`. `key`: of all tables."""
-        from lab.meters.meter import Meter
+        from lab.measure.meter import Meter
 
         bill, meter = Bill(), Meter(key)
         for each in (self.dynamodb, *others):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compactor import Compactor
-from lab.meters.meter import Meter
+from lab.measure.meter import Meter
 from ledger import Change, Ledger
 from ledger.clocks import wall_clock
 from ledger.errors import DamagedItem, HoldEnded

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import ledger.requests
-from lab.meters.charge import Charge
-from lab.meters.metered_table import MeteredTable
+from lab.measure.charge import Charge
+from lab.measure.metered_table import MeteredTable
 from ledger import tokens
 from ledger.errors import ItemTooLarge
 from ledger.gate import items

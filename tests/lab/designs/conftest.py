@@ -1,13 +1,8 @@
-"""Where designs are tried: a simulated table in two Regions, and a table of an engine; and answers that are lost."""
+"""Where designs are tried: a simulated table in two Regions, and a table of an engine; and deliveries that fail."""
 
 import time
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any, Protocol, Self
-
-import pytest
-from mypy_boto3_dynamodb.client import DynamoDBClient
+from collections.abc import Callable, Collection
+from typing import Any, Protocol
 
 from lab.designs.clients import config, table_of
 from lab.designs.design import Design, Outcome
@@ -15,7 +10,6 @@ from lab.designs.simulated import Simulated, Task
 from lab.engines.ministack import Engine
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.requests import Instant, Program, Request, Result, Transact, Write, run
-from ledger.table import DynamoTable
 from ledger.through import through
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
@@ -35,8 +29,8 @@ class Place(Protocol):
 class OnWorld:
     """A simulated table in two Regions, and what is tried on it one after another or at once."""
 
-    def __init__(self, seed: int = 0, **given: Any) -> None:
-        self.world = World((EU, US), Drawn(seed), page_size=100, **{"lag_steps": 0, **given})
+    def __init__(self, seed: int = 0) -> None:
+        self.world = World((EU, US), Drawn(seed), page_size=100, lag_steps=0)
         self.world.now_ms = START_MS
         self.simulated = Simulated(self.world)
 
@@ -51,32 +45,20 @@ class OnWorld:
         self.world.now_ms += ms
 
 
-@cache
-def client_of(engine: Engine) -> DynamoDBClient:
-    """One that sends nothing twice. It takes longer to make than most tests."""
-    return engine.client(EU, config(1))
-
-
-@dataclass
 class OnEngine:
-    """A new table of an engine."""
+    """A new table of an engine, with a client that sends nothing twice."""
 
-    table: DynamoTable
-    client: Any
-    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-
-    @classmethod
-    def of(cls, engine: Engine, name: str) -> Self:
-        client = client_of(engine)
-        engine.create_table(name, EU, client)
-        return cls(table_of(name, client, pause=lambda s: None), client)
+    def __init__(self, engine: Engine, name: str, client: Any = None) -> None:
+        self.client = client or engine.client(EU, config(1))
+        engine.create_table(name, EU, self.client)
+        self._table = table_of(name, self.client, pause=lambda s: None)
 
     def run(self, program: Program[Result], region: str = EU) -> Result:
-        return run(program, self.table, lambda: Instant(self.clock(), 0))
+        return run(program, self._table, lambda: Instant(time.time_ns() // 1_000_000, 0))
 
 
 def unanswered(program: Program[Result], writes: Collection[int]) -> Program[Result]:
-    """Lose the answers to these writes of a program (from 0 on): they are applied, and it is told OutcomeUnknown."""
+    """Lose the answers to these writes of a program (from 0 on): they are applied, and it gets OutcomeUnknown."""
     number = -1
 
     def step(request: Request) -> Program[Any]:
@@ -108,29 +90,8 @@ def value(place: Place, design: Design, region: str = EU) -> int:
     return place.run(design.value(C), region)
 
 
-def adds(design: Design, count: int, change: int = 1) -> list[Callable[[], Program[Outcome]]]:
-    return [partial(design.add, C, change, f"key-{number}", START_MS) for number in range(count)]
-
-
-def deliveries(design: Design, count: int = 6) -> list[Callable[[], Program[Outcome]]]:
-    """Changes of powers of 4, each sent until it is answered: a sum says which of them it holds."""
-    return [partial(until_answered, design, 4**number, f"key-{number}") for number in range(count)]
-
-
-@pytest.fixture
-def on_engine(engine: Engine, table_names: Iterator[str]) -> OnEngine:
-    """A new table of the embedded engine."""
-    return OnEngine.of(engine, next(table_names))
-
-
-@pytest.fixture
-def on_world() -> OnWorld:
-    """A new simulated table in two Regions."""
-    return OnWorld()
-
-
-@pytest.fixture(params=["on_world", "on_engine"])
-def anywhere(request: pytest.FixtureRequest) -> Place:
-    """A new table, simulated or of the embedded engine."""
-    made: Place = request.getfixturevalue(request.param)
-    return made
+def settle(place: Place, design: Design) -> None:
+    """All that is scheduled is done in both Regions; several times, because some things take several visits."""
+    for _ in range(3):
+        for region in (EU, US):
+            place.run(design.housekeep(C, region), region)

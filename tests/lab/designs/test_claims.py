@@ -1,150 +1,162 @@
-"""What each design says that it can do, and that it cannot do what it does not say."""
+"""What each design says that it can do, and that it cannot do what it does not say: one table of claims."""
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
-from lab.designs import Design, every
+from lab.designs import Claims, Design, every
+from lab.engines.ministack import Engine
 from lab.histories.stage import SETTINGS
 from ledger.errors import LedgerError, TokenConflict
 from simulator.faults import Faults
-from tests.lab.designs.conftest import EU, US, C, OnWorld, Place, add, adds, deliveries, value
+from tests.lab.designs.conftest import EU, START_MS, US, C, OnEngine, OnWorld, Place, add, settle, until_answered, value
 
-ALL = every(replace(SETTINGS, regions=(EU, US)))
-each = pytest.mark.parametrize("design", ALL, ids=lambda design: design.name)
+DESIGNS = every(replace(SETTINGS, regions=(EU, US)))
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 FAULTS = Faults(lost=150, dropped=50, late=50, throttled=50, crash=50)
 
 
-def settle(place: Place, design: Design) -> None:
-    """All that is scheduled is done in both Regions; several times, because some things take several visits."""
-    for _ in range(3):
-        for region in (EU, US):
-            place.run(design.housekeep(C, region), region)
+def limited(design: Any, ceiling: int) -> Any:
+    return replace(design, ceiling=ceiling)
 
 
-def limited(design: Any, ceiling: int) -> Design:
-    made: Design = replace(design, ceiling=ceiling)
-    return made
+def refuses_another(place: Place, design: Design) -> bool:
+    """Another change under a used key; a design that counts things has no other change."""
+    add(place, design, "k", 1)
+    try:
+        add(place, design, "k", 1 if design.claims.units else 2)
+    except TokenConflict:
+        return True
+    return False
 
 
-def twice(on_world: OnWorld, design: Design, wait_ms: int, others: int, housekeeping: bool) -> bool:
-    """Whether a change that comes again, after so long and so many others, counts twice."""
-    add(on_world, design, "again")
-    for number in range(others):
-        add(on_world, design, f"other-{number}")
-    on_world.wait(wait_ms)
-    if housekeeping:
-        settle(on_world, design)
-    add(on_world, design, "again")
-    settle(on_world, design)
-    return value(on_world, design) == others + 2
+def keeps_a_ceiling(place: Place, design: Design) -> bool:
+    if not hasattr(design, "ceiling"):
+        return False
+    return [add(place, limited(design, 3), f"key-{n}") for n in range(6)] == ["recorded"] * 3 + ["refused"] * 3
 
 
-def test_names_are_different() -> None:
-    assert len({design.name for design in ALL}) == len(ALL)
-
-
-@each
-def test_a_change_is_remembered_as_long_as_it_says_and_no_longer(design: Design) -> None:
-    memory = design.claims.memory
-    wait_ms = 400 * DAY_MS if math.isinf(memory.ms) else int(memory.ms) - MINUTE_MS
-    others = 150 if math.isinf(memory.writes) else int(memory.writes)
-    if memory.ms > 0:
-        assert not twice(OnWorld(), design, wait_ms, others, memory.merges)
-    if not math.isinf(memory.ms):
-        assert twice(OnWorld(), design, int(memory.ms) + 2 * MINUTE_MS, 0, True)
-    if not math.isinf(memory.writes):
-        assert twice(OnWorld(), design, 0, int(memory.writes) + 1, True)
-    if not memory.merges:
-        assert twice(OnWorld(), design, MINUTE_MS, 0, True)
-
-
-@each
-def test_another_change_under_a_used_key_is_refused_where_it_says_so(anywhere: Place, design: Design) -> None:
-    add(anywhere, design, "k", 1)
-    if design.claims.mismatch:
-        with pytest.raises(TokenConflict):
-            add(anywhere, design, "k", 2)
-    elif not design.claims.units:
-        add(anywhere, design, "k", 2)
-
-
-@each
-def test_a_limit_is_kept_where_it_says_so(anywhere: Place, design: Design) -> None:
-    if design.claims.limit == "none":
-        assert not hasattr(design, "ceiling")
-        return
-    outcomes = [add(anywhere, limited(design, 3), f"key-{number}") for number in range(6)]
-    assert outcomes == ["recorded"] * 3 + ["refused"] * 3
-
-
-@each
-def test_only_a_soft_limit_is_passed_by_changes_made_at_once(design: Design) -> None:
-    passed = False
-    for seed in range(5):
-        on_world = OnWorld(seed)
-        if design.claims.limit != "none":
-            tight = limited(design, 3)
-            on_world.at_once(*adds(tight, 6), sdk_attempts=4)
-            settle(on_world, tight)
-            passed |= value(on_world, tight) > 3
-    assert passed == (design.claims.limit == "soft")
-
-
-@each
-def test_two_regions_lose_and_double_nothing_where_it_says_so(design: Design) -> None:
-    on_world = OnWorld()
-    on_world.world.cut.add(US)
-    for region in (EU, US):
-        for number in range(12):
-            add(on_world, design.of(region, (EU, US)), f"{region}-{number}", region=region)
-    settle(on_world, design)
-    on_world.world.quiesce()
-    settle(on_world, design)
-    on_world.world.quiesce()
-    values = {value(on_world, design, region) for region in (EU, US)}
-    assert (values == {24}) == design.claims.regions
-
-
-@each
-def test_every_change_can_be_listed_where_it_says_so(anywhere: Place, design: Design) -> None:
+def lists(place: Place, design: Design) -> bool:
     changes = [1, 1, 1] if design.claims.units else [1, 5, -2]
     for number, change in enumerate(changes):
-        add(anywhere, design, f"key-{number}", change)
-    settle(anywhere, design)
+        add(place, design, f"key-{number}", change)
+    settle(place, design)
     try:
-        listed = sorted(anywhere.run(design.history(C)))
+        return sorted(place.run(design.history(C))) == sorted(changes)
     except NotImplementedError:
-        listed = []
-    assert (listed == sorted(changes)) == design.claims.history
+        return False
 
 
-@each
-def test_one_write_sets_it_to_0_where_it_says_so(anywhere: Place, design: Design) -> None:
-    add(anywhere, design, "k")
-    if design.claims.reset:
-        anywhere.run(design.reset(C))
-        assert value(anywhere, design) == 0
-        add(anywhere, design, "other")
-        assert value(anywhere, design) == 1
-    else:
-        with pytest.raises(NotImplementedError):
-            anywhere.run(design.reset(C))
+def resets(place: Place, design: Design) -> bool:
+    add(place, design, "k")
+    try:
+        place.run(design.reset(C))
+    except NotImplementedError:
+        return False
+    emptied = value(place, design)
+    add(place, design, "other")
+    return (emptied, value(place, design)) == (0, 1)
 
 
-@each
-def test_what_is_sent_until_it_is_answered_counts_once_only_with_a_memory(design: Design) -> None:
-    """One Region, no limit, no housekeeping meanwhile; answers lost, writes late, processes that start again."""
+def passes_a_ceiling_at_once(_: Place, design: Design) -> bool:
+    passed = False
+    for seed in range(5 if hasattr(design, "ceiling") else 0):
+        world, tight = OnWorld(seed), limited(design, 3)
+        world.at_once(*(partial(tight.add, C, 1, f"key-{n}", START_MS) for n in range(6)), sdk_attempts=4)
+        settle(world, tight)
+        passed |= value(world, tight) > 3
+    return passed
+
+
+def loses_nothing_in_two_regions(place: Place, design: Design) -> bool:
+    world = OnWorld()
+    world.world.cut.add(US)
+    for region in (EU, US):
+        for number in range(12):
+            add(world, design.of(region, (EU, US)), f"{region}-{number}", region=region)
+    for _ in ("each Region", "what came from the other"):
+        settle(world, design)
+        world.world.quiesce()
+    return {value(world, design, region) for region in (EU, US)} == {24}
+
+
+def is_exact_until_answered(_: Place, design: Design) -> bool:
+    """One Region, no housekeeping meanwhile; answers lost, writes late, processes that start again."""
     wrong = 0
     for seed in range(12):
-        on_world = OnWorld(seed)
-        changes = deliveries(design, 1 if design.claims.units else 5)
-        told: list[Any] = on_world.at_once(*changes, sdk_attempts=design.sdk_attempts, faults=FAULTS)
-        assert not any(isinstance(answer, LedgerError | None) for answer in told)
-        on_world.world.quiesce()
-        settle(on_world, design)
-        wrong += value(on_world, design) != sum(4**number for number in range(len(changes)))
-    assert (wrong > 0) == (design.claims.memory.ms == 0 or design.claims.memory.writes == 0)
+        world, changes = OnWorld(seed), [4**n for n in range(1 if design.claims.units else 5)]
+        calls = [partial(until_answered, design, change, str(change)) for change in changes]
+        ends: list[Any] = world.at_once(*calls, sdk_attempts=design.sdk_attempts, faults=FAULTS)
+        assert not any(isinstance(end, LedgerError | None) for end in ends)
+        world.world.quiesce()
+        settle(world, design)
+        wrong += value(world, design) != sum(changes)
+    return not wrong
+
+
+def counts_twice(design: Design, wait_ms: float, others: float, housekeeping: bool = True) -> bool:
+    """A change that comes again after so long and so many others."""
+    world = OnWorld()
+    add(world, design, "again")
+    for number in range(int(others)):
+        add(world, design, f"other-{number}")
+    world.wait(int(wait_ms))
+    if housekeeping:
+        settle(world, design)
+    add(world, design, "again")
+    settle(world, design)
+    return value(world, design) == others + 2
+
+
+def remembers_so_long_and_no_longer(_: Place, design: Design) -> bool:
+    memory, forgets = design.claims.memory, []
+    if not math.isinf(memory.ms):
+        forgets.append(counts_twice(design, memory.ms + 2 * MINUTE_MS, 0))
+    if not math.isinf(memory.writes):
+        forgets.append(counts_twice(design, 0, memory.writes + 1))
+    if not memory.merges:
+        forgets.append(counts_twice(design, MINUTE_MS, 0))
+    if memory.ms == 0:
+        return all(forgets)
+    longest_ms = 400 * DAY_MS if math.isinf(memory.ms) else memory.ms - MINUTE_MS
+    most = 150 if math.isinf(memory.writes) else memory.writes
+    return all(forgets) and not counts_twice(design, longest_ms, most, memory.merges)
+
+
+Claim = tuple[str, Callable[[Place, Design], bool], Callable[[Claims], bool]]
+ANYWHERE: list[Claim] = [  # what it is, whether it is so, whether the design says so
+    ("another change under a used key is refused", refuses_another, lambda claims: claims.mismatch),
+    ("a ceiling holds, one after another", keeps_a_ceiling, lambda claims: claims.limit != "none"),
+    ("every change can be listed", lists, lambda claims: claims.history),
+    ("one write resets it", resets, lambda claims: claims.reset),
+]
+SIMULATED: list[Claim] = [
+    ("a ceiling is passed at once", passes_a_ceiling_at_once, lambda claims: claims.limit == "soft"),
+    ("two Regions", loses_nothing_in_two_regions, lambda claims: claims.regions),
+    ("its memory", remembers_so_long_and_no_longer, lambda claims: True),
+]
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
+def test_on_the_simulator_a_design_does_what_it_claims_and_nothing_besides(design: Design) -> None:
+    for what, is_so, claimed in ANYWHERE + SIMULATED:
+        assert is_so(OnWorld(), design) == claimed(design.claims), what
+    if design.claims.survives_death:  # what another one does is in test_faults.py
+        assert is_exact_until_answered(OnWorld(), design) == design.is_exact
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
+def test_so_it_does_on_an_engine(engine: Engine, table_names: Iterator[str], design: Design) -> None:
+    client = None
+    for what, is_so, claimed in ANYWHERE:
+        place = OnEngine(engine, next(table_names), client)
+        client = place.client
+        assert is_so(place, design) == claimed(design.claims), what
+
+
+def test_every_name_stands_for_one_design() -> None:
+    assert len({design.name for design in DESIGNS}) == len(DESIGNS)

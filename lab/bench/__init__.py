@@ -1,1 +1,0 @@
-"""Measurements of this counter and of the naive ones: requests and units by AWS's published rules."""

@@ -1,1 +1,0 @@
-"""The designs compared: accuracy, cost, speed and scale, measured; the page."""

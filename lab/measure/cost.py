@@ -1,0 +1,132 @@
+"""What a change and a read of each design cost, in units.
+
+Rule 1: Units are the meter's. All designs get the same changes, those that count things a change of 1 for each, one
+after another, a second apart, so that nothing meets a conflict; in packs, as many at once as the design says.
+Rule 2: Every sum is checked. What is said of changes is of the second half of them: in the first, items grow.
+Rule 3: Of housekeeping is charged:
+
+- A time to live deletes for nothing in the Region where it runs out; each other Region pays a replicated write (TTL).
+- The hybrid's stream brings two records of each thing, its put and its flag, and the consumer looks at both. A Lambda
+  function reads a stream for nothing (STREAMS).
+- Ours: `Compactor.compact` by callers who know their counters. What is less than `fold_min` is not folded; where some
+  was, a second visit cleans.
+
+TTL https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html
+STREAMS https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CostOptimization_StreamsUsage.html
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lab.designs import Design
+from lab.designs.hybrid import COUNTED, NO, THING, Hybrid
+from lab.designs.item_collection import Ours, Packed
+from lab.designs.powertools import Powertools
+from lab.designs.transaction_marker import TransactionMarker
+from lab.designs.trial import SETTINGS, Trial
+from lab.engines.ministack import Engine
+from lab.events import SHOP as COLUMNS
+from lab.events import Event, read_events, shop_day
+from lab.measure.charge import Charge
+from lab.measure.meter import Meter
+from ledger.paging import every_item
+from ledger.units import item_bytes
+
+SEED = 1
+SHOP, ONE = 100, 220  # changes of many counters and of one; half of the latter are more than design 3 keeps in its item
+STEP_MS = 1_000
+KEY_LENGTH = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """On some changes and all their housekeeping; reads: a strongly consistent one after each half of the changes.
+
+    left_bytes, left_items: what the changes left for good.
+    """
+
+    changes: int
+    change: Charge
+    housekeeping: Charge
+    reads: tuple[Charge, Charge]
+    left_bytes: int
+    left_items: int
+
+    @property
+    def write_units(self) -> float:
+        """Of a change, with its housekeeping."""
+        return (self.change + self.housekeeping).write_units / self.changes
+
+    @property
+    def grows(self) -> bool:
+        """Whether changes are kept in an item that there is already: each costs more than the one before."""
+        return self.left_bytes / self.changes >= 1 and not self.left_items
+
+
+def shop_events(path: Path | None = None, count: int = ONE) -> list[Event]:
+    """The first events of the file; without one, of a generated day. Their keys are made as long as a UUID."""
+    found = read_events(path, COLUMNS, count) if path else shop_day(SEED)[:count]
+    return [replace(event, key=event.key.rjust(KEY_LENGTH, "0")) for event in found]
+
+
+def on_one_counter(events: Sequence[Event]) -> list[Event]:
+    """The same events, as if the shop had a single article."""
+    return [Event("stock:all", event.change, event.key, event.at) for event in events]
+
+
+def spend(engine: Engine, events: Sequence[Event], design: Design) -> Spent:
+    """One design, in a new table: twice half of the events, housekeeping, and a read."""
+    trial, meter = Trial(engine, design), Meter()
+    meter.attach(trial.client)
+    truth: Counter[str] = Counter()
+    halves = []
+    for part in (events[: len(events) // 2], events[len(events) // 2 :]):
+        before = meter.total()
+        _add(trial, part, truth)
+        changed = meter.total()
+        housekeeping = _housekept(trial, meter, {event.counter for event in part})
+        sizes = [item_bytes(item) for item in trial.everything()]
+        read = meter.total()
+        counter = min(truth)
+        if trial.value(counter) != truth[counter]:
+            raise AssertionError(f"{design.name}: {counter} reads {trial.value(counter)}, not {truth[counter]}")
+        halves.append((changed - before, housekeeping, meter.total() - read, sum(sizes), len(sizes)))
+    (_, _, first, bytes_before, items_before), (change, housekeeping, last, bytes_after, items_after) = halves
+    left = bytes_after - bytes_before, items_after - items_before
+    return Spent(len(events) - len(events) // 2, change, housekeeping, (first, last), *left)
+
+
+def _add(trial: Trial, events: Sequence[Event], truth: Counter[str]) -> None:
+    together = trial.design.together if isinstance(trial.design, Packed) else 1
+    for first in range(0, len(events), together):
+        trial.now_ms += STEP_MS
+        asked = events[first : first + together]
+        changes = [(e.counter, 1 if trial.design.claims.units else e.change, e.key) for e in asked]
+        for counter, change, _ in changes:
+            truth[counter] += change
+        trial.add_together(changes)
+
+
+def _housekept(trial: Trial, meter: Meter, counters: set[str]) -> Charge:
+    """What the design's housekeeping of these counters is charged."""
+    before = meter.total()
+    match trial.design:
+        case TransactionMarker(keep_ms=int(keep_ms)) | Powertools(keep_ms=keep_ms):
+            trial.expire(keep_ms)
+            return Charge(replicated_units=(meter.total() - before).replicated_units)
+        case Hybrid():
+            found = [trial.run(every_item(f"{THING}{each}", None, None, consistent=True)) for each in sorted(counters)]
+            before = meter.total()
+            for thing in (thing for things in found for thing in things if thing[COUNTED] == NO):
+                for _ in ("its put", "its flag"):
+                    trial.run(trial.design.consume(thing))
+        case _:
+            for counter in sorted(counters):
+                units = meter.total().write_units
+                trial.housekeep(counter)
+                if isinstance(trial.design, Ours) and meter.total().write_units > units:
+                    trial.housekeep(counter)
+                    trial.housekeep(counter, SETTINGS.keep_ms)
+    return meter.total() - before

@@ -1,0 +1,102 @@
+"""The memory of a fold, and what imports take of a CPU.
+
+Rule 1: The backlog whose memory is measured makes its pages when they are asked for and keeps none, so what grows with
+it would be the fold's.
+Rule 2: Imports are measured in new processes, over `import boto3`; the first of them compiles, as pip does.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+from compactor.fold import fold
+from compactor.report import Tally
+from lab.measure.figure import Figure
+from ledger import Delta, Lane, Settings, tokens
+from ledger.items import delta_item, fold_pk
+from ledger.requests import Get, Instant, Item, Page, Put, Query, Request, Transact, run
+
+START_MS = 1_800_000_000_000
+LANE = Lane("eu-west-1", 0, "hot")
+SETTINGS = Settings(table="bench", region="eu-west-1")
+PAGE_DELTAS = 8_000  # about a page of 1 MB
+
+FUNCTIONS = ("add_from_queue", "api", "ring", "compact", "sweep", "canary")
+ENVIRONMENT = {
+    **dict.fromkeys(("LEDGER_TABLE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "counters"),
+    "AWS_REGION": "eu-west-1",
+    "LEDGER_WORK_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/111122223333/work",
+    "PYTHONDONTWRITEBYTECODE": "",
+}
+"""What a function is started with; nothing is sent."""
+
+
+class Backlog:
+    """A table whose lane has this many deltas. It keeps the last commit alone."""
+
+    def __init__(self, deltas: int) -> None:
+        self._deltas = deltas
+        self._fold: dict[Any, Item] = {}
+
+    def answer(self, request: Request, /) -> Any:
+        match request:
+            case Get(key):
+                return self._fold.get(key)
+            case Query(pk) if pk == fold_pk(LANE):
+                return Page(tuple(self._fold.values()), None)
+            case Query(_, after, _, limit):
+                first = 0 if after is None else tokens.time_ms(after) - START_MS + 1
+                last = min(first + (limit or PAGE_DELTAS), self._deltas)
+                found = tuple(map(_delta, range(first, last)))
+                return Page(found, found[-1]["sk"]["S"] if last < self._deltas else None)
+            case Transact(writes):
+                self._fold = {write.key: write.item for write in writes if isinstance(write, Put)}
+                return None
+            case Put():  # the lane's place in the directory
+                return None
+            case _:
+                raise TypeError(f"no fold asks for {request!r}")
+
+
+def _delta(number: int) -> Item:
+    """The change of 1 that was asked for that many milliseconds after the first."""
+    return delta_item(Delta(LANE, tokens.make(START_MS + number, bytes(tokens.RANDOM_BYTES)), 1))
+
+
+def fold_peak_mb(deltas: int) -> float:
+    """The most megabytes of Python objects that were alive at once while a backlog of that many deltas was folded."""
+    now = Instant(START_MS + deltas + SETTINGS.allowed_lateness_ms, 0)
+    given = {"allowed_lateness_ms": SETTINGS.allowed_lateness_ms, "fold_min": 1, "fold_max": SETTINGS.fold_max}
+    tally = Tally()
+    tracemalloc.start()
+    try:
+        run(fold(LANE, tally, **given), Backlog(deltas), lambda: now)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    if tally.folded != deltas:
+        raise AssertionError(f"{tally.folded} of {deltas} deltas were folded")
+    return peak / 1e6
+
+
+def import_over_boto3_ms(module: str, runs: int) -> float:
+    """Milliseconds of CPU, the median of so many runs. Of a function's main it is the cold start of our code."""
+    code = f"from time import process_time as now; import boto3; b = now(); import {module}; print(now() - b)"
+    command, environ = [sys.executable, "-c", code], os.environ | ENVIRONMENT
+    return 1_000 * statistics.median(
+        float(subprocess.run(command, env=environ, capture_output=True, check=True).stdout) for _ in range(runs)
+    )
+
+
+def figures(*, small: bool) -> Iterator[Figure]:
+    first, last = (20_000, 32_000) if small else (100_000, 1_000_000)
+    peak_mb = fold_peak_mb(first)
+    yield Figure(f"peak memory of a fold of {first:,} deltas, MB", peak_mb, 30, 1)
+    yield Figure(f"peak memory of a fold of {last:,} deltas, MB", fold_peak_mb(last), 1.1 * peak_mb, 1)
+    for module in ("ledger", *(f"service.{name}.main" for name in FUNCTIONS)):
+        ms = import_over_boto3_ms(module, 1 if small else 9)
+        yield Figure(f"import {module}, CPU over import boto3 alone, ms", ms, judged=False)

@@ -1,0 +1,174 @@
+"""Many lanes through the shipped handlers: what finding their work takes, and what a change costs over its whole life.
+
+Rule 1: `ring` and `compact` are the handlers that Lambda calls. What hands them their events is played: a stream with
+one shard, a queue, a clock.
+Rule 2: What came within a second is handed over at its end, in batches as large as the event sources'.
+Rule 3: Figures are of the time after `warm_s`, in which lanes are listed and the first folds are made. Every change has
+to be in a sum at the end.
+"""
+
+import heapq
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+from typing import Any
+
+from aws_lambda_powertools.metrics import MetricUnit
+
+from lab.measure.charge import Charge
+from lab.measure.figure import Figure
+from lab.measure.metered_table import MeteredTable
+from ledger import tokens
+from ledger.items import delta_item
+from ledger.memory import MemoryTable
+from ledger.requests import Instant, Put
+from ledger.settings import Settings
+from ledger.values import Delta, Lane
+from reader import Reader
+from service import observe
+from service.compact.handler import Worker
+from service.observe import Watch
+from service.ring.handler import Ringer
+from service.runtime import Runtime
+from service.work import WorkQueue
+
+REGION, START_MS, SECOND_MS = "eu-west-1", 1_800_000_000_000, 1_000
+RING_BATCH, WORK_BATCH, RECEIVED_MAX = 1_000, 50, 10
+SETTINGS = Settings(table="counters", region=REGION)
+
+
+class Queue:
+    """The SQS client of the shipped `WorkQueue`. `requests`: those that are paid; a receive and a delete take ten."""
+
+    def __init__(self) -> None:
+        self.now_ms, self.sent, self.requests = START_MS, 0, 0
+        self._order = count()
+        self._waiting: list[tuple[int, int, str]] = []
+
+    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        self.sent += len(Entries)
+        self.requests += 1
+        for entry in Entries:
+            visible_ms = self.now_ms + entry["DelaySeconds"] * SECOND_MS
+            heapq.heappush(self._waiting, (visible_ms, next(self._order), entry["MessageBody"]))
+        return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
+
+    def batch(self) -> list[dict[str, Any]]:
+        """The records of the messages that are visible now, up to WORK_BATCH; they are off the queue then."""
+        bodies: list[str] = []
+        while len(bodies) < WORK_BATCH and self._waiting and self._waiting[0][0] <= self.now_ms:
+            bodies.append(heapq.heappop(self._waiting)[2])
+        self.requests += 2 * -(-len(bodies) // RECEIVED_MAX)
+        attributes = {"ApproximateReceiveCount": "1", "SentTimestamp": str(self.now_ms)}
+        given: dict[str, Any] = {"eventSource": "aws:sqs", "attributes": attributes, "messageAttributes": {}}
+        return [{**given, "messageId": str(number), "body": body} for number, body in enumerate(bodies)]
+
+
+class Metrics:
+    """The sum of each metric that the functions publish."""
+
+    def __init__(self) -> None:
+        self.sums: Counter[str] = Counter()
+
+    def add_metric(self, name: str, unit: MetricUnit, value: float) -> None:
+        self.sums[name] += int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """Of what was put after the warm-up: its number, what was charged to the table, and what finding its work took."""
+
+    changes: int
+    charge: Charge
+    messages: int
+    sqs_requests: int
+    looks: int
+    visits: int
+
+
+class Lanes:
+    """Lanes of counters with one shard, each changed `rate` times a second, at random from a seed."""
+
+    def __init__(self, lanes: int, rate: float, settings: Settings = SETTINGS, seed: int = 1) -> None:
+        self._lanes = [Lane(REGION, 0, f"stock:{number:06}") for number in range(lanes)]
+        self._per_s, self._drawn = lanes * rate, Random(seed)
+        self._queue, self._metrics, self._changes = Queue(), Metrics(), 0
+        self._table = MeteredTable(MemoryTable(lists=False))
+        self._table.is_charged = True
+        runtime = Runtime(self._table, WorkQueue("work", self._queue), workers=1)
+        runtime.now = lambda: Instant(self._queue.now_ms, self._queue.now_ms)
+        parts = settings, runtime, Watch.here("lanes", io.StringIO()).logger, self._metrics
+        self._ringer, self._worker = Ringer(*parts), Worker(*parts)
+        self._reader = Reader(settings, table=self._table.table, clock=lambda: self._queue.now_ms)
+
+    def play(self, warm_s: int, measured_s: int) -> Played:
+        for _ in range(warm_s):
+            self._second()
+        before = self._so_far()
+        for _ in range(measured_s):
+            self._second()
+        values = self._reader.values([lane.counter for lane in self._lanes])
+        if sum(values.values()) != self._changes:
+            raise AssertionError(f"the lanes do not have the {self._changes:,} changes of 1 that were put")
+        return Played(*(now - then for now, then in zip(self._so_far(), before, strict=True)))
+
+    def _so_far(self) -> tuple[Any, ...]:
+        sums, queue = self._metrics.sums, self._queue
+        found = sums[observe.LANES_LOOKED], sums[observe.LANES_VISITED]
+        return self._changes, self._table.cost, queue.sent, queue.requests, *found
+
+    def _second(self) -> None:
+        began_ms = self._queue.now_ms
+        records = [self._put(began_ms, at_ms) for at_ms in self._times()]
+        self._queue.now_ms = began_ms + SECOND_MS
+        for first in range(0, len(records), RING_BATCH):
+            self._check(self._ringer({"Records": records[first : first + RING_BATCH]}))
+        while batch := self._queue.batch():
+            self._check(self._worker({"Records": batch}, lambda: False))
+
+    def _times(self) -> Iterator[int]:
+        """When changes come in this second, in milliseconds after its start."""
+        at_s = self._drawn.expovariate(self._per_s)
+        while at_s < 1:
+            yield int(at_s * SECOND_MS)
+            at_s += self._drawn.expovariate(self._per_s)
+
+    def _put(self, began_ms: int, after_ms: int) -> dict[str, Any]:
+        """A producer's change of 1, and its record of the stream."""
+        self._queue.now_ms = began_ms + after_ms
+        token = tokens.make(self._queue.now_ms, self._drawn.randbytes(tokens.RANDOM_BYTES))
+        item = delta_item(Delta(self._drawn.choice(self._lanes), token, 1))
+        self._table.answer(Put(item))
+        self._changes += 1
+        keys = {name: item[name] for name in ("pk", "sk")}
+        image = {name: value for name, value in item.items() if name not in keys}
+        seen = {"Keys": keys, "NewImage": image, "SequenceNumber": "1"}
+        return {"eventName": "INSERT", "dynamodb": {**seen, "ApproximateCreationDateTime": began_ms // SECOND_MS}}
+
+    @staticmethod
+    def _check(answer: Any) -> None:
+        if answer["batchItemFailures"]:
+            raise AssertionError(f"{answer} of a queue and a table that never fail")
+
+
+HOUR_S = 3_600
+
+
+def figures(*, small: bool) -> Iterator[Figure]:
+    """Of 5,000 lanes at once; and of fewer for long enough that folds and deletes of a whole life are in it."""
+    lanes, seconds, few, hours = (500, 900, 40, 4) if small else (5_000, 1_200, 100, 10)
+    at_once = Lanes(lanes, 0.05).play(warm_s=120, measured_s=seconds)
+    of, changes = f"{lanes:,} lanes, a change every 20 s each:", at_once.changes
+    yield Figure(f"{of} messages a change", at_once.messages / changes, 0.05, 0.01)
+    yield Figure(f"{of} requests of SQS a change", at_once.sqs_requests / changes, 0.1, 0.001)
+    yield Figure(f"{of} looks that were enough a change", at_once.looks / changes, 0.04, 0.001)
+    yield Figure(f"{of} visits a change", at_once.visits / changes, 0.04, 0.003)
+    kept = Settings(table="counters", region=REGION, clean=False)
+    for text, settings, most, least in (("", SETTINGS, 2.2, 1.9), (", clean=False", kept, 1.2, 1.05)):
+        lived = Lanes(few, 0.02, settings).play(warm_s=hours * HOUR_S, measured_s=hours * HOUR_S)
+        of = f"{few} lanes, a change every 50 s each{text}:"
+        yield Figure(f"{of} write units, whole life", lived.charge.write_units / lived.changes, most, least)
+        yield Figure(f"{of} read units, whole life", lived.charge.read_units / lived.changes, 0.3, 0.1)

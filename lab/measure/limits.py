@@ -1,0 +1,221 @@
+"""The figures of limited counters: what a change, a refusal, a retry, a hold, a read and a flash sale cost.
+
+Rule 1: Units are by AWS's published rules from the requests that the shipped code sends to a table in memory.
+Rule 2: The clock is ours and keys name the tokens, so nothing waits and every run prints the same.
+Rule 3: Each figure is of a gate that has been at work for a while.
+"""
+
+import statistics
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+
+from lab.measure.charge import Charge
+from lab.measure.figure import Figure
+from lab.measure.metered_table import TABLE, MeteredTable
+from ledger import Change, Ledger, Settings
+from ledger.by_region import ByRegion
+from ledger.checks import to_datetime
+from ledger.errors import LimitReached
+from ledger.gate import decide
+from ledger.gate.gates import Gates
+from ledger.gate.hold import Hold
+from ledger.gate.items import gate_key
+from ledger.gate.outcome import REFUSED
+from ledger.limit import Limit
+from ledger.requests import Instant, Put, run
+from ledger.values import Lane
+from reader import Reader
+
+REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
+START_MS = 1_800_000_000_000
+COUNTER = "seats:gala"
+WARM, WARM_GROUPS = 200, 20
+"""Changes, holds or groups before what is measured."""
+
+SHARES = {2: (70, 30), 3: (55, 30, 15)}
+"""Of 100 buyers of the flash sale, so many are in each Region."""
+
+SALE_MS, COPIES = 60_000, 100
+"""Of the sale, and how often in it the gates of each Region arrive in the others."""
+
+
+class Sale:
+    """A limited counter, with a ledger in each of its Regions, and a clock that `tick` moves on."""
+
+    def __init__(self, ceiling: int = 10**9, regions: int = 1) -> None:
+        self.homes, self.now_ms = REGIONS[:regions], float(START_MS)
+        self.tables = {region: MeteredTable() for region in self.homes}
+        limits = {"seats:": Limit(ceiling=ceiling, region=REGIONS[0])}
+        clock = lambda: int(self.now_ms)  # noqa: E731
+        self.of = {home: Settings(table=TABLE, region=home, regions=self.homes, limits=limits) for home in self.homes}
+        self.ledgers = {home: Ledger(self.of[home], tables=self.tables, clock=clock) for home in self.homes}
+        self.reader = Reader(self.of[REGIONS[0]], table=self.tables[REGIONS[0]], clock=clock)
+        self.reader.read("another")  # asks for the table's shape, once a process
+        self._random, self._number = Random(1), 0
+
+    def tick(self, ms: float) -> None:
+        self.now_ms += ms
+
+    def copy(self) -> None:
+        """The gates arrive in the other Regions."""
+        for home, table in self.tables.items():
+            item = table.table.items.get(gate_key(Lane(home, 0, COUNTER)))
+            for there in self.homes:
+                if item is not None and there != home:
+                    self.tables[there].table.answer(Put(item))
+
+    def change(self, late_ms: int = 0) -> Change:
+        """A change of 1 that was asked for up to `late_ms` ago."""
+        self._number += 1
+        return Change(COUNTER, 1, str(self._number), self._at(late_ms))
+
+    def add(self, change: Change, home: str = REGIONS[0]) -> None:
+        self.ledgers[home].add(change.counter, 1, idempotency_key=change.idempotency_key, at=change.at)
+
+    def hold(self, length: timedelta) -> Hold:
+        self._number += 1
+        key, at = str(self._number), self._at()
+        return self.ledgers[REGIONS[0]].hold(COUNTER, 1, expires=length, idempotency_key=key, at=at)
+
+    def _at(self, late_ms: int = 0) -> datetime:
+        return to_datetime(int(self.now_ms) - self._random.randint(0, late_ms))
+
+    def charge(self, is_charged: bool = True) -> None:
+        """From now on."""
+        for table in self.tables.values():
+            table.is_charged = is_charged
+
+    @property
+    def cost(self) -> Charge:
+        return sum((table.cost for table in self.tables.values()), start=Charge())
+
+
+def singly(rate: int, late_ms: int = 0, changes: int = 400) -> tuple[float, float]:
+    """(write units of a change, the median of its requests), of so many a second."""
+    sale, requests = Sale(), list[int]()
+    for number in range(WARM + changes):
+        sale.charge(number >= WARM)
+        sale.tick(1_000 / rate)
+        before = sale.cost.requests
+        sale.add(sale.change(late_ms))
+        requests.append(sale.cost.requests - before)
+    return sale.cost.write_units / changes, statistics.median(requests[WARM:])
+
+
+def in_groups(rate: int, size: int, late_ms: int, groups: int = 60) -> float:
+    """Write units of a change, of so many a second, `size` in a call."""
+    sale = Sale()
+    for number in range(WARM_GROUPS + groups):
+        sale.charge(number >= WARM_GROUPS)
+        sale.tick(1_000 * size / rate)
+        for outcome in sale.ledgers[REGIONS[0]].add_many([sale.change(late_ms) for _ in range(size)]):
+            if isinstance(outcome, Exception):
+                raise outcome
+    return sale.cost.write_units / groups / size
+
+
+def refused(changes: int = 100) -> float:
+    """Write units of a change that two Regions refuse, ten a second; the steady clock is ours, too."""
+    sale = Sale(ceiling=WARM, regions=2)
+    for _ in range(WARM):
+        sale.tick(100)
+        sale.add(sale.change())
+    sale.copy()
+    sale.charge()
+    home = REGIONS[0]
+    gates, table = Gates.limited(sale.of[home], COUNTER, "bench"), ByRegion(home, sale.tables)
+    for _ in range(changes):
+        sale.tick(100)
+        asked = sale.change()
+        delta = sale.ledgers[home].prepare(COUNTER, 1, idempotency_key=asked.idempotency_key, at=asked.at)
+        now_ms = int(sale.now_ms)
+        if run(decide.add(gates, delta), table, partial(Instant, now_ms, now_ms)).known.outcome != REFUSED:
+            raise AssertionError("more was sold than there is")
+    return sale.cost.write_units / changes
+
+
+def again(changes: int = 50) -> float:
+    """Write units of a change that is sent again at once."""
+    sale = Sale()
+    for _ in range(changes):
+        sale.tick(100)
+        change = sale.change()
+        for is_second in (False, True):
+            sale.charge(is_second)
+            sale.add(change)
+    return sale.cost.write_units / changes
+
+
+def held(open_holds: int, every_ms: float, holds: int = 200) -> float:
+    """Write units of a hold and its end together, with so many open; four of five captured, the fifth released."""
+    sale, waiting = Sale(), list[Hold]()
+    length = timedelta(milliseconds=3 * open_holds * every_ms)
+    for number in range(open_holds + WARM + holds):
+        sale.charge(number >= open_holds + WARM)
+        sale.tick(every_ms)
+        waiting.append(sale.hold(length))
+        if len(waiting) > open_holds:
+            ended = waiting.pop(0)
+            if number % 5:
+                ended.capture()
+            else:
+                ended.release()
+    return sale.cost.write_units / holds
+
+
+def read() -> Charge:
+    """Of a strong read of one lane."""
+    sale = Sale()
+    for _ in range(WARM):
+        sale.tick(10)
+        sale.add(sale.change())
+    sale.charge()
+    if sale.reader.read(COUNTER).value != WARM:
+        raise AssertionError("the read is wrong")
+    return sale.cost
+
+
+def flash_sale(regions: int, seats: int) -> float:
+    """Requests across Regions for 1,000 seats sold; six buyers for five seats come within a minute, one by one."""
+    sale, drawn, across, sold = Sale(seats, regions), Random(1), 0, 0
+    sale.charge()
+    buyers = seats * 6 // 5
+    for number in range(buyers):
+        if number % (buyers // COPIES) == 0:
+            sale.copy()
+        sale.tick(SALE_MS / buyers)
+        (home,) = drawn.choices(sale.homes, SHARES[regions])
+        before = sale.cost.requests - sale.tables[home].cost.requests
+        try:
+            sale.add(sale.change(), home)
+        except LimitReached:
+            continue
+        sold += 1
+        across += sale.cost.requests - sale.tables[home].cost.requests - before
+    if sold != seats:
+        raise AssertionError(f"{sold:,} of {seats:,} seats were sold")
+    return across * 1_000 / seats
+
+
+def figures(*, small: bool) -> Iterator[Figure]:
+    """All that need no engine."""
+    less = 4 if small else 1
+    for rate in (1, 10, 100):
+        units, requests = singly(rate, changes=400 // less)
+        yield Figure(f"limited: write units an add, {rate} a second", units, 1.2, 1)
+    yield Figure("limited: requests of an add where there is enough, median", requests, 1, 1)
+    late, in_group = singly(100, 2_000, 400 // less)[0], in_groups(500, 30, 2_000, 30 if small else 60)
+    yield Figure("limited: write units an add, 100 a second, up to 2 s late", late, 1.7, 1)
+    yield Figure("limited: write units an add in groups of 30, 500 a second, 2 s late", in_group, 0.4, 1 / 30)
+    yield Figure("limited: write units an add that is refused, two Regions", refused(), 1.5, 1)
+    yield Figure("limited: write units an add that is sent again", again(), 1, 1)
+    yield Figure("limited: write units a hold and its end, 2 open", held(2, 1_000, 200 // less), 2.4, 2)
+    if not small:
+        yield Figure("limited: write units a hold and its end, 3,000 open", held(3_000, 1_000 / 30), 6, 2)
+    yield Figure("limited: requests of a read of a lane", read().requests, 1, 1)
+    yield Figure("limited: read units of a lane", read().read_units, 1, 1)
+    for regions in SHARES:
+        across = flash_sale(regions, 2_400 // less)
+        yield Figure(f"limited: requests across {regions} Regions per 1,000 seats sold", across, 60, 0.1)

@@ -1,0 +1,158 @@
+"""What a change costs over its whole life, alone and in packs, and what a read costs: on an engine, by the meter.
+
+Rule 1: Units are of the items that crossed the wire. Every sum is checked.
+Rule 2: The clock is ours, so that nothing waits.
+"""
+
+import io
+from collections.abc import Iterator
+
+from compactor import Compactor, Report
+from lab.engines.ministack import Engine
+from lab.measure.charge import Charge
+from lab.measure.figure import Figure
+from lab.measure.meter import Meter
+from ledger import Change, Ledger, Settings
+from ledger.checks import to_datetime
+from ledger.message import dumps_many
+from ledger.packing import PACK_CHANGES
+from reader import Reader
+from service.add_from_queue.handler import AddFromQueue
+from service.observe import Watch
+
+REGION, COUNTER = "eu-west-1", "stock:85123A"
+START_MS = 1_800_000_000_000
+ROUND = 10_000  # changes between two runs of the compactor
+SIZES = (10, 38, 100, PACK_CHANGES)
+QUEUED_PER_S = 1_000
+BATCH, WINDOW_S = 100, 1
+"""Messages that `add_from_queue` is handed, and how long they are waited for."""
+
+
+class Life:
+    """A counter in a table of its own, with a ledger, a reader and a compactor whose requests are metered apart."""
+
+    def __init__(self, engine: Engine, table: str) -> None:
+        engine.create_table(table, REGION)
+        self.settings = Settings(table=table, region=REGION, clean_units_per_s=10**9)  # at the engine's own pace
+        self.now_ms, self.changes = START_MS, 0
+        self.works, self.reads = Meter(), Meter()
+        clients = [engine.client(REGION) for _ in range(2)]
+        for client, meter in zip(clients, (self.works, self.reads), strict=True):
+            meter.attach(client)
+        clock = lambda: self.now_ms  # noqa: E731
+        self.ledger = Ledger(self.settings, client=clients[0], clock=clock)
+        self.compactor = Compactor(self.settings, clients={REGION: clients[0]}, clock=clock)
+        self.reader = Reader(self.settings, client=clients[1], clock=clock)
+        self.reader.read("another")  # asks for the table's shape, once a process; the figures are of what comes after
+
+    def write(self, changes: int, *, each: int = 500, pack: bool = False) -> None:
+        """Add that many changes of 1, about a millisecond apart, `each` in a call; pack: they are one item."""
+        for done in range(0, changes, each):
+            number = min(each, changes - done)
+            self.now_ms += number
+            for receipt in self.ledger.add_many([Change(COUNTER, 1)] * number, pack=pack):
+                if isinstance(receipt, Exception):
+                    raise receipt
+        self.changes += changes
+
+    def compact(self) -> Report:
+        """A compaction after everything is old enough, then the two visits of a clean."""
+        self.now_ms += self.settings.allowed_lateness_ms + 1
+        folded, noted = self.compactor.compact(COUNTER), self.compactor.compact(COUNTER)
+        self.now_ms += self.settings.keep_ms
+        return Report.total([folded, noted, self.compactor.compact(COUNTER)])
+
+    def read(self, *, behind: float = 0) -> Charge:
+        """What a read costs that has all changes, or the folded ones, which are as many as `behind` leaves."""
+        before = self.reads.total()
+        balance = self.reader.read(COUNTER, behind=behind)
+        if not behind and balance.value != self.changes:
+            raise AssertionError(f"the counter reads {balance.value}, but it has {self.changes} changes of 1")
+        return self.reads.total() - before
+
+    def a_change(self) -> Charge:
+        """What writing and compacting were charged, for all changes, once the value is right."""
+        self.read()
+        return self.works.total()
+
+
+def figures(engine: Engine, *, small: bool) -> Iterator[Figure]:
+    less = 100 if small else 1
+    yield from _hot(engine, [100, 1_000] if small else [100, 1_000, 10_000])
+    cold = Life(engine, "bench-cold")
+    cold.write(20)
+    cold.compact()
+    yield Figure("cold counter (20 changes): write units a change", cold.a_change().write_units / 20, 1, 1)
+    for each, most in zip(SIZES, (0.27, 0.12, 0.13, 0.12), strict=True):
+        name = f"hot counter, packs of {each}: write units a change, whole life"
+        yield Figure(name, in_packs(engine, each, 20_000 // less * (1 if less == 1 else 10)), most, 0.09)
+    for each in (1, 250):
+        name = f"the same through SQS at {QUEUED_PER_S:,}/s, {each} in a message"
+        yield Figure(name, queued(engine, each, max(3, 120 // less)), 0.2, 0.09)
+    yield from _tail(engine, 100_000 // less)
+
+
+def _hot(engine: Engine, targets: list[int]) -> Iterator[Figure]:
+    life, reports = Life(engine, "bench-hot"), list[Report]()
+    for target in targets:
+        while life.changes < target:
+            life.write(min(ROUND, target - life.changes))
+            reports.append(life.compact())
+        read = life.read()
+        yield Figure(f"read after {target:,} changes: requests", read.requests, 2, 2)
+        yield Figure(f"read after {target:,} changes: read units", read.read_units, 2, 2)
+    spent, of = life.a_change(), f"hot counter ({life.changes:,} changes):"
+    yield Figure(f"{of} write units a change, whole life", spent.write_units / life.changes, 2.1, 2)
+    yield Figure(f"{of} read units of the compactor a change", spent.read_units / life.changes, 0.15, 0.01)
+    total = Report.total(reports)
+    yield Figure(f"{of} deltas of a merge transaction", total.folded / total.commits, least=100)
+
+
+def in_packs(engine: Engine, each: int, changes: int) -> float:
+    """Write units of a change over its whole life, put, folded, settled and cleaned, with so many in each pack."""
+    life = Life(engine, f"bench-packs-{each}")
+    for number in (changes // 2, changes - changes // 2):
+        life.write(number, each=each, pack=True)
+        life.compact()
+    return life.a_change().write_units / changes
+
+
+def queued(engine: Engine, each: int, seconds: int) -> float:
+    """The same of a change that comes through SQS with 1,000 others a second, `each` in a message.
+
+    The function's own handler gets batches as serverless.yml has them, and the lane is visited every minute.
+    """
+    life = Life(engine, f"bench-queued-{each}")
+    watch = Watch.here("bench", io.StringIO())
+    handle = AddFromQueue(life.ledger, watch, pack=True)
+    batch, total = min(BATCH * each, QUEUED_PER_S * WINDOW_S), seconds * QUEUED_PER_S
+    for first in range(0, total, batch):
+        changes = []
+        for number in range(first, min(first + batch, total)):
+            life.now_ms += 1_000 // QUEUED_PER_S
+            changes.append(Change(COUNTER, 1, str(number), to_datetime(life.now_ms)))
+        bodies = [dumps_many(changes[i : i + each]) for i in range(0, len(changes), each)]
+        records = [{"messageId": str(n), "body": body, "eventSource": "aws:sqs"} for n, body in enumerate(bodies)]
+        if failed := handle({"Records": records})["batchItemFailures"]:
+            raise AssertionError(f"{len(failed)} messages failed")
+        life.changes += len(changes)
+        watch.metrics.clear_metrics()
+        if (first + batch) % (60 * QUEUED_PER_S) < batch:
+            life.compact()
+    life.compact()
+    return life.a_change().write_units / life.changes
+
+
+def _tail(engine: Engine, changes: int) -> Iterator[Figure]:
+    """Reads of packs as full as they go, above a checkpoint."""
+    life = Life(engine, "bench-tail")
+    life.write(PACK_CHANGES, each=PACK_CHANGES, pack=True)
+    life.compact()
+    life.write(changes, each=PACK_CHANGES, pack=True)
+    whole, behind = life.read(), life.read(behind=3_600)
+    of = f"read of a tail of {changes:,} changes in packs:"
+    yield Figure(f"{of} requests", whole.requests, 5, 2)
+    yield Figure(f"{of} read units", whole.read_units, 2 + changes / 150, changes / 180)
+    yield Figure(f"{of} requests, with behind=", behind.requests, 1, 1)
+    yield Figure(f"{of} read units, with behind=", behind.read_units, 1, 1)

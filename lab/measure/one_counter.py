@@ -1,0 +1,193 @@
+"""A simulated table with one counter, and everybody who uses it, minute by minute.
+
+Rule 1: A scenario is data, and everything follows from it and a seed. The caller is an at-least-once producer, as SQS
+is: ten messages a minute, each in a process of its own.
+Rule 2: What is not answered, by an error or because its process died, is delivered again a minute later, with the same
+key and time, until it is answered. A "refused" is an answer. In every minute each Region's housekeeping and a reader
+run at the same time as the messages. Items reach the other Region one by one, in any order, within the minute.
+"""
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from lab.designs.design import Design
+from lab.designs.simulated import Simulated, Task
+from lab.measure.changes import CEILING, EVENTS, Counted, Limit, Record
+from lab.measure.scenarios import MINUTE_MS, US, Scenario
+from ledger.errors import GaveUp, LedgerError, TableError
+from ledger.requests import Now, Program, Request, Result
+from ledger.through import through
+from simulator.choices import Drawn
+from simulator.faults import NONE
+from simulator.world import World
+
+C = "stock:85123A"
+START_MS = 1_800_000_000_000
+A_MINUTE = 10
+DELIVERIES_MAX = 20  # then the caller gives up
+BUSY_MINUTES = 15
+"""After the last event all housekeeping is done within these; the rest of a longer wait has none, and nothing to do."""
+CALM_MINUTES = 4
+LAG_STEPS = 20
+DEATHS = (1, 2, 10**6)
+"""In turn: after how many answers a process dies. The last is at its end, before the message is acknowledged."""
+
+
+class Died(Exception):
+    """The process of a delivery is no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """asked_in: the Region whose producer made it. region: where it is delivered."""
+
+    number: int
+    asked_in: str
+    region: str
+    at_ms: int
+
+
+class OneCounter:
+    """One counter in its table, from START_MS on. `units`: all changes are 1."""
+
+    def __init__(self, design: Design, scenario: Scenario, seed: int, units: bool) -> None:
+        self.world = World(scenario.regions, Drawn(seed), page_size=100, lag_steps=LAG_STEPS)
+        self.world.now_ms = START_MS
+        self.record = Record(units)
+        self._simulated = Simulated(self.world)
+        self._scenario, self._faults, self._dies = scenario, scenario.faults, scenario.dies
+        self._visits = 0
+        self._in = {region: design.of(region, scenario.regions) for region in scenario.regions}
+        self._deliveries: Counter[int] = Counter()
+        self._unanswered: list[Message] = []
+
+    def play(self, events: int) -> None:
+        """Ask for so many events, and for the scenario's others, until all is answered, done and everywhere."""
+        again_ms = self._scenario.again_ms
+        messages = self._produce(range(events), twice=again_ms == 0)
+        if again_ms:
+            self._produce(range(events, events + self._scenario.others))
+            self._wait_until(START_MS + again_ms)
+            for some in messages:
+                self._minute([self._once_more(message) for message in some])
+        while self._unanswered:
+            self._minute()
+        self._faults, self._dies = NONE, False
+        for _ in range(CALM_MINUTES):
+            self._minute()
+
+    def values(self) -> list[int]:
+        """What each Region reads."""
+        return [self._simulated.run(design.value(C), region) for region, design in self._in.items()]
+
+    def _produce(self, numbers: Sequence[int], twice: bool = False) -> list[list[Message]]:
+        """Make messages, A_MINUTE of them a minute, and deliver them, at the same time `twice`."""
+        made: list[list[Message]] = []
+        regions = self._scenario.regions
+        for start in range(0, len(numbers), A_MINUTE):
+            if self._scenario.cut and start:
+                self.world.cut.add(US)
+            homes = [(number, regions[number % len(regions)]) for number in numbers[start : start + A_MINUTE]]
+            made.append([Message(number, home, home, self.world.now_ms) for number, home in homes])
+            now = made[-1][::2] if self._scenario.late else made[-1]
+            self._minute([*now, *map(self._once_more, made[-1] if twice else ())])
+            self._unanswered += [message for message in made[-1] if message not in now]
+        self.world.cut.clear()
+        return made
+
+    def _once_more(self, message: Message) -> Message:
+        """The same message, as it is delivered a second time."""
+        others = [region for region in self._scenario.regions if region != message.region]
+        return replace(message, region=others[0]) if self._scenario.elsewhere else message
+
+    def _wait_until(self, ms: int) -> None:
+        for _ in range(BUSY_MINUTES):
+            if self.world.now_ms < ms:
+                self._minute()
+        if self.world.now_ms < ms - MINUTE_MS:
+            self._pass(ms - MINUTE_MS - self.world.now_ms)
+            self._minute()
+
+    def _minute(self, messages: Sequence[Message] = ()) -> None:
+        """Deliver these and what was not answered the minute before, and do what is done every minute."""
+        due, self._unanswered = [*messages, *self._unanswered], []
+        tasks = [self._task(message.region, partial(self._deliver, message)) for message in due]
+        for region in self._in:
+            tasks += [self._task(region, partial(some, region)) for some in (self._housekeep, self._read)]
+        for end in self._simulated.play(tasks, self._faults):
+            if isinstance(end, LedgerError):
+                raise end
+        self._pass(MINUTE_MS)
+
+    def _pass(self, ms: int) -> None:
+        self.world.now_ms += ms
+        self.world.step += LAG_STEPS + 1  # no read lags by a minute
+        if not self.world.cut:
+            self.world.quiesce()  # nor does replication
+
+    def _task(self, region: str, make: Callable[[], Program[None]]) -> Task:
+        return Task(region, make, self._in[region].sdk_attempts)
+
+    def _deliver(self, message: Message) -> Program[None]:
+        number = message.number
+        self.record.asked.add(number)
+        self._deliveries[number] += 1
+        program = self._in[message.asked_in].add(C, self.record.change(number), f"event-{number}", message.at_ms)
+        if self._dies and self._deliveries[number] == 1:
+            program = dying(program, DEATHS[number % len(DEATHS)])
+        try:
+            outcome = yield from program
+        except (LedgerError, Died):
+            if self._deliveries[number] < DELIVERIES_MAX:
+                self._unanswered.append(message)
+        else:
+            self.record.answered(number, message.region, outcome)
+
+    def _housekeep(self, region: str) -> Program[None]:
+        program = self._in[region].housekeep(C, region)
+        if self._dies:
+            self._visits += 1
+            program = dying(program, self._visits)
+        with contextlib.suppress(TableError, GaveUp, Died):  # the next one does what this one could not
+            yield from program
+
+    def _read(self, region: str) -> Program[None]:
+        for consistent in (True, False, True):
+            must = frozenset(self.record.acknowledged.get(region, ()) if consistent else ())
+            self.record.saw((yield from self._in[region].value(C, consistent=consistent)), must)
+
+
+def count(design: Design, scenario: Scenario, seed: int) -> Counted:
+    """What becomes of EVENTS events of one counter, and of the scenario's others."""
+    counter = OneCounter(design, scenario, seed, units=design.claims.units)
+    counter.play(EVENTS)
+    return counter.record.ended(counter.values())
+
+
+def limit(design: Design, scenario: Scenario, seed: int) -> Limit | None:
+    """EVENTS changes of 1 under a ceiling of CEILING; None: it has no limits."""
+    if design.claims.limit == "none":
+        return None
+    limited: Any = design
+    counter = OneCounter(replace(limited, ceiling=CEILING), scenario, seed, units=True)
+    counter.play(EVENTS)
+    return counter.record.limit(counter.values())
+
+
+def dying(program: Program[Result], answers: int) -> Program[Result]:
+    """Run a program until a table gave it so many answers or it is at its end; then it raises Died."""
+    given = 0
+
+    def step(request: Request) -> Program[Any]:
+        nonlocal given
+        if given == answers:
+            raise Died
+        given += not isinstance(request, Now)
+        return (yield request)
+
+    yield from through(program, step)
+    raise Died

@@ -1,0 +1,234 @@
+"""docs/comparison.md: what `make compare` found, for someone who has to choose.
+
+Rule 1: Every figure is from the run that is given. A sentence says nothing that a table does not show.
+Rule 2: A row is a design, in the order given, and nothing here knows one by its name.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lab.designs import Design, Memory
+from lab.measure import accuracy
+from lab.measure.accuracy import Accuracy
+from lab.measure.changes import CEILING, EVENTS, Counted
+from lab.measure.cost import ONE, SHOP, Spent
+from lab.measure.scenarios import OTHERS
+from lab.measure.speed import COUNTERS, THREADS, Pace
+
+MINUTE_MS, DAY_MS = 60_000, 86_400_000
+GROUPS = {
+    "crashes, lost answers": ("at once", "late", "no reply", "crash"),
+    "repeats within 10 minutes": ("twice", "9 min"),
+    "later repeats": ("11 min", "1 day", "8 days"),
+    "two Regions": ("Regions", "cut off", "failover"),
+}
+"""The scenarios by what a reader has to fear; together they are all."""
+
+LIMITS = {"everywhere": "yes, in all Regions", "hard": "yes, in one Region", "soft": "nearly", "none": "no"}
+NET = " *"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was found of one design. shop, one: on many counters and on one; paces: by COUNTERS."""
+
+    accuracy: Accuracy
+    shop: Spent
+    one: Spent
+    paces: Sequence[Pace]
+
+    @property
+    def design(self) -> Design:
+        return self.accuracy.design
+
+    @property
+    def mistakes(self) -> list[str]:
+        """What is wrong with a row that has to be right, or did nothing."""
+        idle = [f"{self.design.name}: no change by {THREADS} threads" for pace in self.paces if not pace.made]
+        return [*accuracy.mistakes(self.accuracy), *idle]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """events: where the changes of the bill came from. seeds: how many the accuracy had."""
+
+    date: str
+    engine: str
+    events: str
+    seeds: int
+    rows: Sequence[Row]
+
+
+def page(run: Run) -> str:
+    """The whole document."""
+    groups = (f"{group}: lost / doubled of {events(run.rows, group):,}" for group in GROUPS)
+    choice = (
+        *("", "the same change again counts once", *groups, "a limit holds", "write units a change"),
+        *(f"read units after {ONE // 2} / {ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
+    )
+    abilities = ("", "another change under a used key is refused", "every change can be listed", "one write resets it")
+    units = (
+        *("", "requests", "write units", "read units", "write units of housekeeping", "read units of it"),
+        *("requests of a read", "bytes that a change leaves"),
+        *(f"write units, {SHOP} changes of many counters", f"changes/s, {COUNTERS[-1]:,} counters"),
+    )
+    return TEXT.format(
+        date=run.date,
+        engine=run.engine,
+        choice=markdown(choice, map(_choice, run.rows)),
+        abilities=markdown((*abilities, "changes"), map(_abilities, run.rows)),
+        events=run.events,
+        seeds=run.seeds,
+        each=EVENTS,
+        column=EVENTS * run.seeds,
+        others=OTHERS,
+        one=ONE,
+        ceiling=CEILING,
+        accuracy="\n".join(_accuracy(run.rows)),
+        units=markdown(units, map(_units, run.rows)),
+    )
+
+
+def events(rows: Iterable[Row], group: str) -> int:
+    """How many events each design got in these scenarios; all get the same."""
+    return max(_sum(row, GROUPS[group]).events for row in rows)
+
+
+def _sum(row: Row, names: Iterable[str]) -> Counted:
+    return sum((row.accuracy.faults[name] for name in names), Counted())
+
+
+def _choice(row: Row) -> tuple[str, ...]:
+    claims, net = row.design.claims, NET * row.design.claims.units
+    wrong = (_sum(row, names) for names in GROUPS.values())
+    first, last = (read.read_units for read in row.one.reads)
+    return (
+        row.design.name,
+        memory(claims.memory) + (", unless a process dies" if not claims.survives_death else ""),
+        *(f"{counted.lost:,} / {counted.doubled:,}{net}" for counted in wrong),
+        LIMITS[claims.limit],
+        f"{row.one.write_units:.2f}{', grows' if row.one.grows else ''}",
+        f"{first:.0f} / {last:.0f}",
+        f"{row.paces[0].rate:.2f}",
+    )
+
+
+def _abilities(row: Row) -> tuple[str, ...]:
+    claims = row.design.claims
+    can = ("yes" if claimed else "no" for claimed in (claims.mismatch, claims.history, claims.reset))
+    return row.design.name, *can, "of 1" if claims.units else "any"
+
+
+def _units(row: Row) -> tuple[str, ...]:
+    one = row.one
+    change, care, read = one.change, one.housekeeping, one.reads[-1]
+    numbers = (change.requests, change.write_units, change.read_units, care.write_units, care.read_units)
+    left = max(0, one.left_bytes) / one.changes
+    return (
+        *(row.design.name, *(f"{number / one.changes:.2f}" for number in numbers), f"{read.requests}", f"{left:.0f}"),
+        *(f"{row.shop.write_units:.2f}", f"{row.paces[-1].rate:.2f}"),
+    )
+
+
+def _accuracy(rows: Sequence[Row]) -> Iterator[str]:
+    """Lost/doubled in each scenario, then reads that were false or missed an event, then what is beyond a limit."""
+    heads = ["", *rows[0].accuracy.faults, "reads", "limit"]
+    lines = [heads]
+    for row in rows:
+        faults, limits = row.accuracy.faults, [kept for kept in row.accuracy.limits.values() if kept]
+        reads = _sum(row, faults).reads
+        beyond = max((max(kept.beyond, kept.granted) for kept in limits), default=None)
+        cells = [f"{counted.lost}/{counted.doubled}" for counted in faults.values()]
+        ends = [f"{reads.false}/{reads.missed}", "-" if beyond is None else f"{beyond}"]
+        lines.append([row.design.name + NET * row.design.claims.units, *cells, *ends])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for name, *others in lines:
+        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
+        yield " ".join([f"{name:<{widths[0]}}", *cells]).rstrip()
+
+
+def memory(memory: Memory) -> str:
+    """For how long a change that is sent again counts once."""
+    if memory.ms == 0 or memory.writes == 0:
+        return "no"
+    until = [] if memory.merges else ["until merged"]
+    if not math.isinf(memory.ms):
+        days = memory.ms / DAY_MS
+        until.append(f"{days:.0f} days" if days >= 1 else f"{memory.ms / MINUTE_MS:.0f} minutes")
+    if not math.isinf(memory.writes):
+        until.append(f"{memory.writes:.0f} changes")
+    return ", ".join(until) or "for ever"
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (heads, ("---", *("---:" for _ in heads[1:])), *rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+TEXT = """\
+# Ways to count in DynamoDB, side by side
+
+For someone who chooses. `make compare` wrote this page on {date}, with {engine} as the engine: the seven ways that
+[AWS's guidance](https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/) describes,
+those that others build of them, and this library, each written as its author would defend it, in
+[lab/designs/](../lab/designs/__init__.py), a file each.
+
+## The table to choose by
+
+{choice}
+
+- Lost and doubled: of events whose callers send them again until they are answered. `*`: a way that counts things,
+  where a lost event and a doubled one hide each other, so the least that it can be.
+- Units are of one busy counter, with all housekeeping, by AWS's published rules; *grows*: with every change that is
+  in the item. Reads are strongly consistent, when housekeeping is done.
+- Changes a second: a ratio to plain `ADD` in the same run, whose own row shows its noise. {engine} lets no
+  transactions conflict, so on AWS the transactional ways do worse.
+
+What follows from it:
+
+- **Nearly right is enough, in one Region:** atomic `ADD`. Nothing is cheaper or simpler; a retry counts twice.
+- **Powertools' idempotency round it** is three requests and three write units, and counts twice where a process dies
+  between the two, or the `ADD` gets no answer.
+- **A limit must hold at the write:** this library with a [limit](limits.md). In one Region the transaction with a
+  marker holds it, too, for four times the units and an item for every change.
+- **Repeats come within ten minutes, or never:** the transaction with a client token.
+- **A few thousand members of something, each once:** the set, until its item of 400 KB is full.
+- **Numbers without gaps:** gap-free ids; all writers wait for each other.
+- **Every change once, for ever, with writers in several Regions and short reads:** this library; many changes at once
+  travel in [packs](producers.md#packs). The plain item collection is as exact, but its reads grow with every change.
+
+## What each can do
+
+Each cell is held by a test, also each "no".
+
+{abilities}
+
+## Accuracy
+
+On the [simulator](testing.md): a producer that delivers a message at least once; housekeeping and reads go on
+meanwhile. Of {seeds} seeds with {each} events of one counter each, {column} in a column, lost/doubled:
+
+- *no reply*: answers are lost after the write. *crash*: every first process dies, in turn after one answer of the
+  table, after two, or at its end. *late*: half of the messages wait in the queue for a minute.
+- *Regions*: two, with lag; *cut off*: and a partition; *failover*: the other Region gets each message again.
+- *twice* to *8 days*: the same message again so much later; in the last two with {others} others in between.
+- *reads*: false/missing an event that their Region had acknowledged. Ours miss only what came later than
+  `allowed_lateness_ms` (*late*), and have it from the next settle on. *limit*: at worst beyond a ceiling of
+  {ceiling}.
+
+```text
+{accuracy}
+```
+
+## Cost
+
+A change of one counter, in units: the second half of {one} changes, {events}.
+
+{units}
+
+## How to repeat it
+
+`make compare` takes ten to twenty minutes; `make compare EVENTS=file.csv` takes the changes of the bill from your own
+events.
+"""
