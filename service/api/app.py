@@ -51,7 +51,7 @@ from service.api.paths import named_again, no_such_route, same
 from service.api.problem_of import problem_of
 from service.api.problems import NOT_WRITTEN, Problem, check_name, check_region, invalid
 from service.api.responses import HEADERS, added_of, counted, json_of, status_of
-from service.observe import Watch, tell
+from service.observe import Watch, report
 from service.writable import Names
 
 TRY_IT = "/try-it"
@@ -123,7 +123,7 @@ class Api:
             receipt = self._ledger.add(
                 asked.counter, asked.change, idempotency_key=asked.idempotency_key, at=asked.at, region=asked.region
             )
-            tell(self._watch, receipt)
+            report(self._watch, receipt)
             return counted(added_of(receipt), receipt)
 
         @self.app.post("/deltas", summary="Add up to 100 changes", operation_id="addMany", responses=BULK)
@@ -207,7 +207,7 @@ class Api:
             return problem
 
     def _failed(self, error: LedgerError) -> Response[str]:
-        tell(self._watch, error)
+        report(self._watch, error)
         return problem_of(error).response()
 
     def _broken(self, error: Exception) -> Response[str]:
@@ -217,13 +217,13 @@ class Api:
 
     def _result(self, outcome: Receipt | LedgerError | Problem) -> models.BulkResult:
         if isinstance(outcome, Problem):
-            tell(self._watch, InvalidInput("A delta of a bulk is not as described."))
+            report(self._watch, InvalidInput("A delta of a bulk is not as described."))
             problem = outcome
         elif isinstance(outcome, Receipt):
-            tell(self._watch, outcome)
+            report(self._watch, outcome)
             return models.BulkResult(status=status_of(outcome), added=added_of(outcome))
         else:
-            tell(self._watch, outcome)
+            report(self._watch, outcome)
             problem = problem_of(outcome)
         return models.BulkResult(status=problem.status, problem=models.ProblemDetails(**problem.body()))
 

@@ -27,7 +27,7 @@ from service.api.parameters import Again, Consistent, IdInPath, InPath, InQuery,
 from service.api.paths import same
 from service.api.problems import check_name, check_region, no_limit
 from service.api.responses import HEADERS, counted, json_of
-from service.observe import Watch, tell
+from service.observe import Watch, report
 from service.writable import Names
 
 Ended = TypeVar("Ended")
@@ -60,7 +60,7 @@ class Holds:
         )
         def capture(counter: InPath, id: IdInPath, asked: Annotated[NewCapture, Body()]) -> Response[Captured]:
             receipt = self._end(same(counter, asked.counter), id, lambda hold: self._ledger.capture(hold, asked.amount))
-            tell(self._watch, receipt)
+            report(self._watch, receipt)
             named = _named(receipt.delta)
             return counted(Captured(**named, change=receipt.delta.change, outcome=receipt.outcome), receipt)
 
