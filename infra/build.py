@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "lambda"
 LOCK = ROOT / "requirements-service.lock"
-PACKAGES = ("compactor", "ledger", "reader", "service", "thresholds")
+PACKAGES = ("compactor", "ledger", "reader", "service")
 
 MODELS = ("dynamodb", "events", "sqs")  # the services that functions call
 TARGETS = {

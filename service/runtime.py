@@ -20,8 +20,8 @@ from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
 from ledger.through import through
+from service.job_queue import DeadLetter, Enqueue, WorkQueue
 from service.thresholds.event_bus import EventBus, NotPublished, Publish
-from service.work_queue import DeadLetter, Enqueue, WorkQueue
 
 WORKERS = 8
 """Programs that a function runs at once, where they are independent."""

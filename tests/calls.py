@@ -1,4 +1,4 @@
-"""How many functions of ours a call passes through: how far a reader has to follow it."""
+"""How many functions of ours a call passes through: how far whoever changes a rule has to follow it."""
 
 import sys
 from collections.abc import Callable
@@ -11,38 +11,31 @@ OURS = ("ledger", "reader", "compactor", "service")
 
 
 class Passed(NamedTuple):
-    """functions: those of our packages that ran, each once, as "file:name", in the order of their first call. depth: how
-    many of them were on the stack at once, at most."""
+    """functions: those of our packages that ran, each once, as "file:name", in the order of their first call. depth:
+    how many of them were on the stack at once, at most."""
 
     functions: tuple[str, ...]
     depth: int
 
 
-def passed(call: Callable[[], Any], *, without: tuple[str, ...] = ()) -> Passed:
-    """Make a call and count. without: files whose functions are not counted, such as that of the table in memory.
+def passed(call: Callable[[], Any], *, below: str = "", without: tuple[str, ...] = ("ledger/memory.py",)) -> Passed:
+    """Make a call and count. below: this function, such as "ledger/add.py:add", and what it calls, and nothing else.
+    without: files that are not counted, such as that of the table in memory.
 
-    A comprehension and a generator expression are part of the function in which they stand, and so is what a dataclass
-    or a named tuple makes for itself: it stands in no file.
+    A comprehension is part of the function in which it stands; what a data class makes for itself stands in no file.
     """
     found: dict[str, None] = {}
-    stack: list[bool] = []
+    stack: list[str] = []
     depth = 0
-
-    def name_of(frame: FrameType) -> str:
-        path = Path(frame.f_code.co_filename)
-        if not path.is_relative_to(ROOT) or frame.f_code.co_name.endswith("comp>") or frame.f_code.co_name == "<genexpr>":
-            return ""
-        file = str(path.relative_to(ROOT))
-        return f"{file}:{frame.f_code.co_qualname}" if file.startswith(OURS) and file not in without else ""
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         nonlocal depth
         if event == "call":
-            name = name_of(frame)
-            stack.append(bool(name))
-            if name:
-                found.setdefault(name)
-                depth = max(depth, sum(stack))
+            stack.append(_name_of(frame, without))
+            counted = stack[stack.index(below) :] if below in stack else [] if below else stack
+            if counted and stack[-1]:
+                found.setdefault(stack[-1])
+                depth = max(depth, sum(map(bool, counted)))
         elif event == "return" and stack:
             stack.pop()
 
@@ -53,3 +46,12 @@ def passed(call: Callable[[], Any], *, without: tuple[str, ...] = ()) -> Passed:
     finally:
         sys.setprofile(before)
     return Passed(tuple(found), depth)
+
+
+def _name_of(frame: FrameType, without: tuple[str, ...]) -> str:
+    """ "" for what is not counted."""
+    code, path = frame.f_code, Path(frame.f_code.co_filename)
+    if not path.is_relative_to(ROOT) or code.co_name.endswith(("comp>", "<genexpr>")):
+        return ""
+    file = str(path.relative_to(ROOT))
+    return f"{file}:{code.co_qualname}" if file.partition("/")[0] in OURS and file not in without else ""

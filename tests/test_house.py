@@ -24,11 +24,10 @@ KNOWS = {
     "compactor": {"ledger"},
     "simulator": {"ledger"},
     "infra": {"ledger"},
-    "thresholds": {"ledger", "reader"},
-    "service": {"ledger", "reader", "compactor", "thresholds"},
+    "service": {"ledger", "reader", "compactor"},
     "ledgerctl": {"ledger", "reader", "compactor"},
     "integrations": {"ledger"},
-    "lab": {"ledger", "reader", "compactor", "simulator", "thresholds", "service", "ledgerctl", "integrations"},
+    "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl", "integrations"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
 BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/steps.py"}
@@ -183,11 +182,11 @@ TWICE = {
     "check": "a program of its room",
     "checker": "torture's adds to that of the histories",
     "cost": "the command's, and what the comparison measures",
-    "crossing": "of a threshold, and of the drill between two Regions",
+    "crossings": "their codec, and the judge of their events",
     "failures": "boto3's to ours, ours to a person's",
     "gates": "those of a limited counter, and what a sweep sees of them",
     "handler": "one a function",
-    "items": "the codec of deltas, segments and checkpoints, that of gates, and that of crossings",
+    "items": "the codec of deltas, segments and checkpoints, and that of gates",
     "history": "the read, its command, a simulated one",
     "hold": "the value and its command",
     "lag": "the program and its command",

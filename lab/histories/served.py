@@ -22,14 +22,14 @@ from lab.histories.served_world import Mishaps, Post, ServedWorld
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.settings import Settings
 from ledger.through import through
-from service.compact.done import Done
+from service.compact.result import Done
 from service.compact.serve import serve, serve_lane, tasks_of
+from service.job_queue import Enqueue
 from service.jobs import Job, Settle
 from service.messages import jobs_of, message_of
 from service.ring.records import arrived
 from service.ring.ring import Memory, Rung, ring
 from service.sweep.sweep import Swept, sweep
-from service.work_queue import Enqueue
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log, Process, Script, Sleep

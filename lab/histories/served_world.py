@@ -16,9 +16,9 @@ from typing import Any
 
 from ledger.errors import LedgerError, OutcomeUnknown
 from ledger.requests import Item, Key
+from service.job_queue import DeadLetter, Enqueue, Message
 from service.messages import message_of
 from service.thresholds.event_bus import Publish
-from service.work_queue import DeadLetter, Enqueue, Message
 from simulator.choices import Choices
 from simulator.world import Stamp, World
 

@@ -21,7 +21,8 @@ from ledger.requests import DeleteMany, Get, GetMany, Key, Put, Query, Transact
 from ledger.settings import Settings
 from ledger.table import DynamoTable
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
-from service.work import Message, Send, Work, WorkQueue
+from service.job_queue import Enqueue, Message, WorkQueue
+from service.jobs import Look
 
 ROUNDS, EACH = 5, 40
 LANE = Lane("eu-west-1", 0, "stock:85123A")
@@ -61,7 +62,7 @@ def cpu_s(rounds: int = ROUNDS, each: int = EACH) -> dict[str, float]:
     checkpoint = items.checkpoint_item(Checkpoint(LANE, -600, 100, TOKENS[0], 7, TOKENS[0], 1_800_000_000_000))
     segment = items.segment_item(Segment(LANE, TOKENS[-1], 7, Entries.of(packed(token, -6) for token in TOKENS)))
     found = deltas[:32]
-    messages = Send(tuple(Message(Work(LANE), 75) for _ in range(10)))
+    messages = Enqueue(tuple(Message(Look(LANE), 75) for _ in range(10)))
     keys = tuple(Key(items.delta_pk(LANE), f"{n}") for n in range(100))
     note = items.note_item(CleanNote(LANE, 7, 1_800_000_000_000))
     asked: dict[str, tuple[dict[str, Any], Callable[[], Any]]] = {

@@ -22,7 +22,8 @@ from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.units import TRANSACTIONAL, read_units, write_units
 from ledgerctl.sizes import CHECKPOINT_BYTES, DELTA_BYTES, NOTE_BYTES, PACK_BYTES, SEGMENT_BYTES
-from service.compact.serve import BUSY_PER_S, COMMITS_OF_VISIT
+from service.compact.serve import COMMITS_OF_VISIT
+from service.compact.visits import BUSY_PER_S
 from service.ring.draw import rings
 from service.ring.records import ROUNDED_MS
 from service.ring.ring import EVERY_S, delay_s

@@ -9,7 +9,7 @@ import multiprocessing
 import resource
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 from aws_lambda_powertools.metrics import MetricUnit
 
@@ -20,10 +20,12 @@ from ledger.requests import Get, GetMany, Instant, Item, Page, Put, PutMany, Que
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from service.compact.handler import Worker
+from service.job_queue import Enqueue
+from service.jobs import Look
+from service.messages import message_of
 from service.observe import Watch
 from service.ring.handler import Ringer
 from service.runtime import Runtime
-from service.work import Send, Work
 
 SETTINGS = Settings(table="counters", region="eu-west-1")
 START_MS = 1_800_000_000_000
@@ -45,9 +47,9 @@ class Backlogs:
         self._deltas = deltas
         self._folds: dict[str, dict[Any, Item]] = {}
 
-    def answer(self, request: Request | Send) -> Any:
+    def answer(self, request: Request | Enqueue) -> Any:
         match request:
-            case Send(messages):
+            case Enqueue(messages):
                 return (None,) * len(messages)
             case GetMany(keys):
                 return (None,) * len(keys)
@@ -96,7 +98,9 @@ def _had_mb() -> float:
 
 
 def _ring(lanes: Sequence[int]) -> list[float]:
-    ringer = Ringer(SETTINGS, _runtime(Backlogs(), START_MS), Watch.here("peak", Nowhere()).logger, Silent())
+    ringer = Ringer(
+        SETTINGS, _runtime(Backlogs(), START_MS), Watch(Watch.here("peak", Nowhere()).logger, cast(Any, Silent()))
+    )
     before, found, done = _had_mb(), list[float](), 0
     for most in lanes:
         while done < most:
@@ -124,8 +128,8 @@ def _records(first: int) -> list[dict[str, Any]]:
 
 def _compact(lanes: int, deltas: int) -> list[float]:
     runtime = _runtime(Backlogs(deltas), START_MS + deltas + SETTINGS.allowed_lateness_ms)
-    worker = Worker(SETTINGS, runtime, Watch.here("peak", Nowhere()).logger, Silent())
-    bodies = [Work(Lane("eu-west-1", 0, f"stock:{n:06}")).to_json() for n in range(lanes)]
+    worker = Worker(SETTINGS, runtime, Watch(Watch.here("peak", Nowhere()).logger, cast(Any, Silent())))
+    bodies = [message_of(Look(Lane("eu-west-1", 0, f"stock:{n:06}"))) for n in range(lanes)]
     records = [{"messageId": str(n), "body": body, "eventSource": "aws:sqs"} for n, body in enumerate(bodies)]
     before = _had_mb()
     worker({"Records": records}, lambda: False)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from time import process_time
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 from aws_lambda_powertools.metrics import MetricUnit
@@ -27,11 +27,11 @@ from ledger.requests import Instant, Put
 from ledger.settings import Settings
 from ledger.values import Lane, Pack
 from service.compact.handler import Worker
+from service.job_queue import WorkQueue
 from service.observe import Watch
 from service.ring.handler import Ringer
 from service.runtime import Runtime
 from service.sweep.handler import Sweeper
-from service.work import WorkQueue
 
 RING_BATCH, WORK_BATCH = 1_000, 50
 SWEEP_MS, SWEEP_HOURS, VERIFY_ONE_IN = 900_000, 24.0, 100
@@ -75,7 +75,7 @@ class Region:
         self.calls: Counter[str] = Counter()
         self.changes = 0
         self._pending: list[list[Any]] = [[] for _ in range(shards)]
-        self._log = Watch.here("scale", Nowhere()).logger
+        self._watch = Watch(Watch.here("scale", Nowhere()).logger, cast(Any, self.metrics))
         self._next_sweep_ms = start_ms if sweeps else None
         self._born_ms, self._picked = start_ms, count(1)
         self._coming: Iterator[Came] = iter(())
@@ -91,7 +91,7 @@ class Region:
         """New processes."""
         runtime = Runtime(self.table, WorkQueue("work", self.sqs), workers=1)
         runtime.now = lambda: Instant(self.now_ms, self.now_ms)
-        parts = self.settings, runtime, self._log, self.metrics
+        parts = self.settings, runtime, self._watch
         self.ringers = [Ringer(*parts) for _ in self._pending]
         self.worker = Worker(*parts)
         self.sweeper = Sweeper(*parts, verify_one_in=VERIFY_ONE_IN, draw=self._draw, hours=SWEEP_HOURS)

@@ -16,11 +16,11 @@ from ledger.settings import Settings
 from ledger.shape import ShapeCheck
 from service import observe
 from service.compact.serve import Task, serve_lane, tasks_of
+from service.job_queue import DeadLetter
 from service.jobs import Job
 from service.messages import InvalidWork, jobs_of
 from service.observe import Watch
 from service.runtime import Runtime
-from service.work_queue import DeadLetter
 
 
 class Worker:

@@ -20,15 +20,14 @@ from compactor.verify import verify
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, ReadTooSlow
 from ledger.settings import Settings
 from ledger.values import Lane
-from service.compact.done import Done
-from service.compact.look import look, sweep
-from service.compact.settle import settle
+from service.compact.result import Done
+from service.compact.visits import look, settle, sweep
+from service.job_queue import DeadLetter, Enqueue
 from service.jobs import ORDER, VERIFY_S, Evaluate, Job, Look, Settle, Sweep, Verify
 from service.messages import message_of
 from service.runtime import OutOfTime, Steps, until
 from service.sqs import DELAY_S_MAX
 from service.thresholds.evaluate import evaluate
-from service.work_queue import DeadLetter, Enqueue
 
 COMMITS_OF_VISIT = 20
 """Commits of fold, and of settle, in one visit: a huge backlog gets its turns as every other lane does."""
@@ -75,7 +74,8 @@ def serve(
     except LedgerError as failure:
         yield from fail(job, done, failure)
         return
-    yield from _send(done)
+    if done.sent:
+        yield from _send(done)
 
 
 def fail(job: Job, done: Done, failure: LedgerError) -> Steps:
@@ -84,7 +84,8 @@ def fail(job: Job, done: Done, failure: LedgerError) -> Steps:
     pause_s = wait_s(job.tries)
     if not (done.outcome == "gave up" and isinstance(job, Look) and pause_s == DELAY_S_MAX):
         _again(job, done, pause_s)
-    yield from _send(done)
+    if done.sent:
+        yield from _send(done)
 
 
 def put_off(job: Job, done: Done) -> Steps:
@@ -103,10 +104,9 @@ def _again(job: Job, done: Done, pause_s: int) -> None:
 
 
 def _send(done: Done) -> Steps:
-    if done.sent:
-        answers: tuple[LedgerError | None, ...] = yield Enqueue(tuple(done.sent))
-        for lost in filter(None, answers):
-            raise lost
+    answers: tuple[LedgerError | None, ...] = yield Enqueue(tuple(done.sent))
+    for lost in filter(None, answers):
+        raise lost
 
 
 @dataclass(slots=True)

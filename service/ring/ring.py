@@ -25,11 +25,11 @@ from ledger.errors import LedgerError
 from ledger.requests import GetMany, Instant, Item, Now, PutMany, in_time
 from ledger.settings import Settings
 from ledger.values import Lane
+from service.job_queue import Enqueue, Message
 from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle
 from service.ring.records import MARGIN_S, Batch
 from service.runtime import Steps
 from service.sqs import DELAY_S_MAX
-from service.work_queue import Enqueue, Message
 
 EVERY_S = 60
 """How often a lane rings, at most, in one process."""

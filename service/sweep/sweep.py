@@ -22,10 +22,10 @@ from ledger.paging import Pages
 from ledger.requests import Get, Instant, Item, Key, Now, Page, Put, key_of
 from ledger.settings import Settings
 from ledger.values import Lane
+from service.job_queue import Enqueue, Message
 from service.jobs import VERIFY_S, Evaluate, Job, Sweep, Verify
 from service.runtime import Steps
 from service.sweep.gates import Gates, look
-from service.work_queue import Enqueue, Message
 
 PAGE = 1_000
 """Lanes of a page."""

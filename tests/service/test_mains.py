@@ -16,8 +16,10 @@ from ledger.checks import to_ms
 from ledger.message import dumps
 from ledger.values import Delta, Lane
 from service.api.local import event_of
+from service.jobs import Look, Verify
+from service.messages import message_of
 from tests.service.http_client import Context
-from tests.service.support import sqs, stream, work
+from tests.service.support import sqs, stream
 
 FUNCTIONS = ("add_from_queue", "ring", "compact", "sweep", "api")
 REGION = "eu-west-1"
@@ -56,12 +58,12 @@ def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[s
     assert call("add_from_queue", sqs(*map(dumps, SALES))) == {"batchItemFailures": []}
     came = stream([Delta(lane, f"0000000000{k:016d}", 1) for k in range(3)], made_ms=to_ms(AT))
     assert call("ring", came) == {"batchItemFailures": []}
-    assert call("compact", sqs(work(lane))) == {"batchItemFailures": []}
+    assert call("compact", sqs(message_of(Look(lane)))) == {"batchItemFailures": []}
     assert bodies("LEDGER_WORK_QUEUE_URL") != []  # what rang
     assert call("compact", sqs("no lane")) == {"batchItemFailures": []}
     assert (bodies("LEDGER_WORK_DLQ_URL"), "no lane" in bodies("LEDGER_WORK_QUEUE_URL")) == (["no lane"], False)
     assert call("sweep", {}) is None
-    assert call("compact", sqs(work(lane, verify=True))) == {"batchItemFailures": []}
+    assert call("compact", sqs(message_of(Verify(lane)))) == {"batchItemFailures": []}
     answer = call("api", event_of("GET", "/counters?counter=stock:85123A", {}, None))
     assert answer["statusCode"] == 200
     said = json.loads(answer["body"])

@@ -14,9 +14,9 @@ from compactor.report import Tally
 from compactor.verify import LaneCheck
 from ledger.errors import DamagedItem, LedgerError
 from service import observe
+from service.job_queue import Message
 from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify
 from service.thresholds.evaluate import Evaluated
-from service.work_queue import Message
 
 SHOWN = ("outcome", "folded", "settled", "cleaned", "commits")
 CONFLICTS_SHOWN = 10
@@ -24,9 +24,9 @@ CONFLICTS_SHOWN = 10
 
 @dataclass(slots=True)
 class Done(Tally):
-    """outcome: looked, visited, settled, verified, evaluated, ended (others' visits follow each other), put off, gave up,
-    stopped, damaged, failed. error: what ended it. lost: why its messages stay on the queue. visited: it came to a
-    visit, whatever that came to. tail: the changes above the watermark that it found; of those that are left,
+    """outcome: looked, visited, settled, verified, evaluated, ended (another chain of visits goes on), put off,
+    stopped, gave up, damaged, failed. error: what ended it. lost: why its messages stay on the queue. visited: it came
+    to a visit, whatever that came to. tail: the changes above the watermark that it found; of those that are left,
     `fold_min` at most are counted. holds: the lane was seen to hold something. forgotten: the sweep found what a
     message should have asked for. naming: how far what was named is settled. sent: the jobs that it leaves for later.
     """

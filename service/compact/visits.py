@@ -1,8 +1,9 @@
-"""The jobs Look and Sweep: look at a lane, and visit it if there is something to do.
+"""The jobs Look, Sweep and Settle: what changes a lane.
 
 Rule 1: Look first, because most rings come before there is enough to fold: one read unit. What the sweep sends is
 visited whole.
-Rule 2: What is beyond the bounds of a visit is sent at once, as a job of its own.
+Rule 2: What is beyond the bounds of a visit is sent at once, as a job of its own. What is named and was above the
+watermark is named again once, ASK_AGAIN_MS later.
 Rule 3: The visits of a busy lane follow each other: each sends the next look, with the version that it left. At another
 version somebody else visited since, and sent. It saves tails alone: what rang has a message of its own.
 Rule 4: Of a lane whose watermark is ahead nobody names what comes in time below it, so every look visits it whole.
@@ -13,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from compactor.named import ASK_AGAIN_MS, Naming, settle_named
 from compactor.outlook import Outlook, outlook
 from compactor.visit import visit
 from ledger import items, tokens
 from ledger.requests import Get, Instant, Item, Now
 from ledger.settings import Settings
-from service.compact.done import Done
-from service.jobs import Look, Sweep
+from service.compact.result import Done
+from service.jobs import Look, Settle, Sweep
 from service.runtime import Steps
 from service.sqs import DELAY_S_MAX
 
@@ -39,10 +41,10 @@ changes miss once in a million times."""
 
 def look(job: Look, done: Done, settings: Settings, commits_max: int) -> Steps:
     """Visit the lane if that is due, or if changes may come in time below its watermark."""
-    now_ms, found = yield from _look(job, done, settings)
+    now_ms, due_for_ms, found = yield from _look(job, done, settings)
     if job.follows is not None and found.checkpoint is not None and found.checkpoint.version > job.follows:
         done.outcome = "ended"
-    elif _due_for_ms(found, now_ms) < 0 and not found.below:
+    elif due_for_ms < 0 and not found.below:
         done.outcome = "looked"
     else:
         yield from _visit(job, done, settings, commits_max, found, now_ms - AHEAD_BACK_MS)
@@ -51,8 +53,7 @@ def look(job: Look, done: Done, settings: Settings, commits_max: int) -> Steps:
 
 def sweep(job: Sweep, done: Done, settings: Settings, commits_max: int) -> Steps:
     """Visit the lane if there is anything to do, or if it was never folded: then nobody knows."""
-    now_ms, found = yield from _look(job, done, settings)
-    due_for_ms = _due_for_ms(found, now_ms)
+    now_ms, due_for_ms, found = yield from _look(job, done, settings)
     if due_for_ms < 0 and not found.below and found.checkpoint is not None:
         done.outcome = "looked"
         return
@@ -62,18 +63,27 @@ def sweep(job: Sweep, done: Done, settings: Settings, commits_max: int) -> Steps
     yield from _go_on(job, done, settings, found)
 
 
-def _look(job: Look | Sweep, done: Done, settings: Settings) -> Generator[Any, Any, tuple[int, Outlook]]:
+def settle(job: Settle, done: Done, settings: Settings, commits_max: int) -> Steps:
+    """Settle what is named. What is above the watermark for the first time is named again, whatever end this has."""
+    done.holds, done.naming = True, Naming(job.named)
+    try:
+        yield from settle_named(job.lane, done, done.naming, fold_max=settings.fold_max, commits_max=commits_max)
+    finally:
+        if done.naming.above and not job.again:
+            done.send(Settle(job.lane, done.naming.above, again=True), ASK_AGAIN_MS // 1_000)
+    done.outcome = "settled"
+    if done.unsettled:
+        done.send(Settle(job.lane, done.naming.undone, again=job.again))
+
+
+def _look(job: Look | Sweep, done: Done, settings: Settings) -> Generator[Any, Any, tuple[int, int, Outlook]]:
+    """The time; for how long there has been enough to fold (below 0: there is not); and what was found."""
     now: Instant = yield Now()
     found = yield from outlook(job.lane, settings, below=isinstance(job, Sweep), now_ms=now.wall_ms)
     done.tail, done.holds = found.tail, found.tail > 0 or found.checkpoint is not None
     if found.checkpoint is not None:
         done.ahead_ms = max(0, tokens.time_ms(found.checkpoint.watermark) - now.wall_ms)
-    return now.wall_ms, found
-
-
-def _due_for_ms(found: Outlook, now_ms: int) -> int:
-    """For how long there was enough to fold; below 0: there is not."""
-    return -1 if found.fold_ms is None else now_ms - found.fold_ms
+    return now.wall_ms, -1 if found.fold_ms is None else now.wall_ms - found.fold_ms, found
 
 
 def _visit(
