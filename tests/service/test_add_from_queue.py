@@ -7,16 +7,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from compactor import Compactor
-from lab.engines.ministack import Engine
 from ledger import Ledger, Limit, Settings
 from ledger.checks import to_datetime
 from ledger.errors import (
@@ -422,34 +420,3 @@ def test_metrics_and_the_request_are_in_what_the_function_prints() -> None:
     (metrics,) = [line for line in printed if "_aws" in line]
     assert (metrics["DeltasRefused"], metrics["stage"], metrics["service"]) == ([1.0], "test", "add_from_queue")
     assert all(line["function_request_id"] == Context().aws_request_id for line in printed if "level" in line)
-
-
-def test_on_the_engine_a_copy_is_there_and_the_message_waits(engine: Engine, table_names: Iterator[str]) -> None:
-    client = boto3.client(
-        "sqs", HERE, endpoint_url=engine.endpoint_url, aws_access_key_id="x", aws_secret_access_key="x"
-    )
-    name = next(table_names)
-    urls = [client.create_queue(QueueName=f"{name}-{of}")["QueueUrl"] for of in ("changes", "dlq")]
-    for body in ("poison", message(0), message(1)):
-        client.send_message(QueueUrl=urls[0], MessageBody=body)
-    received = client.receive_message(
-        QueueUrl=urls[0], MaxNumberOfMessages=10, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"]
-    )["Messages"]
-    event = sqs(*(each["Body"] for each in received))
-    for record, each in zip(event["Records"], received, strict=True):
-        record |= {"receiptHandle": each["ReceiptHandle"], "attributes": each["Attributes"]}
-    table = Table()
-    table.failing = {4: Throttled("no")}
-    handler = AddFromQueue(
-        Ledger(Settings(table="counters", region=HERE), table=table, clock=lambda: NOW_MS),
-        Watch.here(f"adding-{next(NUMBERS)}", io.StringIO()),
-        pack=False,
-        dead_letters=SqsQueue(urls[1], client),
-        changes=SqsQueue(urls[0], client),
-    )
-    (failed,) = handler(event)["batchItemFailures"]
-    assert event["Records"][int(failed["itemIdentifier"][1:]) - 1]["body"] == message(1)
-    (copy,) = client.receive_message(QueueUrl=urls[1], MessageAttributeNames=["All"])["Messages"]
-    assert (copy["Body"], copy["MessageAttributes"]["LedgerError"]["StringValue"]) == ("poison", "InvalidMessage")
-    seen = client.receive_message(QueueUrl=urls[0], MaxNumberOfMessages=10).get("Messages", [])
-    assert message(1) not in [each["Body"] for each in seen]

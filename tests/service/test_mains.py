@@ -4,7 +4,7 @@ import importlib
 import json
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -37,8 +37,9 @@ def handlers(engine: Engine, table_names: Iterator[str], monkeypatch: pytest.Mon
     for name, value in (environ | {"AWS_ENDPOINT_URL": engine.endpoint_url, "LEDGER_TABLE": table}).items():
         monkeypatch.setenv(name, value)
     sqs_client = boto3.client("sqs", endpoint_url=engine.endpoint_url)
-    for name, queue in (("LEDGER_WORK_QUEUE_URL", table), ("LEDGER_WORK_DLQ_URL", f"{table}-dlq")):
-        monkeypatch.setenv(name, sqs_client.create_queue(QueueName=queue)["QueueUrl"])
+    for name in ("WORK_QUEUE", "WORK_DLQ", "CHANGES_QUEUE", "CHANGES_DLQ"):
+        url = sqs_client.create_queue(QueueName=f"{table}-{name}")["QueueUrl"]
+        monkeypatch.setenv(f"LEDGER_{name}_URL", url)
     monkeypatch.setenv("LEDGER_VERIFY_ONE_IN", "1")
     return {name: importlib.reload(importlib.import_module(f"service.{name}.main")).handler for name in FUNCTIONS}
 
@@ -68,3 +69,23 @@ def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[s
     assert answer["statusCode"] == 200
     said = json.loads(answer["body"])
     assert (said["value"], said["count"], said["pending"]) == (sum(sale.change for sale in SALES), len(SALES), 0)
+
+
+def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(handlers: dict[str, Any]) -> None:
+    client, url = (
+        boto3.client("sqs", endpoint_url=os.environ["AWS_ENDPOINT_URL"]),
+        os.environ["LEDGER_CHANGES_QUEUE_URL"],
+    )
+    early = dumps(Change("stock:1", 1, "early", datetime.now(UTC) + timedelta(minutes=15)))
+    for body in ("poison", early):
+        client.send_message(QueueUrl=url, MessageBody=body)
+    received = client.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"]
+    )["Messages"]
+    event = sqs(*(each["Body"] for each in received))
+    for record, each in zip(event["Records"], received, strict=True):
+        record |= {"receiptHandle": each["ReceiptHandle"], "attributes": each["Attributes"]}
+    (failed,) = handlers["add_from_queue"](event, Context())["batchItemFailures"]
+    assert event["Records"][int(failed["itemIdentifier"][1:]) - 1]["body"] == early
+    assert bodies("LEDGER_CHANGES_DLQ_URL") == ["poison"]
+    assert early not in bodies("LEDGER_CHANGES_QUEUE_URL")
