@@ -97,7 +97,7 @@ PYTHON313 ?= python3.13
 python313: $(ENGINE)/.made ## the tests of what Lambda runs, on its Python; PYTHON313=... names one that is not on PATH
 	@$(MAKE) --no-print-directory VENV=$(LAMBDA) PYTHON="$(PYTHON313)" $(LAMBDA)/.made
 	@LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python -m pytest -q --numprocesses auto --maxprocesses 4 \
-	  tests/ledger tests/reader tests/compactor tests/service tests/thresholds tests/infra $(ARGS)
+	  tests/ledger tests/reader tests/compactor tests/service tests/infra $(ARGS)
 
 coverage: $(VENV)/.made ## branch coverage of ledger, reader and compactor by their own tests: at least 95 %
 	@$(BIN)/python -m pytest -q --cov --cov-fail-under=95 tests/ledger tests/reader tests/compactor $(ARGS)

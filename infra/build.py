@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 BUILD = ROOT / "build" / "lambda"
 ARTIFACT = BUILD / "service.zip"
 LOCK = ROOT / "requirements-service.lock"
-PACKAGES = ("compactor", "ledger", "reader", "service", "thresholds")
+PACKAGES = ("compactor", "ledger", "reader", "service")
 
 MODELS = ("dynamodb", "events", "sqs")  # the services that functions call
 TARGETS = {

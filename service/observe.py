@@ -1,10 +1,10 @@
-"""Logs and metrics of the functions: the names, and one object that a function writes both with.
+"""Logs and metrics of the functions: the names, and one object with which a function writes both.
 
 Rule 1: A log line is one event in the words of docs/glossary.md, with the lane in a field and amounts at debug only.
 Rule 2: A counter's name is never a dimension, because each value of a dimension is a metric of its own.
 Rule 3: Metrics are written also when the function fails.
 Rule 4: Every outcome of a change, whichever way it came, has one metric and at most one line above debug. No such line
-holds an amount, so the text of an error, which may, is told at debug.
+holds an amount, so the text of an error, which may, is logged at debug.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import UnionType
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger import Receipt, errors
+from ledger.cost import Meter
 from ledger.errors import LedgerError
 
 NAMESPACE = "Ledger"
@@ -66,6 +67,9 @@ CROSSINGS_UNTOLD = "CrossingsUntold"
 READ_UNITS = "ReadUnits"
 WRITE_UNITS = "WriteUnits"
 
+UNITS = {"Ms": MetricUnit.Milliseconds, "Bytes": MetricUnit.Bytes}
+"""The unit of a metric, by the end of its name; any other metric is a count."""
+
 LANES_LOGGED = 10
 """Lanes that one log line names."""
 
@@ -90,13 +94,19 @@ class Watch:
 
     @classmethod
     def here(cls, name: str, stream: IO[str] | None = None, level: str = "INFO") -> Watch:
-        """Of a process that is no Lambda: lines to `stream`, else standard output, and metrics that nobody is sent."""
+        """Of a process that is no Lambda: lines to `stream`, else standard output, and metrics that go nowhere."""
         logger = Logger(service=name, stream=stream, level=level)
         return cls(logger, EphemeralMetrics(namespace=NAMESPACE, service=name))
 
-    def count(self, name: str, value: float = 1, unit: MetricUnit = MetricUnit.Count) -> None:
+    def count(self, name: str, value: float = 1) -> None:
         """Add a value to a metric. A count of nothing is not written."""
-        if value or unit is not MetricUnit.Count:
+        if value:
+            self.publish({name: value})
+
+    def publish(self, numbers: Mapping[str, float]) -> None:
+        """Add these to their metrics, also a zero: an alarm can then tell "none" from "not running"."""
+        for name, value in numbers.items():
+            unit = next((unit for end, unit in UNITS.items() if name.endswith(end)), MetricUnit.Count)
             self.metrics.add_metric(name=name, unit=unit, value=value)
 
     def around(self, handler: Handler, correlation_id_path: str | None = None) -> Handler:
@@ -112,24 +122,18 @@ class Watch:
 
         return watched
 
+    def metered(self, work: Handler) -> Handler:
+        """`around`, and the capacity that the function consumed is published when it ends, also when it fails."""
 
-class Metered(Protocol):
-    """The part of Powertools' Metrics that the handlers use."""
+        def handler(event: dict[str, Any], context: LambdaContext) -> Any:
+            with Meter() as meter:
+                try:
+                    return work(event, context)
+                finally:
+                    cost = meter.take()
+                    self.publish({READ_UNITS: cost.read_units, WRITE_UNITS: cost.write_units})
 
-    def add_metric(self, name: str, unit: MetricUnit, value: float) -> None: ...
-
-
-def count(metrics: Metered, name: str, value: int) -> None:
-    """Count, also a zero: an alarm can then tell "none" from "not running"."""
-    metrics.add_metric(name, MetricUnit.Count, value)
-
-
-def size(metrics: Metered, name: str, value: int) -> None:
-    metrics.add_metric(name, MetricUnit.Bytes, value)
-
-
-def milliseconds(metrics: Metered, name: str, value: int) -> None:
-    metrics.add_metric(name, MetricUnit.Milliseconds, value)
+        return self.around(handler)
 
 
 Outcome = Receipt | LedgerError
@@ -137,70 +141,67 @@ Outcome = Receipt | LedgerError
 OF_RECEIPT = {"recorded": DELTAS_RECORDED, "replayed": DELTAS_REPLAYED, "accepted": DELTAS_ACCEPTED}
 
 
-def tell(watch: Watch, outcome: Outcome, **fields: object) -> None:
-    """Count one outcome, and log it if somebody may have to do something about it."""
-    tell_each(watch, [(outcome, fields)])
+def report(watch: Watch, *outcomes: Outcome) -> None:
+    """Count outcomes of changes, and log those about which somebody may have to do something."""
+    report_each(watch, ((outcome, {}) for outcome in outcomes))
 
 
-def tell_each(watch: Watch, outcomes: Iterable[tuple[Outcome, dict[str, object]]]) -> None:
-    """The same of many: each metric is written once, with its sum."""
+def report_each(watch: Watch, outcomes: Iterable[tuple[Outcome, dict[str, object]]]) -> None:
+    """The same, each with further fields of its line; a metric is written once, with its sum."""
     counted: Counter[str] = Counter()
     for outcome, fields in outcomes:
-        if name := _metric_of(outcome):
-            counted[name] += 1
-        if isinstance(outcome, LedgerError):
-            _log(watch.logger, outcome, fields)
+        if isinstance(outcome, Receipt):
+            counted[OF_RECEIPT[outcome.outcome]] += 1
+            continue
+        metric, level, text = next(line for kind, *line in OF_ERROR if isinstance(outcome, kind))
+        if metric:
+            counted[metric] += 1
+        _log(watch.logger, outcome, level, text, fields)
     for name, value in counted.items():
         watch.count(name, value)
 
 
-def _metric_of(outcome: Outcome) -> str:
-    match outcome:
-        case Receipt():
-            return OF_RECEIPT[outcome.outcome]
-        case errors.InvalidInput():
-            return DELTAS_REFUSED
-        case errors.TokenConflict():
-            return DELTAS_CONFLICTING
-        case errors.LimitReached():
-            return LIMIT_REACHED
-        case errors.OutOfReach():
-            return OUT_OF_REACH
-    return ""
+def _log(logger: Logger, error: LedgerError, level: str, text: str, fields: dict[str, object]) -> None:
+    shown = fields | {"error": type(error).__name__}
+    if error.delta is not None:
+        shown |= {"lane": str(error.delta.lane), "token": error.delta.token}
+    if isinstance(error, errors.InvalidMessage):
+        shown["field"] = error.field
+    if isinstance(error, errors.HoldEnded):
+        shown["state"] = error.state
+    getattr(logger, level)(text, extra=shown)
+    logger.debug("why", extra=shown | {"why": str(error)})
 
 
-def _log(logger: Logger, outcome: LedgerError, fields: dict[str, object]) -> None:
-    told = fields | {"error": type(outcome).__name__}
-    if outcome.delta is not None:
-        told |= {"lane": str(outcome.delta.lane), "token": outcome.delta.token}
-    if isinstance(outcome, errors.InvalidMessage):
-        told["field"] = outcome.field
-    if isinstance(outcome, errors.HoldEnded):
-        told["state"] = outcome.state
-    level, text = next((level, text) for kind, level, text in _LINES if isinstance(outcome, kind))
-    getattr(logger, level)(text, extra=told)
-    logger.debug("why", extra=told | {"why": str(outcome)})
+MAY_PASS = errors.Throttled | errors.TransactionConflict | errors.Unavailable
+OTHER_SETTINGS = errors.SettingsMismatch | errors.LimitMismatch
 
-
-_LINES: tuple[tuple[type[LedgerError] | UnionType, str, str], ...] = (
-    (errors.InvalidInput, "warning", "change refused: nothing was written, and a retry is refused again"),
-    (errors.TokenConflict, "warning", "token conflict: its key already stands for another change, which counts"),
-    (errors.LimitReached, "info", "limit reached: nothing counts, and that is final for its key"),
-    (errors.OutOfReach, "warning", "out of reach: nothing was decided, because a Region did not answer; retry"),
-    (errors.HoldEnded, "info", "hold ended before: nothing was written, and its first end is final"),
-    (errors.NoSuchHold, "warning", "no such hold: nothing was written"),
-    (errors.OutcomeUnknown, "warning", "outcome unknown: a retry with the same key finds out, and counts once"),
-    (errors.GaveUp, "warning", "gate changed too often: nothing was decided, and it may be retried"),
+OF_ERROR: tuple[tuple[type[LedgerError] | UnionType, str, str, str], ...] = (
     (
-        errors.Throttled | errors.TransactionConflict | errors.Unavailable,
+        errors.InvalidInput,
+        DELTAS_REFUSED,
         "warning",
-        "change not written: it may be retried",
+        "change refused: nothing was written, and a retry is refused again",
     ),
     (
-        errors.SettingsMismatch | errors.LimitMismatch,
-        "error",
-        "change not written: this function's settings are not the table's",
+        errors.TokenConflict,
+        DELTAS_CONFLICTING,
+        "warning",
+        "token conflict: its key already stands for another change, which counts",
     ),
-    (LedgerError, "error", "change not written: look at the table and at this function's role"),
+    (errors.LimitReached, LIMIT_REACHED, "info", "limit reached: nothing counts, and that is final for its key"),
+    (
+        errors.OutOfReach,
+        OUT_OF_REACH,
+        "warning",
+        "out of reach: nothing was decided, because a Region did not answer; retry",
+    ),
+    (errors.HoldEnded, "", "info", "hold ended before: nothing was written, and its first end is final"),
+    (errors.NoSuchHold, "", "warning", "no such hold: nothing was written"),
+    (errors.OutcomeUnknown, "", "warning", "outcome unknown: a retry with the same key finds out, and counts once"),
+    (errors.GaveUp, "", "warning", "gate changed too often: nothing was decided, and it may be retried"),
+    (MAY_PASS, "", "warning", "change not written: it may be retried"),
+    (OTHER_SETTINGS, "", "error", "change not written: this function's settings are not the table's"),
+    (LedgerError, "", "error", "change not written: look at the table and at this function's role"),
 )
-"""What befell a change -> the level and the text of its line. The first that fits decides."""
+"""What befell a change -> its metric, and the level and the text of its line. The first that fits decides."""

@@ -20,9 +20,8 @@ from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
 from ledger.through import through
-from service.event_bus import EventBus, NotTold
-from service.work import Bury, Send, WorkQueue
-from thresholds import Tell
+from service.job_queue import DeadLetter, Enqueue, WorkQueue
+from service.thresholds.event_bus import EventBus, NotPublished, Publish
 
 WORKERS = 8
 """Programs that a function runs at once, where they are independent."""
@@ -48,7 +47,7 @@ class Runtime:
     @classmethod
     def of(cls, settings: Settings, environ: Mapping[str, str]) -> Runtime:
         """DynamoDB and SQS in the Region of `settings`: LEDGER_WORK_QUEUE_URL and LEDGER_WORK_DLQ_URL; EventBridge, if
-        this Region tells of thresholds and LEDGER_THRESHOLD_BUS names a bus."""
+        this Region publishes crossings and LEDGER_THRESHOLD_BUS names a bus."""
         sqs = boto3.client("sqs", settings.region, config=CONFIG)
         queue = WorkQueue(environ["LEDGER_WORK_QUEUE_URL"], sqs, environ.get("LEDGER_WORK_DLQ_URL"))
         name = environ.get("LEDGER_THRESHOLD_BUS") if settings.tells else None
@@ -56,27 +55,24 @@ class Runtime:
         return cls(DynamoTable.of(settings), queue, bus)
 
     def answer(self, request: Any, /) -> Any:
-        if isinstance(request, Tell):
-            if self._bus is None:
-                raise NotTold("There is no event bus: set LEDGER_THRESHOLD_BUS. The crossing is kept, and told then.")
-            return self._bus.answer(request)
-        return (self._queue if isinstance(request, Send | Bury) else self._table).answer(request)
+        match request:
+            case Enqueue() | DeadLetter():
+                return self._queue.answer(request)
+            case Publish() if self._bus is None:
+                raise NotPublished("There is no event bus: set LEDGER_THRESHOLD_BUS. The crossing is kept until then.")
+            case Publish():
+                return self._bus.answer(request)
+        return self._table.answer(request)
 
     def run(self, program: Generator[Any, Any, Result]) -> Result:
         return run(program, self, self.now)
 
-    def run_each(self, programs: Iterable[Generator[Any, Any, Result]]) -> list[Result | Exception]:
-        """The results of independent programs, in order; an exception (also a defect) in the place of one."""
+    def run_each(self, programs: Iterable[Generator[Any, Any, Result]]) -> list[Result]:
+        """The results of independent programs, in order. Raises what the first of them raises that fails."""
         if self._workers == 1:
-            return [self._or_error(program) for program in programs]
+            return [self.run(program) for program in programs]
         with ThreadPoolExecutor(self._workers, thread_name_prefix="service") as pool:
-            return list(pool.map(carried(self._or_error), programs))
-
-    def _or_error(self, program: Generator[Any, Any, Result]) -> Result | Exception:
-        try:
-            return self.run(program)
-        except Exception as error:
-            return error
+            return list(pool.map(carried(self.run), programs))
 
 
 def until(program: Generator[Any, Any, Result], stop: Callable[[], bool]) -> Generator[Any, Any, Result]:

@@ -24,10 +24,9 @@ KNOWS = {
     "compactor": {"ledger"},
     "simulator": {"ledger"},
     "infra": {"ledger"},
-    "thresholds": {"ledger", "reader"},
-    "service": {"ledger", "reader", "compactor", "thresholds"},
+    "service": {"ledger", "reader", "compactor"},
     "ledgerctl": {"ledger", "reader", "compactor"},
-    "lab": {"ledger", "reader", "compactor", "simulator", "thresholds", "service", "ledgerctl"},
+    "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
 BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/steps.py"}
@@ -184,10 +183,11 @@ TWICE = {
     "calls": "those of a ledger, and those of a reader",
     "check": "a program of its room",
     "cost": "the command's, and what the comparison measures",
+    "crossings": "their codec, and the judge of their events",
     "failures": "boto3's to ours, ours to a person's",
     "gates": "those of a limited counter, and what a sweep sees of them",
     "handler": "one a function",
-    "items": "the codec of deltas, segments and checkpoints, that of gates, and that of crossings",
+    "items": "the codec of deltas, segments and checkpoints, and that of gates",
     "history": "the read, its command, a simulated one",
     "hold": "the value and its command",
     "holds": "the API's routes, and the command",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("ledger", "reader", "compactor", "service", "simulator", "thresholds", "lab")
+COPIED = ("ledger", "reader", "compactor", "service", "simulator", "lab")
 HISTORIES_MAX = 2_000
 
 

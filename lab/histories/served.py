@@ -22,11 +22,14 @@ from lab.histories.served_world import Mishaps, Post, ServedWorld
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.settings import Settings
 from ledger.through import through
-from service.compact.serve import Done, serve
+from service.compact.result import Done
+from service.compact.serve import serve, serve_lane, tasks_of
+from service.job_queue import Enqueue
+from service.jobs import Job, Settle
+from service.messages import jobs_of, message_of
 from service.ring.records import arrived
 from service.ring.ring import Memory, Rung, ring
 from service.sweep.sweep import Swept, sweep
-from service.work import Send, Work
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
 from simulator.process import Log, Process, Script, Sleep
@@ -190,7 +193,7 @@ def _ring(service: Service, region: str, choices: Choices) -> Callable[[], Scrip
             yield from _sent(ring(came, done, memory, service.own(region), service.every_s))
             service.rings += done.rung
             service.late += done.late
-            world.posts[region].position += came.first_of(done.failed).place if done.failed else len(batch)
+            world.posts[region].position += came.first_of(done.failed)[0] if done.failed else len(batch)
 
     return script
 
@@ -202,7 +205,7 @@ def _sent(program: Generator[Any, Any, None]) -> Script:
         try:
             return (yield request)
         except LedgerError as failure:
-            if not isinstance(request, Send):
+            if not isinstance(request, Enqueue):
                 raise
             return (failure,) * len(request.messages)
 
@@ -231,35 +234,33 @@ def _compact(service: Service, region: str, record: cast.Record, choices: Choice
             if not batch:
                 yield Sleep(_until(world, region))
                 continue
-            works: dict[Any, Work] = {}
-            for message in batch:
-                work = Work.from_json(message.body, region)
-                works[work.lane] = works[work.lane] | work if work.lane in works else work
-            lost = set()
-            for lane, given in works.items():
-                work = _otherwise(given)
-                done, deadline = Done(), world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
-                try:
-                    stop = lambda: world.step > deadline  # noqa: E731, B023
-                    commits_max = 1 + choices.pick(3)
-                    program = serve(work, done, own, stop, commits_max=commits_max)
-                    yield from _sent(program)
-                except LedgerError:
-                    lost.add(lane)
-                service.visits += done.visited
-                service.dropped += done.outcome == "gave up" and not done.sent
-                if isinstance(done.error, DamagedItem | LaneDamaged):
-                    record.broken.append(f"a visit to {lane}: {done.error}")
-            world.delete(region, [each for each in batch if Work.from_json(each.body, region).lane not in lost])
+            jobs = [(str(n), job) for n, message in enumerate(batch) for job in jobs_of(message.body, own)]
+            lost = set[str]()
+            for tasks in tasks_of((name, _otherwise(job)) for name, job in jobs):
+                deadline = world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
+                stop = lambda: world.step > deadline  # noqa: E731, B023
+                yield from _sent(serve_lane(tasks, own, stop, commits_max=1 + choices.pick(3)))
+                for task in tasks:
+                    done = task.done
+                    lost |= task.ids if done.lost is not None else set()
+                    service.visits += done.visited
+                    service.dropped += done.outcome == "gave up" and not done.sent
+                    if done.lost is not None and not isinstance(done.lost, LedgerError):
+                        raise done.lost
+                    if isinstance(done.error, DamagedItem | LaneDamaged):
+                        record.broken.append(f"a visit to {task.job.lane}: {done.error}")
+            world.delete(region, [message for n, message in enumerate(batch) if str(n) not in lost])
 
     return script
 
 
-def _otherwise(work: Work) -> Work:
-    """The same work, as it may come, too, by its own bits: after many tries, or with a range in the place of names."""
-    drawn, keys = crc32(work.to_json().encode()), work.late.keys
-    late = Named((), ((keys[0], keys[-1]), *work.late.between)) if keys and drawn % 2 else work.late
-    return replace(work, late=late, tries=work.tries + (5 if drawn // 2 % 4 == 3 else 0))
+def _otherwise(job: Job) -> Job:
+    """The same job, as it may come, too, by its own bits: after many tries, or with a range in the place of names."""
+    drawn = crc32(message_of(job).encode())
+    if isinstance(job, Settle) and job.named.keys and not job.again and drawn % 2:
+        keys, between = job.named.keys, job.named.between
+        job = replace(job, named=Named((), ((keys[0], keys[-1]), *between)))
+    return replace(job, tries=job.tries + (5 if drawn // 2 % 4 == 3 else 0))
 
 
 def _until(world: ServedWorld, region: str) -> int:
@@ -292,10 +293,9 @@ def _swept(service: Service, choices: Choices) -> list[str]:
                 world.now_ms += int(HOURS * 3_600_000) // (1 + run)
             for _ in range(1_000):
                 batch = world.receive(region, 10)
-                for message in batch:
-                    work = Work.from_json(message.body, region)
-                    left = iter(range(choices.pick(30) if choices.pick(2) and work.tries < 3 else 10**9))
-                    finish(world, region, serve(work, Done(), own, lambda: next(left, None) is None))  # noqa: B023
+                for job in (job for message in batch for job in jobs_of(message.body, own)):
+                    left = iter(range(choices.pick(30) if choices.pick(2) and job.tries < 3 else 10**9))
+                    finish(world, region, serve(job, Done(), own, lambda: next(left, None) is None))  # noqa: B023
                 world.delete(region, batch)
                 if not world.posts[region].queue:
                     break

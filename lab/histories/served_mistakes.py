@@ -8,8 +8,8 @@ _PLANTED = (
     Mistake(
         "ring forgets what came late",
         "service/ring/records.py",
-        "            seen.late.append(key.sk)\n",
-        "            pass\n",
+        "        seen.late.append(key.sk)\n",
+        "        pass\n",
         first=79,
     ),
     Mistake(
@@ -27,8 +27,8 @@ _PLANTED = (
     Mistake(
         "a pack rings as one change",
         "service/ring/records.py",
-        "        if rings(key, settings.fold_min if held is None else held.changes, settings.fold_min):\n",
-        "        if rings(key, 1, settings.fold_min):\n",
+        "    if rings(key, settings.fold_min if held is None else held.changes, settings.fold_min):\n",
+        "    if rings(key, 1, settings.fold_min):\n",
         first=60,
     ),
     Mistake(
@@ -52,16 +52,16 @@ _PLANTED = (
     Mistake(
         "spare without a clock",
         "service/ring/ring.py",
-        "if sent is not None and in_time(sent.at, now, (every_s - max(0, delay - sent.delay_s)) * 1_000):\n",
+        "if sent is not None and in_time(sent.at, now, (job_every_s - max(0, pause_s - sent.delay_s)) * 1_000):\n",
         "if sent is not None:\n",
         first=30,
     ),
     Mistake(
         "spared because of a message that was never confirmed",
         "service/ring/ring.py",
-        "            done.failed[lane] = failure\n            continue\n",
-        "            done.failed[lane] = failure\n"
-        "            memory.rung[lane] = Sent(now, message.delay_s)\n            continue\n",
+        "            done.failed[message.job.lane] = failure\n            continue\n",
+        "            done.failed[message.job.lane] = failure\n"
+        "            memory.sent[message.job] = Sent(now, message.delay_s)\n            continue\n",
         first=1_530,
     ),
     Mistake(
@@ -74,25 +74,25 @@ _PLANTED = (
     Mistake(
         "a change from a clock ahead rings as any other",
         "service/ring/records.py",
-        "            if ahead_s > MARGIN_S:\n",
-        "            if False:\n",
+        "        if ahead_s > MARGIN_S:\n",
+        "        if False:\n",
     ),
     Mistake(
         "a change from a clock ahead is spared for a message that comes before it is old enough",
         "service/ring/ring.py",
-        "(every_s - max(0, delay - sent.delay_s)) * 1_000",
-        "every_s * 1_000",
+        "(job_every_s - max(0, pause_s - sent.delay_s)) * 1_000",
+        "job_every_s * 1_000",
     ),
     Mistake(
         "a message is done with though its visit failed",
         "service/compact/serve.py",
-        "        _again(work, done, wait_s)\n",
+        "        _again(job, done, pause_s)\n",
         "        pass\n",
     ),
     Mistake(
         "a visit that was stopped is done with",
         "service/compact/serve.py",
-        "            _again(done.left, done, _wait_s(work.tries - 1) if work.tries else 0)\n",
+        "            _again(job, done, wait_s(job.tries - 1) if job.tries else 0)\n",
         "            pass\n",
     ),
     Mistake(
@@ -113,46 +113,46 @@ _PLANTED = (
 _OF_THRESHOLDS = (
     Mistake(
         "a crossing is told before it is kept",
-        "thresholds/evaluate.py",
-        "            if (yield items.cross(before, crossing)) is None:\n",
-        "            yield Tell(crossing, settings.table)\n"
-        "            if (yield items.cross(before, crossing)) is None:\n",
+        "service/thresholds/evaluate.py",
+        "            if (yield crossings.cross(before, crossing)) is None:\n",
+        "            yield Publish(crossing, settings.table)\n"
+        "            if (yield crossings.cross(before, crossing)) is None:\n",
     ),
     Mistake(
         "a crossing is kept whatever stands there",
-        "thresholds/items.py",
+        "ledger/crossings.py",
         '    seen: Condition = Absent() if before is None else Equals("number", _n(before.number))\n',
         "    seen = None\n",
     ),
     Mistake(
         "the value is read before the crossings",
-        "thresholds/evaluate.py",
+        "service/thresholds/evaluate.py",
         "        found: tuple[Item | None, ...] = yield GetMany(keys)\n",
         "        balance = (yield from balances([counter], settings, consistent=True))[counter]\n"
         "        found: tuple[Item | None, ...] = yield GetMany(keys)\n",
-        "thresholds/evaluate.py",
-        "                yield from _tell(crossing, settings.table, done)\n"
+        "service/thresholds/evaluate.py",
+        "                yield from _publish(crossing, settings.table, done)\n"
         "        balance = (yield from balances([counter], settings, consistent=True))[counter]\n",
-        "                yield from _tell(crossing, settings.table, done)\n",
+        "                yield from _publish(crossing, settings.table, done)\n",
         cast="an_evaluation_while_a_change_comes_that_crosses",
     ),
     Mistake(
         "a crossing is noted as told before its event",
-        "thresholds/evaluate.py",
-        "    try:\n        yield Tell(crossing, table)\n",
-        "    yield items.note_told(crossing)\n    try:\n        yield Tell(crossing, table)\n",
+        "service/thresholds/evaluate.py",
+        "    try:\n        yield Publish(crossing, table)\n",
+        "    yield crossings.note_told(crossing)\n    try:\n        yield Publish(crossing, table)\n",
     ),
     Mistake(
         "nobody tells what another evaluation kept",
-        "thresholds/evaluate.py",
+        "service/thresholds/evaluate.py",
         "            if crossing is not None and not crossing.is_told:\n",
         "            if False:\n",
     ),
     Mistake(
         "a message that asks for an evaluation may be served before what is spared because of it",
         "service/ring/ring.py",
-        "Message(Work(lane, fold=False, thresholds=True), asked_every_s + ASK_MARGIN_S)",
-        "Message(Work(lane, fold=False, thresholds=True), 0)",
+        "want(Evaluate(lane), evaluate_every_s, evaluate_every_s + EVALUATE_MARGIN_S)",
+        "want(Evaluate(lane), evaluate_every_s, 0)",
     ),
     Mistake(
         "the sweep evaluates nothing",
@@ -170,15 +170,15 @@ _OF_THRESHOLDS = (
     Mistake(
         "a crossing asks for no evaluation",
         "service/ring/records.py",
-        "    counter = lane.counter if lane is not None else crossings.counter_of(pk, settings.region)\n",
+        "    counter = lane.counter if lane is not None else crossings.counter_of(key.pk, settings.region)\n",
         "    counter = lane.counter if lane is not None else None\n",
         cast="an_evaluation_while_a_change_comes",
     ),
     Mistake(
         "only a new gate asks for an evaluation",
         "service/ring/records.py",
-        '        case {"eventName": "INSERT" | "MODIFY", ',
-        '        case {"eventName": "INSERT", ',
+        '            "eventName": "INSERT" | "MODIFY",\n',
+        '            "eventName": "INSERT",\n',
     ),
     Mistake(
         "what is added in another Region asks for no evaluation",
@@ -190,9 +190,9 @@ _OF_THRESHOLDS = (
     Mistake(
         "an evaluation that failed is done with",
         "service/compact/serve.py",
-        "        yield from evaluate(work.lane.counter, settings, done.evaluated)\n",
-        "        try:\n            yield from evaluate(work.lane.counter, settings, done.evaluated)\n"
-        "        except LedgerError:\n            return\n",
+        "    yield from evaluate(job.lane.counter, settings, done.evaluated)\n",
+        "    try:\n        yield from evaluate(job.lane.counter, settings, done.evaluated)\n"
+        "    except LedgerError:\n        return\n",
     ),
 )
 

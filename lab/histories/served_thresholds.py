@@ -14,7 +14,7 @@ from typing import Any
 from lab.histories import cast, history
 from lab.histories.checker import deltas_in
 from lab.histories.served_world import ServedWorld
-from ledger import tokens
+from ledger import crossings, tokens
 from ledger.errors import LedgerError
 from ledger.gate import decide
 from ledger.gate.gates import Gates
@@ -27,7 +27,6 @@ from reader.balances import balances
 from simulator.choices import Choices
 from simulator.process import Script
 from simulator.world import World
-from thresholds import items
 
 SEATS = "seats"
 CHANGES = (1, 2, 3, 3, -1, -2)
@@ -103,8 +102,8 @@ def kept(
     world: World, own: Settings, counter: str, threshold: Threshold, value: int, events: list[dict[str, Any]]
 ) -> list[str]:
     """The item against the value, and the events against the item."""
-    item = world.replicas[own.region].item(items.crossing_key(own.region, counter, threshold.name))
-    crossing = items.crossing_of(own.region, counter, threshold.name, item) if item is not None else None
+    item = world.replicas[own.region].item(crossings.crossing_key(own.region, counter, threshold.name))
+    crossing = crossings.crossing_of(own.region, counter, threshold.name, item) if item is not None else None
     side, number = (crossing.side, crossing.number) if crossing is not None else (OUT, 0)
     wrong = []
     if side != threshold.side_of(value):

@@ -16,10 +16,11 @@ from typing import Any
 
 from ledger.errors import LedgerError, OutcomeUnknown
 from ledger.requests import Item, Key
-from service.work import Bury, Message, Send
+from service.job_queue import DeadLetter, Enqueue, Message
+from service.messages import message_of
+from service.thresholds.event_bus import Publish
 from simulator.choices import Choices
 from simulator.world import Stamp, World
-from thresholds import Tell
 
 VISIBILITY_MS = 720_000
 
@@ -74,15 +75,15 @@ class ServedWorld(World):
 
     def answer(self, region: str, request: Any) -> Any:
         match request:
-            case Send(messages):
+            case Enqueue(messages):
                 return tuple(self._put(region, message) for message in messages)
-            case Bury(body):
+            case DeadLetter(body):
                 self.posts[region].dead.append(body)
                 return None
-            case Tell(crossing, table):
+            case Publish():
                 lost = self._is_lost()
                 if not lost or self.choices.pick(2):
-                    self.posts[region].events.append(crossing.event(table))
+                    self.posts[region].events.append(request.detail)
                 if lost:
                     raise OutcomeUnknown("The answer of the event bus was lost.")
                 return None
@@ -91,7 +92,7 @@ class ServedWorld(World):
     def _put(self, region: str, message: Message) -> LedgerError | None:
         lost = self._is_lost()
         if not lost or self.choices.pick(2):
-            queued = Queued(message.work.to_json(), self.now_ms + message.delay_s * 1_000)
+            queued = Queued(message_of(message.job), self.now_ms + message.delay_s * 1_000)
             self.posts[region].queue.append(queued)
         return OutcomeUnknown("The answer of the queue was lost.") if lost else None
 

@@ -20,9 +20,10 @@ from ledger.threshold import Threshold
 from ledger.values import Delta
 from reader.balances import balances
 from service.ring.records import arrived
+from service.thresholds.evaluate import Evaluated, evaluate
+from service.thresholds.event_bus import Publish
 from simulator.process import Log
 from simulator.world import Stamp, World
-from thresholds import Evaluated, Tell, evaluate
 
 BELOW, ABOVE = Threshold(below=5), Threshold(above=4)
 
@@ -36,9 +37,9 @@ class BusWorld(World):
         self.written: list[Key] = []
 
     def answer(self, region: str, request: Any) -> Any:
-        if not isinstance(request, Tell):
+        if not isinstance(request, Publish):
             return super().answer(region, request)
-        return self.events.append(request.crossing.event(request.table))
+        return self.events.append(request.detail)
 
     def _store(self, region: str, key: Key, item: Any, stamp: Stamp) -> None:
         super()._store(region, key, item, stamp)
@@ -67,7 +68,7 @@ class ThresholdStage(Stage):
             for delta in deltas:
                 yield from add(delta)
             self.world.written = []
-            yield from evaluate(COUNTER, self.settings, Evaluated())  # type: ignore[misc]
+            yield from evaluate(COUNTER, self.settings, Evaluated())
 
         self.enter(name, HOME, program)
 
@@ -78,7 +79,7 @@ def told_at_the_end(stage: Stage) -> list[str]:
     left = not all(process.done for process in stage.processes)
     while left or _asked(settings, world.written):
         left, world.written = False, []
-        finish(world, HOME, evaluate(COUNTER, settings, Evaluated()))  # type: ignore[arg-type]
+        finish(world, HOME, evaluate(COUNTER, settings, Evaluated()))
     value = finish(world, HOME, balances([COUNTER], settings, consistent=True))[COUNTER].value
     wrong: list[str] = []
     for threshold in settings.told_here(COUNTER):
@@ -93,7 +94,7 @@ def _asked(settings: Settings, keys: Sequence[Key]) -> bool:
     records = [
         {"eventName": "MODIFY", "dynamodb": {"Keys": {"pk": {"S": key.pk}, "sk": {"S": key.sk}}}} for key in keys
     ]
-    return bool(arrived(records, settings).counters)
+    return bool(arrived(records, settings).evaluated)
 
 
 def an_evaluation_while_a_change_comes(stage: ThresholdStage) -> None:

@@ -1,26 +1,27 @@
 """`AddFromQueue`: a batch of SQS messages, of one change or of many, becomes one `Ledger.add_many`.
 
 Rule 1: A message is acknowledged only when every one of its changes is recorded, now or before, or accepted in a pack,
-or refused by its limit, which is an answer and final; or when it is poison, and a copy is on the dead-letter queue.
+or refused by its limit, which is an answer and final; or when it is poison, and a copy is confirmed by the dead-letter
+queue. A crash in between makes two copies, and a redrive counts each change once.
 Rule 2: Poison is what no retry changes: a message that cannot be read, a change that is refused as invalid, a key that
 stands for another change. It goes to the dead-letter queue at once and whole, and its good changes count once.
 Rule 3: What the table or a queue did not do is reported as failed and comes again, later each time, until it is done:
-also a message of which another change is poison.
+also a message of which another change is poison. A wait that could not be set is no failure: the queue's own is there.
 Rule 4: A change that is ahead of this clock by no more than the longest wait comes again when its time is there.
-Rule 5: A batch in which all have failed is reported item by item too, and is not an error of the function: the metric
-ChangesFailed counts its messages, but those that wait for their time alone.
+Rule 5: The metric ChangesFailed counts the messages that failed, but those that wait for their time alone.
 Rule 6: Log lines name no amount, and what failed for many changes of a message at once has one line, not one a change.
 Rule 7: Where there is a queue of outcomes, a message is acknowledged when its outcomes are on it.
 """
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
 
-from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
-
-from ledger import Ledger
+from ledger import Change, Ledger
 from ledger.checks import to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import (
@@ -38,23 +39,12 @@ from ledger.errors import (
 )
 from ledger.message import loads_many
 from ledger.prepare import AHEAD_MAX_MS
-from service.add_from_queue.dead_letters import DeadLetters
-from service.add_from_queue.outcomes import Outcomes, outcome_of
-from service.add_from_queue.waits import WAIT_MAX_S, Record, Waits
-from service.observe import CHANGES_FAILED, Outcome, Watch, tell_each
+from service.add_from_queue.dead_letters import attributes_of
+from service.add_from_queue.outcomes import outcome_of
+from service.add_from_queue.waits import WAIT_MAX_S, Record, wait_of
+from service.observe import CHANGES_FAILED, Outcome, Watch, report_each
+from service.sqs import SqsQueue
 from service.writable import Names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
-    from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
-    from aws_lambda_powertools.utilities.typing import LambdaContext
-
-    from ledger import Change
-
-    Asked = Mapping[str, Sequence[Change]]
-    Decided = Mapping[str, Sequence[Outcome]]
 
 POISON = (InvalidInput, TokenConflict)
 """What no retry changes."""
@@ -63,10 +53,26 @@ TOGETHER = (TableError, OutOfReach, GaveUp, GateLost, LimitMismatch)
 """What befalls many changes at once."""
 
 
+@dataclass(slots=True)
+class Parcel:
+    """A message: its changes, and their outcomes in order; one that cannot be read has the one error, and no change.
+    error: for which it is not done. wait_s: until a change is no longer ahead, where that is all that is missing."""
+
+    record: Record
+    changes: Sequence[Change]
+    outcomes: Sequence[Outcome] = ()
+    error: LedgerError | None = None
+    wait_s: int | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.record["messageId"])
+
+
 class AddFromQueue:
     """The handler. It keeps nothing from one batch to the next. pack: as `Ledger.add_many` takes it. outcomes: where it
-    is told of each change of a limited counter whether it counts. names: which counters it writes. Without dead_letters
-    and waits what failed is the queue's own policy."""
+    says of each change of a limited counter whether it counts. names: which counters it writes. Without dead_letters
+    and changes, the queue that the messages come from, what failed is that queue's own policy."""
 
     def __init__(
         self,
@@ -74,141 +80,119 @@ class AddFromQueue:
         watch: Watch,
         *,
         pack: bool,
-        outcomes: Outcomes | None = None,
+        outcomes: SqsQueue | None = None,
         names: Names | None = None,
-        dead_letters: DeadLetters | None = None,
-        waits: Waits | None = None,
+        dead_letters: SqsQueue | None = None,
+        changes: SqsQueue | None = None,
         clock: Clock = wall_clock,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._ledger = ledger
-        self._watch = watch
-        self._pack = pack
-        self._outcomes = outcomes
+        self._ledger, self._watch, self._pack = ledger, watch, pack
         self._names = names or Names()
-        self._dead_letters = dead_letters
-        self._waits = waits
-        self._clock = clock
+        self._outcomes, self._dead_letters, self._changes = outcomes, dead_letters, changes
+        self._clock, self._jitter = clock, jitter
 
-    def __call__(self, event: dict[str, Any], context: LambdaContext | None = None) -> PartialItemFailureResponse:
-        """The messages that failed. Raises Powertools' UnexpectedBatchTypeError for an event without Records."""
-        failed: dict[str, LedgerError] = {}
+    def __call__(self, event: dict[str, Any], context: object = None) -> dict[str, list[dict[str, str]]]:
+        """The partial batch response: the messages that failed."""
+        parcels = self._add(event["Records"])
+        for parcel in parcels:
+            self._judge(parcel)
+        self._queue_outcomes(parcels)
+        copied = sum(self._set_aside(parcel) for parcel in parcels)
+        stays = [parcel for parcel in parcels if parcel.error is not None]
+        self._watch.count(CHANGES_FAILED, sum(parcel.wait_s is None for parcel in stays))
+        self._postpone(stays)
+        counted = {"messages": len(parcels), "changes": sum(len(parcel.outcomes) for parcel in parcels)}
+        self._watch.logger.info("added a batch", extra=counted | {"buried": copied, "failed": len(stays)})
+        return {"batchItemFailures": [{"itemIdentifier": parcel.name} for parcel in stays]}
 
-        def handle(record: SQSRecord) -> None:
-            if record.message_id in failed:
-                raise failed[record.message_id]
-
-        processor = BatchProcessor(EventType.SQS, raise_on_entire_batch_failure=False)
-        records = event.get("Records")
-        told = dict.fromkeys(("messages", "changes", "buried"), 0)
-        if isinstance(records, list):
-            asked, outcomes = self._add(records)
-            failed, told["buried"] = self._finish(records, asked, outcomes)
-            told |= {"messages": len(outcomes), "changes": sum(map(len, outcomes.values()))}
-        response = process_partial_response(event, handle, processor, context)
-        self._watch.logger.info("added a batch", extra=told | {"failed": len(response["batchItemFailures"])})
-        return response
-
-    def _finish(self, records: Sequence[Record], asked: Asked, outcomes: Decided) -> tuple[dict[str, LedgerError], int]:
-        """Copy poison to the dead-letter queue, and let what is not done come again later. The messages that stay in
-        the queue, with why; and how many were copied."""
-        lost = self._tell_outcomes(asked, outcomes)
-        stays: dict[str, LedgerError] = {}
-        waits: list[tuple[Record, int | None]] = []
-        buried = 0
+    def _add(self, records: Sequence[Record]) -> list[Parcel]:
+        parcels = []
         for record in records:
-            message_id = record["messageId"]
-            error, wait_s = self._left_of(asked.get(message_id, ()), outcomes[message_id])
-            error = lost.get(message_id, error)
-            if isinstance(error, POISON) and wait_s is None and self._buried(record, error):
-                buried += 1
-            elif error is not None:
-                stays[message_id] = error
-                waits.append((record, wait_s))
-        self._watch.count(CHANGES_FAILED, sum(wait_s is None for _, wait_s in waits))
-        if self._waits is not None and waits:
-            for why in self._waits.postpone(waits):
-                self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
-        return stays, buried
+            try:
+                parcels.append(Parcel(record, loads_many(record["body"])))
+            except LedgerError as error:
+                parcels.append(Parcel(record, (), (error,)))
+        changes = list(chain.from_iterable(parcel.changes for parcel in parcels))
+        refused = [self._names.refusal(change.counter) for change in changes]
+        taken = (change for change, error in zip(changes, refused, strict=True) if error is None)
+        added = iter(self._ledger.add_many(taken, pack=self._pack))
+        outcomes = (error or next(added) for error in refused)
+        for parcel in parcels:
+            parcel.outcomes = list(islice(outcomes, len(parcel.changes))) or parcel.outcomes
+        report_each(self._watch, _lines(parcels))
+        return parcels
 
-    def _left_of(self, asked: Sequence[Change], outcomes: Sequence[Outcome]) -> tuple[LedgerError | None, int | None]:
-        """The error for which a message is not done: one that passes, if there is one, else its poison; and how many
-        seconds it takes until a change is no longer ahead of the clock, where that is all that is missing."""
-        errors = [each for each in outcomes if isinstance(each, LedgerError) and not isinstance(each, LimitReached)]
-        for error in errors:
-            if not isinstance(error, POISON):
-                return error, None
-        ahead = [
-            self._ahead_s(change)
-            for change, each in zip(asked, outcomes, strict=False)
-            if isinstance(each, InvalidTime)
+    def _judge(self, parcel: Parcel) -> None:
+        """The error for which a message is not done: one that passes, if there is one, else its poison."""
+        errors = [
+            error for error in parcel.outcomes if isinstance(error, LedgerError) and not isinstance(error, LimitReached)
         ]
-        waits = [wait_s for wait_s in ahead if 0 < wait_s <= WAIT_MAX_S]
-        return (errors[0], max(waits, default=None)) if errors else (None, None)
+        parcel.error = next((error for error in errors if not isinstance(error, POISON)), None)
+        if errors and parcel.error is None:
+            parcel.error = errors[0]
+            early = (
+                self._ahead_s(change)
+                for change, outcome in zip(parcel.changes, parcel.outcomes, strict=False)
+                if isinstance(outcome, InvalidTime)
+            )
+            parcel.wait_s = max((wait_s for wait_s in early if 0 < wait_s <= WAIT_MAX_S), default=None)
 
     def _ahead_s(self, change: Change) -> int:
         """In how many seconds a change's time is one that the ledger takes."""
         assert change.at is not None
         return -((self._clock() - (to_ms(change.at) - AHEAD_MAX_MS)) // 1_000)
 
-    def _buried(self, record: Record, error: LedgerError) -> bool:
-        if self._dead_letters is None:
-            return False
-        why = self._dead_letters.bury(record, type(error).__name__)
-        extra = {"message_id": record["messageId"], "error": type(error).__name__}
-        if why is None:
-            self._watch.logger.warning("poison: copied to the dead-letter queue, and acknowledged", extra=extra)
-        else:
-            self._watch.logger.error("poison was not copied: its message comes again", extra=extra | {"why": why})
-        return why is None
-
-    def _add(self, records: Sequence[Record]) -> tuple[Asked, Decided]:
-        """The changes of each message that can be read, and for each message the outcomes of its changes, or the one
-        error for which it cannot be read."""
-        outcomes: dict[str, list[Outcome]] = {}
-        asked: dict[str, list[Change]] = {}
-        for record in records:
-            try:
-                asked[record["messageId"]] = loads_many(record["body"])
-            except LedgerError as error:
-                outcomes[record["messageId"]] = [error]
-        added = self._outcomes_of([change for those in asked.values() for change in those])
-        outcomes |= {message_id: list(islice(added, len(those))) for message_id, those in asked.items()}
-        tell_each(self._watch, _told(outcomes))
-        return asked, outcomes
-
-    def _outcomes_of(self, changes: Sequence[Change]) -> Iterator[Outcome]:
-        refused = [self._names.refusal(change.counter) for change in changes]
-        taken = (change for change, error in zip(changes, refused, strict=True) if error is None)
-        added = iter(self._ledger.add_many(taken, pack=self._pack))
-        return (error or next(added) for error in refused)
-
-    def _tell_outcomes(self, asked: Asked, outcomes: Decided) -> dict[str, NotQueued]:
-        """Put what was decided at gates on the queue of outcomes. Returns the messages of which one may be missing."""
+    def _queue_outcomes(self, parcels: Sequence[Parcel]) -> None:
+        """Put what was decided at gates on the queue of outcomes. A message of which one may be missing is not done."""
         if self._outcomes is None:
-            return {}
+            return
         limit_of = self._ledger.settings.limit_of
-        decided = {
-            message_id: [
-                text
-                for change, outcome in zip(those, outcomes[message_id], strict=True)
-                if limit_of(change.counter) is not None and (text := outcome_of(change, outcome)) is not None
-            ]
-            for message_id, those in asked.items()
+        decided = [
+            (parcel, text)
+            for parcel in parcels
+            for change, outcome in zip(parcel.changes, parcel.outcomes, strict=False)
+            if limit_of(change.counter) is not None and (text := outcome_of(change, outcome)) is not None
+        ]
+        whys = self._outcomes.put_each([text for _, text in decided])
+        missing = {
+            parcel.name: (parcel, why) for (parcel, _), why in zip(decided, whys, strict=True) if why is not None
         }
-        failed = self._outcomes.send(decided)
-        for message_id, why in failed.items():
-            self._watch.logger.error("outcomes not queued: their message comes again", extra={"message_id": message_id})
-            self._watch.logger.debug("why", extra={"message_id": message_id, "why": why})
-        return {message_id: NotQueued(why) for message_id, why in failed.items()}
+        for name, (parcel, why) in missing.items():
+            parcel.error = NotQueued(why)
+            self._watch.logger.error("outcomes not queued: their message comes again", extra={"message_id": name})
+            self._watch.logger.debug("why", extra={"message_id": name, "why": why})
+
+    def _set_aside(self, parcel: Parcel) -> bool:
+        """Copy poison to the dead-letter queue. Whether that is confirmed: then the message is done with."""
+        error = parcel.error
+        if self._dead_letters is None or not isinstance(error, POISON) or parcel.wait_s is not None:
+            return False
+        why = self._dead_letters.put(parcel.record["body"], attributes_of(parcel.record, type(error).__name__))
+        extra = {"message_id": parcel.name, "error": type(error).__name__}
+        if why is not None:
+            self._watch.logger.error("poison was not copied: its message comes again", extra=extra | {"why": why})
+            return False
+        self._watch.logger.warning("poison: copied to the dead-letter queue, and acknowledged", extra=extra)
+        parcel.error = None
+        return True
+
+    def _postpone(self, stays: Sequence[Parcel]) -> None:
+        if self._changes is None or not stays:
+            return
+        seconds = [wait_of(p.record, self._jitter()) if p.wait_s is None else p.wait_s for p in stays]
+        handles = [parcel.record["receiptHandle"] for parcel in stays]
+        for why in filter(None, self._changes.hide(handles, seconds)):
+            self._watch.logger.warning("a wait was not set: its message comes again sooner", extra={"why": why})
 
 
-def _told(outcomes: Mapping[str, Sequence[Outcome]]) -> Iterator[tuple[Outcome, dict[str, object]]]:
-    """What is told of a batch: of many changes of a message that failed together, the first."""
-    for message_id, those in outcomes.items():
+def _lines(parcels: Sequence[Parcel]) -> Iterator[tuple[Outcome, dict[str, object]]]:
+    """What is reported of a batch: of many changes of a message that failed together, the first."""
+    for parcel in parcels:
         failed: set[type[LedgerError]] = set()
-        for index, outcome in enumerate(those):
+        for index, outcome in enumerate(parcel.outcomes):
             if isinstance(outcome, TOGETHER):
                 if type(outcome) in failed:
                     continue
                 failed.add(type(outcome))
-            yield outcome, {"message_id": message_id, "index": index}
+            yield outcome, {"message_id": parcel.name, "index": index}

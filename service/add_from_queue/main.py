@@ -11,11 +11,9 @@ import boto3
 
 from ledger import Ledger, Settings
 from ledger.client import CONFIG
-from service.add_from_queue.dead_letters import DeadLetters
 from service.add_from_queue.handler import AddFromQueue
-from service.add_from_queue.outcomes import Outcomes
-from service.add_from_queue.waits import Waits
 from service.observe import Handler, Watch
+from service.sqs import SqsQueue
 from service.writable import Names
 
 watch = Watch.of(os.environ)
@@ -23,7 +21,8 @@ pack = {"true": True, "false": False}[os.environ.get("LEDGER_PACK", "true")]
 settings = Settings.from_env()
 sqs = boto3.client("sqs", settings.region, config=CONFIG)
 outcomes, dead_letters, changes = (
-    os.environ.get(f"LEDGER_{name}_URL") for name in ("OUTCOMES", "CHANGES_DLQ", "CHANGES_QUEUE")
+    SqsQueue(url, sqs) if (url := os.environ.get(f"LEDGER_{name}_URL")) else None
+    for name in ("OUTCOMES", "CHANGES_DLQ", "CHANGES_QUEUE")
 )
 handler: Handler = watch.around(
     AddFromQueue(
@@ -31,8 +30,8 @@ handler: Handler = watch.around(
         watch,
         pack=pack,
         names=Names.of(os.environ),
-        outcomes=Outcomes(outcomes, sqs) if outcomes else None,
-        dead_letters=DeadLetters(dead_letters, sqs) if dead_letters else None,
-        waits=Waits(changes, sqs) if changes else None,
+        outcomes=outcomes,
+        dead_letters=dead_letters,
+        changes=changes,
     )
 )

@@ -23,7 +23,7 @@ from service.api.parameters import only_known
 from service.api.paths import no_such_route
 from service.api.problems import Problem, invalid, problem_of
 from service.api.routes import Routes
-from service.observe import Watch, tell
+from service.observe import Watch, report
 from service.writable import Names
 
 TRY_IT = "/try-it"
@@ -92,7 +92,7 @@ class Api:
             case RequestValidationError():
                 raise invalid(error.errors())
             case LedgerError():
-                tell(self._watch, error)
+                report(self._watch, error)
                 raise problem_of(error)
         self._watch.logger.exception("the API failed")
         retry = "repeat it with the same key, and it counts once."

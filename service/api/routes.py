@@ -50,7 +50,7 @@ from service.api.parameters import (
 )
 from service.api.paths import same
 from service.api.problems import Problem, invalid, problem_of
-from service.observe import Watch, tell
+from service.observe import Watch, report
 from service.writable import Names
 
 Ended = TypeVar("Ended")
@@ -68,7 +68,7 @@ class Routes:
         receipt = self._ledger.add(
             change.counter, change.change, idempotency_key=change.idempotency_key, at=change.at, region=change.region
         )
-        tell(self._watch, receipt)
+        report(self._watch, receipt)
         return answers.counted(answers.added(receipt), receipt)
 
     def add_many(self, bulk: Annotated[models.Bulk, Body()]) -> BulkResults:
@@ -120,7 +120,7 @@ class Routes:
     def capture(self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]) -> Response[Captured]:
         same(counter, end.counter)
         receipt = self._end(counter, id, lambda hold: self._ledger.capture(hold, end.amount))
-        tell(self._watch, receipt)
+        report(self._watch, receipt)
         return answers.counted(answers.captured(receipt), receipt)
 
     def release(self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]) -> Response[str]:
@@ -163,13 +163,13 @@ class Routes:
 
     def _result(self, outcome: Receipt | LedgerError | Problem) -> answers.BulkResult:
         if isinstance(outcome, Receipt):
-            tell(self._watch, outcome)
+            report(self._watch, outcome)
             return answers.BulkResult(status=answers.status_of(outcome), added=answers.added(outcome))
         if isinstance(outcome, Problem):
-            tell(self._watch, InvalidInput("A delta of a bulk is not as described."))
+            report(self._watch, InvalidInput("A delta of a bulk is not as described."))
             problem = outcome
         else:
-            tell(self._watch, outcome)
+            report(self._watch, outcome)
             problem = problem_of(outcome)
         return answers.BulkResult(status=problem.status, problem=answers.ProblemDetails(**problem.body()))
 

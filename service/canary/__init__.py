@@ -1,1 +1,1 @@
-"""Adds changes of its own, and tells whether the service reads and folds them."""
+"""Adds changes of its own, and watches whether the service reads and folds them."""

@@ -1,11 +1,11 @@
-"""The canary: changes to a counter of its own go the whole way of everybody's, and it tells how far they came.
+"""The canary: changes to a counter of its own go the whole way of everybody's, and it publishes how far they came.
 
 Rule 1: It adds `fold_min` changes of 1 in one pack. The items of so many always ring, so a pack that an earlier run put
 and that is still in the tail long after is a fold that did not happen: stream, ring, work queue or compactor.
 Rule 2: It reads strongly before and after its put, its own Region's part of the value alone, because the canaries of
 other Regions add meanwhile. Between the two that must rise by what it added. So a Region has one canary at a time.
-Rule 3: Its tokens are fresh and of the counter's first shard, whatever shards the counter has: one lane tells.
-Rule 4: What the table refuses is raised, so that the function's errors show it. That it ran is told all the same.
+Rule 3: Its tokens are fresh and of the counter's first shard, whatever shards the counter has: one lane is enough.
+Rule 4: What the table refuses is raised, so that the function's errors show it. That it ran is published all the same.
 """
 
 from __future__ import annotations
@@ -50,25 +50,24 @@ class Canary:
 
         Raises SettingsMismatch, DamagedItem, OutcomeUnknown and the other TableErrors.
         """
-        metrics = self._watch.metrics
-        observe.count(metrics, observe.CANARY_RUNS, 1)
+        self._watch.publish({observe.CANARY_RUNS: 1})
         now_ms = self._clock()
         before = self._value()
         folded_ms, oldest_ms = self._run(standing(self._lane))
         lag_ms = max(0, now_ms - oldest_ms) if oldest_ms is not None else 0
-        observe.milliseconds(metrics, observe.CANARY_LAG_MS, lag_ms)
+        self._watch.publish({observe.CANARY_LAG_MS: lag_ms})
         added = self._settings.fold_min
         self._run(put(self._lane, [self._token(now_ms) for _ in range(added)]))
         value = self._value()
         read = value - before == added
-        observe.count(metrics, observe.CANARY_WRONG, int(not read))
-        told = {"region": self._lane.region, "added": added, "read": read}
-        times = {"newest_ms": now_ms, "folded_ms": folded_ms, "lag_ms": lag_ms}
+        self._watch.publish({observe.CANARY_WRONG: int(not read)})
+        shown: dict[str, Any] = {"region": self._lane.region, "added": added, "read": read}
+        shown |= {"newest_ms": now_ms, "folded_ms": folded_ms, "lag_ms": lag_ms}
         if read:
-            self._watch.logger.info("canary", extra=told | times)
+            self._watch.logger.info("canary", extra=shown)
         else:
-            self._watch.logger.error("canary read something else", extra=told | times | {"rose": value - before})
-        return told | times | {"value": value}
+            self._watch.logger.error("canary read something else", extra=shown | {"rose": value - before})
+        return shown | {"value": value}
 
     def _value(self) -> int:
         return self._reader.read(COUNTER).by_region[self._lane.region]

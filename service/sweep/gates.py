@@ -1,8 +1,8 @@
 """What a page of the directory shows of limited counters.
 
 Rule 1: The note of a hold whose time has been over for an hour is counted, a page of notes of a lane at most.
-Rule 2: A gate in a lane that no process of these settings asks is told: it is in no value, and nobody can take what it
-has left.
+Rule 2: A gate in a lane that no process of these settings asks is reported: it is in no value, and nobody can take what
+it has left.
 """
 
 from collections.abc import Sequence

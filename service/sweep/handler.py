@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from ledger.settings import Settings
 from ledger.shape import ShapeCheck
 from service import observe
+from service.observe import Watch
 from service.runtime import Runtime
 from service.sweep.sweep import HOURS, Swept, sweep
-
-if TYPE_CHECKING:
-    from aws_lambda_powertools import Logger
 
 
 class Sweeper:
@@ -25,15 +22,13 @@ class Sweeper:
         self,
         settings: Settings,
         runtime: Runtime,
-        log: Logger,
-        metrics: observe.Metered,
+        watch: Watch,
         *,
         verify_one_in: int,
         draw: Callable[[], float],
         hours: float = HOURS,
     ) -> None:
-        self._settings, self._runtime, self._hours = settings, runtime, hours
-        self._log, self._metrics = log, metrics
+        self._settings, self._runtime, self._watch, self._hours = settings, runtime, watch, hours
         self._shape = ShapeCheck(settings)
         self._pick = lambda: verify_one_in > 0 and draw() * verify_one_in < 1
 
@@ -43,24 +38,27 @@ class Sweeper:
             self._shape.ask(self._runtime, self._runtime.now)
             self._runtime.run(sweep(swept, self._settings, self._pick, stop, hours=self._hours))
         finally:
-            self._tell(swept)
+            self._report(swept)
         return swept
 
-    def _tell(self, swept: Swept) -> None:
-        unread = sorted({*swept.unread, *swept.gates.unasked})
-        observe.count(self._metrics, observe.LANES_SWEPT, swept.lanes)
-        observe.count(self._metrics, observe.LANES_UNREAD, len(unread))
-        observe.count(self._metrics, observe.LANES_DAMAGED, len(swept.damaged))
-        observe.milliseconds(self._metrics, observe.SWEEP_LAG_MS, swept.behind_ms)
-        if swept.gates.largest:  # a metric costs money, also where nothing has a limit
-            observe.count(self._metrics, observe.HOLDS_OVERDUE, swept.gates.overdue)
-            observe.size(self._metrics, observe.GATE_BYTES, swept.gates.largest)
+    def _report(self, swept: Swept) -> None:
+        log, gates = self._watch.logger, swept.gates
+        unread = sorted({*swept.unread, *gates.unasked})
+        numbers = {
+            observe.LANES_SWEPT: swept.lanes,
+            observe.LANES_UNREAD: len(unread),
+            observe.LANES_DAMAGED: len(swept.damaged),
+            observe.SWEEP_LAG_MS: swept.behind_ms,
+        }
+        if gates.largest:  # a metric costs money, also where nothing has a limit
+            numbers |= {observe.HOLDS_OVERDUE: gates.overdue, observe.GATE_BYTES: gates.largest}
+        self._watch.publish(numbers)
         if unread:
-            told = [str(lane) for lane in unread[: observe.LANES_LOGGED]]
-            self._log.error("lanes that nobody reads", extra={"unread": len(unread), "lanes": told})
+            lanes = [str(lane) for lane in unread[: observe.LANES_LOGGED]]
+            log.error("lanes that nobody reads", extra={"unread": len(unread), "lanes": lanes})
         if swept.damaged:
             keys = [f"pk={key.pk!r}, sk={key.sk!r}" for key in swept.damaged[: observe.LANES_LOGGED]]
-            self._log.error("directory items that name no lane", extra={"items": len(swept.damaged), "keys": keys})
+            log.error("directory items that name no lane", extra={"items": len(swept.damaged), "keys": keys})
         fields = {"lanes": swept.lanes, "to_verify": swept.verified, "ended": swept.ended, "behind_ms": swept.behind_ms}
-        limits = {"holds_overdue": swept.gates.overdue, "gate_bytes": swept.gates.largest}
-        self._log.info("swept", extra=fields | limits)
+        limits = {"holds_overdue": gates.overdue, "gate_bytes": gates.largest}
+        log.info("swept", extra=fields | limits)

@@ -7,7 +7,6 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from ledger.settings import Settings
-from service.consumption import telling
 from service.observe import Handler, Watch
 from service.runtime import Runtime
 from service.sweep.handler import Sweeper
@@ -23,8 +22,7 @@ settings = Settings.from_env()
 sweeper = Sweeper(
     settings,
     Runtime.of(settings, os.environ),
-    watch.logger,
-    watch.metrics,
+    watch,
     verify_one_in=int(os.environ.get("LEDGER_VERIFY_ONE_IN", VERIFY_ONE_IN)),
     draw=random.random,
     hours=float(os.environ.get("LEDGER_SWEEP_HOURS", HOURS)),
@@ -35,4 +33,4 @@ def work(event: dict[str, Any], context: LambdaContext) -> None:
     sweeper(lambda: context.get_remaining_time_in_millis() < STOP_MS)
 
 
-handler: Handler = watch.around(telling(watch.metrics, work))
+handler: Handler = watch.metered(work)

@@ -1,19 +1,19 @@
-"""The program `sweep`: every lane of the directory gets a message, so that nothing rests on what was lost.
+"""The program `sweep`: every lane of the directory gets a job, so that nothing rests on what was lost.
 
 Rule 1: A pass goes through the buckets in order, in `hours`, as evenly as its runs allow: one that came too late does
 more, and the work queue is never full of lanes that nobody waits for.
 Rule 2: Its place is kept after each page, so a crash repeats a page at most. A place that nobody can read is the
 beginning.
-Rule 3: An item that names no lane is passed by and told. So is a lane that nobody reads; that of a counter with a limit
-is there for its gate, and whether it holds changes too is told by who gets its message.
-Rule 4: At the end of a bucket every counter whose thresholds this Region tells of gets a message, too: of the bucket's
+Rule 3: An item that names no lane is reported, and so is a lane that nobody reads; that of a counter with a limit is
+there for its gate, and whether it holds changes too is reported by who serves its job.
+Rule 4: At the end of a bucket every counter whose crossings this Region publishes is evaluated, too: of the bucket's
 lanes in every Region, because its changes may all be elsewhere.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ledger import directory
@@ -22,9 +22,10 @@ from ledger.paging import Pages
 from ledger.requests import Get, Instant, Item, Key, Now, Page, Put, key_of
 from ledger.settings import Settings
 from ledger.values import Lane
+from service.job_queue import Enqueue, Message
+from service.jobs import VERIFY_S, Evaluate, Job, Sweep, Verify
 from service.runtime import Steps
 from service.sweep.gates import Gates, look
-from service.work import Message, Send, Work, verify_of
 
 PAGE = 1_000
 """Lanes of a page."""
@@ -77,12 +78,7 @@ def place_of(item: Item | None, now_ms: int) -> Place:
 
 
 def sweep(
-    swept: Swept,
-    settings: Settings,
-    pick: Callable[[], bool],
-    stop: Callable[[], bool],
-    *,
-    hours: float = HOURS,
+    swept: Swept, settings: Settings, pick: Callable[[], bool], stop: Callable[[], bool], *, hours: float = HOURS
 ) -> Steps:
     """One run. pick() says whether a lane is to be verified, too. Raises the TableErrors, and NotPut of a message."""
     pass_ms = hours * 3_600_000
@@ -98,7 +94,7 @@ def sweep(
         yield from _send(swept, page, settings, pick)
         done = page.last is None
         if done and settings.tells:
-            yield from _ask(place.bucket, settings)
+            yield from _evaluate(place.bucket, settings)
         place = Place(place.began_ms, place.bucket + done, None if done else page.last)
         yield Put(place_item(settings.region, place))
     swept.ended = place.bucket == directory.BUCKETS
@@ -109,23 +105,22 @@ def sweep(
 def _send(swept: Swept, page: Page, settings: Settings, pick: Callable[[], bool]) -> Steps:
     lanes: list[Lane] = []
     for item in page.items:
-        key = Key(item["pk"]["S"], item["sk"]["S"])
-        lane = directory.lane_of(key)
+        lane = directory.lane_of(key_of(item))
         if lane is None:
-            swept.damaged.append(key)
+            swept.damaged.append(key_of(item))
         else:
             lanes.append(lane)
     verified = [lane for lane in lanes if pick()]
-    yield from _put(tuple(Message(Work(lane, sweep=True)) for lane in lanes))
-    yield from _put(tuple(map(verify_of, verified)))
+    yield from _put(map(Sweep, lanes))
+    yield from _put(map(Verify, verified), VERIFY_S)
     swept.lanes += len(lanes)
     swept.verified += len(verified)
     swept.unread += [lane for lane in lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)]
     yield from look(swept.gates, lanes, settings)
 
 
-def _ask(bucket: int, settings: Settings) -> Steps:
-    """Have the thresholds evaluated of each counter of a bucket that has some here."""
+def _evaluate(bucket: int, settings: Settings) -> Steps:
+    """Have each counter of a bucket evaluated that has thresholds here."""
     counters: set[str] = set()
     for region in settings.regions:
         pages = Pages(directory.page_of(region, bucket, None, PAGE))
@@ -133,13 +128,13 @@ def _ask(bucket: int, settings: Settings) -> Steps:
             page: Page = yield from pages.read()
             lanes = filter(None, map(directory.lane_of, map(key_of, page.items)))
             counters |= {lane.counter for lane in lanes if settings.told_here(lane.counter)}
-    lanes_here = (Lane(settings.region, 0, counter) for counter in sorted(counters))
-    yield from _put(tuple(Message(Work(lane, fold=False, thresholds=True)) for lane in lanes_here))
+    yield from _put(Evaluate(Lane(settings.region, 0, counter)) for counter in sorted(counters))
 
 
-def _put(messages: tuple[Message, ...]) -> Steps:
-    """Raises the error of the first message that may not be on the queue."""
+def _put(jobs: Iterable[Job], delay_s: int = 0) -> Steps:
+    """Raises the error of the first job that may not be on the queue."""
+    messages = tuple(Message(job, delay_s) for job in jobs)
     if messages:
-        answers: tuple[LedgerError | None, ...] = yield Send(messages)
+        answers: tuple[LedgerError | None, ...] = yield Enqueue(messages)
         for lost in filter(None, answers):
             raise lost

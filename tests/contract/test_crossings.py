@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from ledger import crossings as items
+from ledger.crossings import Crossing
 from ledger.requests import Get, Table
 from ledger.threshold import IN, Threshold
-from thresholds import Crossing, items
 
 REGION, COUNTER, LOW = "eu-west-1", "stock:85123A", Threshold(below=10)
 FIRST = Crossing.after(None, REGION, COUNTER, LOW, 9, 1_000)

@@ -21,6 +21,7 @@ from lab.histories.small_casts import NAIVE_CASTS
 from lab.histories.stage import Stage
 from ledger import Ledger, Threshold, items, tokens
 from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
+from ledger.crossings import Crossing, cross
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
 from ledger.gate.filed import Filed
@@ -32,8 +33,6 @@ from ledger.prepare import AHEAD_MAX_MS
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment, Shape
 from tests.docs.pages import RECIPES, ROOT, blocks, run
-from thresholds import Crossing
-from thresholds.items import cross
 
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"

@@ -14,20 +14,18 @@ from ledger.message import time_text
 from ledger.requests import run
 from ledger.shape import write
 from ledger.threshold import Threshold
-from service.add_from_queue.dead_letters import DeadLetters
 from service.add_from_queue.handler import AddFromQueue
-from service.add_from_queue.outcomes import Outcomes
-from service.add_from_queue.waits import Waits
 from service.api.app import Api
 from service.api.local import event_of
 from service.canary.handler import Canary
 from service.compact.handler import Worker
-from service.event_bus import EventBus
+from service.job_queue import WorkQueue
 from service.observe import Watch
 from service.ring.handler import Ringer
 from service.runtime import Runtime
+from service.sqs import SqsQueue
 from service.sweep.handler import Sweeper
-from service.work import WorkQueue
+from service.thresholds.event_bus import EventBus
 from tests.infra.account import Account, Aws, Table
 from tests.infra.evaluator import ACCOUNT, HOME, OTHER, VALUES, patterns_of, statements_of
 from tests.infra.template import listed, of_type
@@ -53,9 +51,8 @@ class World:
         run(write(SETTINGS), self.account.table, instants(self.clock))
         self.watch = Watch.here(f"roles-{next(NUMBERS)}", io.StringIO())
         self.ledger = Ledger(SETTINGS, table=self.account.table, clock=self.clock)
-        log, metrics = self.watch.logger, self.watch.metrics
-        self.ringer = Ringer(SETTINGS, self.runtime("Ring"), log, metrics)
-        self.worker = Worker(SETTINGS, self.runtime("Compact"), log, metrics)
+        self.ringer = Ringer(SETTINGS, self.runtime("Ring"), self.watch)
+        self.worker = Worker(SETTINGS, self.runtime("Compact"), self.watch)
         table = Table(self.account, "Canary")
         self.canary = Canary(SETTINGS, table, self.watch, clock=self.clock)
         self.api = Api(SETTINGS, self.watch, table=Table(self.account, "Api"), clock=self.clock)
@@ -80,9 +77,9 @@ class World:
             Ledger(SETTINGS, table=Table(self.account, function), clock=self.clock),
             self.watch,
             pack=pack,
-            outcomes=Outcomes(outcomes, aws),
-            dead_letters=DeadLetters(letters, aws),
-            waits=Waits(queue, aws),
+            outcomes=SqsQueue(outcomes, aws),
+            dead_letters=SqsQueue(letters, aws),
+            changes=SqsQueue(queue, aws),
             clock=self.clock,
         )(sqs(*(each if isinstance(each, str) else json.dumps(each) for each in changes)))
 
@@ -118,9 +115,7 @@ class World:
             assert self.worker(sqs(*waiting, *bodies), never) == {"batchItemFailures": []}
 
     def swept(self) -> None:
-        sweeper = Sweeper(
-            SETTINGS, self.runtime("Sweep"), self.watch.logger, self.watch.metrics, verify_one_in=1, draw=lambda: 0.0
-        )
+        sweeper = Sweeper(SETTINGS, self.runtime("Sweep"), self.watch, verify_one_in=1, draw=lambda: 0.0)
         sweeper(never)
 
 

@@ -2,10 +2,10 @@
 
 import json
 import re
-from typing import Any, cast
+from typing import Any
 
 from infra.build import ROOT
-from service.add_from_queue.waits import Waits
+from service.add_from_queue.waits import wait_of
 from service.api import cors
 from tests.infra import template
 from tests.infra.template import listed, of_type, statements
@@ -126,16 +126,8 @@ def test_a_good_change_is_tried_for_days_before_it_is_a_dead_letter(service: dic
     """By the shortest waits that the function draws; and for a day where the function crashes on it."""
     queue = of_type(service, "AWS::SQS::Queue")["ChangesQueue"]
     receives = queue["RedrivePolicy"]["maxReceiveCount"]
-    hidden: list[int] = []
-
-    class Hiding:
-        def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:
-            hidden.extend(each["VisibilityTimeout"] for each in Entries)
-            return {}
-
-    waits = Waits("changes", cast(Any, Hiding()), jitter=lambda: 0.999)
-    for number in range(1, receives):
-        waits.postpone([({"receiptHandle": "r", "attributes": {"ApproximateReceiveCount": str(number)}}, None)])
+    records = ({"attributes": {"ApproximateReceiveCount": str(number)}} for number in range(1, receives))
+    hidden = [wait_of(record, 0.999) for record in records]
     assert sum(hidden) > 4 * 86_400
     assert (receives - 1) * queue["VisibilityTimeout"] > 86_400
 

@@ -1,6 +1,5 @@
-"""The service without AWS: a queue, what was told; and the events that Lambda hands over."""
+"""The service without AWS: a queue, metrics and log lines; and the events that Lambda hands over."""
 
-import json
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -11,50 +10,59 @@ from ledger import items
 from ledger.errors import LedgerError, Unavailable
 from ledger.requests import Item
 from ledger.values import Delta, Lane
+from service.job_queue import DeadLetter, Enqueue, Message
+from service.jobs import Job
+from service.observe import Watch
 from service.runtime import Runtime
-from service.work import Bury, Message, Send, Work
+from service.thresholds.event_bus import Publish
 from tests.support import Region
-from thresholds import Tell
+
+NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
 
 
-class Queue:
-    """What was put there: messages in `sent`, each with its delay, and in `buried`. What it does not confirm, it has
-    not: messages about the lanes in `refused`, and all while it is `down`."""
+def failed(*names: str) -> dict[str, list[Any]]:
+    """A partial batch response."""
+    return {"batchItemFailures": [{"itemIdentifier": name} for name in names]}
+
+
+class JobQueue:
+    """What was put there: jobs in `sent`, each with its delay, and bodies in `dead`. What it does not confirm, it has
+    not: jobs in the lanes in `refused`, and all while it is `down`."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[Work, int]] = []
-        self.buried: list[str] = []
+        self.sent: list[tuple[Job, int]] = []
+        self.dead: list[str] = []
         self.refused: set[Lane] = set()
         self.down = False
 
-    def answer(self, request: Send | Bury) -> Any:
-        if isinstance(request, Bury):
+    def answer(self, request: Enqueue | DeadLetter) -> Any:
+        if isinstance(request, DeadLetter):
             if self.down:
                 raise Unavailable("the DLQ does not answer")
-            return self.buried.append(request.body)
+            return self.dead.append(request.body)
         return tuple(map(self._put, request.messages))
 
     def _put(self, message: Message) -> LedgerError | None:
-        if self.down or message.work.lane in self.refused:
+        if self.down or message.job.lane in self.refused:
             return Unavailable("the queue does not answer")
-        self.sent.append((message.work, message.delay_s))
+        self.sent.append((message.job, message.delay_s))
         return None
 
 
 class Bus:
-    """The ids that were told, in order. Nothing is told while it is `down`."""
+    """The details that were published, in order. Nothing is while it is `down`."""
 
     def __init__(self) -> None:
-        self.ids: list[str] = []
+        self.details: list[dict[str, Any]] = []
         self.down = False
 
-    def answer(self, request: Tell) -> None:
+    def answer(self, request: Publish) -> None:
         if self.down:
             raise Unavailable("the bus does not answer")
-        self.ids.append(request.crossing.event(request.table)["id"])
+        self.details.append(request.detail)
 
 
-class Told:
+class Notes:
     """Metrics and log lines, as the handlers gave them."""
 
     def __init__(self) -> None:
@@ -63,20 +71,14 @@ class Told:
 
     def add_metric(self, name: str, unit: MetricUnit, value: float) -> None:
         """Fails where a name says another unit."""
-        said = {"Ms": MetricUnit.Milliseconds, "Bytes": MetricUnit.Bytes}
-        assert unit is next((each for end, each in said.items() if name.endswith(end)), MetricUnit.Count), name
+        units = {"Ms": MetricUnit.Milliseconds, "Bytes": MetricUnit.Bytes}
+        assert unit is next((unit for end, unit in units.items() if name.endswith(end)), MetricUnit.Count), name
         self.metrics[name] = self.metrics.get(name, 0) + value
 
-    def line(self, level: str) -> Any:
-        def write(text: str, extra: Mapping[str, Any] | None = None) -> None:
-            self.lines.append((level, text, extra or {}))
-
-        return write
-
     def __getattr__(self, level: str) -> Any:
-        if level in ("debug", "info", "warning", "error"):
-            return self.line(level)
-        raise AttributeError(level)
+        if level not in ("debug", "info", "warning", "error"):
+            raise AttributeError(level)
+        return lambda text, extra=None: self.lines.append((level, text, extra or {}))
 
     def shown(self, *levels: str) -> str:
         return repr([line for line in self.lines if line[0] in levels])
@@ -85,16 +87,22 @@ class Told:
 class Service:
     """One Region's table, queue and event bus, and what hands requests to them. `before` sees each request first."""
 
-    def __init__(self, table: Region) -> None:
-        self.table = table
-        self.queue = Queue()
-        self.bus = Bus()
-        self.told = Told()
+    def __init__(self, table: Region | None = None) -> None:
+        self.table = table or Region()
+        self.queue, self.bus, self.notes = JobQueue(), Bus(), Notes()
+        self.watch = Watch(self.notes, self.notes)  # type: ignore[arg-type]
         self.before: Callable[[Any], None] = lambda _: None
-        self.runtime = Runtime(
-            self._See(self, table), self._See(self, self.queue), self._See(self, self.bus), workers=1
-        )
-        self.runtime.now = table.now
+        self.runtime = Runtime(*(self._See(self, known) for known in (self.table, self.queue, self.bus)), workers=1)
+        self.runtime.now = self.table.now
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        return self.notes.metrics
+
+    def taken(self) -> list[tuple[Job, int]]:
+        """What was sent since, with its delays."""
+        sent, self.queue.sent = self.queue.sent, []
+        return sent
 
     class _See:
         def __init__(self, service: "Service", known: Any) -> None:
@@ -126,10 +134,6 @@ def sqs(*bodies: str) -> dict[str, Any]:
     other: dict[str, Any] = {"receiptHandle": "r", "messageAttributes": {}, "md5OfBody": "", "awsRegion": "eu-west-1"}
     other |= {"attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1545082649183"}, **source}
     return {"Records": [{"messageId": f"m{n}", "body": body, **other} for n, body in enumerate(bodies, start=1)]}
-
-
-def work(lane: Lane, **more: Any) -> str:
-    return json.dumps({"lane": str(lane), **more})
 
 
 def never() -> bool:

@@ -4,7 +4,7 @@ import importlib
 import json
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
@@ -16,8 +16,10 @@ from ledger.checks import to_ms
 from ledger.message import dumps
 from ledger.values import Delta, Lane
 from service.api.local import event_of
+from service.jobs import Look, Verify
+from service.messages import message_of
 from tests.service.http_client import Context
-from tests.service.support import sqs, stream, work
+from tests.service.support import sqs, stream
 
 FUNCTIONS = ("add_from_queue", "ring", "compact", "sweep", "api")
 REGION = "eu-west-1"
@@ -35,8 +37,9 @@ def handlers(engine: Engine, table_names: Iterator[str], monkeypatch: pytest.Mon
     for name, value in (environ | {"AWS_ENDPOINT_URL": engine.endpoint_url, "LEDGER_TABLE": table}).items():
         monkeypatch.setenv(name, value)
     sqs_client = boto3.client("sqs", endpoint_url=engine.endpoint_url)
-    for name, queue in (("LEDGER_WORK_QUEUE_URL", table), ("LEDGER_WORK_DLQ_URL", f"{table}-dlq")):
-        monkeypatch.setenv(name, sqs_client.create_queue(QueueName=queue)["QueueUrl"])
+    for name in ("WORK_QUEUE", "WORK_DLQ", "CHANGES_QUEUE", "CHANGES_DLQ"):
+        url = sqs_client.create_queue(QueueName=f"{table}-{name}")["QueueUrl"]
+        monkeypatch.setenv(f"LEDGER_{name}_URL", url)
     monkeypatch.setenv("LEDGER_VERIFY_ONE_IN", "1")
     return {name: importlib.reload(importlib.import_module(f"service.{name}.main")).handler for name in FUNCTIONS}
 
@@ -56,13 +59,33 @@ def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[s
     assert call("add_from_queue", sqs(*map(dumps, SALES))) == {"batchItemFailures": []}
     came = stream([Delta(lane, f"0000000000{k:016d}", 1) for k in range(3)], made_ms=to_ms(AT))
     assert call("ring", came) == {"batchItemFailures": []}
-    assert call("compact", sqs(work(lane))) == {"batchItemFailures": []}
+    assert call("compact", sqs(message_of(Look(lane)))) == {"batchItemFailures": []}
     assert bodies("LEDGER_WORK_QUEUE_URL") != []  # what rang
     assert call("compact", sqs("no lane")) == {"batchItemFailures": []}
     assert (bodies("LEDGER_WORK_DLQ_URL"), "no lane" in bodies("LEDGER_WORK_QUEUE_URL")) == (["no lane"], False)
     assert call("sweep", {}) is None
-    assert call("compact", sqs(work(lane, verify=True))) == {"batchItemFailures": []}
+    assert call("compact", sqs(message_of(Verify(lane)))) == {"batchItemFailures": []}
     answer = call("api", event_of("GET", "/counters?counter=stock:85123A", {}, None))
     assert answer["statusCode"] == 200
     said = json.loads(answer["body"])
     assert (said["value"], said["count"], said["pending"]) == (sum(sale.change for sale in SALES), len(SALES), 0)
+
+
+def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(handlers: dict[str, Any]) -> None:
+    client, url = (
+        boto3.client("sqs", endpoint_url=os.environ["AWS_ENDPOINT_URL"]),
+        os.environ["LEDGER_CHANGES_QUEUE_URL"],
+    )
+    early = dumps(Change("stock:1", 1, "early", datetime.now(UTC) + timedelta(minutes=15)))
+    for body in ("poison", early):
+        client.send_message(QueueUrl=url, MessageBody=body)
+    received = client.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"]
+    )["Messages"]
+    event = sqs(*(each["Body"] for each in received))
+    for record, each in zip(event["Records"], received, strict=True):
+        record |= {"receiptHandle": each["ReceiptHandle"], "attributes": each["Attributes"]}
+    (failed,) = handlers["add_from_queue"](event, Context())["batchItemFailures"]
+    assert event["Records"][int(failed["itemIdentifier"][1:]) - 1]["body"] == early
+    assert bodies("LEDGER_CHANGES_DLQ_URL") == ["poison"]
+    assert early not in bodies("LEDGER_CHANGES_QUEUE_URL")

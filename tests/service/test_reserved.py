@@ -11,11 +11,11 @@ from ledger import Ledger
 from ledger.errors import InvalidSettings
 from ledger.memory import MemoryTable
 from service import observe
-from service.add_from_queue.dead_letters import DeadLetters
 from service.add_from_queue.handler import AddFromQueue
 from service.canary.handler import COUNTER as CANARY
 from service.canary.handler import Canary
 from service.observe import Watch
+from service.sqs import SqsQueue
 from service.writable import PREFIXES_FROM, Names
 from tests.service.http_client import NOW_MS, SETTINGS, ULID, ULID_AT, Client
 from tests.service.support import sqs
@@ -66,7 +66,7 @@ def test_a_change_of_such_a_name_on_the_queue_is_a_dead_letter_and_the_others_of
         watch,
         pack=True,
         names=STOCK,
-        dead_letters=DeadLetters("dlq", client),  # type: ignore[arg-type]
+        dead_letters=SqsQueue("dlq", client),
         clock=lambda: NOW_MS,
     )
     mixed = json.dumps({"changes": [change("stock:1", "1"), change(CANARY, "2"), change("stock:2", "3")]})

@@ -12,8 +12,9 @@ from ledger import items, tokens
 from ledger.requests import Query, Request
 from ledger.values import Delta
 from service import observe
-from service.work import Work
-from tests.service.test_compact import NOTHING, Shop
+from service.jobs import Job, Look, Settle, Sweep, Verify
+from tests.service.support import NOTHING
+from tests.service.test_compact import Shop
 from tests.support import KEEP_MS, LANE, A, Region
 
 PAGE, FUNCTION_MS = 5, 110_000
@@ -37,106 +38,64 @@ def at(n: int) -> str:
 
 
 class Long(Shop):
-    """A lane of so many full pages, folded."""
+    """A lane of so many full pages, folded; and strays, each after the so manieth folded change, that nobody names."""
 
-    def __init__(self, pages: int, **changed: Any) -> None:
+    def __init__(self, pages: int, *strays: int, **changed: Any) -> None:
         self.dear = Dear(page_size=PAGE)
         super().__init__(self.dear, regions=(A,), **changed)
         self.table.now_ms = 10**7
         self.keys = [at(2 * n) for n in range(PAGE * pages)]
         self.table.store(items.delta_item(Delta(LANE, key, 1)) for key in self.keys)
-        self.visit(Work(LANE))
-        self.strays = self.dear.pages = 0
-        self.dear.page_ms = 1_000
-        self.told.metrics.clear()
+        self.visit(Look(LANE))
         assert self.taken() == []
+        self.dear.pages, self.dear.page_ms = 0, 1_000
+        self.metrics.clear()
+        self.strays = len(strays)
+        self.table.store(items.delta_item(Delta(LANE, at(2 * n + 1), 1)) for n in strays)
 
-    def stray(self, n: int) -> None:
-        """One that comes between the n-th folded change and the next, and that nobody names."""
-        self.table.store([items.delta_item(Delta(LANE, at(2 * n + 1), 1))])
-        self.strays += 1
-
-    def serve(self, *works: Work, most: int = 12) -> int:
+    def serve(self, *jobs: Job, most: int = 12) -> int:
         """Serve these and what they send, each message alone and in its time; after how many calls nothing was left."""
-        todo = [(self.table.now_ms, work) for work in works]
+        todo = [(self.table.now_ms, job) for job in jobs]
         for calls in range(most):
             if not todo:
                 return calls
             todo.sort(key=lambda due: due[0])
-            due_ms, work = todo.pop(0)
+            due_ms, job = todo.pop(0)
             began_ms = self.table.now_ms = max(due_ms, self.table.now_ms)
-            assert self.visit(work, stop=lambda: self.table.now_ms > began_ms + FUNCTION_MS) == NOTHING  # noqa: B023
-            todo += [(self.table.now_ms + 1_000 * delay_s, work) for work, delay_s in self.taken()]
+            assert self.visit(job, stop=lambda: self.table.now_ms > began_ms + FUNCTION_MS) == NOTHING  # noqa: B023
+            todo += [(self.table.now_ms + 1_000 * delay_s, job) for job, delay_s in self.taken()]
         raise AssertionError(f"messages without end: {todo}")
 
 
-def settled(lane: Long) -> bool:
-    return lane.told.metrics[observe.STRAYS_SETTLED] == lane.strays
-
-
 @pytest.mark.parametrize("clean", [False, True])
-def test_a_sweep_that_takes_twice_the_time_reads_each_page_once_and_settles_every_stray(clean: bool) -> None:
-    lane = Long(LONG, clean=clean)
-    for n in (0, 700, PAGE * LONG - 2):
-        lane.stray(n)
-    assert lane.serve(Work(LANE, sweep=True)) == 3
-    assert settled(lane)
-    assert lane.dear.pages <= LONG + 3
-    assert lane.told.metrics[observe.STOPPED_TRIES] == 1 + 2
-
-
-@pytest.mark.parametrize("pages", [80, LONG])
-def test_a_message_that_asks_for_a_sweep_and_a_verify_is_two_of_which_each_has_the_time(pages: int) -> None:
-    lane = Long(pages, clean=False)
-    lane.stray(100)
-    both = Work.from_json(f'{{"lane": "{LANE}", "sweep": true, "verify": true}}', A)
-    assert lane.serve(both) == (2 if pages == 80 else 4)
-    assert settled(lane)
-    checks = lane.told.metrics.get(observe.VERIFY_DIFFERENCES)
-    assert (checks, lane.told.metrics[observe.VERIFIES_DROPPED]) == ((0, 0) if pages == 80 else (None, 1))
+def test_what_takes_twice_the_time_reads_each_page_once_and_settles_every_stray(clean: bool) -> None:
+    first, last = at(0), at(2 * (PAGE * LONG - 1))
+    between = Named((), ((first, last),))
+    for job in (Sweep(LANE), Settle(LANE, between), Settle(LANE, between, again=True)):
+        lane = Long(LONG, 0, 700, PAGE * LONG - 2, clean=clean)
+        assert lane.serve(job) == 3
+        assert lane.metrics[observe.STRAYS_SETTLED] == 3
+        assert lane.dear.pages <= LONG + 3
+        assert lane.metrics[observe.STOPPED_TRIES] == 1 + 2
 
 
 def test_a_verify_that_does_not_fit_is_dropped_and_counted() -> None:
     lane = Long(LONG)
-    assert lane.serve(Work(LANE, fold=False, verify=True)) == 1
-    assert lane.told.metrics[observe.VERIFIES_DROPPED] == 1
-    assert observe.STOPPED_TRIES not in lane.told.metrics
-    level, _, told = lane.told.lines[-1]
-    assert (level, told["outcome"], told["dropped"]) == ("warning", "stopped", True)
-
-
-@pytest.mark.parametrize("clean", [False, True])
-@pytest.mark.parametrize("name", ["late", "again"])
-def test_a_range_that_takes_twice_the_time_is_settled_page_by_page(name: str, clean: bool) -> None:
-    lane = Long(LONG, clean=clean)
-    for n in (3, 600, PAGE * LONG - 2):
-        lane.stray(n)
-    between = Named((), ((lane.keys[0], lane.keys[-1]),))
-    assert lane.serve(Work(LANE, fold=False, **{name: between})) == 3  # type: ignore[arg-type]
-    assert settled(lane)
-    assert lane.dear.pages <= LONG + 3
+    assert lane.serve(Verify(LANE)) == 1
+    assert lane.metrics[observe.VERIFIES_DROPPED] == 1
+    assert observe.STOPPED_TRIES not in lane.metrics
+    level, _, fields = lane.notes.lines[-1]
+    assert (level, fields["outcome"], fields["dropped"]) == ("warning", "stopped", True)
 
 
 def test_a_clean_that_finds_nothing_to_delete_in_its_time_notes_a_later_version_and_the_lane_is_cleaned() -> None:
     lane = Long(1)
-    lane.serve(Work(LANE, sweep=True))  # notes version 1
+    lane.serve(Sweep(LANE))  # notes version 1
     late = [tokens.make(500 + n, n.to_bytes(10, "big")) for n in range(PAGE * LONG)]
     lane.table.store(items.delta_item(Delta(LANE, key, 1)) for key in late)
-    lane.serve(Work(LANE, fold=False, late=Named((), ((late[0], late[-1]),))), most=20)
+    lane.serve(Settle(LANE, Named((), ((late[0], late[-1]),))), most=20)
     for _ in range(8):
         lane.table.now_ms += KEEP_MS
-        lane.serve(Work(LANE, sweep=True))
+        lane.serve(Sweep(LANE))
     assert not [key for key in lane.table.items if key.pk == items.delta_pk(LANE)]
-    assert lane.told.metrics[observe.DELTAS_CLEANED] == PAGE * (LONG + 1)
-
-
-def test_a_sweep_and_a_ring_in_one_batch_with_one_that_goes_on_pass_by_nothing() -> None:
-    lane = Long(LONG, clean=False)
-    lane.stray(10)
-    began_ms = lane.table.now_ms
-    lane.visit(Work(LANE, sweep=True), stop=lambda: lane.table.now_ms > began_ms + FUNCTION_MS)
-    ((rest, _),) = lane.taken()
-    assert rest.since is not None
-    lane.stray(20)
-    lane.serve(rest | Work(LANE, sweep=True))
-    assert settled(lane)
+    assert lane.metrics[observe.DELTAS_CLEANED] == PAGE * (LONG + 1)

@@ -1,10 +1,15 @@
-"""How a crossing stands in the table: the only file that knows its key and its attributes.
+"""A crossing, and how it stands in the table: the only file that knows its key and its attributes.
 
 Rule 1: The format is public (docs/data-model.md); further attributes are ignored, and kept.
 Rule 2: It is written at the endpoint of the Region in its key alone, so every condition decides.
 Rule 3: Each Update may come twice, or long after its sender stopped waiting: its own effect, or that of the next one,
 breaks its condition, or it writes what is there.
+Rule 4: The crossings of one threshold are numbered from 1, in one Region.
 """
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 from ledger.actions import Remove, Set
 from ledger.checks import check_counter
@@ -12,10 +17,52 @@ from ledger.conditions import Absent, Condition, Equals
 from ledger.decoding import decoded, integer, text_of
 from ledger.errors import InvalidCounter
 from ledger.requests import Item, Key, Update
-from ledger.threshold import IN, OUT
-from thresholds.crossing import Crossing
+from ledger.threshold import IN, OUT, Threshold
 
 BOUNDS = ("above", "below")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossing:
+    """The last crossing of a threshold. number: how many there were. side: which one the value came to.
+
+    region: which one keeps and publishes it. name, above, below: of the threshold, as it was then. value: what was
+    read; at_ms: when that read began, by the clock of who read. told: the number of the last one that was published.
+    """
+
+    region: str
+    counter: str
+    name: str
+    number: int
+    side: str
+    value: int
+    at_ms: int
+    told: int
+    above: int | None = None
+    below: int | None = None
+
+    @classmethod
+    def after(
+        cls, before: Crossing | None, region: str, counter: str, threshold: Threshold, value: int, at_ms: int
+    ) -> Crossing:
+        """The crossing that follows `before`, which was published, at this value."""
+        told = before.number if before is not None else 0
+        return cls(
+            region=region,
+            counter=counter,
+            name=threshold.name,
+            number=told + 1,
+            side=threshold.side_of(value),
+            value=value,
+            at_ms=at_ms,
+            told=told,
+            above=threshold.above,
+            below=threshold.below,
+        )
+
+    @property
+    def is_told(self) -> bool:
+        return self.told >= self.number
 
 
 def crossing_key(region: str, counter: str, name: str) -> Key:
@@ -64,7 +111,7 @@ def cross(before: Crossing | None, crossing: Crossing) -> Update:
 
 
 def note_told(crossing: Crossing) -> Update:
-    """Note that a crossing was told, IF it is the last one."""
+    """Note that a crossing was published, IF it is the last one."""
     key = crossing_key(crossing.region, crossing.counter, crossing.name)
     return Update(key, (Set("told", _n(crossing.number)),), Equals("number", _n(crossing.number)))
 

@@ -1,0 +1,124 @@
+"""The jobs Look, Sweep and Settle: what changes a lane.
+
+Rule 1: Look first, because most rings come before there is enough to fold: one read unit. What the sweep sends is
+visited whole.
+Rule 2: What is beyond the bounds of a visit is sent at once, as a job of its own. What is named and was above the
+watermark is named again once, ASK_AGAIN_MS later.
+Rule 3: The visits of a busy lane follow each other: each sends the next look, with the version that it left. At another
+version somebody else visited since, and sent. It saves tails alone: what rang has a message of its own.
+Rule 4: Of a lane whose watermark is ahead nobody names what comes in time below it, so every look visits it whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from compactor.named import ASK_AGAIN_MS, Naming, settle_named
+from compactor.outlook import Outlook, outlook
+from compactor.visit import visit
+from ledger import items, tokens
+from ledger.requests import Get, Instant, Item, Now
+from ledger.settings import Settings
+from service.compact.result import Done
+from service.jobs import Look, Settle, Sweep
+from service.runtime import Steps
+from service.sqs import DELAY_S_MAX
+
+BUSY_PER_S = 100
+"""Changes a second of a lane whose visits follow each other. Visits for rings alone would leave a tail of 75 s."""
+
+SWEEP_BACK_MS = 7 * 86_400_000
+"""How far back a sweep looks for strays where nothing is cleaned: it is for those whose messages were lost."""
+
+AHEAD_BACK_MS = 3_600_000
+"""The same of a look at a lane whose watermark is ahead: such looks come as often as rings."""
+
+FORGOTTEN_TAILS, FORGOTTEN_MS = 16, 900_000
+"""No message asked for the fold of a tail of so many times fold_min that was due for so long: the draws of so many
+changes miss once in a million times."""
+
+
+def look(job: Look, done: Done, settings: Settings, commits_max: int) -> Steps:
+    """Visit the lane if that is due, or if changes may come in time below its watermark."""
+    now_ms, due_for_ms, found = yield from _look(job, done, settings)
+    if job.follows is not None and found.checkpoint is not None and found.checkpoint.version > job.follows:
+        done.outcome = "ended"
+    elif due_for_ms < 0 and not found.below:
+        done.outcome = "looked"
+    else:
+        yield from _visit(job, done, settings, commits_max, found, now_ms - AHEAD_BACK_MS)
+        yield from _go_on(job, done, settings, found)
+
+
+def sweep(job: Sweep, done: Done, settings: Settings, commits_max: int) -> Steps:
+    """Visit the lane if there is anything to do, or if it was never folded: then nobody knows."""
+    now_ms, due_for_ms, found = yield from _look(job, done, settings)
+    if due_for_ms < 0 and not found.below and found.checkpoint is not None:
+        done.outcome = "looked"
+        return
+    yield from _visit(job, done, settings, commits_max, found, now_ms - SWEEP_BACK_MS)
+    is_long = done.folded >= FORGOTTEN_TAILS * settings.fold_min
+    done.forgotten = done.settled > 0 or (is_long and due_for_ms >= FORGOTTEN_MS)
+    yield from _go_on(job, done, settings, found)
+
+
+def settle(job: Settle, done: Done, settings: Settings, commits_max: int) -> Steps:
+    """Settle what is named. What is above the watermark for the first time is named again, whatever end this has."""
+    done.holds, done.naming = True, Naming(job.named)
+    try:
+        yield from settle_named(job.lane, done, done.naming, fold_max=settings.fold_max, commits_max=commits_max)
+    finally:
+        if done.naming.above and not job.again:
+            done.send(Settle(job.lane, done.naming.above, again=True), ASK_AGAIN_MS // 1_000)
+    done.outcome = "settled"
+    if done.unsettled:
+        done.send(Settle(job.lane, done.naming.undone, again=job.again))
+
+
+def _look(job: Look | Sweep, done: Done, settings: Settings) -> Generator[Any, Any, tuple[int, int, Outlook]]:
+    """The time; for how long there has been enough to fold (below 0: there is not); and what was found."""
+    now: Instant = yield Now()
+    found = yield from outlook(job.lane, settings, below=isinstance(job, Sweep), now_ms=now.wall_ms)
+    done.tail, done.holds = found.tail, found.tail > 0 or found.checkpoint is not None
+    if found.checkpoint is not None:
+        done.ahead_ms = max(0, tokens.time_ms(found.checkpoint.watermark) - now.wall_ms)
+    return now.wall_ms, -1 if found.fold_ms is None else now.wall_ms - found.fold_ms, found
+
+
+def _visit(
+    job: Look | Sweep, done: Done, settings: Settings, commits_max: int, found: Outlook, back_to_ms: int
+) -> Steps:
+    """back_to_ms: where nothing is cleaned, strays from before that are passed by."""
+    done.visited = True
+    young = None if settings.clean or back_to_ms < 0 else tokens.last_of(back_to_ms)
+    since = max(filter(None, (young, job.since)), default=None)
+    whole = found.below is not None
+    yield from visit(job.lane, done, settings, commits_max=commits_max, whole=whole, since=since)
+    done.outcome, done.tail = "visited", max(done.folded, found.tail)
+
+
+def _go_on(job: Look | Sweep, done: Done, settings: Settings, found: Outlook) -> Steps:
+    """Send what a visit leaves: what is beyond its bounds, or a busy lane's next visit."""
+    if done.unsettled and found.below is not None:
+        done.send(type(job)(job.lane, since=done.since or job.since))
+    if done.unfolded:  # what rang is served by this job, whoever commits meanwhile: it follows nothing
+        done.send(Look(job.lane))
+        return
+    if not done.folded:
+        return
+    item: Item | None = yield Get(items.checkpoint_key(job.lane))
+    if item is None:
+        return
+    checkpoint = items.checkpoint_of(job.lane, item)
+    if _is_busy(found, checkpoint.watermark, done.folded):
+        pause_s = 0 if done.uncleaned else min(DELAY_S_MAX, -(-settings.allowed_lateness_ms // 1_000))
+        done.send(Look(job.lane, follows=checkpoint.version), pause_s)
+
+
+def _is_busy(found: Outlook, watermark: str, folded: int) -> bool:
+    """By the times in the tokens: of changes from long ago, too."""
+    if found.checkpoint is None:
+        return False
+    took_ms = tokens.time_ms(watermark) - tokens.time_ms(found.checkpoint.watermark)
+    return folded * 1_000 >= BUSY_PER_S * max(1, took_ms)

@@ -1,0 +1,84 @@
+"""The program `evaluate`: compare a counter's value with its thresholds; keep what was crossed, and publish it.
+
+Rule 1: A crossing that was kept and not published is published before anything else, so there is one at most, and no
+crash loses one: whoever comes next publishes it, under the same id.
+Rule 2: The value is read after the crossings, strongly, in the one Region that publishes them. What a strong read of a
+Region has seen of a lane, each later one has seen too (but for a stray, which leaves the value until it is settled). So
+who keeps a crossing has read later than who kept the one before it, and an older view never follows a newer one.
+Rule 3: A crossing is kept IF the last one is as it was seen, published, then noted as told. Between any two of these it
+may crash, be repeated, or arrive long after: the item decides.
+Rule 4: A value may change after it was read and before the crossing is kept. So the item of a crossing asks for an
+evaluation, too (service/ring).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from ledger import crossings
+from ledger.checks import to_ms
+from ledger.crossings import Crossing
+from ledger.errors import GaveUp, LedgerError
+from ledger.requests import GetMany, Item
+from ledger.settings import Settings
+from ledger.threshold import OUT
+from reader.balances import balances
+from service.thresholds.event_bus import Publish
+
+TRIES_MAX = 10
+"""How often it begins anew where others keep crossings of the same thresholds."""
+
+
+@dataclass(slots=True)
+class Evaluated:
+    """published: events. unconfirmed: those that the bus did not confirm; the next evaluation publishes them."""
+
+    published: int = 0
+    unconfirmed: int = 0
+
+
+def evaluate(counter: str, settings: Settings, done: Evaluated) -> Generator[Any, Any, None]:
+    """Evaluate the thresholds of a counter that this Region publishes: a read of the crossings, and one of the value.
+
+    Raises GaveUp, DamagedItem, what a read of the value raises, the TableErrors, and what a Publish raises: the same
+    call again goes on.
+    """
+    thresholds = settings.told_here(counter)
+    if not thresholds:
+        return
+    region = settings.region
+    keys = tuple(crossings.crossing_key(region, counter, threshold.name) for threshold in thresholds)
+    for _ in range(TRIES_MAX):
+        found: tuple[Item | None, ...] = yield GetMany(keys)
+        kept = [
+            None if item is None else crossings.crossing_of(region, counter, key.sk, item)
+            for key, item in zip(keys, found, strict=True)
+        ]
+        for crossing in kept:
+            if crossing is not None and not crossing.is_told:
+                yield from _publish(crossing, settings.table, done)
+        balance = (yield from balances([counter], settings, consistent=True))[counter]
+        overtaken = False
+        for threshold, before in zip(thresholds, kept, strict=True):
+            if threshold.side_of(balance.value) == (before.side if before is not None else OUT):
+                continue
+            crossing = Crossing.after(before, region, counter, threshold, balance.value, to_ms(balance.as_of))
+            if (yield crossings.cross(before, crossing)) is None:
+                yield from _publish(crossing, settings.table, done)
+            else:
+                overtaken = True
+        if not overtaken:
+            return
+    raise GaveUp(f"{counter}: others kept crossings of its thresholds {TRIES_MAX} times. Nothing was published twice.")
+
+
+def _publish(crossing: Crossing, table: str, done: Evaluated) -> Generator[Any, Any, None]:
+    try:
+        yield Publish(crossing, table)
+    except LedgerError:
+        done.unconfirmed += 1
+        raise
+    done.published += 1
+    yield crossings.note_told(crossing)

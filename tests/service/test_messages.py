@@ -1,0 +1,228 @@
+"""The messages of the work queue, new and old, and the queue itself."""
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compactor.named import Named
+from ledger.packing import pack_of
+from ledger.values import VERSION_MAX, Lane
+from service.fields import KEY_MAX, TRIES_MAX
+from service.job_queue import DeadLetter, Enqueue, Message, NotPut, WorkQueue
+from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle, Sweep, Verify
+from service.messages import InvalidWork, jobs_of, message_of
+from service.sqs import DELAY_S_MAX, SqsQueue
+from tests.strategies import counters
+from tests.support import LANE, A, B, delta, settings, token
+
+ONE, TWO, PACK = token(1), token(2), pack_of([delta(1), delta(3)]).name
+OWN = settings()
+
+lanes = st.builds(Lane, st.just(A), st.integers(0, 999), counters)
+sort_keys = st.builds(token, st.integers(0, 10**6)) | st.just(PACK)
+named = st.builds(
+    lambda keys, between: Named.of(keys) | Named((), tuple(between)),
+    st.lists(sort_keys, max_size=5) | st.just([token(n) for n in range(KEYS_MAX)]),
+    st.lists(st.tuples(sort_keys, sort_keys), max_size=3),
+)
+tries = st.integers(0, TRIES_MAX)
+since = st.none() | sort_keys
+jobs: st.SearchStrategy[Job] = (
+    st.builds(Look, lanes, follows=st.none() | st.integers(0, VERSION_MAX), since=since, tries=tries)
+    | st.builds(Settle, lanes, named, again=st.booleans(), tries=tries)
+    | st.builds(Sweep, lanes, since=since, tries=tries)
+    | st.builds(Verify, lanes, tries)
+    | st.builds(Evaluate, lanes, tries)
+)
+
+
+@given(jobs)
+def test_a_job_comes_back_from_its_message_which_is_small(job: Job) -> None:
+    assert jobs_of(message_of(job), OWN) == [job]
+    assert len(message_of(job)) < 10_000
+
+
+def test_the_messages_are_those_of_the_page() -> None:
+    both = Named((ONE, PACK), ((ONE, TWO),))
+    written: list[tuple[Job, dict[str, Any]]] = [
+        (Look(LANE), {"job": "look"}),
+        (Look(LANE, follows=0, since=ONE), {"job": "look", "follows": 0, "since": ONE}),
+        (Settle(LANE, both), {"job": "settle", "keys": [ONE, PACK], "between": [[ONE, TWO]]}),
+        (Settle(LANE, Named((ONE,)), again=True), {"job": "settle", "keys": [ONE], "again": True}),
+        (Sweep(LANE, since=ONE, tries=2), {"job": "sweep", "since": ONE, "tries": 2}),
+        (Verify(LANE), {"job": "verify"}),
+        (Evaluate(LANE, 3), {"job": "evaluate", "tries": 3}),
+    ]
+    for job, message in written:
+        assert json.loads(message_of(job)) == {"lane": str(LANE)} | message
+        assert jobs_of(json.dumps({"lane": str(LANE), "note": 1} | message), OWN) == [job]
+
+
+def test_what_the_version_before_put_on_the_queue_is_understood() -> None:
+    """Written by its codec. What it asked for by flags, and what that is now."""
+    named = Named((ONE, PACK))
+    written: list[tuple[dict[str, Any], list[Job]]] = [
+        ({}, [Look(LANE)]),
+        ({"planned": "yes", "follows": None, "since": None}, [Look(LANE)]),
+        ({"follows": 7, "tries": 2}, [Look(LANE, follows=7, tries=2)]),
+        ({"since": ONE, "tries": 1}, [Look(LANE, since=ONE, tries=1)]),
+        ({"late": [ONE, PACK], "fold": False}, [Settle(LANE, named)]),
+        ({"again": [ONE, PACK], "fold": False, "tries": 9}, [Settle(LANE, named, again=True, tries=9)]),
+        ({"late_between": [[ONE, TWO]], "fold": False}, [Settle(LANE, Named((), ((ONE, TWO),)))]),
+        ({"sweep": True}, [Sweep(LANE)]),
+        ({"sweep": True, "since": TWO, "tries": 1}, [Sweep(LANE, TWO, 1)]),
+        ({"fold": False, "verify": True}, [Verify(LANE)]),
+        ({"fold": False, "thresholds": True, "tries": 3}, [Evaluate(LANE, 3)]),
+        ({"fold": False}, []),
+        (
+            {
+                "late": [ONE, PACK],
+                "again": [TWO],
+                "again_between": [[ONE, TWO]],
+                "sweep": True,
+                "verify": True,
+                "thresholds": True,
+                "tries": 4,
+            },
+            [
+                Settle(LANE, named, tries=4),
+                Settle(LANE, Named((TWO,), ((ONE, TWO),)), again=True, tries=4),
+                Sweep(LANE, tries=4),
+                Evaluate(LANE, 4),
+                Verify(LANE, 4),
+            ],
+        ),
+        ({"late": [ONE, PACK], "follows": 3}, [Settle(LANE, named), Look(LANE, follows=3)]),
+    ]
+    for said, asked in written:
+        assert jobs_of(json.dumps({"lane": str(LANE)} | said), OWN) == asked
+
+
+KEYS: list[Any] = [None, 1, True, "", {}, "x", [1], [None], [""], ["x"], [ONE.lower()], [[ONE]], {"a": 1}, [ONE, 5]]
+PAIRS: list[Any] = [None, 1, "", {}, [1], [{ONE: 1, TWO: 2}], [[]], [[ONE]], [[ONE, TWO, ONE]], [[ONE, None]], [ONE]]
+NO_LANE: list[Any] = [None, 5, [], "", "eu-west-1#0", "eu-west-1#01#a", "eu-west-1#0#a b", "eu-west-1#0#", f"{B}#0#a"]
+NO_FLAG: list[Any] = [None, 0, 1, "yes", []]
+NO_TRIES: list[Any] = [None, True, -1, 1.5, "1", TRIES_MAX + 1]
+NO_VERSION: list[Any] = [True, -1, 1.0, "1", VERSION_MAX + 1, []]
+NO_KEY: list[Any] = [True, 1, [], "", "x", ONE.lower(), ONE + "#" * (KEY_MAX - len(ONE) + 1)]
+REFUSED: list[tuple[dict[str, Any], dict[str, list[Any]]]] = [
+    ({"job": "look"}, {"lane": NO_LANE, "follows": [None, *NO_VERSION], "since": [None, *NO_KEY], "tries": NO_TRIES}),
+    ({"job": "settle"}, {"keys": KEYS, "between": [*PAIRS, [["x", "y"]]], "again": NO_FLAG}),
+    ({"job": "sweep"}, {"job": [None, 1, [], {}, "", "Look", "fold", "work"]}),
+    ({}, {"lane": NO_LANE, "late": KEYS, "again": KEYS, "late_between": PAIRS, "again_between": PAIRS}),
+    ({}, dict.fromkeys(("fold", "sweep", "verify", "thresholds"), NO_FLAG)),
+    ({}, {"follows": NO_VERSION, "since": NO_KEY, "tries": NO_TRIES}),
+]
+
+
+def test_a_field_that_is_not_as_described_refuses_the_message() -> None:
+    for whole, fields in REFUSED:
+        for name, value in ((name, value) for name, values in fields.items() for value in values):
+            body = json.dumps({"lane": str(LANE)} | whole | {name: value})
+            with pytest.raises(InvalidWork):
+                print(body, jobs_of(body, OWN))
+    with pytest.raises(InvalidWork, match=f"not a lane of {A}"):
+        jobs_of(message_of(Look(Lane(B, 0, "a"))), OWN)
+    longest = PACK + "#" * (KEY_MAX - len(PACK))
+    assert jobs_of(message_of(Settle(LANE, Named((longest,)))), OWN) == [Settle(LANE, Named((longest,)))]
+
+
+@given(st.text() | st.sampled_from(["null", "[]", "1", '"lane"', "{}", "NaN", "[" * 100_000, "\ud800", "\0"]))
+def test_any_text_is_refused(body: str) -> None:
+    with pytest.raises(InvalidWork):
+        jobs_of(body, OWN)
+
+
+anything: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | sort_keys,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+)
+FIELDS = ("job", "keys", "between", "late", "again", "fold", "sweep", "verify", "follows", "since", "tries")
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), anything | st.sampled_from(["look", "settle"])))
+def test_whatever_a_message_holds_it_is_jobs_that_can_be_sent_again_or_refused(said: dict[str, Any]) -> None:
+    try:
+        asked = jobs_of(json.dumps(said | {"lane": str(LANE)}), OWN)
+    except InvalidWork:
+        return
+    for job in asked:
+        assert jobs_of(message_of(job), OWN) == [job]
+
+
+def test_a_lane_has_the_shards_of_its_counter_so_that_a_pack_of_another_shows_as_damage() -> None:
+    (job,) = jobs_of(message_of(Look(LANE)), settings(shards={"": 4}))
+    assert job.lane.shards == 4
+
+
+# -- the queue ---------------------------------------------------------------------------------------------------------
+
+
+class Client:
+    """An SQS client that keeps what it is asked, and confirms what does not hold a text; or it fails."""
+
+    def __init__(self, refuses: str = "nothing", names: bool = True, failure: Exception | None = None) -> None:
+        self.refuses, self.names, self.failure = refuses, names, failure
+        self.asked: list[Any] = []
+
+    def send_message_batch(self, **given: Any) -> Any:
+        self.asked.append(given)
+        if self.failure:
+            raise self.failure
+        names = [(entry["Id"], self.refuses in str(entry)) for entry in given["Entries"]]
+        failed = [{"Id": name, "Code": "InternalError"} for name, refused in names if refused]
+        done = [{"Id": name} for name, refused in names if not refused]
+        return {"Successful": done, "Failed": failed} if self.names else {}
+
+    change_message_visibility_batch = send_message_batch
+
+    def send_message(self, **given: Any) -> Any:
+        self.asked.append(given)
+        if self.failure:
+            raise self.failure
+        return {"MessageId": "1"}
+
+
+DOWN = EndpointConnectionError(endpoint_url="x")
+
+
+def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_than_sqs_takes() -> None:
+    client = Client()
+    queue = WorkQueue("url", client)
+    assert (queue.answer(Enqueue(())), client.asked) == ((), [])
+    messages = tuple(Message(Look(Lane(A, n, "a")), 890 + n) for n in range(23))
+    assert queue.answer(Enqueue(messages)) == (None,) * 23
+    assert [(batch["QueueUrl"], len(batch["Entries"])) for batch in client.asked] == [("url", n) for n in (10, 10, 3)]
+    entries = [entry for batch in client.asked for entry in batch["Entries"]]
+    assert [(entry["MessageBody"], entry["DelaySeconds"]) for entry in entries] == [
+        (message_of(message.job), min(message.delay_s, DELAY_S_MAX)) for message in messages
+    ]
+    assert all(len({entry["Id"] for entry in batch["Entries"]}) == len(batch["Entries"]) for batch in client.asked)
+
+
+def test_what_the_queue_does_not_confirm_is_an_error_in_its_place() -> None:
+    good, bad = Message(Look(LANE)), Message(Look(Lane(A, 0, "bad")))
+    answers = WorkQueue("url", Client("bad")).answer(Enqueue((bad, good, bad)))
+    assert list(map(type, answers)) == [NotPut, type(None), NotPut]
+    for client in (Client(failure=DOWN), Client(names=False)):
+        assert [type(answer) for answer in WorkQueue("url", client).answer(Enqueue((good,) * 11))] == [NotPut] * 11
+    assert SqsQueue("url", Client(failure=DOWN)).hide(["a"], [3]) != [None]
+
+
+def test_a_dead_letter_is_put_on_the_dlq_as_it_came() -> None:
+    client = Client()
+    WorkQueue("url", client, "dlq").answer(DeadLetter("not JSON"))
+    (asked,) = client.asked
+    assert (asked["QueueUrl"], asked["MessageBody"]) == ("dlq", "not JSON")
+    with pytest.raises(NotPut):
+        WorkQueue("url", Client(failure=DOWN), "dlq").answer(DeadLetter("body"))
+
+
+def test_messages_are_hidden_for_their_seconds() -> None:
+    client = Client("bad")
+    assert [why is None for why in SqsQueue("url", client).hide(["a", "bad"], [3, 4])] == [True, False]
+    assert client.asked[0]["Entries"][0] == {"Id": "0", "ReceiptHandle": "a", "VisibilityTimeout": 3}
