@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from aws_lambda_powertools.metrics import MetricUnit
 
@@ -30,10 +30,10 @@ from ledger.values import Delta, Lane
 from reader import Reader
 from service import observe
 from service.compact.handler import Worker
+from service.job_queue import WorkQueue
 from service.observe import Watch
 from service.ring.handler import Ringer
 from service.runtime import Runtime
-from service.work import WorkQueue
 
 REGION, START_MS, SECOND_MS = "eu-west-1", 1_800_000_000_000, 1_000
 RING_BATCH, WORK_BATCH, RECEIVED_MAX = 1_000, 50, 10
@@ -100,7 +100,8 @@ class Lanes:
         self._table.is_charged = True
         runtime = Runtime(self._table, WorkQueue("work", self._queue), workers=1)
         runtime.now = lambda: Instant(self._queue.now_ms, self._queue.now_ms)
-        parts = settings, runtime, Watch.here("lanes", io.StringIO()).logger, self._metrics
+        watch = Watch(Watch.here("lanes", io.StringIO()).logger, cast(Any, self._metrics))
+        parts = settings, runtime, watch
         self._ringer, self._worker = Ringer(*parts), Worker(*parts)
         self._reader = Reader(settings, table=self._table.table, clock=lambda: self._queue.now_ms)
 
