@@ -134,7 +134,7 @@ def refused(changes: int = 100) -> float:
         change = sale.change()
         delta = sale.ledger.prepare(COUNTER, 1, idempotency_key=change.idempotency_key, at=change.at)
         now_ms = int(sale.now_ms)
-        decision = run(decide.add(gates, delta), table, partial(Instant, now_ms, now_ms))
+        decision = run(decide.decide_change(gates, delta), table, partial(Instant, now_ms, now_ms))
         if decision.known.outcome != REFUSED:
             raise AssertionError("more was sold than there is")
     return sale.cost.write_units / changes

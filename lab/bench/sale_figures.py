@@ -18,7 +18,7 @@ from typing import Any
 from lab.bench.figure import Figure
 from ledger import Ledger, Settings
 from ledger.checks import to_datetime
-from ledger.gate.decide import Decision, add
+from ledger.gate.decide import Decision, decide_change
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
 from ledger.gate.outcome import REFUSED
@@ -70,7 +70,7 @@ class Sale:
             at_ms = START_MS + number * SALE_MS // BUYERS
             (home,) = self.drawn.choices(self.homes, SHARES[self.regions])
             delta = ledgers[home].prepare(COUNTER, 1, idempotency_key=str(number), at=to_datetime(at_ms))
-            self._at(at_ms, partial(self._go, home, add(gates[home], delta), None))
+            self._at(at_ms, partial(self._go, home, decide_change(gates[home], delta), None))
         self._at(START_MS, self._copy)
         while self.sold + self.refused < BUYERS:
             self.now_ms, _, happen = heapq.heappop(self._due)

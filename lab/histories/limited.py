@@ -18,7 +18,7 @@ from lab.histories.recall import Memory
 from ledger import tokens
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add, hold
+from ledger.gate.decide import Decision, decide_change
 from ledger.gate.end import end
 from ledger.gate.gate import Filing
 from ledger.gate.group import add_group
@@ -195,7 +195,7 @@ class Table:
         for _ in range(TRIES):
             began = memory.call()
             try:
-                program = (hold if one.is_hold else add)(self.judge.gates_in(here, memory), one.delta)
+                program = (decide_hold if one.is_hold else decide_change)(self.judge.gates_in(here, memory), one.delta)
                 decision = yield from program
             except LedgerError:
                 if self.choices.pick(3) == 2:

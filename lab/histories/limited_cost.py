@@ -13,7 +13,7 @@ from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
 from ledger import tokens
 from ledger.errors import OutOfReach, Unavailable
-from ledger.gate.decide import add, hold
+from ledger.gate.decide import decide_change, decide_hold
 from ledger.gate.expire import free
 from ledger.gate.fingerprints import SLICE_MS, fingerprint
 from ledger.gate.gate import Gate
@@ -167,7 +167,7 @@ class Till:
         self._add(-one * HOLDS)
         for _ in range(HOLDS):
             self._wait(1)
-            self._ask(hold(self._gates, self._delta(one, hold_ms=1_000)))
+            self._ask(decide_hold(self._gates, self._delta(one, hold_ms=1_000)))
         self._wait(2_000)
         gate = self._gate
         left = gate.rights[side]
@@ -199,7 +199,7 @@ class Till:
         return Delta(self.lane, token, change)
 
     def _add(self, change: int, old_ms: int = 0) -> None:
-        decision = self._ask(add(self._gates, self._delta(change, old_ms=old_ms)))
+        decision = self._ask(decide_change(self._gates, self._delta(change, old_ms=old_ms)))
         if decision.known.outcome == REFUSED:
             self.judge.wrong.append(f"{self.lane}: {change} is refused, and there is enough")
 

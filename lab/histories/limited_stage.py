@@ -15,7 +15,7 @@ from ledger import tokens
 from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add, hold
+from ledger.gate.decide import Decision, decide_change
 from ledger.gate.end import end
 from ledger.gate.expire import free
 from ledger.gate.gate import Filing
@@ -142,7 +142,7 @@ class LimitedStage(Boards):
         self.enter(name, region, program)
 
     def _sending(self, one: Asked, region: str) -> Program[Decision]:
-        return (hold if one.is_hold else add)(self.judge.gates_in(region), one.delta)
+        return (decide_hold if one.is_hold else decide_change)(self.judge.gates_in(region), one.delta)
 
     def send(self, one: Asked, region: str = HOME) -> None:
         self.call(f"send through {region}", region, one, lambda _: self._sending(one, region))
@@ -202,7 +202,7 @@ class LimitedStage(Boards):
                 if isinstance(each, int):
                     yield from set_limit(gates, None, each)
                 else:
-                    self.judge.told(each, (yield from add(gates, each.delta)), began)
+                    self.judge.told(each, (yield from decide_change(gates, each.delta)), began)
 
         self.world.step = 1
         self.enter("one after the other", region, program)

@@ -68,7 +68,7 @@ def seller(number: int, own: Settings, choices: Choices, pace: Sequence[int]) ->
             mine.append(Delta(own.lane_for(SEATS, token, own.region), token, CHANGES[choices.pick(len(CHANGES))]))
         for _ in range(TRIES_MAX):
             try:
-                yield from decide.add(gates, mine[0])
+                yield from decide.decide_change(gates, mine[0])
             except LedgerError:
                 yield cast.rest(choices, cast.LONG)
                 continue

@@ -26,7 +26,7 @@ def add(gates: Gates, delta: Delta) -> Program[Receipt]:
     """Raises LimitReached, OutOfReach, TokenConflict, GateLost, LimitMismatch, GaveUp, DamagedItem and the TableErrors,
     each with `delta`."""
     try:
-        return _receipt(delta, (yield from decide.add(gates, delta)))
+        return _receipt(delta, (yield from decide.decide_change(gates, delta)))
     except LedgerError as error:
         error.delta = delta
         raise
@@ -65,7 +65,7 @@ def hold(gates: Gates, delta: Delta) -> Program[None]:
             raise InvalidTime("The hold would be over already: `expires` counts from `at`.")
         decision = Decision(found, before=True)
     else:
-        decision = yield from decide.hold(gates, delta)
+        decision = yield from decide.decide_hold(gates, delta)
     known = decision.known
     if known.held not in (None, delta.change):
         _conflict(delta, f"a hold of {known.held}")

@@ -1,4 +1,4 @@
-"""The programs `add` and `hold` at a gate: one conditional Update decides, and a refusal is a decision too.
+"""`decide_change` and `decide_hold` at a gate: one conditional Update decides, and a refusal is a decision, too.
 
 Rule 1: a token is decided once. The Update asks that it is open; where it is not certain from the gate alone that it is
 new, it is looked up first, and the Update asks that nothing was filed since.
@@ -38,12 +38,12 @@ class Decision:
     remembered: bool = field(default=False, compare=False)
 
 
-def add(gates: Gates, delta: Delta) -> Program[Decision]:
+def decide_change(gates: Gates, delta: Delta) -> Program[Decision]:
     """Decide a change. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and the TableErrors."""
     return _decide(gates, delta, hold=False)
 
 
-def hold(gates: Gates, delta: Delta) -> Program[Decision]:
+def decide_hold(gates: Gates, delta: Delta) -> Program[Decision]:
     """Decide a hold; its token says until when. Raises what `add` does."""
     return _decide(gates, delta, hold=True)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ledger.errors import LedgerError
 from ledger.gate import updates
-from ledger.gate.decide import Decision, add
+from ledger.gate.decide import Decision, decide_change
 from ledger.gate.gates import Gates
 from ledger.gate.look_up import Known, known_in, look_up
 from ledger.gate.roll import perhaps_roll, write
@@ -59,7 +59,7 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
         slack_ms = max(late, default=None)
     for token, change in left.items():
         try:
-            decided[token] = yield from add(gates, Delta(lane, token, change))
+            decided[token] = yield from decide_change(gates, Delta(lane, token, change))
         except LedgerError as error:
             decided[token] = error
     return decided

@@ -12,7 +12,7 @@ from ledger import tokens
 from ledger.errors import ItemTooLarge
 from ledger.gate import items
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add, hold
+from ledger.gate.decide import Decision, decide_change, decide_hold
 from ledger.gate.end import end
 from ledger.gate.gate import USUAL, Filing, Gate
 from ledger.gate.gates import Gates
@@ -50,13 +50,13 @@ class Shop:
         return Delta(LANE, tokens.keyed("", str(self._number), self.now_ms - old_ms), change)
 
     def sell(self, change: int = -1, *, after_ms: int = 100, old_ms: int = 0) -> Decision:
-        return self.run(add(self.gates, self.sale(change, after_ms=after_ms, old_ms=old_ms)))
+        return self.run(decide_change(self.gates, self.sale(change, after_ms=after_ms, old_ms=old_ms)))
 
     def hold(self, length_ms: int, after_ms: int = 5) -> Delta:
         self.now_ms += after_ms
         self._number += 1
         held = Delta(LANE, hold_token("", str(self._number), self.now_ms, length_ms), -1)
-        self.run(hold(self.gates, held))
+        self.run(decide_hold(self.gates, held))
         return held
 
     def cost(self, act: Callable[[], object]) -> Charge:
@@ -186,7 +186,7 @@ def lend(shop: Shop, filled: Lane) -> object:
     shop.gates = Gates((LANE, OTHER), shop.gates.limit, REGION)
     shop.run(shop.gates.create(OTHER))
     fill(shop, filled)
-    return shop.run(add(shop.gates, Delta(OTHER, tokens.keyed("", "lent", shop.now_ms), -9)))
+    return shop.run(decide_change(shop.gates, Delta(OTHER, tokens.keyed("", "lent", shop.now_ms), -9)))
 
 
 WRITES: dict[str, Callable[[Shop], object]] = {

@@ -8,7 +8,7 @@ import pytest
 
 from ledger.errors import NoSuchHold
 from ledger.gate import items, updates
-from ledger.gate.decide import Decision, hold
+from ledger.gate.decide import Decision, decide_hold
 from ledger.gate.end import end
 from ledger.gate.expire import free
 from ledger.gate.gate import Filing, Gate
@@ -41,7 +41,7 @@ def granted(world: World, number: int = 1) -> list[Delta]:
     """Holds of one that are granted, each for a minute."""
     holds = [world.held(1) for _ in range(number)]
     for each in holds:
-        world.run(hold(world.gates(A), each))
+        world.run(decide_hold(world.gates(A), each))
     return holds
 
 

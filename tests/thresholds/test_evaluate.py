@@ -264,7 +264,7 @@ def test_a_limited_counter_is_read_from_its_gates() -> None:
     gates = Gates.of(own, COUNTER)
     assert gates is not None
     for n, change in enumerate((50, -45)):
-        run(decide.add(gates, Delta(LANE, token(n, at_ms=NOW_MS), change)), shop.table, shop.table.now)
+        run(decide.decide_change(gates, Delta(LANE, token(n, at_ms=NOW_MS), change)), shop.table, shop.table.now)
         shop.evaluate(own)
     assert shop.told() == [("below-10", IN, 5)]
 
