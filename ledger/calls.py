@@ -17,10 +17,9 @@ from ledger import add as deltas_of
 from ledger import clocks
 from ledger.checks import check_change
 from ledger.errors import InvalidChange, InvalidInput, LedgerError, shown
-from ledger.gate import answers, bounds
-from ledger.gate.gates import Gates
+from ledger.gate import bounds, decide
+from ledger.gate.gates import Gates, SoldOut
 from ledger.gate.hold import Hold
-from ledger.gate.sold_out import SoldOut
 from ledger.packing import Outcome, add_packed, failed
 from ledger.prepare import prepared, prepared_hold
 from ledger.requests import Program, Request, Result
@@ -72,7 +71,7 @@ class Calls:
         if not self.shape.is_known:
             yield from self.check_shape(delta)
         gates = Gates.of(self.settings, delta.lane.counter, self._sold_out)
-        return (yield from (deltas_of.add(delta) if gates is None else answers.add(gates, delta)))
+        return (yield from (deltas_of.add(delta) if gates is None else decide.add(gates, delta)))
 
     def check_shape(self, delta: Delta) -> Program[None]:
         """Raises what the check raises, with the delta."""
@@ -91,7 +90,7 @@ class Calls:
                 yield from self.shape.program(counter)
             except LedgerError as error:
                 return [failed(error, delta) for delta in deltas]
-            return (yield from answers.add_many(gates, deltas))
+            return (yield from decide.add_many(gates, deltas))
         if len(deltas) > 1:
             return (yield from add_packed(deltas))
         try:
@@ -145,7 +144,7 @@ class Calls:
     def hold(self, asked: Change, expires: timedelta) -> tuple[Delta, Program[None]]:
         """What is held, and the program that returns when it is granted."""
         delta = prepared_hold(asked, expires, self.settings, self._clock, self._entropy)
-        return delta, self._first(answers.hold(self._limited(asked.counter, "hold"), delta), asked.counter)
+        return delta, self._first(decide.hold(self._limited(asked.counter, "hold"), delta), asked.counter)
 
     def capture(self, hold: Hold, amount: int | None = None) -> Program[Receipt]:
         held = self._held(hold, "capture")
@@ -156,12 +155,12 @@ class Calls:
             most = f"{held.change} (or to {-held.change})" if held.change < 0 else f"{held.change}"
             raise InvalidChange(f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}.")
         counter = held.lane.counter
-        return self._first(answers.capture(self._limited(counter, "capture"), held, used), counter)
+        return self._first(decide.capture(self._limited(counter, "capture"), held, used), counter)
 
     def release(self, hold: Hold) -> Program[None]:
         held = self._held(hold, "release")
         counter = held.lane.counter
-        return self._first(answers.release(self._limited(counter, "release"), held), counter)
+        return self._first(decide.release(self._limited(counter, "release"), held), counter)
 
     def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
         yield from self._first(bounds.set_limit(self._limited(counter, "set_limit"), floor, ceiling), counter)

@@ -12,8 +12,8 @@ from ledger import tokens
 from ledger.checks import check_counter, check_key, check_time, to_datetime
 from ledger.clocks import Clock
 from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidTime, shown
-from ledger.gate.hold_tokens import HOLD, HOLD_MS_MAX, with_length
 from ledger.settings import Settings
+from ledger.tokens import HOLD, HOLD_MS_MAX, with_length
 from ledger.values import Change, Delta, Lane
 
 AHEAD_MAX_MS = 300_000

@@ -18,10 +18,10 @@ from ledger import Change, Ledger, Settings
 from ledger.by_region import ByRegion
 from ledger.checks import to_datetime
 from ledger.gate import decide
+from ledger.gate.gate import REFUSED
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.gate.items import gate_key
-from ledger.gate.outcome import REFUSED
 from ledger.limit import Limit
 from ledger.requests import Instant, Put, Written, run
 from ledger.values import Lane

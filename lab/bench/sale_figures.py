@@ -19,9 +19,9 @@ from lab.bench.figure import Figure
 from ledger import Ledger, Settings
 from ledger.checks import to_datetime
 from ledger.gate.decide import Decision, decide_change
+from ledger.gate.gate import REFUSED
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
-from ledger.gate.outcome import REFUSED
 from ledger.limit import Limit
 from ledger.memory import MemoryTable
 from ledger.requests import At, Instant, Item, Now, Pause, Program, Put, Request

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from lab.budgets.caps import CAP, DEAR, ESTIMATE, FAULTS, LONGEST, REGIONS, TIMEOUT, World
 from lab.budgets.verdict import Figures, judge
 from ledger.errors import LedgerError, LimitReached
-from ledger.gate import sold_out
+from ledger.gate import gates as gates_module
 from simulator import Faults
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # prices from the package, not from the network
@@ -169,7 +169,7 @@ def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
         await all_at_once(names, processes.call)
         await processes.settled()
 
-    short = patch.object(sold_out, "REMEMBERED_MS", REMEMBERED_MS)
+    short = patch.object(gates_module, "REMEMBERED_MS", REMEMBERED_MS)
     with short, asyncio.Runner(loop_factory=Turned) as runner:
         with called_back(*processes.hooks.values()):
             runner.run(ours())

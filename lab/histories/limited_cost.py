@@ -13,13 +13,11 @@ from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
 from ledger import tokens
 from ledger.errors import OutOfReach, Unavailable
+from ledger.gate import past
 from ledger.gate.decide import decide_change, decide_hold
-from ledger.gate.expire import free
-from ledger.gate.fingerprints import SLICE_MS, fingerprint
-from ledger.gate.gate import Gate
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.outcome import REFUSED
-from ledger.gate.sold_out import SoldOut
+from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
+from ledger.gate.gates import SoldOut
+from ledger.gate.move import free
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import (
     At,
@@ -38,6 +36,7 @@ from ledger.requests import (
     Written,
 )
 from ledger.through import through
+from ledger.tokens import hold_token
 from ledger.units import item_bytes, read_units, write_units
 from ledger.values import Delta, Lane
 from simulator.choices import Choices
@@ -109,7 +108,7 @@ class Till:
 
     def judge_all(self) -> None:
         self._add(0)
-        slack_ms = max(self.judge.filing.slack_ms, self._gate.slack_ms or 0)
+        slack_ms = max(past.SLACK_MS, self._gate.slack_ms or 0)
         self.gap_ms = max(100, slack_ms // 4)  # so that few changes are near enough to need no look-up
         self.of_now()
         self.late()

@@ -11,11 +11,10 @@ from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
 from ledger import tokens
 from ledger.errors import LedgerError
-from ledger.gate.audit import audit
-from ledger.gate.decide import decide_change
-from ledger.gate.look_up import Known
-from ledger.gate.outcome import REFUSED, change_of
-from ledger.gate.standing import outcomes
+from ledger.gate.decide import decide_change, decide_hold
+from ledger.gate.gate import REFUSED, change_of
+from ledger.gate.past import Known
+from ledger.gate.recount import audit, outcomes
 from ledger.limit import DOWN, SIDES
 from simulator.choices import Choices
 

@@ -9,25 +9,22 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from lab.histories.boards import AWAY, HOME, Boards
+from lab.histories.filing import Filing, file_as
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import Asked, Judge, WatchedWorld
 from ledger import tokens
 from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, decide_change
-from ledger.gate.end import end
-from ledger.gate.expire import free
-from ledger.gate.gate import Filing
-from ledger.gate.gates import Gates
-from ledger.gate.group import add_group
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.roll import roll
-from ledger.gate.sold_out import SoldOut
-from ledger.gate.standing import outcomes
+from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.gates import Gates, SoldOut
+from ledger.gate.move import free
+from ledger.gate.past import roll
+from ledger.gate.recount import outcomes
 from ledger.items import delta_item
 from ledger.limit import UP, Limit
 from ledger.requests import DeleteMany, Instant, Key, Program, Put, PutMany, Together
+from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 from simulator.choices import Drawn
 from simulator.process import Log
@@ -56,7 +53,8 @@ class LimitedStage(Boards):
 
     def limited(self, ceiling: int = 3, *, lanes: tuple[Lane, ...] = (LANE,), filing: Filing = NEVER) -> None:
         """What the value never passes: it may be raised by so much, by the first lane. Asked first, if at all."""
-        self.judge = Judge(self.world, lanes, Limit(ceiling=ceiling, region=HOME), filing)
+        self.judge = Judge(self.world, lanes, Limit(ceiling=ceiling, region=HOME))
+        file_as(filing)
         self.world.watch = self.judge.see
 
     def seen(self) -> list[str]:
@@ -125,7 +123,7 @@ class LimitedStage(Boards):
 
     def filed_at_once(self) -> None:
         """From here on."""
-        self.judge.filing = AT_ONCE
+        file_as(AT_ONCE)
 
     def rolled(self) -> None:
         self.alone(self.rolling())

@@ -17,7 +17,7 @@ from lab.live.customers import Demand
 from lab.live.scene import REGIONS, Scene
 from ledger import tokens
 from ledger.errors import LimitReached
-from ledger.gate import answers
+from ledger.gate import decide
 from ledger.gate.gates import Gates
 from ledger.limit import Limit
 from ledger.requests import Program
@@ -55,7 +55,7 @@ class Selling(Scene):
         }
         self._gates = {region: Gates.limited(replace(self.SETTINGS, region=region), COUNTER, "") for region in REGIONS}
         first = Delta(self.SETTINGS.lanes_of(COUNTER)[0], tokens.keyed(COUNTER, "the house", self.world.now_ms), SEATS)
-        self.simulated.run(answers.add(self._gates[REGIONS[0]], first), REGIONS[0])
+        self.simulated.run(decide.add(self._gates[REGIONS[0]], first), REGIONS[0])
         self.simulated.run(CONDITIONAL.add(COUNTER, SEATS, "the house", 0), REGIONS[0])
         self.world.quiesce()  # the doors open, and time begins, when both Regions have the seats
         self.world.step = 0
@@ -85,7 +85,7 @@ class Selling(Scene):
         def ours() -> Script:
             self._told(region, "ours", number, "waits")
             try:
-                yield from answers.add(self._gates[region], delta)
+                yield from decide.add(self._gates[region], delta)
                 self._told(region, "ours", number, "sold")
             except LimitReached:
                 self._told(region, "ours", number, "refused")

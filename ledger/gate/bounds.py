@@ -14,8 +14,8 @@ from ledger.errors import DamagedItem, InvalidInput, LimitReached, shown
 from ledger.gate import items, updates
 from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.obtain import obtain
-from ledger.gate.roll import write
+from ledger.gate.move import obtain
+from ledger.gate.past import write
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import Program, Written
 

@@ -1,4 +1,12 @@
-"""The program `rebuild`: the gates of a counter are written anew from what they filed, after a restore or damage.
+"""The rights of a counter's gates, as they follow from what all of them decided, hold and moved. No request.
+
+Rule 1: what was on its way between two lanes has arrived: what was given and what was got are the higher of both.
+Rule 2: rights are moved, as given and got, until no lane owes some while another has some.
+Rule 3: what all lanes together lack stays owed, as rights below 0. Every Update asks for the rights that it takes, so
+the value goes no further beyond its limit than it is; and who owes and needs some is given them by the others.
+
+
+The program `rebuild`: the gates of a counter are written anew from what they filed, after a restore or damage.
 
 Rule 1: an operator's tool, while nobody writes the counter's gates. A gate is written IF it is the one that was read.
 Rule 2: what is listed is decided for ever, whatever its version: in the table's truth, or in a future that a restore
@@ -9,7 +17,7 @@ Rule 4: changes that a gate counts and nothing lists stay in its value, as one c
 Rule 5: rights are those that follow from that, all lanes together (`settle`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ledger import tokens
@@ -17,13 +25,57 @@ from ledger.checks import CHANGE_MAX
 from ledger.conditions import Absent, has
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.gate import items
-from ledger.gate.audit import Books, books
-from ledger.gate.gate import Gate
+from ledger.gate.gate import Gate, change_of, counts, name_of
 from ledger.gate.gates import Gates
-from ledger.gate.outcome import change_of, counts
-from ledger.gate.rights import settle
-from ledger.gate.standing import filed_by
+from ledger.gate.recount import Books, books, filed_by, rights_due
 from ledger.requests import Item, Program, Put
+
+Way = tuple[str, str, str]
+"""(giver, taker, side)"""
+
+
+def settle(found: Sequence[Books], seen: Sequence[Gate]) -> list[Gate]:
+    """The gates, each beside the books of its lane, with the rights and the cells that are theirs."""
+    kept = [(gate, {**gate.held, **each.open(gate)}) for each, gate in zip(found, seen, strict=True)]
+    sent = _sent(seen)
+    due = [_due(*each, sent) for each in kept]
+    for way, amount in list(_moves(due)):
+        sent[way] = sent.get(way, 0) + amount
+    return [_due(*each, sent) for each in kept]
+
+
+def _sent(seen: Iterable[Gate]) -> dict[Way, int]:
+    """What went from lane to lane, ever, as the one or the other of them knows more of it."""
+    sent: dict[Way, int] = {}
+    for gate in seen:
+        name = name_of(gate.lane)
+        cells = [((name, to, side), n) for (to, side), n in gate.given.items()]
+        cells += [((giver, name, side), n) for (giver, side), n in gate.got.items()]
+        for way, amount in cells:
+            sent[way] = max(sent.get(way, 0), amount)
+    return sent
+
+
+def _due(gate: Gate, held: Mapping[str, int], sent: Mapping[Way, int]) -> Gate:
+    """The gate with all that was sent from it and to it, and the rights that follow."""
+    name = name_of(gate.lane)
+    given = {(taker, side): n for (giver, taker, side), n in sent.items() if giver == name}
+    got = {(giver, side): n for (giver, taker, side), n in sent.items() if taker == name}
+    settled = replace(gate, given=given, got=got)
+    due = rights_due(settled, held)
+    return replace(settled, rights={side: due[side] for side in gate.rights})
+
+
+def _moves(due: Sequence[Gate]) -> Iterator[tuple[Way, int]]:
+    """What goes from those that have some to those that owe some."""
+    for side in due[0].rights:
+        left = {name_of(gate.lane): gate.rights[side] for gate in due}
+        for taker in left:
+            for giver in left:
+                amount = min(left[giver], -left[taker])
+                if amount > 0:
+                    left[giver], left[taker] = left[giver] - amount, left[taker] + amount
+                    yield (giver, taker, side), amount
 
 
 @dataclass(frozen=True, slots=True)

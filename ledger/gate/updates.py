@@ -12,9 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not, Value
 from ledger.gate import items
-from ledger.gate.fingerprints import fingerprint
-from ledger.gate.gate import Cell, Gate, shares
-from ledger.gate.outcome import EXPIRED, REFUSED, change_of, counts
+from ledger.gate.gate import EXPIRED, REFUSED, Cell, Gate, change_of, counts, fingerprint, shares
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Update
 from ledger.values import Lane

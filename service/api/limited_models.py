@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from pydantic.config import JsonDict
 
 from ledger.checks import CHANGE_MAX
-from ledger.gate.hold_tokens import HOLD_MS_MAX
+from ledger.tokens import HOLD_MS_MAX
 from service.api.models import Asked, Counter, InRegion, Strict
 
 HOLD_S_MAX = HOLD_MS_MAX // 1_000

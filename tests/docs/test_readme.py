@@ -23,8 +23,8 @@ from ledger import Ledger, Threshold, items, tokens
 from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
-from ledger.gate.filed import Filed
 from ledger.gate.gate import LOWEST
+from ledger.gate.items import Filed
 from ledger.limit import Limit
 from ledger.memory import MemoryTable
 from ledger.packing import pack_of

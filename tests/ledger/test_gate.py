@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lab.histories.filing import Filing, file_as
 from ledger import tokens
 from ledger.actions import Add
 from ledger.errors import (
@@ -19,18 +20,13 @@ from ledger.errors import (
     Throttled,
 )
 from ledger.gate import items, updates
-from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, decide_change, decide_hold
-from ledger.gate.end import end
-from ledger.gate.gate import Filing, Gate
+from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
 from ledger.gate.gates import Gates
-from ledger.gate.group import add_group
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.look_up import Known
-from ledger.gate.obtain import obtain
-from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
-from ledger.gate.standing import outcomes, standing
+from ledger.gate.move import obtain
+from ledger.gate.past import Known
+from ledger.gate.recount import audit, outcomes, standing
 from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable
 from ledger.requests import (
@@ -49,6 +45,7 @@ from ledger.requests import (
     Update,
     run,
 )
+from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 
 A, B = "eu-west-1", "us-east-1"
@@ -88,7 +85,8 @@ class World:
 
     def gates(self, region: str) -> Gates:
         lanes = (HERE, THERE) if region == A else (THERE, HERE)
-        return Gates(lanes, self.limit, region, self.filing)
+        file_as(self.filing)
+        return Gates(lanes, self.limit, region)
 
     def delta(self, change: int, lane: Lane = HERE) -> Delta:
         self.now_ms += 1_000

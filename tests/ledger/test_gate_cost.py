@@ -6,22 +6,20 @@ from typing import Any
 import pytest
 
 import ledger.requests
+from lab.histories.filing import SHIPPED, Filing, file_as
 from lab.meters.charge import Charge
 from lab.meters.metered_table import MeteredTable
 from ledger import tokens
 from ledger.errors import ItemTooLarge
 from ledger.gate import items
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, decide_change, decide_hold
-from ledger.gate.end import end
-from ledger.gate.gate import USUAL, Filing, Gate
+from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
-from ledger.gate.group import add_group
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.look_up import Known
-from ledger.gate.roll import roll
+from ledger.gate.past import Known, roll
 from ledger.limit import Limit
 from ledger.requests import Instant, Program, Put, Result, run
+from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 
 REGION = "eu-west-1"
@@ -33,9 +31,10 @@ MANY = 10**9
 class Shop:
     """One gate, a clock, and what is asked of the table."""
 
-    def __init__(self, stock: int = MANY, filing: Filing = USUAL) -> None:
+    def __init__(self, stock: int = MANY, filing: Filing = SHIPPED) -> None:
         self.table = MeteredTable()
-        self.gates = Gates((LANE,), Limit(floor=-stock, region=REGION), REGION, filing)
+        self.gates = Gates((LANE,), Limit(floor=-stock, region=REGION), REGION)
+        file_as(filing)
         self.now_ms = 1_800_000_000_000
         self.table.is_charged = True
         self._number = 0

@@ -6,19 +6,17 @@ from itertools import count
 
 import pytest
 
+from lab.histories.filing import Filing
 from ledger.errors import DamagedItem
-from ledger.gate import items, sold_out, updates
+from ledger.gate import gates as gates_module
+from ledger.gate import items, updates
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, decide_change, decide_hold
-from ledger.gate.end import end
-from ledger.gate.filed import Filed
-from ledger.gate.gate import Filing
-from ledger.gate.gates import Gates
-from ledger.gate.group import add_group
-from ledger.gate.look_up import Known, look_up, outcomes_of
-from ledger.gate.outcome import REFUSED, RELEASED
-from ledger.gate.sold_out import SoldOut
-from ledger.gate.standing import standing
+from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.gate import REFUSED, RELEASED
+from ledger.gate.gates import Gates, SoldOut
+from ledger.gate.items import Filed
+from ledger.gate.past import Known, look_up, outcomes_of
+from ledger.gate.recount import standing
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import At, Get, GetMany, Instant, Item, Pause, Put, Query, Update, run
 from ledger.tokens import keyed
@@ -69,7 +67,7 @@ def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later(
 @pytest.mark.parametrize("page_size", [1, 2, 1_000])
 def test_many_are_looked_up_at_once_and_found_as_each_alone_is(page_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is late, ahead of now and in order, filed a few at a time; and what was never asked for, between them."""
-    monkeypatch.setattr("ledger.gate.look_up.LATE_OF_PAGE", 2)
+    monkeypatch.setattr("ledger.gate.past.LATE_OF_PAGE", 2)
     world = World(Limit(ceiling=10**9, region=A), Filing(enough=3, beside=0, draw=1, slack_ms=500))
     world.now_ms = BASE_MS
     asked = []
@@ -221,7 +219,7 @@ def test_as_much_or_more_is_known_to_be_sold_out_for_a_second(need: int, later_m
 
 
 def test_a_process_remembers_so_many_counters_and_then_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sold_out, "COUNTERS_MAX", 2)
+    monkeypatch.setattr(gates_module, "COUNTERS_MAX", 2)
     memory, now = SoldOut(), Instant(7_000, 0)
     for number in range(3):
         memory.note(f"{number}", UP, 1, now)

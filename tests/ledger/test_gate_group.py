@@ -6,10 +6,9 @@ import pytest
 
 from ledger.errors import Throttled
 from ledger.gate import items, updates
-from ledger.gate.decide import Decision, decide_change
-from ledger.gate.group import add_group
-from ledger.gate.look_up import Known
-from ledger.gate.outcome import REFUSED
+from ledger.gate.decide import Decision, add_group, decide_change
+from ledger.gate.gate import REFUSED
+from ledger.gate.past import Known
 from ledger.requests import Get, GetMany, Put, Query, Request, Together, Update
 from ledger.values import Delta
 from tests.ledger.test_gate import HERE, SEATS, A, World, counted

@@ -11,7 +11,7 @@ from ledger.gate import items
 from ledger.gate.decide import decide_hold
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
-from ledger.gate.obtain import obtain, take_over
+from ledger.gate.move import obtain, take_over
 from ledger.limit import DOWN, UP
 from ledger.requests import At, Delete, GetMany, Pause, Put, Request, Update
 from ledger.values import Lane

@@ -12,7 +12,7 @@ from ledger.errors import LimitMismatch, LimitReached, SettingsMismatch, Throttl
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
-from ledger.gate.standing import Standing
+from ledger.gate.recount import Standing
 from ledger.limit import DOWN, UP
 from ledger.memory import MemoryTable
 from ledger.requests import At, Put, Query, Together, run

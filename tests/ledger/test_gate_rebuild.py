@@ -6,20 +6,18 @@ from typing import Any
 
 import pytest
 
+from lab.histories.filing import Filing
 from ledger import tokens
 from ledger.checks import CHANGE_MAX
 from ledger.errors import GateLost, GaveUp, LaneDamaged, LimitMismatch
 from ledger.gate import items, updates
-from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, decide_change, decide_hold
-from ledger.gate.end import end
-from ledger.gate.filed import Filed
-from ledger.gate.gate import Filing
-from ledger.gate.look_up import Known, look_up
-from ledger.gate.outcome import REFUSED
+from ledger.gate.decide import Decision, decide_change, decide_hold, end
+from ledger.gate.gate import REFUSED
+from ledger.gate.items import Filed
+from ledger.gate.past import Known, look_up
 from ledger.gate.rebuild import Rebuilt, rebuild
-from ledger.gate.standing import outcomes, standing
+from ledger.gate.recount import audit, outcomes, standing
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Delete, Item, Key, Put, Request
 from ledger.values import Delta, Lane

@@ -8,13 +8,12 @@ import pytest
 
 from ledger import tokens
 from ledger.gate import items
-from ledger.gate.audit import Books, audit
 from ledger.gate.bounds import set_limit
 from ledger.gate.decide import decide_hold
-from ledger.gate.filed import Filed
 from ledger.gate.gate import LOWEST, Gate
-from ledger.gate.rights import settle
-from ledger.gate.standing import outcomes, standing
+from ledger.gate.items import Filed
+from ledger.gate.rebuild import settle
+from ledger.gate.recount import Books, audit, outcomes, standing
 from ledger.limit import UP, Limit
 from ledger.requests import At, Delete, Get, GetMany, Put, Query, Request
 from ledger.values import Lane

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from ledger import directory, items
 from ledger.errors import LedgerError, SettingsMismatch, Unavailable
 from ledger.gate import items as gates
-from ledger.gate.hold_tokens import hold_token
 from ledger.limit import Limit
 from ledger.requests import GetMany, Item, Key, Put, Query, keyed
+from ledger.tokens import hold_token
 from ledger.units import item_bytes
 from ledger.values import Lane, Shape
 from service import observe
