@@ -1,33 +1,20 @@
-"""`decide_change` and `decide_hold` at a gate: one conditional Update decides, and a refusal is a decision, too.
+"""What a gate decides: a change, a group of changes, a hold and its end; and what their callers are answered.
 
-Rule 1: a token is decided once. The Update asks that it is open; where it is not certain from the gate alone that it is
-new, it is looked up first, and the Update asks that nothing was filed since.
+Rule 1: a token is decided once, by one conditional Update, and a refusal is a decision, too; a second call is answered
+as the first one was, for ever. The Update asks that the token is open; where it is not certain from the gate alone that
+it is new, it is looked up first, and the Update asks that nothing was filed since.
 Rule 2: where the rights are too few, the other lanes are asked for theirs. Refused is only what all lanes together
 cannot take, and only while the rights here are still too few.
 Rule 3: where a lane could not be asked nothing is decided (OutOfReach).
 Rule 4: what the process remembers to be sold out is refused at once, if the rights here are still too few.
-
-
-The program `add_group`: many changes of one lane are decided in one Update, or each by itself.
-
-Rule 1: the group asks what each of its tokens would ask, and the rights that they need together.
-Rule 2: what is decided already is answered; what may have been filed is looked up; the rest travels again.
-Rule 3: where the rights do not suffice for all, each is decided alone: one refusal does not fail the others.
-
-
-The program `end`: a hold is captured (all of it or a part) or released, once.
-
-Rule 1: its own token decides it: in the gate IF the hold is there as it was granted; of one that was filed as any token
-that is looked up. So it ends once, however many ask, and every later call is told how.
-Rule 2: what was not used goes back in the same Update, and the opposite right comes with what was.
-Rule 3: the note of a filed hold is deleted after that. One that stays is harmless.
-
-
-What the caller of a limited counter is told of a decision: a receipt, a hold, or an error.
-
-Rule 1: a token is decided once, so a second call with it is told what the first one was, for ever.
-Rule 2: who asks for something else under a token that is taken gets a TokenConflict, or how the hold ended.
-Rule 3: an error of a change carries its delta; one of a hold carries none, because to apply it would be an add.
+Rule 5: a group asks what each of its tokens would ask, and the rights that they need together. What is decided already
+is answered, what may have been filed is looked up, and the rest travels again. Where the rights do not suffice for all,
+each is decided alone: one refusal does not fail the others.
+Rule 6: a hold's own token decides its end: in the gate IF the hold is there as it was granted; of one that was filed as
+any token that is looked up. What was not used goes back in the same Update, and the opposite right comes with what was.
+The note of a filed hold is deleted after that; one that stays is harmless.
+Rule 7: who asks for something else under a token that is taken gets a TokenConflict, or how the hold ended. An error of
+a change carries its delta; one of a hold carries none, because to apply it would be an add.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,21 +1,13 @@
-"""What becomes of a token.
-
-Rule 1: a token is decided once; its outcome is the change that counts, or one of three that count nothing.
-
-
-What a gate keeps of a token that was filed.
-
-Rule 1: four bytes, of its time and of its random bits: two tokens may have the same, a token never has two.
-Rule 2: the time comes round after 2.3 hours, so a fingerprint is kept only while its token lies above `low`, and no
-further than an hour.
-
-
-What a gate is.
+"""What a gate is, what a token becomes in it, and what it keeps of one that was filed.
 
 Rule 1: a right is what a gate may take without asking: `down`, to lower the value; `up`, to raise it. It has one only
 for a side that is limited. The rights of all gates, what is on its way between them and what holds keep, sum to
 `value - floor` and to `ceiling - value`, so a gate that keeps its rights at or above 0 keeps the limit.
 Rule 2: what a gate gave to another and what it took over from another are cumulative: neither ever falls.
+Rule 3: a token is decided once; its outcome is the change that counts, or one of three that count nothing.
+Rule 4: a fingerprint has four bytes, of its token's time and random bits: two tokens may have the same, a token never
+has two. The time comes round after 2.3 hours, so a fingerprint is kept only while its token lies above `low`, and no
+further than an hour.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,13 +1,4 @@
-"""`SoldOut`: what a process remembers for a second: counters of which too little was left, Regions that do not answer.
-
-Rule 1: it spares asking every lane again for what none had a moment ago, so a refusal may be of a moment up to a second
-before its call.
-Rule 2: what comes back through this process is known at once: a change, the end of a hold, another limit. Nothing else
-is forgotten earlier.
-Rule 3: a Region that did not answer is asked for no lane until the second is over; nothing is decided meanwhile.
-
-
-The gates of one counter, as a process in one Region reaches them; and the making of a gate.
+"""The gates of one counter, as a process in one Region reaches them; the making of a gate; what a process remembers.
 
 Rule 1: a gate is asked for, and written, at the endpoint of its lane's Region alone.
 Rule 2: a gate is made only where there can have been none: its lane has filed nothing, no hold either, and no copy of
@@ -15,6 +6,10 @@ another gate of the counter names it. Else it was deleted, and a new one would d
 Rule 3: no gate is made in a lane that has changes from before the limit. Who makes the first gate that its replica
 sees, and who makes the one with the first rights, looks at all lanes of the counter there: what is not in a gate is in
 no value, so the limit would hold for a part of it.
+Rule 4: for a second a process remembers counters of which too little was left, instead of asking every lane again for
+what none had a moment ago: a refusal may be of a moment up to a second before its call. What comes back through this
+process is known at once: a change, the end of a hold, another limit. Nothing else is forgotten earlier.
+Rule 5: a Region that did not answer is asked for no lane until the second is over; nothing is decided meanwhile.
 """
 
 from __future__ import annotations

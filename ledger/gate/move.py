@@ -1,13 +1,4 @@
-"""The program `free`: holds whose time is over end, in the gate and among those that were filed.
-
-Rule 1: whoever is short of rights ends them, by its own clock, until there is enough; there is no sweeper.
-Rule 2: an end in the gate asks that the entry is the very one that was seen. The end of a filed one is decided by its
-own token, as any token that is looked up: nothing was filed since, and the gate does not know it.
-Rule 3: the item of a hold is a note. That of a decided token is only deleted; that of a hold in the gate is left alone.
-Rule 4: a page of notes is looked up and ended together. What ended leaves the gate on the way, when it is full.
-
-
-The program `obtain`: rights for a lane that has too few, from holds that are over and from the other lanes.
+"""The program `obtain`: rights for a lane that has too few, from holds that are over (`free`) and from the other lanes.
 
 Rule 1: a lane *gives* by one Update at its own endpoint, the asking one *takes over* by one at its own. Both cells are
 cumulative, and a take-over compares what it had, so a crash, a loss, a copy that is late and a repetition cost nothing.
@@ -18,6 +9,11 @@ Rule 3: there is too little only if the lanes' own rights (what was moved cancel
 asked. Enough, but on its way to a third lane: it is taken over there, on its behalf.
 Rule 4: another Region that does not answer is asked once for all its lanes, and the process remembers it for a second.
 Rule 5: who gives away more than is needed keeps in proportion to how busy both are, so that nobody asks for each seat.
+Rule 6: whoever is short of rights ends the holds that are over, by its own clock; there is no sweeper. An end in the
+gate asks that the entry is the very one that was seen. The end of a filed one is decided by its own token, as any token
+that is looked up: nothing was filed since, and the gate does not know it.
+Rule 7: the item of a hold is a note. That of a decided token is only deleted; that of a hold in the gate is left alone.
+A page of notes is looked up and ended together. What ended leaves the gate on the way, when it is full.
 """
 
 from collections.abc import Mapping

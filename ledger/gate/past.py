@@ -1,14 +1,4 @@
-"""The programs `look_up`, `outcomes_of` and `find`: what became of tokens that the gate alone does not know to be new.
-
-Rule 1: it is asked after the gate was read, strongly, at the lane's home; who acts on its answer does so IF the gate's
-`version` is still the one that was read. Whatever was filed up to that version had been put before.
-Rule 2: segments are read upwards from the first whose `hi` is not below the token, until one lists it, or one has
-`low` at or above it: whatever filed it comes before that one, because `hi` never falls with the version.
-Rule 3: many are looked up by the same Queries, which pass over what lies between two of them where it is much.
-Rule 4: copies of rolls that lost list only what was decided, so they answer as well as any.
-
-
-The programs `roll`, which copies entries of the gate into a segment and then takes them out of it, and `write`.
+"""What left the gate: `roll` files it, `look_up`, `outcomes_of` and `find` say what became of a token; and `write`.
 
 Rule 1: copied first, all puts acknowledged; removed after, in one Update IF `version` is the one of the gate that was
 seen. Who loses leaves a harmless copy of what was decided. Nobody waits for a roll.
@@ -22,7 +12,12 @@ Rule 5: `low` never passes now, or the changes of now would have to be looked up
 Rule 6: what lies ahead of now never stands in a segment, because everything earlier would be looked up through all
 that follow. A few such entries stay until their time has come; of more each is filed alone, as what is late.
 Rule 7: a write that a full gate refuses files first, whatever it writes.
-Rule 8: how much, when and by whom decides nothing but cost.
+Rule 8: a token is looked up after the gate was read, strongly, at the lane's home; who acts on the answer does so IF
+the gate's `version` is still the one that was read. Whatever was filed up to that version had been put before.
+Rule 9: segments are read upwards from the first whose `hi` is not below the token, until one lists it, or one has
+`low` at or above it: whatever filed it comes before that one, because `hi` never falls with the version. Copies of
+rolls that lost list only what was decided, so they answer as well as any.
+Rule 10: many are looked up by the same Queries, which pass over what lies between two of them where it is much.
 """
 
 from collections.abc import Iterable
@@ -52,20 +47,17 @@ class Known:
 
 
 def look_up(gates: Gates, lane: Lane, token: str) -> Program[Known | None]:
-    """None: it was never decided, and is no hold. Raises DamagedItem and the TableErrors."""
+    """None: it was never decided, and is no hold."""
     return gates.home(lane, _look_up(lane, token))
 
 
 def outcomes_of(gates: Gates, lane: Lane, names: Iterable[str]) -> Program[dict[str, int]]:
-    """Of some tokens that the gate does not know those that were decided. Raises DamagedItem and the TableErrors."""
+    """Of some tokens that the gate does not know those that were decided."""
     return gates.home(lane, _outcomes_of(lane, sorted(names)))
 
 
 def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, int | None]]:
-    """What became of a token, and the gate's version at which it was found to be filed (None: the gate itself knows).
-
-    Raises GaveUp, GateLost, LimitMismatch, DamagedItem and the TableErrors.
-    """
+    """What became of a token, and the gate's version at which it was found to be filed (None: the gate itself knows)."""
     missed = -1
     for _ in range(TRIES_MAX):
         gate = yield from gates.read(lane)
@@ -206,10 +198,8 @@ def roll(gates: Gates, gate: Gate) -> Program[Gate | None]:
 
 def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1) -> Program[None]:
     """Begin a roll if there is enough to file and it is this token's turn. item: the gate as it is since the decision.
-    size: of the group that was decided.
 
-    Raises nothing, also where the gate is damaged: the decision stands, and an error that says what was written would
-    be of the roll. Others try again, and reads tell of damage.
+    Raises nothing, also where the gate is damaged: the decision stands, and an error would be of the roll.
     """
     with suppress(LedgerError):
         gate = gates.gate(lane, item)

@@ -1,12 +1,4 @@
-"""The rights of a counter's gates, as they follow from what all of them decided, hold and moved. No request.
-
-Rule 1: what was on its way between two lanes has arrived: what was given and what was got are the higher of both.
-Rule 2: rights are moved, as given and got, until no lane owes some while another has some.
-Rule 3: what all lanes together lack stays owed, as rights below 0. Every Update asks for the rights that it takes, so
-the value goes no further beyond its limit than it is; and who owes and needs some is given them by the others.
-
-
-The program `rebuild`: the gates of a counter are written anew from what they filed, after a restore or damage.
+"""The program `rebuild`: the gates of a counter are written anew from what they filed, after a restore or damage.
 
 Rule 1: an operator's tool, while nobody writes the counter's gates. A gate is written IF it is the one that was read.
 Rule 2: what is listed is decided for ever, whatever its version: in the table's truth, or in a future that a restore
@@ -14,7 +6,11 @@ undid. What a gate has and nothing lists it keeps.
 Rule 3: `low` and `top` are at or above all that is known, tokens and names of segments, so each token known is looked
 up; and one that a look-up would miss, because somebody went on before the rebuild, gets a late entry.
 Rule 4: changes that a gate counts and nothing lists stay in its value, as one change of their sum.
-Rule 5: rights are those that follow from that, all lanes together (`settle`).
+Rule 5: rights follow from what all gates together decided, hold and moved (`settle`). What was on its way between two
+lanes has arrived: what was given and what was got are the higher of both. Rights are moved, as given and got, until no
+lane owes some while another has some.
+Rule 6: what all lanes together lack stays owed, as rights below 0. Every Update asks for the rights that it takes, so
+the value goes no further beyond its limit than it is; and who owes and needs some is given them by the others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

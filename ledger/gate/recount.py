@@ -1,20 +1,16 @@
-"""The programs that read limited lanes: their standing, and all that they ever decided.
+"""The programs that read limited lanes whole: their standing, all that they decided, and `audit`, which recounts them.
 
 Rule 1: a counter's value is the sum of what each gate says. A read takes copies of other Regions' gates, each of its
 own moment, so it may have a sale without the delivery that funded it. It is *closed* when everything that was taken
 over is seen as given: then it is certainly within the limit.
 Rule 2: a history is what the gate has not filed, and what segments and late entries of its version or older list. It
 must list as many changes as the gate counts, else it is read again: a roll went by.
-
-
-The program `audit`: what a counter's gates hold, recounted from all that they ever filed. It writes nothing.
-
-Rule 1: each lane is read strongly at its home, and again if its gate was written meanwhile.
-Rule 2: every outcome is listed once, whatever copies there are; what is listed up to the gate's version, and is not in
+Rule 3: an audit writes nothing. It reads each lane strongly at its home, and again if its gate was written meanwhile.
+Rule 4: every outcome is listed once, whatever copies there are; what is listed up to the gate's version, and is not in
 the gate, is what its `total` and `count` say. What is listed above it is in the gate, with the same outcome.
-Rule 3: the rights of a gate are its first ones, its value, what it got, less what it gave and what holds keep. What a
+Rule 5: the rights of a gate are its first ones, its value, what it got, less what it gave and what holds keep. What a
 lane got is read before the lane that gave it, which can only have given more since.
-Rule 4: a gate is missed by the very traces by which nobody makes it anew (gates.py): what its lane filed, and what
+Rule 6: a gate is missed by the very traces by which nobody makes it anew (gates.py): what its lane filed, and what
 another gate has from it or for it. It may have been made meanwhile, so it is asked for once more.
 """
 
