@@ -50,8 +50,8 @@ _PLANTED = (
     Mistake(
         "low passes now",
         "ledger/gate/past.py",
-        "last_of(min(above[-most - 1], now_ms))",
-        "last_of(above[-most - 1])",
+        "last_of(min(above[-MOVED_MAX - 1], now_ms))",
+        "last_of(above[-MOVED_MAX - 1])",
     ),
     Mistake(
         "what is ahead of now stands in the segment",

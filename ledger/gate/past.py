@@ -57,7 +57,7 @@ def outcomes_of(gates: Gates, lane: Lane, names: Iterable[str]) -> Program[dict[
 
 
 def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, int | None]]:
-    """What became of a token, and the gate's version at which it was found to be filed (None: the gate itself knows)."""
+    """What became of a token, and the gate's version at which it was found to be filed (None: the gate knows)."""
     missed = -1
     for _ in range(TRIES_MAX):
         gate = yield from gates.read(lane)
