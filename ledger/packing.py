@@ -38,7 +38,7 @@ def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
     puts = tuple(Put(items.pack_item(pack_of(group))) for group in together)
     answers: tuple[LedgerError | None, ...] = (yield Together(puts)) if puts else ()
     for group, answer in zip(together, answers, strict=True):
-        outcomes |= {delta: _outcome(delta, answer) for delta in group}
+        outcomes |= {delta: _packed_outcome(delta, answer) for delta in group}
     again: set[tuple[Lane, str]] = set()
     results = []
     for delta in todo:
@@ -72,7 +72,7 @@ def _fits(group: Sequence[Delta], delta: Delta) -> bool:
     return delta.lane == group[0].lane and span_ms <= PACK_SPAN_MS and len(group) < PACK_CHANGES
 
 
-def _outcome(delta: Delta, answer: LedgerError | None) -> Outcome:
+def _packed_outcome(delta: Delta, answer: LedgerError | None) -> Outcome:
     return Receipt("accepted", delta) if answer is None else failed(answer, delta)
 
 

@@ -19,7 +19,7 @@ from ledger.values import Lane
 NAMES_MAX = 10
 """Counters that are named; there may be more."""
 
-AT_ONCE = 50
+LANES_AT_ONCE = 50
 
 
 def with_changes(lanes: Sequence[Lane], *, consistent: bool = True) -> Program[list[Lane]]:
@@ -59,8 +59,8 @@ def counters_below(
 def _in_region(prefixes: Collection[str], settings: Settings, region: str) -> Program[set[str]]:
     lanes = [each for each in (yield from listed(region)) if longest(settings.limits, each.counter) in prefixes]
     names = set[str]()
-    for start in range(0, len(lanes), AT_ONCE):
-        names |= {lane.counter for lane in (yield from with_changes(lanes[start : start + AT_ONCE]))}
+    for start in range(0, len(lanes), LANES_AT_ONCE):
+        names |= {lane.counter for lane in (yield from with_changes(lanes[start : start + LANES_AT_ONCE]))}
         if len(names) >= NAMES_MAX:
             break
     return names
