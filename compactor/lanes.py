@@ -15,9 +15,9 @@ from typing import NamedTuple
 from ledger import directory, items
 from ledger.errors import LedgerError
 from ledger.gate import items as gates
-from ledger.paging import Pages
 from ledger.requests import AlreadyThere, Key, KeyPage, Program, PutMany, Scan
 from ledger.settings import Settings
+from ledger.tail import Pages
 from ledger.values import Lane
 
 

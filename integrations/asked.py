@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Generator
 from inspect import iscoroutinefunction
 from typing import Any
 
-from ledger import awaited
+from ledger.dynamo import aio
 from ledger.errors import InvalidInput, shown
 from ledger.requests import Result, drive
 from ledger.settings import Settings
@@ -48,7 +48,7 @@ def run(program: Program[Result], ledger: Any) -> Result:
 async def run_async(program: Program[Result], ledger: Any) -> Result:
     """Ask in threads, or await an AsyncLedger. Raises what the program does."""
     awaits = is_async(ledger)
-    return await awaited.drive(program, lambda asked: asked(ledger) if awaits else asyncio.to_thread(asked, ledger))
+    return await aio.drive(program, lambda asked: asked(ledger) if awaits else asyncio.to_thread(asked, ledger))
 
 
 async def to_its_end(doing: Callable[[], Coroutine[Any, Any, Result]]) -> Result:

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from ledger.checks import meant
 from ledger.errors import InvalidSettings, shown
-from ledger.limit import Limit
-from ledger.threshold import Threshold
+from ledger.limit import Limit, Threshold
 
 Made = TypeVar("Made", Limit, Threshold)
 

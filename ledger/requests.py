@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from ledger.actions import Action, updated
 from ledger.conditions import Condition
 from ledger.conditions import Item as Item
+from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge
 from ledger.kinds import of_its_kind
-from ledger.units import item_bytes
 
 ITEM_BYTES_MAX = 400 * 1024
 

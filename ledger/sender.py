@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ledger.add import Outcome
 from ledger.calls import Calls
+from ledger.clocks import PerProcess
 from ledger.cost import carried
+from ledger.dynamo.send import AtOnce
 from ledger.errors import InvalidInput, LedgerError, shown
-from ledger.forks import PerProcess
 from ledger.gather import Gatherer
-from ledger.packing import Outcome
 from ledger.requests import Program, Request, Result, Table, drive, run
-from ledger.steps import AtOnce
 from ledger.values import Delta, Receipt
 
 LANES_AT_ONCE = 8

@@ -17,8 +17,7 @@ from ledger.checks import is_prefix, meant, nearest
 from ledger.entries import ENTRIES_MAX
 from ledger.environment import parsed
 from ledger.errors import InvalidInput, InvalidSettings, shown
-from ledger.limit import Limit
-from ledger.threshold import Threshold, contradictions
+from ledger.limit import Limit, Threshold, contradictions
 from ledger.values import Lane
 
 FOLD_MAX_LIMIT = ENTRIES_MAX

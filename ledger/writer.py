@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ledger import clocks
-from ledger.by_region import table_of
 from ledger.calls import Calls
 from ledger.errors import LedgerError
 from ledger.gate.hold import Hold
@@ -21,6 +20,7 @@ from ledger.observing import DONE, Observe, Observer, observed
 from ledger.requests import Table
 from ledger.sender import Sender
 from ledger.settings import Settings, check_settings
+from ledger.table import table_of
 from ledger.values import Change, Delta, Receipt
 
 if TYPE_CHECKING:

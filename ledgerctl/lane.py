@@ -12,9 +12,9 @@ Rule 2: Sizes are those of real items (sizes.py), times those of `Settings` and 
 import math
 from dataclasses import dataclass
 
+from ledger.cost import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES
 from ledger.entries import ENTRY
 from ledger.settings import Settings
-from ledger.units import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES
 from ledger.values import PACK_SPAN_MS
 from ledgerctl import finding
 from ledgerctl.bill import Usage

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from ledger.dynamo.failures import code_of
 from ledger.errors import InvalidInput, LedgerError
-from ledger.failures import code_of
 from ledger.message import loads_many
 from ledger.values import Lane
 from ledgerctl import show

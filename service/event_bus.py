@@ -9,8 +9,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ledger import failures
 from ledger.checks import to_datetime
+from ledger.dynamo import failures
 from ledger.errors import LedgerError
 from thresholds import Tell
 

@@ -16,7 +16,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from compactor.named import Named
-from ledger import failures, items
+from ledger import items
+from ledger.dynamo import failures
 from ledger.errors import LedgerError
 from ledger.values import VERSION_MAX, Lane
 

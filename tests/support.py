@@ -35,7 +35,7 @@ from ledger.requests import (
     run,
 )
 from ledger.settings import Settings
-from ledger.through import through
+from ledger.tail import through
 from ledger.values import Delta, Lane
 from reader import Reader
 

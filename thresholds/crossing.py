@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ledger.checks import to_datetime
 from ledger.kinds import of_its_kind
+from ledger.limit import Threshold
 from ledger.message import time_text
-from ledger.threshold import Threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,9 +19,9 @@ from typing import Any
 
 from ledger.checks import to_ms
 from ledger.errors import GaveUp, LedgerError
+from ledger.limit import OUT
 from ledger.requests import GetMany, Item, Request
 from ledger.settings import Settings
-from ledger.threshold import OUT
 from reader.balances import balances
 from thresholds import items
 from thresholds.crossing import Crossing, Tell

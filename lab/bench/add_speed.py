@@ -20,7 +20,7 @@ from lab.designs.optimistic import EntityTag
 from lab.designs.trial import Trial
 from lab.engines.ministack import Engine
 from ledger import Delta, Ledger, Settings
-from ledger.client import CONFIG
+from ledger.dynamo.client import CONFIG
 from ledger.items import delta_item
 
 REGION, TABLE, GATHERED = "eu-west-1", "bench-speed", "bench-gathered"

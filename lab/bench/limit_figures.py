@@ -15,7 +15,6 @@ from lab.bench.figure import Figure
 from lab.meters.charge import Charge
 from lab.meters.metered_table import TABLE, MeteredTable
 from ledger import Change, Ledger, Settings
-from ledger.by_region import ByRegion
 from ledger.checks import to_datetime
 from ledger.gate import decide
 from ledger.gate.gate import REFUSED
@@ -24,6 +23,7 @@ from ledger.gate.hold import Hold
 from ledger.gate.items import gate_key
 from ledger.limit import Limit
 from ledger.requests import Instant, Put, Written, run
+from ledger.table import ByRegion
 from ledger.values import Lane
 from reader import Reader
 

@@ -13,11 +13,12 @@ from mypy_boto3_dynamodb.client import DynamoDBClient
 
 from lab.bench.add_speed import REGION, cpu_s
 from lab.engines.ministack import Engine
-from ledger import Ledger, Settings, wire
-from ledger.client import CONFIG
+from ledger import Ledger, Settings
+from ledger.dynamo import ask
+from ledger.dynamo.ask import Operation
+from ledger.dynamo.client import CONFIG
 from ledger.gate.updates import decide
 from ledger.limit import Limit
-from ledger.wire import Operation
 
 TABLE = "bench-limited"
 LIMIT = Limit(ceiling=10**9, region=REGION)
@@ -40,7 +41,7 @@ def add_over_update(engine: Engine, rounds: int = 40, each: int = 25) -> float:
 
 def _update(ledger: Ledger, counter: str) -> Operation:
     delta = ledger.prepare(counter, 1)
-    return wire.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE)
+    return ask.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE)
 
 
 def _add(ledger: Ledger, counter: str, each: int) -> None:

@@ -16,11 +16,11 @@ from lab.bench.add_speed import cpu_s
 from lab.bench.figures import REGION, ROUND, Bench
 from lab.engines.ministack import Engine
 from ledger import Change
+from ledger.add import PACK_CHANGES
 from ledger.checks import to_datetime
-from ledger.client import CONFIG
+from ledger.dynamo.client import CONFIG
 from ledger.items import delta_pk
 from ledger.message import dumps_many
-from ledger.packing import PACK_CHANGES
 from ledger.values import Lane
 from reader import Reader
 from service.add_from_queue.handler import AddFromQueue

@@ -36,8 +36,8 @@ from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
 from lab.meters.charge import Charge
 from lab.meters.meter import Meter
-from ledger.paging import every_item
-from ledger.units import item_bytes
+from ledger.cost import item_bytes
+from ledger.tail import every_item
 from ledgerctl.bill import Usage
 
 SEED = 1

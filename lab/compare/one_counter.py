@@ -20,7 +20,7 @@ from lab.designs.design import Design
 from lab.designs.simulated import Simulated, Task
 from ledger.errors import GaveUp, LedgerError, TableError
 from ledger.requests import Program, Request, Result
-from ledger.through import through
+from ledger.tail import through
 from simulator.choices import Drawn
 from simulator.faults import NONE
 from simulator.world import World

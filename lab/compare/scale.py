@@ -27,10 +27,10 @@ from lab.designs.trial import REGION, SETTINGS, Trial
 from lab.engines.ministack import Engine
 from lab.meters.meter import Meter
 from ledger import tokens
+from ledger.cost import item_bytes, read_units
 from ledger.errors import ItemTooLarge
 from ledger.items import delta_item
 from ledger.requests import ITEM_BYTES_MAX, keyed
-from ledger.units import item_bytes, read_units
 from ledger.values import Delta, Lane
 
 CHANGES = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000)

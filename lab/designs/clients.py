@@ -16,8 +16,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 from mypy_boto3_dynamodb.client import DynamoDBClient
 
-from ledger import failures
-from ledger.client import CONFIG
+from ledger.dynamo import failures
+from ledger.dynamo.client import CONFIG
 from ledger.table import DynamoTable
 
 

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from lab.designs.design import FOR_EVER, Claims, Design, Outcome
 from ledger import tokens
+from ledger.add import Outcome as Told
 from ledger.checks import CHANGE_MAX
 from ledger.errors import LimitReached
 from ledger.gate import decide
@@ -22,7 +23,6 @@ from ledger.gate.gate import counts
 from ledger.gate.gates import Gates
 from ledger.gate.recount import outcomes, standing
 from ledger.limit import Limit
-from ledger.packing import Outcome as Told
 from ledger.requests import Program
 from ledger.settings import Settings
 from ledger.values import Delta

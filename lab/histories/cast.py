@@ -16,7 +16,7 @@ from ledger.add import add
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.requests import Now, Program, Put, Request, Result
 from ledger.settings import Settings
-from ledger.through import through
+from ledger.tail import through
 from ledger.values import Delta, Lane
 from reader.read import read
 from simulator.choices import Choices

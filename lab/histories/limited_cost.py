@@ -12,6 +12,7 @@ from typing import Any
 from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
 from ledger import tokens
+from ledger.cost import item_bytes, read_units, write_units
 from ledger.errors import OutOfReach, Unavailable
 from ledger.gate import past
 from ledger.gate.decide import decide_change, decide_hold
@@ -35,9 +36,8 @@ from ledger.requests import (
     Together,
     Written,
 )
-from ledger.through import through
+from ledger.tail import through
 from ledger.tokens import hold_token
-from ledger.units import item_bytes, read_units, write_units
 from ledger.values import Delta, Lane
 from simulator.choices import Choices
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ledger import tokens
+from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge
 from ledger.gate import items
 from ledger.gate.decide import Decision
@@ -23,7 +24,6 @@ from ledger.items import delta_of
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import ITEM_BYTES_MAX, Item, Key
 from ledger.tokens import until_ms
-from ledger.units import item_bytes
 from ledger.values import Delta, Lane
 from simulator.world import World
 

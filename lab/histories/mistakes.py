@@ -339,7 +339,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
     Mistake(
         "no bound on a pack's span",
-        "ledger/packing.py",
+        "ledger/add.py",
         "span_ms <= PACK_SPAN_MS and ",
         "",
         "ledger/values.py",

@@ -21,7 +21,7 @@ from lab.histories.served_thresholds import seller, told, with_limits, with_thre
 from lab.histories.served_world import Mishaps, Post, ServedWorld
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.settings import Settings
-from ledger.through import through
+from ledger.tail import through
 from service.compact.serve import Done, serve
 from service.ring.records import arrived
 from service.ring.ring import Memory, Rung, ring

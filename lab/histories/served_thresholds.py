@@ -18,10 +18,9 @@ from ledger import tokens
 from ledger.errors import LedgerError
 from ledger.gate import decide
 from ledger.gate.gates import Gates
-from ledger.limit import Limit
+from ledger.limit import IN, OUT, Limit, Threshold
 from ledger.requests import Now
 from ledger.settings import Settings
-from ledger.threshold import IN, OUT, Threshold
 from ledger.values import Delta
 from reader.balances import balances
 from simulator.choices import Choices

@@ -15,7 +15,7 @@ from botocore.awsrequest import AWSResponse
 
 from compactor.commit import NEVER
 from ledger import items, tokens
-from ledger.client import CONFIG
+from ledger.dynamo.client import CONFIG
 from ledger.entries import Entries, packed
 from ledger.requests import DeleteMany, Get, GetMany, Key, Put, Query, Transact
 from ledger.settings import Settings

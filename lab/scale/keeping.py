@@ -8,8 +8,8 @@ the way is told beside the units (lives.py) and is not in it.
 
 from dataclasses import dataclass
 
+from ledger.cost import write_units
 from ledger.entries import ENTRY
-from ledger.units import write_units
 from ledgerctl.bill import Usage, million_changes, storage_month
 from ledgerctl.sizes import DELTA_BYTES, PACK_BYTES
 

@@ -17,8 +17,9 @@ from time import process_time
 from typing import Any
 
 from lab.meters.charge import Charge
-from ledger import wire
 from ledger.conditions import Absent, has
+from ledger.cost import item_bytes, number_bytes, read_units, write_units
+from ledger.dynamo import ask
 from ledger.requests import (
     AlreadyThere,
     At,
@@ -42,7 +43,6 @@ from ledger.requests import (
     key_of,
     refusals,
 )
-from ledger.units import item_bytes, number_bytes, read_units, write_units
 
 PAGE_BYTES = 1024 * 1024
 CHANGE, KEY = {"change"}, {"pk", "sk"}
@@ -177,7 +177,7 @@ class LeanTable:
                 raise TypeError(f"not answered here: {request!r}")
 
     def _page(self, query: Query) -> Page:
-        if wire.is_empty(query):
+        if ask.is_empty(query):
             return Page((), None)
         partition = self.partition(query.pk)
         start, end = partition.between(query.after, query.upto)
@@ -200,7 +200,7 @@ class LeanTable:
         found = tuple(map(self.item, keys))
         for n, (key, item) in enumerate(zip(keys, found, strict=True)):
             units = read_units(_bytes(item), consistent=consistent)
-            self._charge("BatchGetItem", key.pk, int(n % wire.GET_KEYS_MAX == 0), units)
+            self._charge("BatchGetItem", key.pk, int(n % ask.GET_KEYS_MAX == 0), units)
         return found
 
     def _write(self, write: Write, operation: str = "", requests: int = 1) -> Any:
@@ -218,7 +218,7 @@ class LeanTable:
 
     def _each(self, items: Sequence[Item], write: Callable[[Item], Write]) -> list[Any]:
         """Statements, many a request."""
-        name, size = "BatchExecuteStatement", wire.STATEMENTS_MAX
+        name, size = "BatchExecuteStatement", ask.STATEMENTS_MAX
         return [self._write(write(item), name, int(n % size == 0)) for n, item in enumerate(items)]
 
     def _transact(self, transaction: Transact) -> tuple[Item | None, ...] | None:

@@ -17,10 +17,10 @@ from itertools import count
 from compactor.named import ASK_AGAIN_MS
 from lab.scale.region import PROCESS_MS
 from lab.scale.tails import Tails
+from ledger.cost import TRANSACTIONAL, read_units, write_units
 from ledger.entries import ENTRY
 from ledger.requests import Key
 from ledger.settings import Settings
-from ledger.units import TRANSACTIONAL, read_units, write_units
 from ledgerctl.sizes import CHECKPOINT_BYTES, DELTA_BYTES, NOTE_BYTES, PACK_BYTES, SEGMENT_BYTES
 from service.compact.serve import BUSY_PER_S, COMMITS_OF_VISIT
 from service.ring.draw import rings

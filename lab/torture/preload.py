@@ -7,7 +7,7 @@ from lab.engines import proxy
 from lab.torture import compacts
 from lab.torture import readers as reads
 from lab.torture import writers as writes
-from ledger.client import make_client
+from ledger.dynamo.client import make_client
 
 make_client("eu-west-1", "http://127.0.0.1:1")  # reads boto3's models of the service
 

@@ -23,8 +23,8 @@ from ledger.gate.gate import Gate, change_of, counts, name_of, shares
 from ledger.gate.gates import Gates
 from ledger.gate.items import Filed
 from ledger.limit import DOWN, UP
-from ledger.paging import Pages
 from ledger.requests import Get, GetMany, Item, Page, Program, Query
+from ledger.tail import Pages
 from ledger.values import Lane
 
 HISTORY_TRIES = 5

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 
 from ledger import Ledger
+from ledger.calls import AHEAD_MAX_MS
 from ledger.checks import to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import (
@@ -37,7 +38,6 @@ from ledger.errors import (
     TokenConflict,
 )
 from ledger.message import loads_many
-from ledger.prepare import AHEAD_MAX_MS
 from service.add_from_queue.dead_letters import DeadLetters
 from service.add_from_queue.outcomes import Outcomes, outcome_of
 from service.add_from_queue.waits import WAIT_MAX_S, Record, Waits

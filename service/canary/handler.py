@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from ledger import clocks, items, tokens
+from ledger.add import pack_of
 from ledger.errors import InvalidSettings
-from ledger.packing import pack_of
 from ledger.requests import Get, Item, Program, Put, Result, Table, run
 from ledger.settings import Settings
 from ledger.tail import TailSum

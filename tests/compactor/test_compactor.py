@@ -6,10 +6,10 @@ import pytest
 
 from compactor import Compactor, Report
 from ledger import directory, items
+from ledger.add import pack_of
 from ledger.errors import InvalidCounter, InvalidSettings, LaneDamaged, Throttled, Unavailable
 from ledger.gate import items as gates
 from ledger.limit import Limit
-from ledger.packing import pack_of
 from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact, key_of
 from ledger.values import Lane, Segment
 from tests.support import (

@@ -7,8 +7,8 @@ import pytest
 from compactor.fold import QUERY_MS, fold
 from compactor.report import Tally
 from ledger import directory, items, tokens
+from ledger.add import pack_of
 from ledger.conditions import Absent
-from ledger.packing import pack_of
 from ledger.requests import Get, Now, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, Segment
 from tests.support import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value

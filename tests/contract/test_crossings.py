@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from ledger.limit import IN, Threshold
 from ledger.requests import Get, Table
-from ledger.threshold import IN, Threshold
 from thresholds import Crossing, items
 
 REGION, COUNTER, LOW = "eu-west-1", "stock:85123A", Threshold(below=10)

@@ -11,7 +11,6 @@ import pytest
 
 from compactor import Compactor
 from ledger import Change, Hold, Ledger, Limit, Receipt, Settings
-from ledger.by_region import ByRegion
 from ledger.clocks import instants
 from ledger.errors import (
     GateLost,
@@ -33,6 +32,7 @@ from ledger.gate.updates import GROUP_MAX
 from ledger.memory import MemoryTable
 from ledger.requests import At, Delete, Pause, Request, Update, run
 from ledger.shape import write
+from ledger.table import ByRegion
 from ledger.values import Lane
 from reader import Reader, Room
 

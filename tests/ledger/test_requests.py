@@ -10,6 +10,7 @@ import pytest
 from ledger import actions, conditions, requests
 from ledger.clocks import instants
 from ledger.conditions import Absent, Equals
+from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge, LedgerError, TableMismatch, Throttled, Unavailable
 from ledger.memory import MemoryTable
 from ledger.requests import (
@@ -29,8 +30,7 @@ from ledger.requests import (
     Update,
     run,
 )
-from ledger.through import through
-from ledger.units import item_bytes
+from ledger.tail import through
 
 
 def item(sk: str, pk: str = "p") -> Item:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from ledger import tokens
 from ledger.errors import InvalidCounter, InvalidSettings, shown
-from ledger.limit import Limit
+from ledger.limit import Limit, Threshold
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
-from ledger.threshold import Threshold
 from ledger.values import Lane
 
 

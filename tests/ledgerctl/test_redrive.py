@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from lab.engines.ministack import Engine
-from ledger.client import CONFIG
+from ledger.dynamo.client import CONFIG
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ENVIRON, NOW_MS, A, Said, ctl, signed_in
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from compactor.named import Named
 from ledger import directory, items, tokens
+from ledger.add import pack_of
 from ledger.errors import Throttled, Unavailable
 from ledger.gate.items import gate_key, new_gate
 from ledger.limit import Limit
-from ledger.packing import pack_of
 from ledger.requests import GetMany, Item, Key, PutMany, keyed
 from ledger.values import Delta, Lane
 from service import observe

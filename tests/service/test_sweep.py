@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import directory, items
+from ledger.cost import item_bytes
 from ledger.errors import LedgerError, SettingsMismatch, Unavailable
 from ledger.gate import items as gates
 from ledger.limit import Limit
 from ledger.requests import GetMany, Item, Key, Put, Query, keyed
 from ledger.tokens import hold_token
-from ledger.units import item_bytes
 from ledger.values import Lane, Shape
 from service import observe
 from service.sweep.gates import GATES_READ, OVERDUE_MS

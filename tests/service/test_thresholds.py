@@ -8,13 +8,12 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from ledger import directory, items
+from ledger.add import pack_of
 from ledger.errors import LedgerError, OutcomeUnknown
 from ledger.gate.items import gate_key, new_gate
-from ledger.limit import Limit
-from ledger.packing import pack_of
+from ledger.limit import Limit, Threshold
 from ledger.requests import Item, Put, keyed
 from ledger.settings import Settings
-from ledger.threshold import Threshold
 from ledger.values import Checkpoint, Lane
 from service import observe
 from service.compact.handler import Worker

@@ -11,10 +11,9 @@ from ledger.actions import Set
 from ledger.errors import DamagedItem, GaveUp, LedgerError, Unavailable
 from ledger.gate import decide
 from ledger.gate.gates import Gates
-from ledger.limit import Limit
+from ledger.limit import IN, OUT, Limit, Threshold
 from ledger.requests import GetMany, Update, keyed, run
 from ledger.settings import Settings
-from ledger.threshold import IN, OUT, Threshold
 from ledger.values import Delta, Lane
 from tests.support import COUNTER, LANE, NOW_MS, A, B, Region, settings, token
 from thresholds import Crossing, Evaluated, Tell, evaluate, items

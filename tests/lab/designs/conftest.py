@@ -16,7 +16,7 @@ from lab.engines.ministack import Engine
 from ledger.errors import OutcomeUnknown, TableError
 from ledger.requests import Instant, Program, Request, Result, Transact, Write, run
 from ledger.table import DynamoTable
-from ledger.through import through
+from ledger.tail import through
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World

@@ -7,9 +7,9 @@ import pytest
 
 from lab.designs.clients import Traffic, table_of
 from lab.designs.design import pause
+from ledger.dynamo.send import TRIES_MAX
 from ledger.errors import OutcomeUnknown, TransactionConflict
 from ledger.requests import Key, Transact, Update
-from ledger.steps import TRIES_MAX
 from ledger.table import DynamoTable
 from tests.lab.meters.test_meter import make_answered_client
 

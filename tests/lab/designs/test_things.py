@@ -7,9 +7,9 @@ import pytest
 
 from lab.designs.gap_free import GapFree
 from lab.designs.string_set import IDS, StringSet
+from ledger.cost import item_bytes
 from ledger.errors import InvalidChange, ItemTooLarge
 from ledger.requests import ITEM_BYTES_MAX, Program, Put, keyed
-from ledger.units import item_bytes
 from simulator.faults import Faults
 from tests.lab.designs.conftest import C, OnEngine, OnWorld, Place, add, until_answered, value
 

@@ -14,11 +14,12 @@ from compactor import Compactor, Report
 from lab.engines.ministack import Engine
 from lab.meters.charge import Charge
 from lab.meters.telling import TellingMeter
-from ledger import Change, Cost, Ledger, Limit, Observed, Settings, consumed
+from ledger import Change, Cost, Ledger, Limit, Observed, Settings
 from ledger.actions import Set
-from ledger.client import CONFIG
 from ledger.conditions import Absent, Equals
 from ledger.cost import Meter
+from ledger.dynamo import consumed
+from ledger.dynamo.client import CONFIG
 from ledger.errors import LedgerError, LimitReached, TokenConflict
 from ledger.requests import Delete, DeleteMany, Key, Put, Request, Transact, Update
 from ledger.table import DynamoTable

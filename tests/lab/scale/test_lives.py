@@ -10,8 +10,8 @@ from lab.scale.lean import LOOK, LeanTable
 from lab.scale.lived import Lived, so_far, tail_of
 from lab.scale.region import Region
 from ledger import items
+from ledger.cost import item_bytes, write_units
 from ledger.requests import Key
-from ledger.units import item_bytes, write_units
 from service import observe
 
 LANES, RATE = 8, 0.02

@@ -14,15 +14,15 @@ from functools import wraps
 from inspect import isawaitable
 from typing import Any, Concatenate, ParamSpec, Self, Unpack
 
-from ledger.by_region import Given, table_of
-from ledger.client import AsyncClient, answered, check_async, make_async_client
+from ledger.dynamo.client import AsyncClient, answered, check_async, make_async_client
+from ledger.dynamo.exchange import Exchange
+from ledger.dynamo.failures import note_attempts
+from ledger.dynamo.send import AtOnce, Send, Step, Steps, Wait, method_of
 from ledger.errors import InvalidInput
-from ledger.exchange import Exchange
-from ledger.failures import note_attempts
 from ledger.observing import Observe, Observer, Outcome, observed, of_receipts
 from ledger.requests import Now, Program, Request, Result
 from ledger.settings import Settings
-from ledger.steps import AtOnce, Send, Step, Steps, Wait, method_of
+from ledger.table import Given, table_of
 
 Arguments = ParamSpec("Arguments")
 

@@ -25,12 +25,13 @@ from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ConnectionClosedError, HTTPClientError
 
+from ledger.clocks import PerProcess
+from ledger.dynamo.failures import is_async, no_client, note_attempts
 from ledger.errors import InvalidInput, InvalidSettings, shown
-from ledger.failures import is_async, no_client, note_attempts
-from ledger.forks import PerProcess
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
+
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 2, 5
 ATTEMPTS = 4
