@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ledger import directory, items
+from ledger import items
 from ledger.errors import LedgerError
 from ledger.gate import items as gates
+from ledger.lane import directory
+from ledger.lane.tail import Pages
 from ledger.requests import AlreadyThere, Key, KeyPage, Program, PutMany, Scan
 from ledger.settings import Settings
-from ledger.tail import Pages
 from ledger.values import Lane
 
 

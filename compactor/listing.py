@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from ledger import items, tokens
 from ledger.entries import ENTRY, TOKEN_BYTES, Entries
+from ledger.lane.tail import LOWEST, Pages
 from ledger.requests import Get, Item, Page, Program, Query
-from ledger.tail import LOWEST, Pages
 from ledger.values import VERSION_MAX, Delta, Lane
 
 HIGHEST_CHANGE = b"\xff" * (ENTRY.size - TOKEN_BYTES)

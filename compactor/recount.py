@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ledger import items, tokens
 from ledger.errors import LaneDamaged
+from ledger.lane.tail import Pages
 from ledger.requests import Page, Program, Query
-from ledger.tail import Pages
 from ledger.values import Lane, Segment
 
 

@@ -6,8 +6,8 @@ chance, so a handful of changes is enough to be seen there. Lanes of unknown Reg
 Rule 2: A counter with a limit has gates, and no reader looks at its deltas, in whatever lane they are.
 """
 
-from ledger.directory import with_changes
 from ledger.errors import LaneUnread
+from ledger.lane.directory import with_changes
 from ledger.requests import Program
 from ledger.settings import Settings
 from ledger.values import Lane

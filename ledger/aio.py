@@ -14,11 +14,11 @@ from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, NoReturn, Unpack
 
 from ledger import clocks
-from ledger.add import failed
 from ledger.calls import Calls, Named
 from ledger.dynamo.aio import Edge, awaited
 from ledger.errors import InvalidInput, LedgerError, OutcomeUnknown
 from ledger.gate.hold import Hold
+from ledger.lane.add import failed
 from ledger.observing import DONE, Observe, observed
 from ledger.requests import Program, Result
 from ledger.settings import Settings

@@ -20,9 +20,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
-from ledger import add as deltas_of
 from ledger import clocks, tokens
-from ledger.add import Outcome, add_packed, failed
 from ledger.checks import check_change, check_counter, check_key, check_time, to_datetime
 from ledger.clocks import Clock
 from ledger.dynamo.send import AtOnce
@@ -30,9 +28,11 @@ from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidTime, 
 from ledger.gate import bounds, decide
 from ledger.gate.gates import Gates, SoldOut
 from ledger.gate.hold import Hold
+from ledger.lane import add as deltas_of
+from ledger.lane.add import Outcome, add_packed, failed
+from ledger.lane.shape import ShapeCheck
 from ledger.requests import Program, Request, Result
 from ledger.settings import Settings, check_settings
-from ledger.shape import ShapeCheck
 from ledger.tokens import HOLD, HOLD_MS_MAX, with_length
 from ledger.values import Change, Delta, Lane, Receipt, check_changes
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from queue import Empty, SimpleQueue
 
-from ledger.add import PACK_CHANGES, Outcome, failed
 from ledger.cost import NOTHING, Cost, Meter, here
 from ledger.errors import LedgerError, OutcomeUnknown, Unavailable
+from ledger.lane.add import PACK_CHANGES, Outcome, failed
 from ledger.values import Delta, Lane, Receipt
 
 WAIT_S = 0.05

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ledger.add import Outcome
 from ledger.calls import Calls
 from ledger.clocks import PerProcess
 from ledger.cost import carried
 from ledger.dynamo.send import AtOnce
 from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.gather import Gatherer
+from ledger.lane.add import Outcome
 from ledger.requests import Program, Request, Result, Table, drive, run
 from ledger.values import Delta, Receipt
 

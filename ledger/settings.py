@@ -1,4 +1,9 @@
-"""Settings: what a process must know of the table and of the protocol's times.
+"""The text of an environment variable, read as the setting that it gives.
+
+Rule 1: What cannot be read names its variable; what is spelt otherwise than a setting is told, and never left out.
+
+
+Settings: what a process must know of the table and of the protocol's times.
 
 Rule 1: Frozen and checked when made, so that settings that contradict each other never reach the table.
 Rule 2: Only `from_env` reads the environment, and an argument wins over it.
@@ -6,19 +11,91 @@ Rule 2: Only `from_env` reads the environment, and an argument wins over it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from ledger import lanes, tokens
+from ledger import tokens, values
 from ledger.checks import is_prefix, meant, nearest
 from ledger.entries import ENTRIES_MAX
-from ledger.environment import parsed
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit, Threshold, contradictions
 from ledger.values import Lane
+
+Made = TypeVar("Made", Limit, Threshold)
+
+_FORMATS = {
+    "regions": "names with commas",
+    "shards": 'JSON such as {"stock:": 4}',
+    "limits": 'JSON such as {"stock:": {"floor": 0}}',
+    "thresholds": 'JSON such as {"stock:": [{"below": 10}]}',
+    "clean": "true or false",
+    "insert_only": "true or false",
+    "unshared_limits": "true or false",
+}
+
+
+def parsed(name: str, variable: str, text: object) -> Any:
+    """The setting `name`, of the text of its variable. Raises InvalidSettings."""
+    try:
+        if type(text) is not str:
+            raise TypeError
+        return _parsed(name, text)
+    except InvalidSettings as error:
+        raise InvalidSettings(f"{variable}: {error.why}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InvalidSettings(
+            f"{variable}={shown(text, 200)} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
+        ) from None
+
+
+def _parsed(name: str, text: str) -> Any:
+    match name:
+        case "table" | "region" | "endpoint_url":
+            return text
+        case "regions":
+            return tuple(part.strip() for part in text.split(",") if part.strip())
+        case "shards":
+            return dict(_json(text).items())
+        case "limits":
+            return {prefix: _made(Limit, said) for prefix, said in _json(text).items()}
+        case "thresholds":
+            return {prefix: tuple(_thresholds(some)) for prefix, some in _json(text).items()}
+        case "clean" | "insert_only" | "unshared_limits":
+            return {"true": True, "false": False}[text.lower()]
+        case _:
+            return int(text)
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of two that are said of one prefix nobody knows which is meant."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
+def _thresholds(said: object) -> list[Threshold]:
+    if not isinstance(said, list):
+        raise TypeError
+    return [_made(Threshold, each) for each in said]
+
+
+def _made(kind: type[Made], said: object) -> Made:
+    if not isinstance(said, dict):
+        raise TypeError
+    keys = [field.name for field in fields(kind)]
+    for key in said:
+        if key not in keys:
+            raise InvalidSettings(f"A {kind.__name__} has no {shown(key)}: it has {', '.join(keys)}.{meant(key, keys)}")
+    return kind(**said)
+
 
 FOLD_MAX_LIMIT = ENTRIES_MAX
 
@@ -160,11 +237,11 @@ class Settings:
 
     def limit_of(self, counter: str) -> Limit | None:
         """The limit of a counter, None without one: that of the longest prefix that fits its name."""
-        return lanes.of_prefix(self.limits, counter)
+        return values.of_prefix(self.limits, counter)
 
     def told_here(self, counter: str) -> tuple[Threshold, ...]:
         """The thresholds of a counter, of the longest prefix that fits its name, that this Region tells of."""
-        return tuple(filter(self._is_told_here, lanes.of_prefix(self.thresholds, counter) or ()))
+        return tuple(filter(self._is_told_here, values.of_prefix(self.thresholds, counter) or ()))
 
     @property
     def tells(self) -> bool:
@@ -176,15 +253,15 @@ class Settings:
 
     def shards_of(self, counter: str) -> int:
         """The number of shards of a counter: that of the longest prefix that fits its name, else 1."""
-        return lanes.shards_of(self.shards, counter)
+        return values.shards_of(self.shards, counter)
 
     def lane_for(self, counter: str, token: str, region: str) -> Lane:
         """The lane of a change: a pure function of its counter, its token and its home Region."""
-        return lanes.lane_for(self.shards, counter, token, region)
+        return values.lane_for(self.shards, counter, token, region)
 
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
         """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
-        return lanes.lanes_of(self.shards, counter, self.regions if region is None else (region,))
+        return values.lanes_of(self.shards, counter, self.regions if region is None else (region,))
 
     def known(self, lane: Lane) -> Lane:
         """The lane with the number of its counter's shards, so that a pack with tokens of another is told as damage.

@@ -2,6 +2,12 @@
 
 Rule 1: Every value is frozen and checks itself when it is made, so a value that exists is valid.
 Rule 2: Nothing here does I/O or knows how DynamoDB spells it (that is `items.py`).
+
+
+The lanes of a counter, and the lane of a change: pure, because a retry must find the lane of its first attempt.
+
+Rule 1: the lane follows from the counter's name, the token and the home Region alone, under the shards of its prefix.
+Rule 2: the longest prefix that fits a name decides; without one there is a single shard.
 """
 
 from __future__ import annotations
@@ -11,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ledger import tokens
 from ledger.checks import CHANGE_MAX, check_change, check_counter, check_region, to_datetime
@@ -246,3 +252,36 @@ class Shape:
             raise ValueError(f"a prefix has from 1 to {SHARD_MAX} shards")
         if not 1 <= self.version <= VERSION_MAX:
             raise ValueError(f"version must be from 1 to {VERSION_MAX}")
+
+
+Rule = TypeVar("Rule")
+
+Shards = Mapping[str, int]
+"""The number of shards of the counters whose names begin with a prefix."""
+
+
+def of_prefix(rules: Mapping[str, Rule], counter: str) -> Rule | None:
+    """What is said of the longest prefix that fits a name; None when none fits."""
+    prefix = longest(rules, counter)
+    return None if prefix is None else rules[prefix]
+
+
+def longest(prefixes: Iterable[str], counter: str) -> str | None:
+    """The longest of the prefixes that fit a name; None when none fits."""
+    return max((prefix for prefix in prefixes if counter.startswith(prefix)), key=len, default=None)
+
+
+def shards_of(shards: Shards, counter: str) -> int:
+    return of_prefix(shards, counter) or 1
+
+
+def lane_for(shards: Shards, counter: str, token: str, region: str) -> Lane:
+    number = shards_of(shards, counter)
+    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter, number)
+
+
+def lanes_of(shards: Shards, counter: str, regions: Iterable[str]) -> tuple[Lane, ...]:
+    """Raises InvalidCounter."""
+    counter = check_counter(counter)
+    number = shards_of(shards, counter)
+    return tuple(Lane(region, shard, counter, number) for region in regions for shard in range(number))

@@ -1,7 +1,7 @@
 """`adopt`: fills the directory of lanes of a table that is older than it, by one scan.
 
 Rule 1: It begins at the beginning, always. What is listed twice is there once.
-Rule 2: Lanes of --region's own Region alone are written (rule 2 of ledger/directory.py), each if it is not there.
+Rule 2: Lanes of --region's own Region alone are written (rule 2 of ledger/lane/directory.py), each if it is not there.
 Rule 3: Whatever comes during the scan, `ring` or the next compactor that scans lists.
 """
 

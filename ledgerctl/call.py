@@ -32,9 +32,9 @@ from ledger.cost import Meter
 from ledger.dynamo.client import CONFIG
 from ledger.dynamo.failures import ConditionFailed, error_of, note_attempts
 from ledger.errors import InvalidSettings, shown
+from ledger.lane.shape import ShapeCheck
 from ledger.requests import Program, Table, run
 from ledger.sender import Sender
-from ledger.shape import ShapeCheck
 from ledger.table import ByRegion, DynamoTable
 from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
 from ledgerctl.folding import fitting

@@ -20,8 +20,8 @@ from typing import Annotated, TextIO
 
 import typer
 
-from ledger.add import Outcome
 from ledger.errors import LedgerError, LimitReached, TokenConflict
+from ledger.lane.add import Outcome
 from ledger.settings import Settings
 from ledger.values import Delta, Lane, Receipt
 from ledgerctl import show

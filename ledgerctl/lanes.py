@@ -17,8 +17,8 @@ import typer
 
 from compactor.lanes import Holding, every_lane
 from compactor.unread import unread_beyond
-from ledger import directory
 from ledger.errors import LedgerError
+from ledger.lane import directory
 from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Lane

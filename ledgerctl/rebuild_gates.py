@@ -12,8 +12,8 @@ from ledger.errors import GaveUp
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import Rebuilt
 from ledger.gate.rebuild import rebuild as rebuilding
+from ledger.lane.shape import ShapeCheck
 from ledger.requests import Table, run
-from ledger.shape import ShapeCheck
 from ledger.table import ByRegion
 from ledgerctl.call import Call
 from ledgerctl.failures import NO_ANSWER, Wrong

@@ -8,9 +8,10 @@ range is (low, high), both of them possible.
 import math
 from dataclasses import dataclass
 
-from ledger import directory, items
+from ledger import items
 from ledger.cost import READ_UNIT_BYTES, TRANSACTIONAL, WRITE_UNIT_BYTES, item_bytes, write_units
 from ledger.entries import ENTRY, Entries, packed
+from ledger.lane import directory
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Pack, Segment
 
 Range = tuple[float, float]

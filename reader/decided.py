@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from ledger.gate import items
 from ledger.gate.gate import Gate, counts
 from ledger.gate.recount import outcomes
+from ledger.lane.tail import Pages
 from ledger.requests import Get, Page, Program, Query
-from ledger.tail import Pages
 from ledger.values import Delta, Lane
 from reader.balance import Entry
 

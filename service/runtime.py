@@ -16,10 +16,10 @@ import boto3
 from ledger.clocks import Clock, instants, wall_clock
 from ledger.cost import carried
 from ledger.dynamo.client import CONFIG
+from ledger.lane.tail import through
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
-from ledger.tail import through
 from service.event_bus import EventBus, NotTold
 from service.work import Bury, Send, WorkQueue
 from thresholds import Tell

@@ -21,9 +21,9 @@ from compactor.report import Tally
 from compactor.settle import settle
 from lab.engines.ministack import Engine
 from ledger import Delta, Lane, Settings, tokens
-from ledger.add import pack_of
 from ledger.dynamo.client import CONFIG
 from ledger.items import delta_item, fold_pk, pack_item
+from ledger.lane.add import pack_of
 from ledger.requests import Get, Instant, Item, Page, Program, Put, Query, Request, Result, Transact, run
 from ledger.table import DynamoTable
 

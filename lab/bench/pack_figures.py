@@ -16,10 +16,10 @@ from lab.bench.add_speed import cpu_s
 from lab.bench.figures import REGION, ROUND, Bench
 from lab.engines.ministack import Engine
 from ledger import Change
-from ledger.add import PACK_CHANGES
 from ledger.checks import to_datetime
 from ledger.dynamo.client import CONFIG
 from ledger.items import delta_pk
+from ledger.lane.add import PACK_CHANGES
 from ledger.message import dumps_many
 from ledger.values import Lane
 from reader import Reader

@@ -37,7 +37,7 @@ from lab.events import Event, read_events, shop_day
 from lab.meters.charge import Charge
 from lab.meters.meter import Meter
 from ledger.cost import item_bytes
-from ledger.tail import every_item
+from ledger.lane.tail import every_item
 from ledgerctl.bill import Usage
 
 SEED = 1

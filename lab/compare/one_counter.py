@@ -19,8 +19,8 @@ from lab.compare.scenarios import MINUTE_MS, US, Scenario
 from lab.designs.design import Design
 from lab.designs.simulated import Simulated, Task
 from ledger.errors import GaveUp, LedgerError, TableError
+from ledger.lane.tail import through
 from ledger.requests import Program, Request, Result
-from ledger.tail import through
 from simulator.choices import Drawn
 from simulator.faults import NONE
 from simulator.world import World

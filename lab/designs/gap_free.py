@@ -15,8 +15,8 @@ from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, O
 from lab.designs.expressions import integer, number
 from ledger.actions import Set
 from ledger.conditions import Absent, Equals
+from ledger.lane.tail import every_item
 from ledger.requests import Get, Item, Key, Program, Put, Transact, Update, keyed
-from ledger.tail import every_item
 
 LAST, NUMBER = "last", "number"
 

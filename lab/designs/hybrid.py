@@ -21,8 +21,8 @@ from lab.designs.expressions import integer, number
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, All, Equals, Not, Value
 from ledger.errors import TableError
+from ledger.lane.tail import every_item
 from ledger.requests import Delete, Get, GetMany, Item, Key, Program, Put, Transact, Update, keyed
-from ledger.tail import every_item
 
 YES: Value = {"BOOL": True}
 NO: Value = {"BOOL": False}

@@ -25,11 +25,11 @@ from lab.designs import naive
 from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
 from lab.designs.expressions import integer
 from ledger import items, tokens
-from ledger.add import Outcome as Told
-from ledger.add import add, add_packed, pack_of
+from ledger.lane.add import Outcome as Told
+from ledger.lane.add import add, add_packed, pack_of
+from ledger.lane.tail import every_item
 from ledger.requests import Program, Put
 from ledger.settings import Settings
-from ledger.tail import every_item
 from ledger.values import Delta, Lane
 from reader.history import entries, history
 from reader.read import read

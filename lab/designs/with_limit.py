@@ -15,13 +15,13 @@ from typing import ClassVar
 
 from lab.designs.design import FOR_EVER, Claims, Design, Outcome
 from ledger import tokens
-from ledger.add import Outcome as Told
 from ledger.checks import CHANGE_MAX
 from ledger.errors import LimitReached
 from ledger.gate import decide
 from ledger.gate.gate import counts
 from ledger.gate.gates import Gates
 from ledger.gate.recount import outcomes, standing
+from ledger.lane.add import Outcome as Told
 from ledger.limit import Limit
 from ledger.requests import Program
 from ledger.settings import Settings

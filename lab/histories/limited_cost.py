@@ -19,6 +19,7 @@ from ledger.gate.decide import decide_change, decide_hold
 from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
 from ledger.gate.gates import SoldOut
 from ledger.gate.move import free
+from ledger.lane.tail import through
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import (
     At,
@@ -36,7 +37,6 @@ from ledger.requests import (
     Together,
     Written,
 )
-from ledger.tail import through
 from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 from simulator.choices import Choices

@@ -9,10 +9,10 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from lab.histories.cast import LONG, SENDS_MAX, SHORT, Asked, Record, Sender, rest
-from ledger.add import add_packed
 from ledger.errors import LedgerError
+from ledger.lane.add import add_packed
+from ledger.lane.tail import through
 from ledger.requests import Now, Put, Request, Together
-from ledger.tail import through
 from ledger.values import Receipt
 from simulator.process import Move, Script, Sleep
 

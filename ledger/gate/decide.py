@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from ledger import tokens
-from ledger.add import Outcome, failed
 from ledger.errors import HoldEnded, InvalidTime, LedgerError, LimitReached, NoSuchHold, TokenConflict
 from ledger.gate import updates
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, change_of
 from ledger.gate.gates import TRIES_MAX, Gates, Left, gave_up
 from ledger.gate.move import forget, obtain
 from ledger.gate.past import Known, find, known_in, look_up, perhaps_roll, slack_after, write
+from ledger.lane.add import Outcome, failed
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import Instant, Now, Program, Update, Written
 from ledger.tokens import until_ms

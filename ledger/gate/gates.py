@@ -20,14 +20,14 @@ from typing import NamedTuple
 
 from ledger.checks import check_counter
 from ledger.conditions import Absent
-from ledger.directory import with_changes
 from ledger.errors import GateLost, GaveUp, InvalidInput, LedgerError, LimitMismatch, shown
 from ledger.gate import items
 from ledger.gate.gate import Gate, name_of
+from ledger.lane.directory import with_changes
+from ledger.lane.tail import at
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import At, Get, GetMany, Instant, Item, Page, Program, Put, Query, Request, Result, Together
 from ledger.settings import Settings
-from ledger.tail import at
 from ledger.values import Lane
 
 REMEMBERED_MS = 1_000

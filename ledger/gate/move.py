@@ -24,9 +24,9 @@ from ledger.gate import items, updates
 from ledger.gate.gate import Gate, name_of
 from ledger.gate.gates import TRIES_MAX, Gates, Left
 from ledger.gate.past import fullness, outcomes_of, roll, write
+from ledger.lane.tail import Pages
 from ledger.limit import SIDES
 from ledger.requests import DeleteMany, GetMany, Instant, Now, Page, Pause, Program, Query, Update, Written, keyed
-from ledger.tail import Pages
 from ledger.tokens import time_ms
 from ledger.values import Lane
 

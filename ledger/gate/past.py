@@ -29,8 +29,8 @@ from ledger.gate import items, updates
 from ledger.gate.gate import Gate, distance, end_ms, fingerprint
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
 from ledger.gate.items import Filed
+from ledger.lane.tail import Pages
 from ledger.requests import Get, Instant, Item, Now, Page, Program, PutMany, Query, Together, Update, Written
-from ledger.tail import Pages
 from ledger.tokens import draw, last_of, time_ms
 from ledger.values import Lane
 

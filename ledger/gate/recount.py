@@ -22,9 +22,9 @@ from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts, name_of, shares
 from ledger.gate.gates import Gates
 from ledger.gate.items import Filed
+from ledger.lane.tail import Pages
 from ledger.limit import DOWN, UP
 from ledger.requests import Get, GetMany, Item, Page, Program, Query
-from ledger.tail import Pages
 from ledger.values import Lane
 
 HISTORY_TRIES = 5

@@ -16,8 +16,8 @@ from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, pro
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from ledger.errors import DamagedItem, LedgerError
+from ledger.lane.shape import ShapeCheck
 from ledger.settings import Settings
-from ledger.shape import ShapeCheck
 from service import observe
 from service.compact.serve import Done, serve, try_again
 from service.runtime import Runtime, Steps

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ledger.lane.shape import ShapeCheck
 from ledger.settings import Settings
-from ledger.shape import ShapeCheck
 from service import observe
 from service.runtime import Runtime
 from service.sweep.sweep import HOURS, Swept, sweep

@@ -16,11 +16,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ledger import directory
 from ledger.errors import LedgerError
+from ledger.lane import directory
+from ledger.lane.tail import Pages
 from ledger.requests import Get, Instant, Item, Key, Now, Page, Put, key_of
 from ledger.settings import Settings
-from ledger.tail import Pages
 from ledger.values import Lane
 from service.runtime import Steps
 from service.sweep.gates import Gates, look

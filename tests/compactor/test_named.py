@@ -13,11 +13,11 @@ from compactor.named import ASK_AGAIN_MS, BETWEEN_MAX, KEYS_MAX, KEYS_READ, Name
 from compactor.report import Tally
 from compactor.settle import settle
 from ledger import items, tokens
-from ledger.add import pack_of
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
+from ledger.lane.add import pack_of
+from ledger.lane.tail import through
 from ledger.requests import Get, GetMany, Item, Key, Now, Program, Put, Query, Request, Result, Transact, keyed
-from ledger.tail import through
 from ledger.values import Checkpoint, Delta, Segment
 from tests.support import LANE, LATENESS_MS, Process, Region, Scene, delta, every_order, refused, token, value
 from tests.support import compactor as compactor_of

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from ledger import Ledger, Settings, shape
+from ledger import Ledger, Settings
 from ledger.clocks import instants, wall_clock
 from ledger.conditions import Absent
 from ledger.errors import SettingsMismatch
 from ledger.items import SHAPE_KEY, version_is
+from ledger.lane import shape
 from ledger.requests import (
     AlreadyThere,
     At,

@@ -20,13 +20,13 @@ from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
 from lab.histories.stage import Stage
 from ledger import Ledger, Threshold, items, tokens
-from ledger.add import pack_of
 from ledger.calls import AHEAD_MAX_MS
 from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
 from ledger.gate.gate import LOWEST
 from ledger.gate.items import Filed
+from ledger.lane.add import pack_of
 from ledger.limit import Limit
 from ledger.memory import MemoryTable
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings

@@ -16,8 +16,9 @@ from infra.canary import CanaryCheck, CheckFailed
 from infra.deploy import DeploymentStopped
 from infra.deployment import Deployment, deployment
 from infra.table_stack import DeploymentRefused, TableStack
-from ledger import directory, items, tokens
+from ledger import items, tokens
 from ledger.errors import Unavailable
+from ledger.lane import directory
 from ledger.limit import Limit
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, Request

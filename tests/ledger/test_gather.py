@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from ledger import Ledger, gather
-from ledger.add import Outcome, failed
 from ledger.errors import InvalidInput, OutcomeUnknown, Throttled, Unavailable
 from ledger.gather import Gatherer
+from ledger.lane.add import Outcome, failed
 from ledger.memory import MemoryTable
 from ledger.requests import Put, Request
 from ledger.values import Delta, Lane, Receipt

@@ -29,9 +29,9 @@ from ledger.errors import (
 )
 from ledger.gate import items, updates
 from ledger.gate.updates import GROUP_MAX
+from ledger.lane.shape import write
 from ledger.memory import MemoryTable
 from ledger.requests import At, Delete, Pause, Request, Update, run
-from ledger.shape import write
 from ledger.table import ByRegion
 from ledger.values import Lane
 from reader import Reader, Room

@@ -8,10 +8,10 @@ from compactor.lanes import every_lane
 from compactor.listing import strays
 from compactor.recount import recount
 from compactor.verify import verify
-from ledger import tail
 from ledger.errors import Unavailable
+from ledger.lane import tail
+from ledger.lane.tail import Pages, every_item
 from ledger.requests import Item, Key, KeyPage, Page, Program, Query, Scan
-from ledger.tail import Pages, every_item
 from reader.history import history
 from reader.read import read
 from tests.support import COUNTER, LANE, READ_MS, compactor, delta, two_regions

@@ -12,6 +12,7 @@ from ledger.clocks import instants
 from ledger.conditions import Absent, Equals
 from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge, LedgerError, TableMismatch, Throttled, Unavailable
+from ledger.lane.tail import through
 from ledger.memory import MemoryTable
 from ledger.requests import (
     ITEM_BYTES_MAX,
@@ -30,7 +31,6 @@ from ledger.requests import (
     Update,
     run,
 )
-from ledger.tail import through
 
 
 def item(sk: str, pk: str = "p") -> Item:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from ledger import Change, directory, items
+from ledger import Change, items
 from ledger.errors import NotAllowed, Throttled, Unavailable
+from ledger.lane import directory
 from ledger.memory import MemoryTable
 from ledger.requests import Item, Key, Put, PutMany, Query, Request, Scan, key_of, keyed
 from ledger.values import Delta, Lane

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from lab.engines.ministack import Engine
-from ledger import Settings, directory, items, tokens
+from ledger import Settings, items, tokens
 from ledger.gate import items as gates
+from ledger.lane import directory
 from ledger.values import Checkpoint, Lane, Shape
 from ledgerctl import shape
 from ledgerctl.call import Surroundings

@@ -13,9 +13,9 @@ import pytest
 from ledger import clocks
 from ledger.clocks import instants
 from ledger.errors import OutcomeUnknown, SettingsMismatch, Unavailable
+from ledger.lane.shape import write
 from ledger.memory import MemoryTable
 from ledger.requests import Request, Table, Update, run
-from ledger.shape import write
 from ledger.values import Delta, Lane
 from ledgerctl.call import Surroundings
 from ledgerctl.imports import rounds

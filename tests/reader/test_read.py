@@ -7,8 +7,8 @@ import pytest
 
 from ledger import items
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
+from ledger.lane.tail import through
 from ledger.requests import GetMany, Instant, Now, Program, Query, Request, Together, in_time
-from ledger.tail import through
 from ledger.values import Checkpoint, Lane
 from reader.read import LaneSum, read
 from reader.restart import STARTS_MAX

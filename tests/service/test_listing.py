@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from ledger import directory
+from ledger.lane import directory
 from ledger.requests import Key, Put, keyed
 from ledger.values import Lane
 from service import observe

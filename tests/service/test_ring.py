@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.named import Named
-from ledger import directory, items, tokens
-from ledger.add import pack_of
+from ledger import items, tokens
 from ledger.errors import Throttled, Unavailable
 from ledger.gate.items import gate_key, new_gate
+from ledger.lane import directory
+from ledger.lane.add import pack_of
 from ledger.limit import Limit
 from ledger.requests import GetMany, Item, Key, PutMany, keyed
 from ledger.values import Delta, Lane

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import directory, items
+from ledger import items
 from ledger.cost import item_bytes
 from ledger.errors import LedgerError, SettingsMismatch, Unavailable
 from ledger.gate import items as gates
+from ledger.lane import directory
 from ledger.limit import Limit
 from ledger.requests import GetMany, Item, Key, Put, Query, keyed
 from ledger.tokens import hold_token

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from ledger import directory, items
-from ledger.add import pack_of
+from ledger import items
 from ledger.errors import LedgerError, OutcomeUnknown
 from ledger.gate.items import gate_key, new_gate
+from ledger.lane import directory
+from ledger.lane.add import pack_of
 from ledger.limit import Limit, Threshold
 from ledger.requests import Item, Put, keyed
 from ledger.settings import Settings

@@ -14,8 +14,8 @@ from compactor.named import BETWEEN_MAX, Named
 from compactor.report import Tally
 from compactor.visit import visit
 from ledger import items
-from ledger.add import pack_of
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, Unavailable
+from ledger.lane.add import pack_of
 from ledger.requests import DeleteMany, Get, Transact
 from ledger.values import VERSION_MAX, Lane
 from service.runtime import OutOfTime, until

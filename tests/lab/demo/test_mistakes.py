@@ -13,8 +13,8 @@ import compactor.visit
 import ledger.calls
 from compactor.report import Tally
 from ledger import items, tokens
-from ledger.add import Outcome, add_packed
 from ledger.entries import Entries
+from ledger.lane.add import Outcome, add_packed
 from ledger.requests import DeleteMany, Program
 from ledger.values import Delta, Lane, Receipt
 from reader import Balance, Reader

@@ -19,12 +19,11 @@ from typing import NamedTuple
 
 from ledger import items
 from ledger.errors import InvalidInput, LedgerError, TableError, TableMissing
-from ledger.lanes import longest
+from ledger.lane.tail import Pages, at
 from ledger.requests import GetMany, Item, Key, Page, Program, Query, Together
 from ledger.requests import key_of as key_of_item
 from ledger.settings import Settings
-from ledger.tail import Pages, at
-from ledger.values import Lane
+from ledger.values import Lane, longest
 
 BUCKETS = 256
 

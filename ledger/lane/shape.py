@@ -20,13 +20,12 @@ from typing import Literal
 
 from ledger import items
 from ledger.conditions import Absent
-from ledger.directory import NAMES_MAX, counters_below
 from ledger.dynamo import failures
 from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
-from ledger.lanes import longest
+from ledger.lane.directory import NAMES_MAX, counters_below
 from ledger.requests import Get, Instant, Item, Program, Put, Table, run
 from ledger.settings import Settings
-from ledger.values import Shape
+from ledger.values import Shape, longest
 
 TRIES_MAX = 5
 SHOWN_MAX = 200
