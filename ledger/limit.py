@@ -14,16 +14,24 @@ Rule 3: It decides nothing: whatever it says may change at any time, and nobody'
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from ledger.checks import CHANGE_MAX, check_region, meant
+from ledger.checks import check_region
 from ledger.errors import InvalidInput, InvalidSettings, shown
+from ledger.ranges import CHANGE_MAX, SHARD_MAX, VERSION_MAX
 
-if TYPE_CHECKING:
-    from ledger.values import Lane
+
+class Place(Protocol):
+    """A lane, by its Region and shard."""
+
+    @property
+    def region(self) -> str: ...
+
+    @property
+    def shard(self) -> int: ...
 
 
 DOWN, UP = "down", "up"
@@ -66,9 +74,32 @@ class Limit:
         """The first rights of a side, before anything is decided."""
         return -(self.floor or 0) if side == DOWN else self.ceiling or 0
 
-    def opens(self, lane: Lane) -> bool:
+    def opens(self, lane: Place) -> bool:
         """Whether the first rights are in this lane."""
         return lane.region == self.region and lane.shard == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which lanes and limits a table's counters have: what every process must agree on.
+
+    version: how often it was written.
+    """
+
+    regions: tuple[str, ...]
+    shards: Mapping[str, int]
+    version: int = 1
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for region in self.regions:
+            check_region(region)
+        if not self.regions or len({*self.regions}) != len(self.regions):
+            raise ValueError("regions must name at least one Region, and none twice")
+        if not all(1 <= shards <= SHARD_MAX for shards in self.shards.values()):
+            raise ValueError(f"a prefix has from 1 to {SHARD_MAX} shards")
+        if not 1 <= self.version <= VERSION_MAX:
+            raise ValueError(f"version must be from 1 to {VERSION_MAX}")
 
 
 IN, OUT = "in", "out"
@@ -124,7 +155,7 @@ def contradictions(prefix: object, given: object, regions: Sequence[str]) -> Ite
         return
     for each in given:
         if each.region not in (None, *regions):
-            told = f"told in no Region of regions={shown(tuple(regions), 200)}.{meant(each.region, regions)}"
+            told = f"told in no Region of regions={shown(tuple(regions), 200)}."
             yield f"{name}: {each.name} is {told}"
     for one, other in combinations(given, 2):
         if one.name == other.name:

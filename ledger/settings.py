@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from ledger import tokens, values
-from ledger.checks import is_prefix, meant, nearest
+from ledger.checks import is_prefix
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import InvalidInput, InvalidSettings, shown
 from ledger.limit import Limit, Threshold, contradictions
@@ -93,7 +93,7 @@ def _made(kind: type[Made], said: object) -> Made:
     keys = [field.name for field in fields(kind)]
     for key in said:
         if key not in keys:
-            raise InvalidSettings(f"A {kind.__name__} has no {shown(key)}: it has {', '.join(keys)}.{meant(key, keys)}")
+            raise InvalidSettings(f"A {kind.__name__} has no {shown(key)}: it has {', '.join(keys)}.")
     return kind(**said)
 
 
@@ -101,9 +101,6 @@ FOLD_MAX_LIMIT = ENTRIES_MAX
 
 SHARDS_MAX = 1_000
 REGION_FROM = "AWS_REGION"
-
-DIRECTIONS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest", "central")
-_OF_AWS = rf"[a-z]+(-[a-z]+)*-({'|'.join(DIRECTIONS)})-\d{{1,2}}"
 """AWS adds Regions and areas, so its names are known by their form and not from a list."""
 
 
@@ -161,7 +158,6 @@ class Settings:
     def _contradictions(self) -> list[str]:
         regions = shown(self.regions, 200)
         named = all(_fits(r"[a-z0-9-]{1,32}", r) for r in self.regions)
-        strange = [r for r in self.regions if named and self.endpoint_url is None and not _fits(_OF_AWS, r)]
         rules = [
             (
                 _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table),
@@ -173,7 +169,6 @@ class Settings:
                 f"region={shown(self.region)} is not one of regions={regions}.",
             ),
             (named and len({*self.regions}) == len(self.regions), f"regions={regions} names a Region twice."),
-            *((False, f"regions={regions}: {_no_region(r)}") for r in strange),
             (
                 self.endpoint_url is None or _fits(r"https?://\S+", self.endpoint_url),
                 f"endpoint_url={shown(self.endpoint_url, 200)} does not start with http:// or https://.",
@@ -225,11 +220,7 @@ class Settings:
             rules.append((fits, f"{name}={shown(limit)} is not a Limit for a prefix."))
             known = not fits or limit.region in (None, *self.regions)
             rules.append(
-                (
-                    known,
-                    f"{name}: {shown(limit, 120)} has its first rights in no Region of regions={regions}."
-                    f"{'' if known else meant(limit.region, self.regions)}",
-                )
+                (known, f"{name}: {shown(limit, 120)} has its first rights in no Region of regions={regions}.")
             )
         for prefix, thresholds in self.thresholds.items():
             rules += ((False, wrong) for wrong in contradictions(prefix, thresholds, self.regions))
@@ -309,14 +300,6 @@ def check_settings(settings: object) -> Settings:
 
 def _fits(pattern: str, text: object) -> bool:
     return type(text) is str and re.fullmatch(pattern, text) is not None
-
-
-def _no_region(name: str) -> str:
-    """What is wrong with a Region's name that AWS cannot have, and which one was meant, if it is near to one."""
-    parts = re.fullmatch(r"([a-z][a-z-]*)-([a-z]+)-?(\d{1,2})[a-z]?", name)
-    near = nearest(parts[2], DIRECTIONS) if parts else None
-    told = f" Did you mean {parts[1]}-{near}-{parts[3]}?" if parts and near else ""
-    return f"AWS has no Region {name}.{told} With an endpoint_url it is taken."
 
 
 def check_lane(lane: object) -> Lane:

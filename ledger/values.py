@@ -20,20 +20,11 @@ from datetime import datetime
 from typing import Literal, TypeVar
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX, check_change, check_counter, check_region, to_datetime
+from ledger.checks import check_change, check_counter, check_region, to_datetime
 from ledger.cost import Cost
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput, shown
-from ledger.limit import Limit
-
-SHARD_MAX = 999_999
-"""No lane's shard is larger; settings allow fewer, so that a read asks each of them."""
-
-VERSION_MAX = 10**10 - 1
-"""The ten digits that a segment's sort key has for it: 300 years of a commit a second."""
-
-COUNT_MAX = 10**20 - 1
-"""No lane counts more changes, so that its total fits 38 digits."""
+from ledger.ranges import CHANGE_MAX, COUNT_MAX, SHARD_MAX, VERSION_MAX
 
 PACK_SPAN_MS = 10_000
 """The times of a pack's changes lie within so many milliseconds: part of the format for ever, because whoever reads
@@ -227,29 +218,6 @@ class CleanNote:
     noted_ms: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.version <= VERSION_MAX:
-            raise ValueError(f"version must be from 1 to {VERSION_MAX}")
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Which lanes and limits a table's counters have: what every process must agree on.
-
-    version: how often it was written.
-    """
-
-    regions: tuple[str, ...]
-    shards: Mapping[str, int]
-    version: int = 1
-    limits: Mapping[str, Limit] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for region in self.regions:
-            check_region(region)
-        if not self.regions or len({*self.regions}) != len(self.regions):
-            raise ValueError("regions must name at least one Region, and none twice")
-        if not all(1 <= shards <= SHARD_MAX for shards in self.shards.values()):
-            raise ValueError(f"a prefix has from 1 to {SHARD_MAX} shards")
         if not 1 <= self.version <= VERSION_MAX:
             raise ValueError(f"version must be from 1 to {VERSION_MAX}")
 

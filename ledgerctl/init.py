@@ -15,8 +15,8 @@ import typer
 from ledger import clocks, items
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
 from ledger.lane.shape import check_new_limits, unlike, write
+from ledger.limit import Shape
 from ledger.requests import Get, Item, run
-from ledger.values import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command

@@ -19,7 +19,8 @@ from compactor.named import Named
 from ledger import items
 from ledger.dynamo import failures
 from ledger.errors import LedgerError
-from ledger.values import VERSION_MAX, Lane
+from ledger.ranges import VERSION_MAX
+from ledger.values import Lane
 
 MESSAGES_MAX = 10
 """Of one SendMessageBatch."""

@@ -15,7 +15,6 @@ from typing import ClassVar
 
 from lab.designs.design import FOR_EVER, Claims, Design, Outcome
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
 from ledger.errors import LimitReached
 from ledger.gate import decide
 from ledger.gate.gate import counts
@@ -23,6 +22,7 @@ from ledger.gate.gates import Gates
 from ledger.gate.recount import outcomes, standing
 from ledger.lane.add import Outcome as Told
 from ledger.limit import Limit
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Program
 from ledger.settings import Settings
 from ledger.values import Delta

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
 from ledger.limit import DOWN, SIDES, UP, Limit
+from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
 from ledger.tokens import until_ms
-from ledger.values import COUNT_MAX, VERSION_MAX, Lane
+from ledger.values import Lane
 
 REFUSED, RELEASED, EXPIRED = -(2**63), -(2**63) + 1, -(2**63) + 2
 """Outcomes that are no changes: a limit was in the way; a hold was let go; a hold's time was over."""

@@ -17,9 +17,10 @@ from ledger.entries import ENTRY
 from ledger.errors import InvalidInput
 from ledger.gate.gate import Cell, Gate, check_outcome
 from ledger.limit import DOWN, SIDES, UP, Limit
+from ledger.ranges import VERSION_MAX
 from ledger.requests import Key, key_of, keyed
 from ledger.tokens import before, from_bytes, is_token, to_bytes, until_ms
-from ledger.values import VERSION_MAX, Lane
+from ledger.values import Lane
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,10 @@ from ledger.conditions import Absent
 from ledger.dynamo import failures
 from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
 from ledger.lane.directory import NAMES_MAX, counters_below
+from ledger.limit import Shape
 from ledger.requests import Get, Instant, Item, Program, Put, Table, run
 from ledger.settings import Settings
-from ledger.values import Shape, longest
+from ledger.values import longest
 
 TRIES_MAX = 5
 SHOWN_MAX = 200

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 from pydantic.config import JsonDict
 
-from ledger.checks import CHANGE_MAX
+from ledger.ranges import CHANGE_MAX
 from ledger.tokens import HOLD_MS_MAX
 from service.api.models import Asked, Counter, InRegion, Strict
 

@@ -11,6 +11,7 @@ from ledger.conditions import Absent
 from ledger.errors import SettingsMismatch
 from ledger.items import SHAPE_KEY, version_is
 from ledger.lane import shape
+from ledger.limit import Shape
 from ledger.requests import (
     AlreadyThere,
     At,
@@ -32,7 +33,6 @@ from ledger.requests import (
     Transact,
     run,
 )
-from ledger.values import Shape
 from simulator.double import SimulatedTable
 from tests.contract.conftest import ABROAD, HOME, World
 

@@ -21,16 +21,17 @@ from lab.histories.small_casts import NAIVE_CASTS
 from lab.histories.stage import Stage
 from ledger import Ledger, Threshold, items, tokens
 from ledger.calls import AHEAD_MAX_MS
-from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
+from ledger.checks import KEY_BYTES_MAX, to_ms
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
 from ledger.gate.gate import LOWEST
 from ledger.gate.items import Filed
 from ledger.lane.add import pack_of
-from ledger.limit import Limit
+from ledger.limit import Limit, Shape
 from ledger.memory import MemoryTable
+from ledger.ranges import CHANGE_MAX
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
-from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment, Shape
+from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment
 from tests.docs.pages import RECIPES, ROOT, blocks, run
 from thresholds import Crossing
 from thresholds.items import cross

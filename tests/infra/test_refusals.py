@@ -19,10 +19,10 @@ from infra.table_stack import DeploymentRefused, TableStack
 from ledger import items, tokens
 from ledger.errors import Unavailable
 from ledger.lane import directory
-from ledger.limit import Limit
+from ledger.limit import Limit, Shape
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, Request
-from ledger.values import Delta, Lane, Shape
+from ledger.values import Delta, Lane
 from service.canary.handler import COUNTER
 from tests.infra import template
 

@@ -15,10 +15,10 @@ from ledger.gate.items import gate_key
 from ledger.gate.recount import Standing
 from ledger.lane import directory
 from ledger.lane.shape import write
-from ledger.limit import DOWN, UP
+from ledger.limit import DOWN, UP, Shape
 from ledger.memory import MemoryTable
 from ledger.requests import At, Put, Query, Together, run
-from ledger.values import Checkpoint, Delta, Lane, Shape
+from ledger.values import Checkpoint, Delta, Lane
 from tests.ledger import test_gate
 
 A, B = "eu-west-1", "us-east-1"

@@ -8,7 +8,6 @@ import pytest
 
 from lab.histories.filing import Filing
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
 from ledger.errors import GateLost, GaveUp, LaneDamaged, LimitMismatch
 from ledger.gate import items, updates
 from ledger.gate.bounds import set_limit
@@ -19,6 +18,7 @@ from ledger.gate.past import Known, look_up
 from ledger.gate.rebuild import Rebuilt, rebuild
 from ledger.gate.recount import audit, outcomes, standing
 from ledger.limit import DOWN, UP, Limit
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Delete, Item, Key, Put, Request
 from ledger.values import Delta, Lane
 from tests.ledger.test_gate import EAGER, HERE, SEATS, STOCK, THERE, A, B, World, counted

@@ -8,7 +8,6 @@ import pytest
 
 from lab.histories.filing import Filing, file_as
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
 from ledger.gate import past
 from ledger.gate.gate import (
     EXPIRED,
@@ -23,8 +22,8 @@ from ledger.gate.gate import (
 )
 from ledger.gate.items import Filed
 from ledger.limit import DOWN, UP
+from ledger.ranges import CHANGE_MAX, VERSION_MAX
 from ledger.tokens import hold_token, until_ms
-from ledger.values import VERSION_MAX
 from tests.ledger.test_gate_items import FILED, GATE, NOW_MS, OLD, YOUNG
 
 

@@ -146,7 +146,7 @@ def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_i
     assert error.delta is not None
     world.tables[A].is_down = False
     assert len(world.tables[A].asked) == asked
-    refused(LimitReached, lambda: world.ledgers[B].apply(error.delta))  # type: ignore[arg-type]
+    refused(LimitReached, lambda: world.ledgers[B].apply(error.delta))
     assert world.value(STOCK) == 60 - 4 - moved
 
 

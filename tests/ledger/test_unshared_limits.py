@@ -13,9 +13,9 @@ from ledger import Change, Ledger, Limit, Settings, items
 from ledger.clocks import instants, wall_clock
 from ledger.errors import LedgerError, LimitMismatch, SettingsMismatch, Unavailable
 from ledger.lane.shape import write
+from ledger.limit import Shape
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, Request, Update, run
-from ledger.values import Shape
 from reader import Reader
 
 A = "eu-west-1"

@@ -12,7 +12,8 @@ from lab.engines.ministack import Engine
 from ledger import Settings, items, tokens
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.values import Checkpoint, Lane, Shape
+from ledger.limit import Shape
+from ledger.values import Checkpoint, Lane
 from ledgerctl import shape
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ENVIRON, NOW_MS, A, Answer, B, aws, ctl, refusal, signed_in

@@ -17,9 +17,9 @@ from ledger.errors import (
     TransactionConflict,
     Unavailable,
 )
-from ledger.limit import Limit
+from ledger.limit import Limit, Shape
 from ledger.requests import DeleteMany, Get, GetMany, Now, Put, Query, Request, Transact
-from ledger.values import Checkpoint, Delta, Lane, Segment, Shape
+from ledger.values import Checkpoint, Delta, Lane, Segment
 from service import observe
 from service.compact.handler import Worker
 from service.compact.serve import AHEAD_BACK_MS, COMMITS_OF_VISIT, FORGOTTEN_MS, FORGOTTEN_TAILS, SWEEP_BACK_MS

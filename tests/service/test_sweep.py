@@ -12,10 +12,10 @@ from ledger.cost import item_bytes
 from ledger.errors import LedgerError, SettingsMismatch, Unavailable
 from ledger.gate import items as gates
 from ledger.lane import directory
-from ledger.limit import Limit
+from ledger.limit import Limit, Shape
 from ledger.requests import GetMany, Item, Key, Put, Query, keyed
 from ledger.tokens import hold_token
-from ledger.values import Lane, Shape
+from ledger.values import Lane
 from service import observe
 from service.sweep.gates import GATES_READ, OVERDUE_MS
 from service.sweep.handler import Sweeper

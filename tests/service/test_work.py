@@ -16,8 +16,9 @@ from compactor.visit import visit
 from ledger import items
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, Unavailable
 from ledger.lane.add import pack_of
+from ledger.ranges import VERSION_MAX
 from ledger.requests import DeleteMany, Get, Transact
-from ledger.values import VERSION_MAX, Lane
+from ledger.values import Lane
 from service.runtime import OutOfTime, until
 from service.work import (
     DELAY_S_MAX,

@@ -73,7 +73,7 @@ def key(name: str) -> dict[str, Any]:
     return {"idempotency_key": name, "at": AT}
 
 
-def failing(call: Callable[[], object], error: type[LedgerError]) -> Cost | None:
+def failing(call: Callable[[], object], error: type[LedgerError]) -> Any:
     with pytest.raises(error) as raised:
         call()
     return raised.value.cost
