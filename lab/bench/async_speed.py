@@ -17,7 +17,8 @@ from typing import Any
 from lab.engines.ministack import Engine
 from ledger import Delta, Settings
 from ledger.aio import AsyncLedger
-from ledger.dynamo.client import POOL, AsyncClient, make_async_client
+from ledger.dynamo.aio import AsyncClient, make_async_client
+from ledger.dynamo.client import POOL
 from ledger.items import delta_item
 
 REGION, TABLE = "eu-west-1", "bench-async"

@@ -12,21 +12,17 @@ because closing it may need a lock that another thread of the parent held.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import os
 import threading
-from collections.abc import AsyncIterator, Awaitable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import boto3
-from botocore.client import BaseClient
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ConnectionClosedError, HTTPClientError
 
 from ledger.clocks import PerProcess
-from ledger.dynamo.failures import is_async, no_client, note_attempts
+from ledger.dynamo.failures import is_async, note_attempts
 from ledger.errors import InvalidInput, InvalidSettings, shown
 
 if TYPE_CHECKING:
@@ -58,10 +54,10 @@ def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
         try:
             return _client(region, endpoint_url, os.getpid())
         except ValueError as failure:  # boto3 looks at the whole URL
-            raise _url_refused(endpoint_url, failure) from None
+            raise url_refused(endpoint_url, failure) from None
 
 
-def _url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSettings:
+def url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSettings:
     return InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.")
 
 
@@ -70,64 +66,8 @@ def _client(region: str, endpoint_url: str | None, process: int) -> DynamoDBClie
     return note_attempts(boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG))
 
 
-# -- aiobotocore's -----------------------------------------------------------------------------------------------------
-
-AsyncClient = Any
-"""A DynamoDB client of aiobotocore, which is typed by nobody here."""
-
-
-@asynccontextmanager
-async def make_async_client(region: str, endpoint_url: str | None = None) -> AsyncIterator[AsyncClient]:
-    """An aiobotocore client with our time-outs, retries and pool, open inside `async with`.
-
-    Raises InvalidInput without aiobotocore, InvalidSettings and NotAllowed.
-    """
-    try:
-        import aiobotocore
-        from aiobotocore.config import AioConfig
-        from aiobotocore.session import get_session
-    except ModuleNotFoundError:
-        raise InvalidInput("aiobotocore is not installed: in a clone, pip install '.[async]'.") from None
-    config = AioConfig(**OPTIONS, user_agent=f"aiobotocore/{aiobotocore.__version__} exact-counter")
-    async with AsyncExitStack() as stack:
-        made = get_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
-        try:
-            client = await stack.enter_async_context(made)
-        except BotoCoreError as failure:
-            raise no_client(failure) from failure
-        except ValueError as failure:
-            raise _url_refused(endpoint_url, failure) from None
-        yield note_attempts(client)
-
-
-async def answered(response: Awaitable[Any]) -> Any:
-    """An awaited response. A client that is closed fails it, as any connection that ends does.
-
-    aiohttp then cancels who waits for a connection, as if somebody had cancelled that task; what comes later meets a
-    session that is not there, and one of another event loop meets that.
-    """
-    try:
-        return await response
-    except asyncio.CancelledError as cancelled:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        raise ConnectionClosedError(endpoint_url="of a client that is closed", error=cancelled) from cancelled
-    except HTTPClientError as failure:
-        if isinstance(failure.kwargs.get("error"), AttributeError | RuntimeError):
-            failure.args = ("the client is closed, or of another event loop: each loop needs its own",)
-        raise
-
-
 def check_sync(client: DynamoDBClient) -> DynamoDBClient:
     """`client` itself; raises InvalidInput for one of aiobotocore."""
     if is_async(client):
         raise InvalidInput("The client is one of aiobotocore: AsyncLedger and AsyncReader take it.")
-    return client
-
-
-def check_async(client: AsyncClient) -> AsyncClient:
-    """`client` itself; raises InvalidInput for one of boto3."""
-    if isinstance(client, BaseClient) and not is_async(client):
-        raise InvalidInput("The client is one of boto3, whose calls cannot be awaited: one of aiobotocore is needed.")
     return client
