@@ -1,16 +1,12 @@
-"""From what a caller asks for to the delta that is put: pure, but for the clock and the entropy that are passed.
+"""What a ledger's calls ask of the table: `Ledger` sends it, `AsyncLedger` awaits it.
 
-Rule 1: nothing is sent, so every refusal says that nothing was written.
+Rule 1: what a caller passes is checked when the program is made, before anything is sent, so every refusal says that
+nothing was written.
 Rule 2: with a key the token follows from the counter, the key and `at`, so that a retry names the same item; without
 one it is drawn here, once, and is the caller's to keep.
-
-
-What a ledger's calls ask of the table: `Ledger` sends it, `AsyncLedger` awaits it.
-
-Rule 1: what a caller passes is checked when the program is made, before anything is sent.
-Rule 2: the table's shape is asked for before the first request.
-Rule 3: a counter with a limit has gates and no deltas; no other way leads to it.
-Rule 4: a change that fails before anything was sent has its own error, with its delta.
+Rule 3: the table's shape is asked for before the first request.
+Rule 4: a counter with a limit has gates and no deltas; no other way leads to it.
+Rule 5: a change that fails before anything was sent has its own error, with its delta.
 """
 
 from __future__ import annotations

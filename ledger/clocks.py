@@ -1,8 +1,7 @@
-"""The clock and the entropy that a process uses when it is given none.
+"""What a process has of its own: a clock and entropy, where it is given none, and what a fork must not share.
 
-What each process must have of its own, because a fork takes no thread along and leaves held locks held for ever.
-
-Rule 1: Whoever keeps threads, or a lock that other threads may hold, keeps them in a `PerProcess`.
+Rule 1: A fork takes no thread along and leaves held locks held for ever, so whoever keeps threads, or a lock that other
+threads may hold, keeps them in a `PerProcess`.
 Rule 2: So a child never waits for what only its parent has. It is made in the child before any code there runs, while
 there is but one thread.
 """

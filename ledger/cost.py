@@ -1,4 +1,4 @@
-"""What a call costs: `Cost`, and the `Meter` that sums it while the call goes on.
+"""What a call costs: `Cost`, the `Meter` that sums it while the call goes on, and an item's size and units.
 
 Rule 1: what is asked inside `with Meter() as meter` belongs to that meter: a context variable holds it, and a table
 reads it once, when it is asked, so that the threads and tasks that send for the table need no context.
@@ -6,16 +6,12 @@ Rule 2: who hands programs to threads of its own takes the meter along: `carried
 Rule 3: a meter ends only where it was entered: a coroutine that is thrown away ends in whatever context the garbage
 collector runs, perhaps in the middle of another call.
 Rule 4: a request is open from when it is sent until its answer is counted, so one whose call was cancelled or
-interrupted is one that told nothing.
-
-
-The size of an item and the request units it costs, by AWS's published rules; nothing here does I/O.
-
-Rule 1: Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"}, "change": {"N": "-6"}}`.
-Rule 2: Round up before anything else: a unit is never split, except that an eventually consistent read is half of one.
-Rule 3: A rule that is not on one of these pages of AWS's developer guide does not belong here: SIZES
-https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html UNITS
-https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html.
+interrupted counts as one that gave no cost.
+Rule 5: Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"}, "change": {"N": "-6"}}`.
+Round up before anything else: a unit is never split, except that an eventually consistent read is half of one.
+Rule 6: A rule that is not on one of these pages of AWS's developer guide does not belong here:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html (sizes)
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html (units)
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
-"""`Limit`: what the value of a counter never passes.
+"""`Limit`: what a counter's value never passes; `Threshold`: what somebody wants to know it to have passed; `Shape`.
 
-Rule 1: Its sides and its region are for the counter's life, because its first rights follow from them.
+Rule 1: A Limit's sides and its region are for the counter's life, because its first rights follow from them.
 Rule 2: A counter begins at 0, so 0 is within every limit.
-
-
-`Threshold`: a number that somebody wants to know a counter's value to have passed, in either direction.
-
-Rule 1: It is strict: `above=1_000` holds at 1,001 and not at 1,000, `below=10` at 9 and not at 10.
-Rule 2: A counter that nothing was told of is outside all of its thresholds.
-Rule 3: It decides nothing: whatever it says may change at any time, and nobody's adds or reads look at it.
+Rule 3: A Threshold is strict: `above=1_000` holds at 1,001 and not at 1,000, `below=10` at 9 and not at 10.
+Rule 4: A counter that no crossing was published of is outside all of its thresholds.
+Rule 5: A Threshold decides nothing: whatever it says may change at any time, and nobody's adds or reads look at it.
 """
 
 from __future__ import annotations

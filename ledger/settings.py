@@ -1,12 +1,8 @@
-"""The text of an environment variable, read as the setting that it gives.
-
-Rule 1: What cannot be read names its variable; what is spelt otherwise than a setting is told, and never left out.
-
-
-Settings: what a process must know of the table and of the protocol's times.
+"""Settings: what a process must know of the table and of the protocol's times.
 
 Rule 1: Frozen and checked when made, so that settings that contradict each other never reach the table.
 Rule 2: Only `from_env` reads the environment, and an argument wins over it.
+Rule 3: What cannot be read names its variable; what is spelt otherwise than a setting is an error, and never left out.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""DynamoDB itself: the only file that calls boto3's operations.
+"""DynamoDB itself, and which table a class asks: the only file that calls boto3's operations.
 
 Rule 1: it does what the steps of `exchange.py` say, one after the other, and decides nothing.
-
-
-From what a caller gives, clients or tables, of one Region or by Region, to the one table that a class asks.
-
-Rule 1: what is not given is made: DynamoDB, with this library's clients.
-Rule 2: a process asks for its own Region as it is, and for another one At it.
+Rule 2: clients or tables that are not given are made: DynamoDB, with this library's clients.
+Rule 3: a process asks for its own Region as it is, and for another one At it.
 """
 
 from __future__ import annotations

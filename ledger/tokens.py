@@ -4,13 +4,9 @@ Rule 1: The only file that touches `ulid`.
 Rule 2: The time and the randomness always come from outside.
 Rule 3: A retry of the same (counter, idempotency key, at) yields the same token.
 Rule 4: Only the canonical 26 characters are a token, because the order of the text must be the order of the bytes.
+Rule 5: The token of a hold says until when it holds, rounded up to what two bytes can say, by a thousandth at most: the
+length is part of the token, so a retry cannot name another.
 Source of the format: https://github.com/ulid/spec
-
-
-The token of a hold says until when it holds.
-
-Rule 1: the length is part of the token, so a retry cannot name another.
-Rule 2: it is rounded up to what two bytes can say, by a thousandth at most.
 """
 
 import hashlib

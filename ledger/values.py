@@ -2,12 +2,9 @@
 
 Rule 1: Every value is frozen and checks itself when it is made, so a value that exists is valid.
 Rule 2: Nothing here does I/O or knows how DynamoDB spells it (that is `items.py`).
-
-
-The lanes of a counter, and the lane of a change: pure, because a retry must find the lane of its first attempt.
-
-Rule 1: the lane follows from the counter's name, the token and the home Region alone, under the shards of its prefix.
-Rule 2: the longest prefix that fits a name decides; without one there is a single shard.
+Rule 3: A retry must find the lane of its first attempt, so the lane follows from the counter's name, the token and the
+home Region alone, under the shards of its prefix.
+Rule 4: The longest prefix that fits a name decides; without one there is a single shard.
 """
 
 from __future__ import annotations

@@ -1,19 +1,14 @@
-"""The program `add`: one conditional put a change, and nothing else.
+"""The program `add`: one conditional put a change; and `add_packed`: many changes, many of them in one item.
 
 Rule 1: A delta is put IF attribute_not_exists(pk), so a change that is there already is a success (replayed) and
-another change under the same token is a TokenConflict.
-Rule 2: Nothing is read first.
-Rule 3: A batch never gives up the condition, because an unconditional put could replace a delta by another change.
-Rule 4: Where a role may insert and not look, what stands under a token that is taken may be this change or another. So
+another change under the same token is a TokenConflict. Nothing is read first.
+Rule 2: A batch never gives up the condition, because an unconditional put could replace a delta by another change.
+Rule 3: Where a role may insert and not look, what stands under a token that is taken may be this change or another. So
 the change is put once more as a pack of one, whose key says what it holds: it is there for certain ("accepted"), counts
-once, and if another change has its token, clean and verify tell.
-
-
-The program `add_packed`: many changes, many of them in one item.
-
-Rule 1: A pack is put without a condition: its name follows from its content, so no put, repeated, late or from
-elsewhere, changes what stands there. So whether a change was there before is not told.
-Rule 2: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. What goes with nothing else is put alone,
+once, and if another change has its token, clean and verify report it.
+Rule 4: A pack is put without a condition: its name follows from its content, so no put, repeated, late or from
+elsewhere, changes what stands there. So nobody learns whether a change was there before.
+Rule 5: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. What goes with nothing else is put alone,
 as `add` does, and has its definite outcome.
 """
 

@@ -3,14 +3,11 @@
 Rule 1: An item says that there is a lane, and nothing else: written twice it is the same, and it is never removed.
 Rule 2: It is written in its lane's own Region alone; the others read what is replicated.
 Rule 3: The bucket follows from the counter's name, so all lanes of a counter in a Region stand in one bucket.
+Rule 4: `with_changes` and `counters_below` find changes that no gate decided. A replica shows what has arrived in it.
+Who opens a gate looks at its own, and asks no other Region: one that is down stops no opening. Who adds a limit asks
+the directory of each Region at its endpoint: one that is down stops it.
+Rule 5: A lane in a directory may have a gate and nothing else, so its lane is asked for changes.
 Formats: docs/data-model.md. Who writes it, and when: docs/compaction.md.
-
-
-Changes that no gate decided, of counters that have a limit or are to have one: deltas, and checkpoints of deltas.
-
-Rule 1: A replica shows what has arrived in it. Who opens a gate looks at its own, and asks no other Region: one that
-is down stops no opening. Who adds a limit asks the directory of each Region at its endpoint: one that is down stops it.
-Rule 2: A lane in a directory may have a gate and nothing else, so its lane is asked for changes.
 """
 
 import hashlib

@@ -1,18 +1,14 @@
-"""The pages of a Query or a Scan, one after the other: the one way to read what may not fit into one answer.
-
-Rule 1: a loop is `while pages.more: page = yield from pages.read()`, so no loop forgets to go on after a page.
-Rule 2: after PAGES_MAX pages there is an error, because a loop that stops in silence answers with a part.
-
-
-One program through another: `through` sends what `step` answers into a program, and failures too; `at` sends what a
-program asks to another Region.
-
-The tail: the entries of a lane's deltas and packs above its watermark, each token once.
+"""The tail: the entries of a lane's deltas and packs above its watermark, each token once; and how pages are read.
 
 Rule 1: A token above the watermark stands only in items whose sort key is above it too, whatever else they hold; so
 every item that holds it is seen, and the first of them is chosen (entries.py).
 Rule 2: Packs overlap, so the order of items is not the order of tokens. An entry is *complete* when no later item can
 hold a lower one: items sort by their highest token and span PACK_SPAN_MS at most.
+Rule 3: `Pages` is the one way to read what may not fit into one answer: `while pages.more: page = yield from
+pages.read()`, so no loop forgets to go on after a page. After PAGES_MAX pages there is an error, because a loop that
+stops in silence answers with a part.
+Rule 4: `through` sends what `step` answers into a program, and failures too; `at` sends a program's requests to another
+Region.
 """
 
 from bisect import bisect_left
