@@ -95,8 +95,21 @@ def _made(kind: type[Made], said: object) -> Made:
 
 FOLD_MAX_LIMIT = ENTRIES_MAX
 
+_OF_AWS = r"[a-z]+(-[a-z]+)*-(central|(north|south)(east|west)?|east|west)-\d{1,2}"
+"""AWS adds Regions and areas, so its names are known by their form and not from a list."""
+
 SHARDS_MAX = 1_000
 REGION_FROM = "AWS_REGION"
+
+LEAST = {
+    "allowed_lateness_ms": 0,
+    "keep_ms": 1,
+    "read_time_max_ms": 1,
+    "fold_min": 1,
+    "fold_max": 1,
+    "clean_units_per_s": 1,
+}
+"""The numbers of the settings, and the least that each may be."""
 """AWS adds Regions and areas, so its names are known by their form and not from a list."""
 
 
@@ -147,80 +160,70 @@ class Settings:
                 raise InvalidSettings(f"{name}={shown(given)} is not a mapping from prefixes to {what}.")
             object.__setattr__(self, name, dict(given))
         object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
-        for wrong in self._contradictions():
-            raise InvalidSettings(wrong)
+        self._check_place()
+        self._check_numbers()
+        for name in ("shards", "limits", "thresholds"):
+            for prefix in getattr(self, name):
+                if not is_prefix(prefix):
+                    raise InvalidSettings(
+                        f"{name}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
+                        "characters without spaces."
+                    )
+        for prefix, shards in self.shards.items():
+            if type(shards) is not int or not 1 <= shards <= SHARDS_MAX:
+                raise InvalidSettings(
+                    f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix."
+                )
+        for prefix, limit in self.limits.items():
+            if type(limit) is not Limit:
+                raise InvalidSettings(f"limits[{shown(prefix)}]={shown(limit)} is not a Limit for a prefix.")
+            if limit.region not in (None, *self.regions):
+                raise InvalidSettings(
+                    f"limits[{shown(prefix)}]: {shown(limit, 120)} has its first rights in no Region of "
+                    f"regions={shown(self.regions, 200)}."
+                )
+        for prefix, thresholds in self.thresholds.items():
+            for wrong in contradictions(prefix, thresholds, self.regions):
+                raise InvalidSettings(wrong)
         object.__setattr__(self, "thresholds", {prefix: tuple(some) for prefix, some in self.thresholds.items()})
 
-    def _contradictions(self) -> list[str]:
+    def _check_place(self) -> None:
         regions = shown(self.regions, 200)
-        named = all(_fits(r"[a-z0-9-]{1,32}", r) for r in self.regions)
-        rules = [
-            (
-                _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table),
-                f"table={shown(self.table)} is not a table name (3 to 255 letters, digits, _ . -).",
-            ),
-            (named, f"regions={regions} are not Region names."),
-            (
-                type(self.region) is str and named and self.region in self.regions,
-                f"region={shown(self.region)} is not one of regions={regions}.",
-            ),
-            (named and len({*self.regions}) == len(self.regions), f"regions={regions} names a Region twice."),
-            (
-                self.endpoint_url is None or _fits(r"https?://\S+", self.endpoint_url),
-                f"endpoint_url={shown(self.endpoint_url, 200)} does not start with http:// or https://.",
-            ),
-            *(
-                (type(given) is bool, f"{name}={shown(given)} is not True or False.")
-                for name in ("clean", "insert_only", "unshared_limits")
-                for given in (getattr(self, name),)
-            ),
-        ]
-        numbers = {"allowed_lateness_ms": 0}
-        numbers |= dict.fromkeys(("keep_ms", "read_time_max_ms", "fold_min", "fold_max", "clean_units_per_s"), 1)
-        for name, least in numbers.items():
-            value = getattr(self, name)
-            fits = type(value) is int and least <= value <= tokens.TIME_MS_MAX
-            rules.append((fits, f"{name}={shown(value)} is not an int from {least} to {tokens.TIME_MS_MAX}."))
-        wrong = [message for holds, message in rules if not holds]
-        if wrong:
-            return wrong
-        rules = [
-            (
-                self.keep_ms > self.read_time_max_ms,
-                f"keep_ms={self.keep_ms} must be above read_time_max_ms={self.read_time_max_ms}: "
-                "else a delta could be deleted while a read still needs it.",
-            ),
-            (self.fold_min <= self.fold_max, f"fold_min={self.fold_min} is above fold_max={self.fold_max}."),
-            (
-                self.fold_max <= FOLD_MAX_LIMIT,
-                f"fold_max={self.fold_max} is above {FOLD_MAX_LIMIT}: an item holds 400 KB.",
-            ),
-        ]
-        for name in ("shards", "limits", "thresholds"):
-            rules += (
-                (
-                    is_prefix(prefix),
-                    f"{name}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
-                    "characters without spaces.",
+        if not _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table):
+            raise InvalidSettings(f"table={shown(self.table)} is not a table name (3 to 255 letters, digits, _ . -).")
+        if not all(_fits(r"[a-z0-9-]{1,32}", region) for region in self.regions):
+            raise InvalidSettings(f"regions={regions} are not Region names.")
+        if type(self.region) is not str or self.region not in self.regions:
+            raise InvalidSettings(f"region={shown(self.region)} is not one of regions={regions}.")
+        if len({*self.regions}) < len(self.regions):
+            raise InvalidSettings(f"regions={regions} names a Region twice.")
+        for region in self.regions if self.endpoint_url is None else ():
+            if not _fits(_OF_AWS, region):
+                raise InvalidSettings(
+                    f"regions={regions}: AWS has no Region {region}. With an endpoint_url it is taken."
                 )
-                for prefix in getattr(self, name)
+        if self.endpoint_url is not None and not _fits(r"https?://\S+", self.endpoint_url):
+            raise InvalidSettings(
+                f"endpoint_url={shown(self.endpoint_url, 200)} does not start with http:// or https://."
             )
-        for prefix, shards in self.shards.items():
-            fits = type(shards) is int and 1 <= shards <= SHARDS_MAX
-            rules.append(
-                (fits, f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix.")
+
+    def _check_numbers(self) -> None:
+        for name in ("clean", "insert_only", "unshared_limits"):
+            if type(given := getattr(self, name)) is not bool:
+                raise InvalidSettings(f"{name}={shown(given)} is not True or False.")
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if type(value) is not int or not least <= value <= tokens.TIME_MS_MAX:
+                raise InvalidSettings(f"{name}={shown(value)} is not an int from {least} to {tokens.TIME_MS_MAX}.")
+        if self.keep_ms <= self.read_time_max_ms:
+            raise InvalidSettings(
+                f"keep_ms={self.keep_ms} must be above read_time_max_ms={self.read_time_max_ms}: "
+                "else a delta could be deleted while a read still needs it."
             )
-        for prefix, limit in self.limits.items():
-            name = f"limits[{shown(prefix)}]"
-            fits = type(limit) is Limit
-            rules.append((fits, f"{name}={shown(limit)} is not a Limit for a prefix."))
-            known = not fits or limit.region in (None, *self.regions)
-            rules.append(
-                (known, f"{name}: {shown(limit, 120)} has its first rights in no Region of regions={regions}.")
-            )
-        for prefix, thresholds in self.thresholds.items():
-            rules += ((False, wrong) for wrong in contradictions(prefix, thresholds, self.regions))
-        return [message for holds, message in rules if not holds]
+        if self.fold_min > self.fold_max:
+            raise InvalidSettings(f"fold_min={self.fold_min} is above fold_max={self.fold_max}.")
+        if self.fold_max > FOLD_MAX_LIMIT:
+            raise InvalidSettings(f"fold_max={self.fold_max} is above {FOLD_MAX_LIMIT}: an item holds 400 KB.")
 
     def limit_of(self, counter: str) -> Limit | None:
         """The limit of a counter, None without one: that of the longest prefix that fits its name."""
