@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence, Set
 from compactor.listing import Below
 from compactor.report import Tally
 from ledger import items, tokens
+from ledger.cost import item_bytes, write_units
 from ledger.entries import TOKEN_BYTES, Entries
 from ledger.errors import LedgerError
 from ledger.requests import AlreadyThere, At, DeleteMany, Get, Instant, Item, Now, Pause, Program, Put, key_of
-from ledger.units import item_bytes, write_units
 from ledger.values import Checkpoint, CleanNote, Lane
 
 DELETES_MAX, UNITS_MAX = 100, 100

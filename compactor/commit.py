@@ -11,11 +11,12 @@ without one has lost it.
 
 from collections.abc import Sequence
 
-from ledger import directory, items
+from ledger import items
 from ledger.conditions import Absent, All, Condition, Not
 from ledger.entries import Entries
 from ledger.errors import GaveUp, LaneDamaged, NotAllowed
-from ledger.paging import every_item
+from ledger.lane import directory
+from ledger.lane.tail import every_item
 from ledger.requests import Get, Instant, Item, Now, Program, Put, Transact
 from ledger.values import Checkpoint, Lane, Segment
 

@@ -19,16 +19,16 @@ from compactor.verify import LaneCheck, Verification, verify
 from compactor.verify_gates import verify_gates
 from compactor.visit import visit
 from ledger import clocks
-from ledger.by_region import table_of
 from ledger.cost import carried
 from ledger.errors import GaveUp, LedgerError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuild_gates
+from ledger.lane.shape import ShapeCheck
+from ledger.lane.tail import at
 from ledger.observing import DONE, Observe, Observer, observed
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings, check_settings
-from ledger.shape import ShapeCheck
-from ledger.through import at
+from ledger.table import table_of
 from ledger.values import Lane
 
 if TYPE_CHECKING:

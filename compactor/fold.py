@@ -3,7 +3,7 @@
 Rule 1: Begin, then the cutoff, then the Query, in this order: an entry that is on its way while the cutoff is fixed
 must not be passed by a watermark it was not asked for.
 Rule 2: Only complete entries are taken, lowest first: none at or below the new watermark is left behind, in whatever
-item (ledger/tail.py).
+item (ledger/lane/tail.py).
 Rule 3: The tail is read once a visit, up to the first cutoff. A further commit takes on from what was read while the
 watermark is the one that the commit before it left: what came since below that cutoff is a stray by rule 1. Else all
 is read anew.
@@ -17,8 +17,8 @@ from compactor.commit import begin, commit
 from compactor.report import Tally
 from ledger import tokens
 from ledger.entries import TOKEN_BYTES, Entries
+from ledger.lane.tail import Tail
 from ledger.requests import Instant, Now, Program, in_time
-from ledger.tail import Tail
 from ledger.values import Checkpoint, Lane
 
 QUERY_MS = 120_000

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from compactor.listing import Below
 from ledger import items, tokens
 from ledger.errors import DamagedItem, LaneDamaged
+from ledger.lane.tail import TailSum
 from ledger.requests import Get, Item, Program
-from ledger.tail import TailSum
 from ledger.values import Checkpoint, Lane
 
 

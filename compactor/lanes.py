@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ledger import directory, items
+from ledger import items
 from ledger.errors import LedgerError
 from ledger.gate import items as gates
-from ledger.paging import Pages
+from ledger.lane import directory
+from ledger.lane.tail import Pages
 from ledger.requests import AlreadyThere, Key, KeyPage, Program, PutMany, Scan
 from ledger.settings import Settings
 from ledger.values import Lane

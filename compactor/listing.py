@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 from ledger import items, tokens
 from ledger.entries import ENTRY, TOKEN_BYTES, Entries
-from ledger.paging import Pages
+from ledger.lane.tail import LOWEST, Pages
+from ledger.ranges import VERSION_MAX
 from ledger.requests import Get, Item, Page, Program, Query
-from ledger.tail import LOWEST
-from ledger.values import VERSION_MAX, Delta, Lane
+from ledger.values import Delta, Lane
 
 HIGHEST_CHANGE = b"\xff" * (ENTRY.size - TOKEN_BYTES)
 """Follows a token in the highest bytes that begin with it."""

@@ -19,8 +19,8 @@ from compactor.report import Tally
 from compactor.settle import COMMITS_MAX, settle_these
 from ledger import items, tokens
 from ledger.errors import DamagedItem
+from ledger.lane.tail import HIGHEST, LOWEST
 from ledger.requests import GetMany, Item, Key, Page, Program, Query, key_of
-from ledger.tail import HIGHEST, LOWEST
 from ledger.values import Lane
 
 ASK_AGAIN_MS = 300_000

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from compactor.listing import cover
 from ledger import items, tokens
 from ledger.entries import time_ms
-from ledger.paging import Pages, every_item
+from ledger.lane.tail import HIGHEST, LOWEST, Pages, bound, every_item
 from ledger.requests import Get, Item, Page, Program, Query
 from ledger.settings import Settings
-from ledger.tail import HIGHEST, LOWEST, bound
 from ledger.values import Checkpoint, Lane
 
 

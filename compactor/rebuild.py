@@ -17,11 +17,11 @@ from compactor.commit import has_landed, past_the_limits, write
 from compactor.listing import changed_by
 from compactor.recount import Overlap, Recount, recount
 from ledger import items, tokens
-from ledger.add import add_many
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError, TokenConflict
+from ledger.lane.add import add_many
+from ledger.lane.tail import Tail
 from ledger.requests import DeleteMany, Get, Instant, Item, Now, Program, keyed
-from ledger.tail import Tail
 from ledger.values import Checkpoint, Delta, Lane, Segment
 
 ORPHANS_MAX = 1_000

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ledger import items, tokens
 from ledger.errors import LaneDamaged
-from ledger.paging import Pages
+from ledger.lane.tail import Pages
 from ledger.requests import Page, Program, Query
 from ledger.values import Lane, Segment
 

@@ -7,9 +7,9 @@ Rule 2: A counter with a limit has gates, and no reader looks at its deltas, in 
 """
 
 from ledger.errors import LaneUnread
+from ledger.lane.directory import with_changes
 from ledger.requests import Program
 from ledger.settings import Settings
-from ledger.undecided import with_changes
 from ledger.values import Lane
 
 BEYOND = 4

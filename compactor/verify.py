@@ -15,8 +15,8 @@ from compactor.unread import error_of
 from ledger import tokens
 from ledger.entries import TOKEN_BYTES
 from ledger.errors import LaneDamaged, ReadTooSlow
+from ledger.lane.tail import TailSum
 from ledger.requests import Instant, Now, Program, in_time
-from ledger.tail import TailSum
 from ledger.values import Checkpoint, Lane
 
 

@@ -1,8 +1,8 @@
 """The program `verify_gates`: a limited counter recounted from all that its gates decided; each lane at its home."""
 
 from compactor.verify import LaneCheck
-from ledger.gate.audit import audited
 from ledger.gate.gates import Gates
+from ledger.gate.recount import audited
 from ledger.requests import Program
 
 

@@ -15,11 +15,11 @@ from infra.table_stack import DeploymentRefused
 from ledger import items
 from ledger.clocks import instants, wall_clock
 from ledger.errors import InvalidSettings, LedgerError, SettingsMismatch, TableMissing
+from ledger.lane.shape import check_new_limits, write
+from ledger.limit import Shape
 from ledger.requests import Get, Item, Table, run
 from ledger.settings import REGION_FROM, Settings
-from ledger.shape import check_new_limits, write
 from ledger.table import DynamoTable
-from ledger.values import Shape
 
 CANARY = "ledger:canary"
 """The counter of the canaries (service/canary)."""

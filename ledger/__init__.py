@@ -11,10 +11,9 @@ Cost      what a call cost          Observed  what a call came to
 from ledger import errors
 from ledger.cost import Cost
 from ledger.gate.hold import Hold
-from ledger.limit import Limit
+from ledger.limit import Limit, Threshold
 from ledger.observing import Observed
 from ledger.settings import Settings
-from ledger.threshold import Threshold
 from ledger.values import Change, Delta, Lane, Receipt
 from ledger.writer import Ledger
 

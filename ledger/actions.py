@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol
 
 from ledger.conditions import Item, Names, Path, Value, steps_of, value_at
 from ledger.errors import TableMismatch
-from ledger.kinds import of_its_kind
 
 DIGITS_MAX = 38
 """A number in DynamoDB has no more significant digits."""
@@ -36,7 +35,6 @@ class Action(Protocol):
         """What becomes of what stands at the path; None: nothing stands there."""
 
 
-@of_its_kind
 class Set(NamedTuple):
     """Write a value, whatever was there."""
 
@@ -54,7 +52,6 @@ class Set(NamedTuple):
         return self.value
 
 
-@of_its_kind
 class SetIfAbsent(NamedTuple):
     """Write a value where there is none."""
 
@@ -73,7 +70,6 @@ class SetIfAbsent(NamedTuple):
         return self.value if there is None else there
 
 
-@of_its_kind
 class Add(NamedTuple):
     """Add a whole number to a number; one that is not there counts as 0."""
 
@@ -96,7 +92,6 @@ class Add(NamedTuple):
         return {"N": f"{total:f}"}
 
 
-@of_its_kind
 class Remove(NamedTuple):
     """Take an attribute, or an entry of a map, away; one that is not there stays away."""
 

@@ -14,15 +14,15 @@ from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, NoReturn, Unpack
 
 from ledger import clocks
-from ledger.awaited import Edge, awaited
-from ledger.by_region import Given
 from ledger.calls import Calls, Named
+from ledger.dynamo.aio import Edge, awaited
 from ledger.errors import InvalidInput, LedgerError, OutcomeUnknown
 from ledger.gate.hold import Hold
+from ledger.lane.add import failed
 from ledger.observing import DONE, Observe, observed
-from ledger.packing import failed
 from ledger.requests import Program, Result
 from ledger.settings import Settings
+from ledger.table import Given
 from ledger.values import Change, Delta, Receipt
 
 

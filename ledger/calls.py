@@ -1,33 +1,110 @@
 """What a ledger's calls ask of the table: `Ledger` sends it, `AsyncLedger` awaits it.
 
-Rule 1: what a caller passes is checked when the program is made, before anything is sent.
-Rule 2: the table's shape is asked for before the first request.
-Rule 3: a counter with a limit has gates and no deltas; no other way leads to it.
-Rule 4: a change that fails before anything was sent has its own error, with its delta.
+Rule 1: what a caller passes is checked when the program is made, before anything is sent, so every refusal says that
+nothing was written.
+Rule 2: with a key the token follows from the counter, the key and `at`, so that a retry names the same item; without
+one it is drawn here, once, and is the caller's to keep.
+Rule 3: the table's shape is asked for before the first request.
+Rule 4: a counter with a limit has gates and no deltas; no other way leads to it.
+Rule 5: a change that fails before anything was sent has its own error, with its delta.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
-from ledger import add as deltas_of
-from ledger import clocks
-from ledger.checks import check_change
-from ledger.errors import InvalidChange, InvalidInput, LedgerError, shown
-from ledger.gate import answers, bounds
-from ledger.gate.gates import Gates
+from ledger import clocks, tokens
+from ledger.checks import check_change, check_counter, check_key, check_time, to_datetime
+from ledger.clocks import Clock
+from ledger.dynamo.send import AtOnce
+from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidTime, LedgerError, shown
+from ledger.gate import bounds, decide
+from ledger.gate.gates import Gates, SoldOut
 from ledger.gate.hold import Hold
-from ledger.gate.sold_out import SoldOut
-from ledger.packing import Outcome, add_packed, failed
-from ledger.prepare import prepared, prepared_hold
+from ledger.lane import add as deltas_of
+from ledger.lane.add import Outcome, add_packed, failed
+from ledger.lane.shape import ShapeCheck
 from ledger.requests import Program, Request, Result
 from ledger.settings import Settings, check_settings
-from ledger.shape import ShapeCheck
-from ledger.steps import AtOnce
+from ledger.tokens import HOLD, HOLD_MS_MAX, with_length
 from ledger.values import Change, Delta, Lane, Receipt, check_changes
+
+AHEAD_MAX_MS = 300_000
+"""How far ahead of the clock `at` may be: five minutes."""
+
+
+def prepared(asked: Change, settings: Settings, clock: Clock, entropy: Callable[[int], bytes]) -> Delta:
+    """The delta of a change that is asked for now. Raises InvalidInput."""
+    token = _token(asked, clock, entropy, "")
+    return Delta(_lane(asked, token, settings), token, asked.change)
+
+
+def prepared_hold(
+    asked: Change, expires: timedelta, settings: Settings, clock: Clock, entropy: Callable[[int], bytes]
+) -> Delta:
+    """The delta that a hold sets aside, whose token says until when. Raises InvalidInput."""
+    length_ms = _length_ms(expires)
+    token = with_length(_token(asked, clock, entropy, HOLD), length_ms)
+    delta = Delta(_lane(asked, token, settings), token, asked.change)
+    if delta.change == 0:
+        raise InvalidChange("A hold is of 1 to 10**18, either way: 0 sets nothing aside.")
+    return delta
+
+
+def _token(asked: Change, clock: Clock, entropy: Callable[[int], bytes], kind: str) -> str:
+    counter, key, at = check_counter(asked.counter), asked.idempotency_key, asked.at
+    if key is None and at is None:
+        return tokens.make(_in_range(clock()), entropy(tokens.RANDOM_BYTES))
+    return tokens.keyed(counter, _checked_key(key, at), _checked_time(at, clock), kind)
+
+
+def _lane(asked: Change, token: str, settings: Settings) -> Lane:
+    region = asked.region
+    if region is None:
+        region = settings.region
+    elif type(region) is not str or region not in settings.regions:
+        raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
+    return settings.lane_for(asked.counter, token, region)
+
+
+def _length_ms(expires: object) -> int:
+    if not isinstance(expires, timedelta):
+        raise InvalidTime(f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}.")
+    length_ms, more = divmod(expires, timedelta(milliseconds=1))
+    length_ms += bool(more)  # rounded up
+    if not 0 < length_ms <= HOLD_MS_MAX:
+        raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {HOLD_MS_MAX // 86_400_000} days.")
+    return length_ms
+
+
+def _checked_key(key: str | None, at: datetime | None) -> str:
+    if key is None:
+        raise InvalidKey("at came without idempotency_key; they go together.")
+    if at is None:
+        raise InvalidKey("idempotency_key came without at; they go together, and both must be the same on a retry.")
+    return check_key(key)
+
+
+def _checked_time(at: datetime | None, clock: Clock) -> int:
+    at_ms, now_ms = check_time("at", at), clock()
+    if at_ms > now_ms + AHEAD_MAX_MS:
+        raise InvalidTime(f"at={_text(at_ms)} is more than five minutes ahead of this clock's {_text(now_ms)}.")
+    if at_ms < 0:
+        raise InvalidTime(f"at={_text(at_ms)} is before 1970.")
+    return at_ms
+
+
+def _in_range(now_ms: int) -> int:
+    if not 0 <= now_ms <= tokens.TIME_MS_MAX:
+        raise InvalidTime(f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year 10889.")
+    return now_ms
+
+
+def _text(time_ms: int) -> str:
+    return to_datetime(time_ms).isoformat()
 
 
 class Named(TypedDict, total=False):
@@ -72,7 +149,7 @@ class Calls:
         if not self.shape.is_known:
             yield from self.check_shape(delta)
         gates = Gates.of(self.settings, delta.lane.counter, self._sold_out)
-        return (yield from (deltas_of.add(delta) if gates is None else answers.add(gates, delta)))
+        return (yield from (deltas_of.add(delta) if gates is None else decide.add(gates, delta)))
 
     def check_shape(self, delta: Delta) -> Program[None]:
         """Raises what the check raises, with the delta."""
@@ -91,7 +168,7 @@ class Calls:
                 yield from self.shape.program(counter)
             except LedgerError as error:
                 return [failed(error, delta) for delta in deltas]
-            return (yield from answers.add_many(gates, deltas))
+            return (yield from decide.add_many(gates, deltas))
         if len(deltas) > 1:
             return (yield from add_packed(deltas))
         try:
@@ -145,7 +222,7 @@ class Calls:
     def hold(self, asked: Change, expires: timedelta) -> tuple[Delta, Program[None]]:
         """What is held, and the program that returns when it is granted."""
         delta = prepared_hold(asked, expires, self.settings, self._clock, self._entropy)
-        return delta, self._first(answers.hold(self._limited(asked.counter, "hold"), delta), asked.counter)
+        return delta, self._first(decide.hold(self._limited(asked.counter, "hold"), delta), asked.counter)
 
     def capture(self, hold: Hold, amount: int | None = None) -> Program[Receipt]:
         held = self._held(hold, "capture")
@@ -156,12 +233,12 @@ class Calls:
             most = f"{held.change} (or to {-held.change})" if held.change < 0 else f"{held.change}"
             raise InvalidChange(f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}.")
         counter = held.lane.counter
-        return self._first(answers.capture(self._limited(counter, "capture"), held, used), counter)
+        return self._first(decide.capture(self._limited(counter, "capture"), held, used), counter)
 
     def release(self, hold: Hold) -> Program[None]:
         held = self._held(hold, "release")
         counter = held.lane.counter
-        return self._first(answers.release(self._limited(counter, "release"), held), counter)
+        return self._first(decide.release(self._limited(counter, "release"), held), counter)
 
     def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
         yield from self._first(bounds.set_limit(self._limited(counter, "set_limit"), floor, ceiling), counter)

@@ -5,13 +5,10 @@ Rule 2: a value of the caller's that fails while it is looked at is the caller's
 """
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey, InvalidTime, shown
-
-CHANGE_MAX = 10**18
-"""No change is larger, so that a total of 10^20 changes fits DynamoDB's 38 digits, and a change fits 64 bits."""
+from ledger.ranges import CHANGE_MAX
 
 KEY_BYTES_MAX = 1_024
 
@@ -35,19 +32,6 @@ def check_counter(counter: object) -> str:
 def is_prefix(prefix: object) -> bool:
     """Whether names of counters can begin with it; with the empty one all do."""
     return type(prefix) is str and _PREFIX.fullmatch(prefix) is not None
-
-
-def meant(given: object, known: Iterable[str]) -> str:
-    """ " Did you mean …?" with the one of the known names that is near to what was given; empty if none is."""
-    near = nearest(given, known) if isinstance(given, str) else None
-    return f" Did you mean {near}?" if near else ""
-
-
-def nearest(given: str, known: Iterable[str]) -> str | None:
-    """The one of the known names that is near to what was given."""
-    import difflib  # a millisecond that only a mistake costs
-
-    return next(iter(difflib.get_close_matches(given, known, 1)), None)
 
 
 def check_change(change: object) -> int:

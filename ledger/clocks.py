@@ -1,8 +1,16 @@
-"""The clock and the entropy that a process uses when it is given none."""
+"""What a process has of its own: a clock and entropy, where it is given none, and what a fork must not share.
+
+Rule 1: A fork takes no thread along and leaves held locks held for ever, so whoever keeps threads, or a lock that other
+threads may hold, keeps them in a `PerProcess`.
+Rule 2: So a child never waits for what only its parent has. It is made in the child before any code there runs, while
+there is but one thread.
+"""
 
 import os
 import time
 from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 from ledger import tokens
 from ledger.errors import InvalidInput, InvalidTime, shown
@@ -53,3 +61,30 @@ def checked_entropy(entropy: Entropy) -> Entropy:
 def instants(clock: Clock) -> Callable[[], Instant]:
     """What answers `Now`: the given clock beside this machine's monotonic one."""
     return lambda: Instant(clock(), time.monotonic_ns() // 1_000_000)
+
+
+Own = TypeVar("Own")
+
+
+class PerProcess(Generic[Own]):
+    """`value` is what `make()` answered in this process: a forked child has another than its parent."""
+
+    def __init__(self, make: Callable[[], Own]) -> None:
+        self._make = make
+        self.value = make()
+        _all.add(self)
+
+    def make_again(self) -> None:
+        self.value = self._make()
+
+
+_all: WeakSet[PerProcess[Any]] = WeakSet()
+
+
+def _in_the_child() -> None:
+    for each in list(_all):
+        each.make_again()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_in_the_child)

@@ -7,10 +7,9 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Express
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol, TypeAlias
-
-from ledger.kinds import of_its_kind
 
 Item: TypeAlias = Mapping[str, Mapping[str, Any]]
 """An item in DynamoDB's own spelling: {"change": {"N": "-6"}}."""
@@ -50,7 +49,6 @@ class Condition(Protocol):
         """Whether it holds of the item that is there; {} when there is none."""
 
 
-@of_its_kind
 class Absent(NamedTuple):
     """The item has no such attribute, or no such entry in a map. Without a path: there is no item."""
 
@@ -63,7 +61,6 @@ class Absent(NamedTuple):
         return value_at(item, self.path) is None
 
 
-@of_its_kind
 class Equals(NamedTuple):
     """The attribute is there, and has this type and value."""
 
@@ -77,7 +74,6 @@ class Equals(NamedTuple):
         return _compared(item, self.path, self.value, lambda there, given: bool(there == given))
 
 
-@of_its_kind
 class AtLeast(NamedTuple):
     """The attribute is there, is of the value's type (a number, a text or bytes), and not below it."""
 
@@ -91,7 +87,6 @@ class AtLeast(NamedTuple):
         return _compared(item, self.path, self.value, lambda there, given: bool(there >= given))
 
 
-@of_its_kind
 class AtMost(NamedTuple):
     """The attribute is there, is of the value's type (a number, a text or bytes), and not above it."""
 
@@ -105,7 +100,6 @@ class AtMost(NamedTuple):
         return _compared(item, self.path, self.value, lambda there, given: bool(there <= given))
 
 
-@of_its_kind
 class Contains(NamedTuple):
     """The attribute is a set, and this text, number or binary is one of its elements."""
 
@@ -120,7 +114,6 @@ class Contains(NamedTuple):
         return element in (value_at(item, self.path) or {}).get(f"{kind}S", ())
 
 
-@of_its_kind
 class Not(NamedTuple):
     condition: Condition
 
@@ -131,38 +124,36 @@ class Not(NamedTuple):
         return not self.condition.holds(item)
 
 
-class All(tuple[Condition, ...]):
+@dataclass(frozen=True, slots=True)
+class All:
     """Every one of them holds: All((Equals(...), Absent(...))). At least one."""
 
-    __slots__ = ()
+    conditions: tuple[Condition, ...]
 
     def expression(self, names: Names) -> str:
-        return _joined(" AND ", self, names)
+        return _joined(" AND ", self.conditions, names)
 
     def holds(self, item: Item) -> bool:
-        return all(each.holds(item) for each in self)
+        return all(each.holds(item) for each in self.conditions)
 
 
-class Either(tuple[Condition, ...]):
+@dataclass(frozen=True, slots=True)
+class Either:
     """One of them holds, at least: Either((AtLeast(...), Absent(...))). At least one."""
 
-    __slots__ = ()
+    conditions: tuple[Condition, ...]
 
     def expression(self, names: Names) -> str:
-        return _joined(" OR ", self, names)
+        return _joined(" OR ", self.conditions, names)
 
     def holds(self, item: Item) -> bool:
-        return any(each.holds(item) for each in self)
-
-
-of_its_kind(All)
-of_its_kind(Either)
+        return any(each.holds(item) for each in self.conditions)
 
 
 def has(item: Item) -> Condition | None:
     """The condition that the item under this key has its other attributes; None where it has none."""
     equal = [Equals(name, value) for name, value in item.items() if name not in ("pk", "sk")]
-    return All(equal) if equal else None
+    return All(tuple(equal)) if equal else None
 
 
 def steps_of(path: Path) -> tuple[str, ...]:
@@ -188,8 +179,8 @@ def _joined(word: str, conditions: tuple[Condition, ...], names: Names) -> str:
 def _apart(condition: Condition, names: Names) -> str:
     """In parentheses where others stand beside it: but not a single one, because an expression has 4 KB, and DynamoDB
     refuses parentheses that say nothing."""
-    while isinstance(condition, All | Either) and len(condition) == 1:
-        (condition,) = condition
+    while isinstance(condition, All | Either) and len(condition.conditions) == 1:
+        (condition,) = condition.conditions
     text = condition.expression(names)
     return f"({text})" if isinstance(condition, All | Either) else text
 

@@ -1,4 +1,4 @@
-"""What a call costs: `Cost`, and the `Meter` that sums it while the call goes on.
+"""What a call costs: `Cost`, the `Meter` that sums it while the call goes on, and an item's size and units.
 
 Rule 1: what is asked inside `with Meter() as meter` belongs to that meter: a context variable holds it, and a table
 reads it once, when it is asked, so that the threads and tasks that send for the table need no context.
@@ -6,17 +6,23 @@ Rule 2: who hands programs to threads of its own takes the meter along: `carried
 Rule 3: a meter ends only where it was entered: a coroutine that is thrown away ends in whatever context the garbage
 collector runs, perhaps in the middle of another call.
 Rule 4: a request is open from when it is sent until its answer is counted, so one whose call was cancelled or
-interrupted is one that told nothing.
+interrupted counts as one that gave no cost.
+Rule 5: Sizes are bytes, a KB is 1,024; items are in the low-level format: `{"pk": {"S": "a"}, "change": {"N": "-6"}}`.
+Round up before anything else: a unit is never split, except that an eventually consistent read is half of one.
+Rule 6: A rule that is not on one of these pages of AWS's developer guide does not belong here:
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html (sizes)
+https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html (units)
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -124,3 +130,66 @@ def carried(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
             _HERE.set(before)
 
     return with_the_meter
+
+
+Item = Mapping[str, Mapping[str, Any]]
+
+WRITE_UNIT_BYTES = 1024
+READ_UNIT_BYTES = 4096
+TRANSACTIONAL = 2  # a transaction prepares, then commits: every unit twice (page UNITS)
+
+
+def item_bytes(item: Item) -> int:
+    """The bytes of an item: attribute names and values, not the storage overhead, which no request pays (SIZES)."""
+    return sum(len(name.encode()) + value_bytes(value) for name, value in item.items())
+
+
+def value_bytes(value: Mapping[str, Any]) -> int:
+    """The bytes of a value without its name (SIZES; for sets, which the page leaves out, the sum of the elements)."""
+    ((kind, content),) = value.items()
+    match kind:
+        case "S":
+            return len(content.encode())
+        case "N":
+            return number_bytes(content)
+        case "B":
+            return len(bytes(content))
+        case "BOOL" | "NULL":
+            return 1
+        case "L":
+            return 3 + sum(1 + value_bytes(element) for element in content)
+        case "M":
+            return 3 + item_bytes(content) + len(content)
+        case "SS" | "NS" | "BS":
+            return sum(value_bytes({kind[0]: element}) for element in content)
+    raise ValueError(f"no such attribute type: {kind}")
+
+
+def number_bytes(number: str) -> int:
+    """The bytes of a number, about: 1, 1 for every two significant digits, 1 for a minus; at most 21 (SIZES)."""
+    sign, digits, _ = Decimal(number).as_tuple()
+    significant = len("".join(map(str, digits)).strip("0"))
+    return 1 + (significant + 1) // 2 + (1 if sign and significant else 0)
+
+
+def write_units(size: int, *, transactional: bool = False) -> int:
+    """The write units of one item of this many bytes: 1 for each KB begun, at least 1, twice in a transaction (UNITS).
+
+    A Put or an Update costs the larger of the item before and after, a Delete the item deleted, a failed condition
+    the larger of the item that is there and the one asked for. Each further Region costs the same again in replicated
+    write units: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/global-tables-billing.html
+    """
+    units = max(1, -(-size // WRITE_UNIT_BYTES))
+    return units * TRANSACTIONAL if transactional else units
+
+
+def read_units(size: int, *, consistent: bool, transactional: bool = False) -> float:
+    """The read units of this many bytes: 1 for each 4 KB begun, at least 1, half if eventually consistent (UNITS).
+
+    `size` is one item for a GetItem, each item by itself in a batch, and the sum of all items read by one page of a
+    Query or Scan. An item that is not there and an empty page cost the least there is.
+    """
+    units = max(1, -(-size // READ_UNIT_BYTES))
+    if transactional:
+        return float(units * TRANSACTIONAL)
+    return float(units) if consistent else units / 2

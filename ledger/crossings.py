@@ -16,8 +16,8 @@ from ledger.checks import check_counter
 from ledger.conditions import Absent, Condition, Equals
 from ledger.decoding import decoded, integer, text_of
 from ledger.errors import InvalidCounter
+from ledger.limit import IN, OUT, Threshold
 from ledger.requests import Item, Key, Update
-from ledger.threshold import IN, OUT, Threshold
 
 BOUNDS = ("above", "below")
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from operator import lt
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
+from ledger.ranges import CHANGE_MAX
 
 ENTRY = struct.Struct(">16sq")
 """One entry: the token's 16 bytes, then the change as a signed 64-bit big-endian integer."""

@@ -9,11 +9,7 @@ Rule 5: An error of a call that only reads says nothing of writing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ledger.cost import Cost
-    from ledger.values import Delta
+from typing import Any
 
 
 def shown(value: object, most: int = 40) -> str:
@@ -31,8 +27,10 @@ NOT_WRITTEN = " Nothing was written."
 class LedgerError(Exception):
     """The root of the tree. `delta` is the change it concerns, or None. `cost`: what the call cost, or None."""
 
-    delta: Delta | None = None
-    cost: Cost | None = None
+    delta: Any = None
+    """A `Delta`, or None."""
+    cost: Any = None
+    """A `Cost`, or None."""
     of_read = False
     """The call that raised it only reads."""
 

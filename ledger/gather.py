@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 
 from ledger.cost import NOTHING, Cost, Meter, here
 from ledger.errors import LedgerError, OutcomeUnknown, Unavailable
-from ledger.packing import PACK_CHANGES, Outcome, failed
+from ledger.lane.add import PACK_CHANGES, Outcome, failed
 from ledger.values import Delta, Lane, Receipt
 
 WAIT_S = 0.05

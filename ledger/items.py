@@ -11,9 +11,10 @@ from ledger.conditions import Equals
 from ledger.decoding import binary, decoded, integer, list_of, text_of
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput
-from ledger.limit import Limit
+from ledger.limit import Limit, Shape
+from ledger.ranges import VERSION_MAX
 from ledger.requests import Item, Key, key_of, keyed
-from ledger.values import PACK_SPAN_MS, VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Pack, Segment, Shape
+from ledger.values import PACK_SPAN_MS, Checkpoint, CleanNote, Delta, Lane, Pack, Segment
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"  # "$" follows "#": every segment's sort key lies between
 SHAPE_KEY = Key("shape", "shape")

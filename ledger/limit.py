@@ -1,19 +1,34 @@
-"""`Limit`: what the value of a counter never passes.
+"""`Limit`: what a counter's value never passes; `Threshold`: what somebody wants to know it to have passed; `Shape`.
 
-Rule 1: Its sides and its region are for the counter's life, because its first rights follow from them.
+Rule 1: A Limit's sides and its region are for the counter's life, because its first rights follow from them.
 Rule 2: A counter begins at 0, so 0 is within every limit.
+Rule 3: A Threshold is strict: `above=1_000` holds at 1,001 and not at 1,000, `below=10` at 9 and not at 10.
+Rule 4: A counter that no crossing was published of is outside all of its thresholds.
+Rule 5: A Threshold decides nothing: whatever it says may change at any time, and nobody's adds or reads look at it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Protocol
 
-from ledger.checks import CHANGE_MAX, check_region
+from ledger.checks import check_region
 from ledger.errors import InvalidInput, InvalidSettings, shown
+from ledger.ranges import CHANGE_MAX, SHARD_MAX, VERSION_MAX
 
-if TYPE_CHECKING:
-    from ledger.values import Lane
+
+class Place(Protocol):
+    """A lane, by its Region and shard."""
+
+    @property
+    def region(self) -> str: ...
+
+    @property
+    def shard(self) -> int: ...
+
 
 DOWN, UP = "down", "up"
 SIDES = (DOWN, UP)
@@ -55,6 +70,102 @@ class Limit:
         """The first rights of a side, before anything is decided."""
         return -(self.floor or 0) if side == DOWN else self.ceiling or 0
 
-    def opens(self, lane: Lane) -> bool:
+    def opens(self, lane: Place) -> bool:
         """Whether the first rights are in this lane."""
         return lane.region == self.region and lane.shard == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which lanes and limits a table's counters have: what every process must agree on.
+
+    version: how often it was written.
+    """
+
+    regions: tuple[str, ...]
+    shards: Mapping[str, int]
+    version: int = 1
+    limits: Mapping[str, Limit] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for region in self.regions:
+            check_region(region)
+        if not self.regions or len({*self.regions}) != len(self.regions):
+            raise ValueError("regions must name at least one Region, and none twice")
+        if not all(1 <= shards <= SHARD_MAX for shards in self.shards.values()):
+            raise ValueError(f"a prefix has from 1 to {SHARD_MAX} shards")
+        if not 1 <= self.version <= VERSION_MAX:
+            raise ValueError(f"version must be from 1 to {VERSION_MAX}")
+
+
+IN, OUT = "in", "out"
+"""The sides of a threshold: what it says holds of the value, or does not."""
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_UNNAMED = "{side}-{bound}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """Either `above` or `below` a whole number, of magnitude at most 10**18. Raises InvalidSettings.
+
+    name: what its crossings are filed under; 1 to 64 letters, digits, . _ -; default: such as above-1000. A name keeps
+    its state, so a threshold with another number and the same name goes on from the side where the first one was.
+    region: which Region evaluates it and tells its crossings; default: the first of the settings' regions.
+    """
+
+    above: int | None = None
+    below: int | None = None
+    name: str = _UNNAMED
+    region: str | None = None
+
+    def __post_init__(self) -> None:
+        given = {side: bound for side, bound in (("above", self.above), ("below", self.below)) if bound is not None}
+        if len(given) != 1:
+            which = "both were given: make two" if given else "neither was given, as in Threshold(below=10)"
+            raise InvalidSettings(f"A Threshold has above or below; {which}.")
+        ((side, bound),) = given.items()
+        if type(bound) is not int or abs(bound) > CHANGE_MAX:
+            raise InvalidSettings(f"{side}={shown(bound)} is not an int of magnitude at most 10**18.")
+        if self.name is _UNNAMED:
+            object.__setattr__(self, "name", _UNNAMED.format(side=side, bound=bound))
+        if type(self.name) is not str or not _NAME.fullmatch(self.name):
+            raise InvalidSettings(f"name={shown(self.name)} is not 1 to 64 letters, digits, dots, _ and -.")
+        if self.region is not None:
+            try:
+                check_region(self.region)
+            except InvalidInput as error:
+                raise InvalidSettings(error.why) from None
+
+    def side_of(self, value: int) -> str:
+        """IN where what it says holds of the value, else OUT."""
+        holds = value > self.above if self.above is not None else self.below is not None and value < self.below
+        return IN if holds else OUT
+
+
+def contradictions(prefix: object, given: object, regions: Sequence[str]) -> Iterator[str]:
+    """What is wrong with the thresholds of a prefix: sentences."""
+    name = f"thresholds[{shown(prefix)}]"
+    if not isinstance(given, tuple | list) or any(type(each) is not Threshold for each in given):
+        yield f"{name}={shown(given)} is not a tuple of Thresholds for a prefix."
+        return
+    for each in given:
+        if each.region not in (None, *regions):
+            told = f"told in no Region of regions={shown(tuple(regions), 200)}."
+            yield f"{name}: {each.name} is {told}"
+    for one, other in combinations(given, 2):
+        if one.name == other.name:
+            yield f"{name} has two thresholds with the name {one.name}: their crossings could not be told apart."
+        elif _said(one, regions) == _said(other, regions):
+            yield f"{name}: {one.name} and {other.name} say the same; one of them is enough."
+    for one, other in product(given, given):
+        if one.above is not None and other.below is not None and one.above < other.below:
+            yield (
+                f"{name}: above={one.above} and below={other.below} contradict each other: whatever the value is, one "
+                f"of them holds. The number of above must not be lower than that of below."
+            )
+
+
+def _said(threshold: Threshold, regions: Sequence[str]) -> tuple[int | None, int | None, str]:
+    """The number, and who tells of it: the same one may be told in several Regions."""
+    return threshold.above, threshold.below, threshold.region or regions[0]

@@ -15,10 +15,11 @@ from bisect import bisect_right, insort
 from collections.abc import Mapping
 from typing import Any
 
-from ledger import directory, items
+from ledger import items
 from ledger.conditions import Absent, has
 from ledger.errors import InvalidInput, LedgerError, TokenConflict, Unavailable, shown
 from ledger.gate import items as gates
+from ledger.lane import directory
 from ledger.requests import (
     AlreadyThere,
     At,

@@ -9,7 +9,6 @@ Rule 3: a call inside another one's meter (`cost.py`) adds its cost to it.
 from __future__ import annotations
 
 import logging
-from asyncio import CancelledError
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
@@ -70,7 +69,9 @@ class Observer:
         try:
             _TELLING.set(True)
             _done(self._observe(Observed(name, milliseconds, cost, outcome)))
-        except (Exception, CancelledError):  # no task is cancelled here, where nothing is awaited
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:  # a CancelledError, too: no task is cancelled here, where nothing is awaited
             self._fail()
         finally:
             _TELLING.set(False)

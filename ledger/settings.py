@@ -2,32 +2,114 @@
 
 Rule 1: Frozen and checked when made, so that settings that contradict each other never reach the table.
 Rule 2: Only `from_env` reads the environment, and an argument wins over it.
+Rule 3: What cannot be read names its variable; what is spelt otherwise than a setting is an error, and never left out.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from ledger import lanes, tokens
-from ledger.checks import is_prefix, meant, nearest
+from ledger import tokens, values
+from ledger.checks import is_prefix
 from ledger.entries import ENTRIES_MAX
-from ledger.environment import parsed
 from ledger.errors import InvalidInput, InvalidSettings, shown
-from ledger.limit import Limit
-from ledger.threshold import Threshold, contradictions
+from ledger.limit import Limit, Threshold, contradictions
 from ledger.values import Lane
 
+Made = TypeVar("Made", Limit, Threshold)
+
+_FORMATS = {
+    "regions": "names with commas",
+    "shards": 'JSON such as {"stock:": 4}',
+    "limits": 'JSON such as {"stock:": {"floor": 0}}',
+    "thresholds": 'JSON such as {"stock:": [{"below": 10}]}',
+    "clean": "true or false",
+    "insert_only": "true or false",
+    "unshared_limits": "true or false",
+}
+
+
+def parsed(name: str, variable: str, text: object) -> Any:
+    """The setting `name`, of the text of its variable. Raises InvalidSettings."""
+    try:
+        if type(text) is not str:
+            raise TypeError
+        return _parsed(name, text)
+    except InvalidSettings as error:
+        raise InvalidSettings(f"{variable}: {error.why}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InvalidSettings(
+            f"{variable}={shown(text, 200)} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
+        ) from None
+
+
+def _parsed(name: str, text: str) -> Any:
+    match name:
+        case "table" | "region" | "endpoint_url":
+            return text
+        case "regions":
+            return tuple(part.strip() for part in text.split(",") if part.strip())
+        case "shards":
+            return dict(_json(text).items())
+        case "limits":
+            return {prefix: _made(Limit, said) for prefix, said in _json(text).items()}
+        case "thresholds":
+            return {prefix: tuple(_thresholds(some)) for prefix, some in _json(text).items()}
+        case "clean" | "insert_only" | "unshared_limits":
+            return {"true": True, "false": False}[text.lower()]
+        case _:
+            return int(text)
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of two that are said of one prefix nobody knows which is meant."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
+def _thresholds(said: object) -> list[Threshold]:
+    if not isinstance(said, list):
+        raise TypeError
+    return [_made(Threshold, each) for each in said]
+
+
+def _made(kind: type[Made], said: object) -> Made:
+    if not isinstance(said, dict):
+        raise TypeError
+    keys = [field.name for field in fields(kind)]
+    for key in said:
+        if key not in keys:
+            raise InvalidSettings(f"A {kind.__name__} has no {shown(key)}: it has {', '.join(keys)}.")
+    return kind(**said)
+
+
 FOLD_MAX_LIMIT = ENTRIES_MAX
+
+_OF_AWS = r"[a-z]+(-[a-z]+)*-(central|(north|south)(east|west)?|east|west)-\d{1,2}"
+"""AWS adds Regions and areas, so its names are known by their form and not from a list."""
 
 SHARDS_MAX = 1_000
 REGION_FROM = "AWS_REGION"
 
-DIRECTIONS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest", "central")
-_OF_AWS = rf"[a-z]+(-[a-z]+)*-({'|'.join(DIRECTIONS)})-\d{{1,2}}"
+LEAST = {
+    "allowed_lateness_ms": 0,
+    "keep_ms": 1,
+    "read_time_max_ms": 1,
+    "fold_min": 1,
+    "fold_max": 1,
+    "clean_units_per_s": 1,
+}
+"""The numbers of the settings, and the least that each may be."""
 """AWS adds Regions and areas, so its names are known by their form and not from a list."""
 
 
@@ -78,94 +160,78 @@ class Settings:
                 raise InvalidSettings(f"{name}={shown(given)} is not a mapping from prefixes to {what}.")
             object.__setattr__(self, name, dict(given))
         object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
-        for wrong in self._contradictions():
-            raise InvalidSettings(wrong)
+        self._check_place()
+        self._check_numbers()
+        for name in ("shards", "limits", "thresholds"):
+            for prefix in getattr(self, name):
+                if not is_prefix(prefix):
+                    raise InvalidSettings(
+                        f"{name}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
+                        "characters without spaces."
+                    )
+        for prefix, shards in self.shards.items():
+            if type(shards) is not int or not 1 <= shards <= SHARDS_MAX:
+                raise InvalidSettings(
+                    f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix."
+                )
+        for prefix, limit in self.limits.items():
+            if type(limit) is not Limit:
+                raise InvalidSettings(f"limits[{shown(prefix)}]={shown(limit)} is not a Limit for a prefix.")
+            if limit.region not in (None, *self.regions):
+                raise InvalidSettings(
+                    f"limits[{shown(prefix)}]: {shown(limit, 120)} has its first rights in no Region of "
+                    f"regions={shown(self.regions, 200)}."
+                )
+        for prefix, thresholds in self.thresholds.items():
+            for wrong in contradictions(prefix, thresholds, self.regions):
+                raise InvalidSettings(wrong)
         object.__setattr__(self, "thresholds", {prefix: tuple(some) for prefix, some in self.thresholds.items()})
 
-    def _contradictions(self) -> list[str]:
+    def _check_place(self) -> None:
         regions = shown(self.regions, 200)
-        named = all(_fits(r"[a-z0-9-]{1,32}", r) for r in self.regions)
-        strange = [r for r in self.regions if named and self.endpoint_url is None and not _fits(_OF_AWS, r)]
-        rules = [
-            (
-                _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table),
-                f"table={shown(self.table)} is not a table name (3 to 255 letters, digits, _ . -).",
-            ),
-            (named, f"regions={regions} are not Region names."),
-            (
-                type(self.region) is str and named and self.region in self.regions,
-                f"region={shown(self.region)} is not one of regions={regions}.",
-            ),
-            (named and len({*self.regions}) == len(self.regions), f"regions={regions} names a Region twice."),
-            *((False, f"regions={regions}: {_no_region(r)}") for r in strange),
-            (
-                self.endpoint_url is None or _fits(r"https?://\S+", self.endpoint_url),
-                f"endpoint_url={shown(self.endpoint_url, 200)} does not start with http:// or https://.",
-            ),
-            *(
-                (type(given) is bool, f"{name}={shown(given)} is not True or False.")
-                for name in ("clean", "insert_only", "unshared_limits")
-                for given in (getattr(self, name),)
-            ),
-        ]
-        numbers = {"allowed_lateness_ms": 0}
-        numbers |= dict.fromkeys(("keep_ms", "read_time_max_ms", "fold_min", "fold_max", "clean_units_per_s"), 1)
-        for name, least in numbers.items():
+        if not _fits(r"[a-zA-Z0-9_.-]{3,255}", self.table):
+            raise InvalidSettings(f"table={shown(self.table)} is not a table name (3 to 255 letters, digits, _ . -).")
+        if not all(_fits(r"[a-z0-9-]{1,32}", region) for region in self.regions):
+            raise InvalidSettings(f"regions={regions} are not Region names.")
+        if type(self.region) is not str or self.region not in self.regions:
+            raise InvalidSettings(f"region={shown(self.region)} is not one of regions={regions}.")
+        if len({*self.regions}) < len(self.regions):
+            raise InvalidSettings(f"regions={regions} names a Region twice.")
+        for region in self.regions if self.endpoint_url is None else ():
+            if not _fits(_OF_AWS, region):
+                raise InvalidSettings(
+                    f"regions={regions}: AWS has no Region {region}. With an endpoint_url it is taken."
+                )
+        if self.endpoint_url is not None and not _fits(r"https?://\S+", self.endpoint_url):
+            raise InvalidSettings(
+                f"endpoint_url={shown(self.endpoint_url, 200)} does not start with http:// or https://."
+            )
+
+    def _check_numbers(self) -> None:
+        for name in ("clean", "insert_only", "unshared_limits"):
+            if type(given := getattr(self, name)) is not bool:
+                raise InvalidSettings(f"{name}={shown(given)} is not True or False.")
+        for name, least in LEAST.items():
             value = getattr(self, name)
-            fits = type(value) is int and least <= value <= tokens.TIME_MS_MAX
-            rules.append((fits, f"{name}={shown(value)} is not an int from {least} to {tokens.TIME_MS_MAX}."))
-        wrong = [message for holds, message in rules if not holds]
-        if wrong:
-            return wrong
-        rules = [
-            (
-                self.keep_ms > self.read_time_max_ms,
+            if type(value) is not int or not least <= value <= tokens.TIME_MS_MAX:
+                raise InvalidSettings(f"{name}={shown(value)} is not an int from {least} to {tokens.TIME_MS_MAX}.")
+        if self.keep_ms <= self.read_time_max_ms:
+            raise InvalidSettings(
                 f"keep_ms={self.keep_ms} must be above read_time_max_ms={self.read_time_max_ms}: "
-                "else a delta could be deleted while a read still needs it.",
-            ),
-            (self.fold_min <= self.fold_max, f"fold_min={self.fold_min} is above fold_max={self.fold_max}."),
-            (
-                self.fold_max <= FOLD_MAX_LIMIT,
-                f"fold_max={self.fold_max} is above {FOLD_MAX_LIMIT}: an item holds 400 KB.",
-            ),
-        ]
-        for name in ("shards", "limits", "thresholds"):
-            rules += (
-                (
-                    is_prefix(prefix),
-                    f"{name}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
-                    "characters without spaces.",
-                )
-                for prefix in getattr(self, name)
+                "else a delta could be deleted while a read still needs it."
             )
-        for prefix, shards in self.shards.items():
-            fits = type(shards) is int and 1 <= shards <= SHARDS_MAX
-            rules.append(
-                (fits, f"shards[{shown(prefix)}]={shown(shards)} is not an int from 1 to {SHARDS_MAX} for a prefix.")
-            )
-        for prefix, limit in self.limits.items():
-            name = f"limits[{shown(prefix)}]"
-            fits = type(limit) is Limit
-            rules.append((fits, f"{name}={shown(limit)} is not a Limit for a prefix."))
-            known = not fits or limit.region in (None, *self.regions)
-            rules.append(
-                (
-                    known,
-                    f"{name}: {shown(limit, 120)} has its first rights in no Region of regions={regions}."
-                    f"{'' if known else meant(limit.region, self.regions)}",
-                )
-            )
-        for prefix, thresholds in self.thresholds.items():
-            rules += ((False, wrong) for wrong in contradictions(prefix, thresholds, self.regions))
-        return [message for holds, message in rules if not holds]
+        if self.fold_min > self.fold_max:
+            raise InvalidSettings(f"fold_min={self.fold_min} is above fold_max={self.fold_max}.")
+        if self.fold_max > FOLD_MAX_LIMIT:
+            raise InvalidSettings(f"fold_max={self.fold_max} is above {FOLD_MAX_LIMIT}: an item holds 400 KB.")
 
     def limit_of(self, counter: str) -> Limit | None:
         """The limit of a counter, None without one: that of the longest prefix that fits its name."""
-        return lanes.of_prefix(self.limits, counter)
+        return values.of_prefix(self.limits, counter)
 
     def told_here(self, counter: str) -> tuple[Threshold, ...]:
         """The thresholds of a counter, of the longest prefix that fits its name, that this Region tells of."""
-        return tuple(filter(self._is_told_here, lanes.of_prefix(self.thresholds, counter) or ()))
+        return tuple(filter(self._is_told_here, values.of_prefix(self.thresholds, counter) or ()))
 
     @property
     def tells(self) -> bool:
@@ -177,15 +243,15 @@ class Settings:
 
     def shards_of(self, counter: str) -> int:
         """The number of shards of a counter: that of the longest prefix that fits its name, else 1."""
-        return lanes.shards_of(self.shards, counter)
+        return values.shards_of(self.shards, counter)
 
     def lane_for(self, counter: str, token: str, region: str) -> Lane:
         """The lane of a change: a pure function of its counter, its token and its home Region."""
-        return lanes.lane_for(self.shards, counter, token, region)
+        return values.lane_for(self.shards, counter, token, region)
 
     def lanes_of(self, counter: str, region: str | None = None) -> tuple[Lane, ...]:
         """Every lane of a counter, or those of one Region. Raises InvalidCounter."""
-        return lanes.lanes_of(self.shards, counter, self.regions if region is None else (region,))
+        return values.lanes_of(self.shards, counter, self.regions if region is None else (region,))
 
     def known(self, lane: Lane) -> Lane:
         """The lane with the number of its counter's shards, so that a pack with tokens of another is told as damage.
@@ -233,14 +299,6 @@ def check_settings(settings: object) -> Settings:
 
 def _fits(pattern: str, text: object) -> bool:
     return type(text) is str and re.fullmatch(pattern, text) is not None
-
-
-def _no_region(name: str) -> str:
-    """What is wrong with a Region's name that AWS cannot have, and which one was meant, if it is near to one."""
-    parts = re.fullmatch(r"([a-z][a-z-]*)-([a-z]+)-?(\d{1,2})[a-z]?", name)
-    near = nearest(parts[2], DIRECTIONS) if parts else None
-    told = f" Did you mean {parts[1]}-{near}-{parts[3]}?" if parts and near else ""
-    return f"AWS has no Region {name}.{told} With an endpoint_url it is taken."
 
 
 def check_lane(lane: object) -> Lane:

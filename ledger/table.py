@@ -1,6 +1,8 @@
-"""DynamoDB itself: the only file that calls boto3's operations.
+"""DynamoDB itself, and which table a class asks: the only file that calls boto3's operations.
 
 Rule 1: it does what the steps of `exchange.py` say, one after the other, and decides nothing.
+Rule 2: clients or tables that are not given are made: DynamoDB, with this library's clients.
+Rule 3: a process asks for its own Region as it is, and for another one At it.
 """
 
 from __future__ import annotations
@@ -9,16 +11,19 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from ledger import failures
-from ledger.client import POOL, check_sync, make_client
-from ledger.exchange import Exchange
-from ledger.forks import PerProcess
-from ledger.requests import Request, Result, drive
+from ledger.clocks import PerProcess
+from ledger.dynamo import failures
+from ledger.dynamo.client import POOL, check_sync, make_client
+from ledger.dynamo.exchange import Exchange
+from ledger.dynamo.send import AtOnce, Send, Step, Steps, Wait, method_of
+from ledger.errors import InvalidInput, InvalidSettings, Unavailable, shown
+from ledger.requests import At, Request, Result, Table, drive
 from ledger.settings import Settings
-from ledger.steps import AtOnce, Send, Step, Steps, Wait, method_of
 
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
@@ -75,3 +80,69 @@ class DynamoTable:
                 return self._pause(seconds)
             case AtOnce(parts):
                 return list(self._threads.value.map(self._run, parts))
+
+
+class ByRegion:
+    """Several tables, as a process in the Region `here` reaches them."""
+
+    def __init__(self, here: str, tables: Mapping[str, Table]) -> None:
+        self._here = here
+        self._tables = tables
+        self.one_at_a_time = any(getattr(table, "one_at_a_time", False) for table in tables.values())
+
+    def answer(self, request: Request, /) -> Any:
+        """The answer of the Region that is asked. Raises Unavailable where there is none."""
+        if not isinstance(request, At):
+            return self._tables[self._here].answer(request)
+        if request.region not in self._tables:
+            raise Unavailable(f"There is no table for the Region {request.region}. Nothing was written.")
+        asked = self._tables[request.region]
+        if getattr(asked, "may_be_cut_off", False):
+            return self._tables[self._here].answer(request)
+        return asked.answer(request.request)
+
+
+class Given(TypedDict, total=False):
+    """Where the table is, as `table_of` takes it: for AsyncLedger clients of aiobotocore, tables that are awaited."""
+
+    client: Any
+    clients: Mapping[str, Any] | None
+    table: Any
+    tables: Mapping[str, Any] | None
+
+
+def table_of(
+    settings: Settings,
+    *,
+    client: DynamoDBClient | None = None,
+    clients: Mapping[str, DynamoDBClient] | None = None,
+    table: Table | None = None,
+    tables: Mapping[str, Table] | None = None,
+    make: Callable[[Settings, Mapping[str, Any] | None], Table] = DynamoTable.of,
+) -> Table:
+    """The table that answers for these settings. Raises InvalidInput, and InvalidSettings for tables that lack a
+    Region."""
+    given = {"client": client, "clients": clients, "table": table, "tables": tables}
+    names = [name for name, each in given.items() if each is not None]
+    if len(names) > 1:
+        raise InvalidInput(f"{' and '.join(names)} were given; one of them says where the table is.")
+    for name in ("clients", "tables"):
+        if given[name] is not None and not isinstance(given[name], Mapping):
+            raise InvalidInput(f"{name} is a mapping by Region, not {shown(given[name])}.")
+    if table is not None:
+        return check_table(table)
+    if tables is None:
+        return make(settings, {settings.region: client} if client is not None else clients)
+    lacking = [region for region in settings.regions if region not in tables]
+    if lacking:
+        raise InvalidSettings(f"tables lacks {lacking} of regions={settings.regions!r}.")
+    return ByRegion(settings.region, {region: check_table(tables[region]) for region in settings.regions})
+
+
+def check_table(table: Table) -> Table:
+    """`table` itself; raises InvalidInput for what answers no requests."""
+    if not callable(getattr(table, "answer", None)):
+        given: object = table
+        hint = " The name of a table goes into Settings(table=...)." if isinstance(given, str) else ""
+        raise InvalidInput(f"A table answers requests, as a MemoryTable does; {shown(table)} has no answer().{hint}")
+    return table

@@ -2,6 +2,9 @@
 
 Rule 1: Every value is frozen and checks itself when it is made, so a value that exists is valid.
 Rule 2: Nothing here does I/O or knows how DynamoDB spells it (that is `items.py`).
+Rule 3: A retry must find the lane of its first attempt, so the lane follows from the counter's name, the token and the
+home Region alone, under the shards of its prefix.
+Rule 4: The longest prefix that fits a name decides; without one there is a single shard.
 """
 
 from __future__ import annotations
@@ -11,23 +14,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX, check_change, check_counter, check_region, to_datetime
+from ledger.checks import check_change, check_counter, check_region, to_datetime
 from ledger.cost import Cost
 from ledger.entries import Entries, packed
 from ledger.errors import InvalidInput, shown
-from ledger.limit import Limit
-
-SHARD_MAX = 999_999
-"""No lane's shard is larger; settings allow fewer, so that a read asks each of them."""
-
-VERSION_MAX = 10**10 - 1
-"""The ten digits that a segment's sort key has for it: 300 years of a commit a second."""
-
-COUNT_MAX = 10**20 - 1
-"""No lane counts more changes, so that its total fits 38 digits."""
+from ledger.ranges import CHANGE_MAX, COUNT_MAX, SHARD_MAX, VERSION_MAX
 
 PACK_SPAN_MS = 10_000
 """The times of a pack's changes lie within so many milliseconds: part of the format for ever, because whoever reads
@@ -225,24 +219,34 @@ class CleanNote:
             raise ValueError(f"version must be from 1 to {VERSION_MAX}")
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Which lanes and limits a table's counters have: what every process must agree on.
+Rule = TypeVar("Rule")
 
-    version: how often it was written.
-    """
+Shards = Mapping[str, int]
+"""The number of shards of the counters whose names begin with a prefix."""
 
-    regions: tuple[str, ...]
-    shards: Mapping[str, int]
-    version: int = 1
-    limits: Mapping[str, Limit] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        for region in self.regions:
-            check_region(region)
-        if not self.regions or len({*self.regions}) != len(self.regions):
-            raise ValueError("regions must name at least one Region, and none twice")
-        if not all(1 <= shards <= SHARD_MAX for shards in self.shards.values()):
-            raise ValueError(f"a prefix has from 1 to {SHARD_MAX} shards")
-        if not 1 <= self.version <= VERSION_MAX:
-            raise ValueError(f"version must be from 1 to {VERSION_MAX}")
+def of_prefix(rules: Mapping[str, Rule], counter: str) -> Rule | None:
+    """What is said of the longest prefix that fits a name; None when none fits."""
+    prefix = longest(rules, counter)
+    return None if prefix is None else rules[prefix]
+
+
+def longest(prefixes: Iterable[str], counter: str) -> str | None:
+    """The longest of the prefixes that fit a name; None when none fits."""
+    return max((prefix for prefix in prefixes if counter.startswith(prefix)), key=len, default=None)
+
+
+def shards_of(shards: Shards, counter: str) -> int:
+    return of_prefix(shards, counter) or 1
+
+
+def lane_for(shards: Shards, counter: str, token: str, region: str) -> Lane:
+    number = shards_of(shards, counter)
+    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter, number)
+
+
+def lanes_of(shards: Shards, counter: str, regions: Iterable[str]) -> tuple[Lane, ...]:
+    """Raises InvalidCounter."""
+    counter = check_counter(counter)
+    number = shards_of(shards, counter)
+    return tuple(Lane(region, shard, counter, number) for region in regions for shard in range(number))

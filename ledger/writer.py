@@ -4,27 +4,37 @@ Rule 1: A token is made once, before anything is sent.
 Rule 2: A retry never makes a new one.
 Rule 3: The lane of a change is decided by the Region where the change was first asked for, not by the one that happens
 to write it.
+Rule 4: With `gather` a change waits for the put of its lane that is in flight, and shares the next one (`gather.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ledger import clocks
-from ledger.by_region import table_of
 from ledger.calls import Calls
-from ledger.errors import LedgerError
+from ledger.clocks import PerProcess
+from ledger.cost import carried
+from ledger.dynamo.send import AtOnce
+from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.gate.hold import Hold
+from ledger.gather import Gatherer
+from ledger.lane.add import Outcome
 from ledger.observing import DONE, Observe, Observer, observed
-from ledger.requests import Table
-from ledger.sender import Sender
+from ledger.requests import Program, Request, Result, Table, drive, run
 from ledger.settings import Settings, check_settings
+from ledger.table import table_of
 from ledger.values import Change, Delta, Receipt
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
+
+
+LANES_AT_ONCE = 8
+"""Limited lanes of one batch that are asked at once."""
 
 
 class Ledger:
@@ -58,8 +68,11 @@ class Ledger:
         self.settings = check_settings(settings)
         self._observer = Observer(observe)
         asked = table_of(settings, client=client, clients=clients, table=table, tables=tables)
+        if type(gather) is not bool:
+            raise InvalidInput(f"gather={shown(gather)} is not True or False.")
         self._calls = Calls(settings, clock, entropy)
-        self._sender = Sender(self._calls, asked, gather=gather)
+        self._table = asked
+        self._gatherer = PerProcess(lambda: Gatherer(self._lane_outcomes)) if gather else None
 
     def close(self) -> None:
         """With `gather`: take no further changes, which raise Unavailable, and return when each taken has its outcome.
@@ -67,7 +80,8 @@ class Ledger:
 
         Without, every call has ended when it returns, and there is nothing to close.
         """
-        self._sender.close()
+        if self._gatherer is not None:
+            self._gatherer.value.close()
 
     @observed("ledger.add")
     def add(
@@ -93,7 +107,7 @@ class Ledger:
         Raises InvalidInput, SettingsMismatch and TokenConflict (nothing written), OutcomeUnknown (call again with the
         same key, or pass its `delta` to `apply`) and the other TableErrors.
         """
-        return self._sender.add(self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region))
+        return self._put(self.prepare(counter, change, idempotency_key=idempotency_key, at=at, region=region))
 
     def prepare(
         self,
@@ -117,7 +131,7 @@ class Ledger:
         Raises InvalidInput (a lane that no reader of these settings looks at: nothing written), SettingsMismatch,
         TokenConflict, OutcomeUnknown and the other TableErrors.
         """
-        return self._sender.add(self._calls.ours(delta))
+        return self._put(self._calls.ours(delta))
 
     @observed("ledger.add_many")
     def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
@@ -138,7 +152,8 @@ class Ledger:
 
         Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
-        return self._sender.add_many(self._calls.prepare_many(changes, pack), pack=pack)
+        deltas = self._calls.prepare_many(changes, pack)
+        return drive(self._calls.add_many(deltas, pack=pack), self._answer)
 
     @observed("ledger.hold", DONE)
     def hold(
@@ -164,7 +179,7 @@ class Ledger:
         and what reaches for a gate raises: LimitMismatch, GateLost, GaveUp, DamagedItem and the TableErrors.
         """
         delta, program = self._calls.hold(Change(counter, amount, idempotency_key, at, region), expires)
-        self._sender.run(program)
+        self._run(program)
         return Hold(delta, self)
 
     def parse_hold(self, counter: str, id: str) -> Hold:
@@ -180,14 +195,14 @@ class Ledger:
         Raises HoldEnded (captured with another amount, released or expired: `state` and `actual` say), NoSuchHold,
         InvalidInput, OutcomeUnknown (call again) and what `hold` raises of gates and tables.
         """
-        return self._sender.run(self._calls.capture(hold, amount))
+        return self._run(self._calls.capture(hold, amount))
 
     @observed("ledger.release", DONE)
     def release(self, hold: Hold) -> None:
         """Let a hold go: nothing of it counts, all of it can be taken again. Again: nothing happens. Raises as
         `capture`.
         """
-        self._sender.run(self._calls.release(hold))
+        self._run(self._calls.release(hold))
 
     @observed("ledger.set_limit", DONE)
     def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> None:
@@ -197,4 +212,27 @@ class Ledger:
         Raises LimitReached when what counts and what is held would be beyond it (nothing is set), InvalidInput for a
         side that has no limit or a Limit without a region, and what `hold` raises of gates and tables.
         """
-        self._sender.run(self._calls.set_limit(counter, floor=floor, ceiling=ceiling))
+        self._run(self._calls.set_limit(counter, floor=floor, ceiling=ceiling))
+
+    # -- sending -------------------------------------------------------------------------------------------------------
+
+    def _run(self, program: Program[Result]) -> Result:
+        return run(program, self._table, self._calls.now)
+
+    def _put(self, delta: Delta) -> Receipt:
+        if self._gatherer is None:
+            return self._run(self._calls.add(delta))
+        self._run(self._calls.check_shape(delta))
+        return self._gatherer.value.add(delta)
+
+    def _lane_outcomes(self, deltas: Sequence[Delta]) -> Sequence[Outcome]:
+        return self._run(self._calls.lane_outcomes(deltas))
+
+    def _answer(self, request: Request | AtOnce) -> Any:
+        if not isinstance(request, AtOnce):
+            return self._table.answer(request)
+        at_once = 1 if getattr(self._table, "one_at_a_time", False) else min(len(request.parts), LANES_AT_ONCE)
+        if at_once < 2:
+            return [*map(self._run, request.parts)]
+        with ThreadPoolExecutor(at_once, thread_name_prefix="ledger-lanes") as workers:
+            return [*workers.map(carried(self._run), request.parts)]

@@ -22,21 +22,20 @@ import boto3
 import typer
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from ledger.sender import Sender
 from rich.console import Console
 from rich.text import Text
 
 from compactor import Compactor
 from ledger import Ledger, Settings, clocks
-from ledger.by_region import ByRegion
 from ledger.calls import Calls
-from ledger.client import CONFIG
 from ledger.cost import Meter
+from ledger.dynamo.client import CONFIG
+from ledger.dynamo.failures import ConditionFailed, error_of, note_attempts
 from ledger.errors import InvalidSettings, shown
-from ledger.failures import ConditionFailed, error_of, note_attempts
+from ledger.lane.shape import ShapeCheck
 from ledger.requests import Program, Table, run
-from ledger.sender import Sender
-from ledger.shape import ShapeCheck
-from ledger.table import DynamoTable
+from ledger.table import ByRegion, DynamoTable
 from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
 from reader import Reader
 

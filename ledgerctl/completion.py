@@ -11,7 +11,7 @@ from dataclasses import replace
 import typer
 from botocore.config import Config
 
-from ledger import directory
+from ledger.lane import directory
 from ledgerctl.call import Call, Surroundings
 
 QUICK = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=2)

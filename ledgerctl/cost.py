@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from ledger.packing import PACK_CHANGES
+from ledger.lane.add import PACK_CHANGES
 from ledger.settings import SHARDS_MAX
 from ledgerctl import show
 from ledgerctl.bill import PRICES, SECONDS

@@ -14,10 +14,11 @@ import typer
 from rich.text import Text
 
 from compactor.lanes import by_lane
-from ledger import directory, items, tokens
+from ledger import items, tokens
 from ledger.checks import to_ms
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, TableMissing
 from ledger.gate import items as gates
+from ledger.lane import directory
 from ledger.requests import Get, GetMany, Item, KeyPage, Scan
 from ledger.values import Lane
 from ledgerctl import shape

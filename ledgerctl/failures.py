@@ -14,7 +14,7 @@ from botocore import exceptions as boto
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ledger import errors
-from ledger.failures import code_of, error_of
+from ledger.dynamo.failures import code_of, error_of
 
 FINE, DATA, USAGE, NO_ANSWER, UNKNOWN, OURS, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)

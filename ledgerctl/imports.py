@@ -21,7 +21,7 @@ from typing import Annotated, TextIO
 import typer
 
 from ledger.errors import LedgerError, LimitReached, TokenConflict
-from ledger.packing import Outcome
+from ledger.lane.add import Outcome
 from ledger.settings import Settings
 from ledger.values import Delta, Lane, Receipt
 from ledgerctl import show

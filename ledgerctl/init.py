@@ -4,8 +4,8 @@ from typing import Any
 
 from ledger import clocks
 from ledger.errors import LedgerError, TableMissing
+from ledger.lane.shape import check_new_limits
 from ledger.requests import run
-from ledger.shape import check_new_limits
 from ledgerctl import shape
 from ledgerctl.arguments import Unprotected
 from ledgerctl.call import Call

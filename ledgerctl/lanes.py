@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from compactor.lanes import Holding, every_lane
 from compactor.unread import unread_beyond
-from ledger import directory
 from ledger.errors import LedgerError
+from ledger.lane import directory
 from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Lane

@@ -12,9 +12,9 @@ from typing import Any
 
 from ledger import clocks, items
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
+from ledger.lane.shape import unlike, write
+from ledger.limit import Shape
 from ledger.requests import Get, Item, run
-from ledger.shape import unlike, write
-from ledger.values import Shape
 from ledgerctl import shape
 from ledgerctl.call import Call
 from ledgerctl.failures import DATA, NO_ANSWER, Wrong, told

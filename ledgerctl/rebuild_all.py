@@ -13,11 +13,11 @@ import typer
 
 from compactor.rebuild import rebuild as rebuilding
 from ledger import clocks
-from ledger.by_region import ByRegion
 from ledger.errors import LedgerError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuilding_gates
 from ledger.requests import run
+from ledger.table import ByRegion
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call

@@ -8,13 +8,13 @@ Rule 3: What is lost and what is owed is said before and after.
 from collections.abc import Sequence
 
 from ledger import clocks
-from ledger.by_region import ByRegion
 from ledger.errors import GaveUp
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import Rebuilt
 from ledger.gate.rebuild import rebuild as rebuilding
+from ledger.lane.shape import ShapeCheck
 from ledger.requests import Table, run
-from ledger.shape import ShapeCheck
+from ledger.table import ByRegion
 from ledgerctl.call import Call
 from ledgerctl.failures import NO_ANSWER, Wrong
 from ledgerctl.unwritten import Unwritten, agree

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ledger import items
+from ledger.lane.shape import mismatches
 from ledger.requests import Item
 from ledger.settings import Settings
-from ledger.shape import mismatches
 from ledger.values import Lane
 
 Level = Literal["ok", "warn", "fail"]

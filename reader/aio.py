@@ -10,10 +10,10 @@ from typing import Unpack
 from weakref import WeakValueDictionary
 
 from ledger import clocks
-from ledger.awaited import Edge, awaited
-from ledger.by_region import Given
+from ledger.dynamo.aio import Edge, awaited
 from ledger.observing import READ, Observe, observed
 from ledger.settings import Settings
+from ledger.table import Given
 from reader.balance import Balance
 from reader.cache import Cache, own
 from reader.calls import Asked, Calls

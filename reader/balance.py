@@ -6,8 +6,8 @@ from datetime import datetime
 
 from ledger import tokens
 from ledger.cost import Cost
-from ledger.directory import BUCKETS
 from ledger.errors import InvalidInput, shown
+from ledger.lane.directory import BUCKETS
 from ledger.requests import Key
 
 SORT_KEY_BYTES_MAX = 1_024

@@ -14,9 +14,9 @@ from ledger.checks import check_counter, check_time, to_ms
 from ledger.errors import InvalidInput, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
+from ledger.lane.shape import ShapeCheck
 from ledger.requests import Program, Result
 from ledger.settings import Settings, check_settings
-from ledger.shape import ShapeCheck
 from ledger.values import Lane
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.balances import balances

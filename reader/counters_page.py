@@ -11,8 +11,8 @@ Rule 4: An item that names no lane is passed by, and told.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ledger.directory import BUCKETS, bucket_pk, lane_of
 from ledger.errors import DamagedItem, LedgerError
+from ledger.lane.directory import BUCKETS, bucket_pk, lane_of
 from ledger.requests import Key, Page, Program, Query, Together, key_of
 from ledger.settings import SHARDS_MAX
 from reader.balance import CountersPage, Place

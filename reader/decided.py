@@ -2,17 +2,16 @@
 
 Rule 1: the gate first (version v): what is filed up to v was put before, and what is not filed is in the gate.
 Rule 2: segments come in the order of `hi` and may interleave; none that follows one whose `low` is at or above a token
-lists that token (ledger/gate/look_up.py). So a page reads on until such a one.
+lists that token (ledger/gate/past.py). So a page reads on until such a one.
 Rule 3: what counts nothing, a refusal or a hold that was let go, is no entry.
 """
 
 from collections.abc import Iterable
 
 from ledger.gate import items
-from ledger.gate.gate import Gate
-from ledger.gate.outcome import counts
-from ledger.gate.standing import outcomes
-from ledger.paging import Pages
+from ledger.gate.gate import Gate, counts
+from ledger.gate.recount import outcomes
+from ledger.lane.tail import Pages
 from ledger.requests import Get, Page, Program, Query
 from ledger.values import Delta, Lane
 from reader.balance import Entry

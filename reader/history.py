@@ -11,9 +11,8 @@ from itertools import chain, groupby
 
 from ledger import items, tokens
 from ledger.entries import ENTRY
-from ledger.paging import every_item
+from ledger.lane.tail import Tail, every_item
 from ledger.requests import Get, Instant, Program
-from ledger.tail import Tail
 from ledger.values import Delta, Lane, Segment
 from reader.balance import Entry
 from reader.restart import restart

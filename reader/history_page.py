@@ -14,9 +14,8 @@ from itertools import islice
 
 from ledger import items, tokens
 from ledger.entries import ENTRY
-from ledger.paging import Pages
+from ledger.lane.tail import Pages, Tail
 from ledger.requests import Get, Instant, Page, Program, Query
-from ledger.tail import Tail
 from ledger.values import Checkpoint, Delta, Lane, Segment
 from reader.balance import Entry
 from reader.restart import restart

@@ -6,8 +6,8 @@ Rule 2: a note is no hold: its token is looked up, because the note of a decided
 
 from ledger.gate import items
 from ledger.gate.gates import Gates
-from ledger.gate.look_up import look_up
-from ledger.paging import Pages
+from ledger.gate.past import look_up
+from ledger.lane.tail import Pages
 from ledger.requests import Get, Item, Page, Program, Query
 from ledger.values import Delta, Lane
 

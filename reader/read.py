@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from ledger import items, tokens
 from ledger.errors import LedgerError
+from ledger.lane.tail import TailSum
 from ledger.requests import GetMany, Instant, Page, Program, Together
-from ledger.tail import TailSum
 from ledger.values import Checkpoint, Lane
 from reader.restart import restart
 

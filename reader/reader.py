@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ledger import clocks
-from ledger.by_region import table_of
-from ledger.forks import PerProcess
+from ledger.clocks import PerProcess
 from ledger.gate.hold import Hold
 from ledger.observing import READ, Observe, Observer, observed
 from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings
+from ledger.table import table_of
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
 from reader.cache import Cache, own
 from reader.calls import Asked, Calls

@@ -12,7 +12,7 @@ from ledger.checks import to_datetime
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
-from ledger.gate.standing import Standing as Copies
+from ledger.gate.recount import Standing as Copies
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import GetMany, Instant, Now, Program
 

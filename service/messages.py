@@ -13,8 +13,9 @@ from dataclasses import fields
 from typing import Any
 
 from ledger.errors import LedgerError
+from ledger.ranges import VERSION_MAX
 from ledger.settings import Settings
-from ledger.values import VERSION_MAX, Lane
+from ledger.values import Lane
 from service import old_messages
 from service.fields import TRIES_MAX, flag, named_of, sort_key, whole
 from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.values import VERSION_MAX, Lane
+from ledger.ranges import VERSION_MAX
+from ledger.values import Lane
 from service.fields import TRIES_MAX, flag, named_of, sort_key, whole
 from service.jobs import Evaluate, Job, Look, Settle, Sweep, Verify
 

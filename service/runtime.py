@@ -13,13 +13,13 @@ from typing import Any
 
 import boto3
 
-from ledger.client import CONFIG
 from ledger.clocks import Clock, instants, wall_clock
 from ledger.cost import carried
+from ledger.dynamo.client import CONFIG
+from ledger.lane.tail import through
 from ledger.requests import Instant, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import DynamoTable
-from ledger.through import through
 from service.job_queue import DeadLetter, Enqueue, WorkQueue
 from service.thresholds.event_bus import EventBus, NotPublished, Publish
 

@@ -16,7 +16,7 @@ from typing import Any
 from ledger.checks import check_time, to_datetime
 from ledger.clocks import wall_clock
 from ledger.errors import LedgerError
-from ledger.gate.sold_out import REMEMBERED_MS
+from ledger.gate.gates import REMEMBERED_MS
 from ledger.requests import Pause, Request
 from simulator.choices import Drawn
 from simulator.faults import NONE, OF_PROCESSES, Faults

@@ -19,7 +19,7 @@ class Passed(NamedTuple):
 
 
 def passed(call: Callable[[], Any], *, below: str = "", without: tuple[str, ...] = ("ledger/memory.py",)) -> Passed:
-    """Make a call and count. below: this function, such as "ledger/add.py:add", and what it calls, and nothing else.
+    """Make a call and count. below: this function, such as "ledger/lane/add.py:add", and what it calls, nothing else.
     without: files that are not counted, such as that of the table in memory.
 
     A comprehension is part of the function in which it stands; what a data class makes for itself stands in no file.

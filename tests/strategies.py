@@ -14,10 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
 from ledger.entries import ENTRIES_MAX
 from ledger.errors import shown
-from ledger.values import SHARD_MAX, VERSION_MAX, Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.ranges import CHANGE_MAX, SHARD_MAX, VERSION_MAX
+from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 
 
 def effort(share: float) -> settings:

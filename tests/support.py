@@ -16,6 +16,7 @@ from compactor import Compactor, Report
 from lab.histories.checker import deltas_in
 from ledger import items, tokens
 from ledger.errors import LedgerError, Unavailable
+from ledger.lane.tail import through
 from ledger.memory import MemoryTable
 from ledger.requests import (
     DeleteMany,
@@ -35,7 +36,6 @@ from ledger.requests import (
     run,
 )
 from ledger.settings import Settings
-from ledger.through import through
 from ledger.values import Delta, Lane
 from reader import Reader
 

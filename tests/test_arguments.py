@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from compactor import Compactor
 from ledger import Change, Delta, Hold, Lane, Ledger, Limit, Receipt, Settings, Threshold, message
-from ledger.by_region import ByRegion
 from ledger.checks import to_datetime
 from ledger.clocks import entropy
 from ledger.errors import InvalidInput, InvalidSettings, LedgerError, LimitReached, Unavailable
 from ledger.memory import MemoryTable
 from ledger.queue import ChangeQueue
+from ledger.table import ByRegion
 from reader import Place, Position, Reader
 from tests.strategies import ODD, Passed, effort, junk
 from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, compactor, delta, settings, token, two_regions

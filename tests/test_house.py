@@ -29,7 +29,7 @@ KNOWS = {
     "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
-BOTO = {"ledger/client.py", "ledger/failures.py", "ledger/queue.py", "ledger/steps.py"}
+BOTO = {"ledger/dynamo/client.py", "ledger/dynamo/failures.py", "ledger/queue.py", "ledger/dynamo/send.py"}
 ATTRIBUTES = {"change", "total", "count", "watermark", "version", "last", "committed_ms", "entries", "noted_ms"}
 
 
@@ -113,7 +113,7 @@ def test_arrows_inside_the_lab_lead_down() -> None:
 def test_boto3_is_known_to_the_table_edge_alone_ulid_to_tokens_and_what_lambda_needs_to_none() -> None:
     assert {name.partition("/")[0] for name in NAMES} == set(OURS)
     assert {name for name in NAMES if imported(name) & {"boto3", "botocore"}} == BOTO
-    assert {name for name in NAMES if imported(name) & {"aiobotocore", "aiohttp"}} == {"ledger/client.py"}
+    assert {name for name in NAMES if imported(name) & {"aiobotocore", "aiohttp"}} == {"ledger/dynamo/client.py"}
     assert {name for name in NAMES if "ulid" in imported(name)} == {"ledger/tokens.py"}
     assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic"}]
 
@@ -151,7 +151,7 @@ def test_attribute_names_are_known_to_items_alone() -> None:
 
 def test_a_loop_over_pages_stands_in_one_file_alone() -> None:
     """So that none forgets to go on, or stops in silence; and one place starts a slow read again."""
-    for bound, file in (("PAGES_MAX", "ledger/paging.py"), ("STARTS_MAX", "reader/restart.py")):
+    for bound, file in (("PAGES_MAX", "ledger/lane/tail.py"), ("STARTS_MAX", "reader/restart.py")):
         assert [str(path) for path in MODULES if re.search(rf"\b{bound}\b", (ROOT / path).read_text())] == [file]
 
 

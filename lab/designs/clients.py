@@ -11,7 +11,7 @@ from collections.abc import Callable
 from botocore.config import Config
 from mypy_boto3_dynamodb.client import DynamoDBClient
 
-from ledger.client import CONFIG
+from ledger.dynamo.client import CONFIG
 from ledger.table import DynamoTable
 
 

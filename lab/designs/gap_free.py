@@ -15,7 +15,7 @@ from lab.designs.design import FOR_EVER, TRIES_MAX, Claims, Contended, Design, O
 from lab.designs.expressions import integer, number
 from ledger.actions import Set
 from ledger.conditions import Absent, Equals
-from ledger.paging import every_item
+from ledger.lane.tail import every_item
 from ledger.requests import Get, Item, Key, Program, Put, Transact, Update, keyed
 
 LAST, NUMBER = "last", "number"

@@ -21,7 +21,7 @@ from lab.designs.expressions import integer, number
 from ledger.actions import Add, Set
 from ledger.conditions import Absent, All, Equals, Not, Value
 from ledger.errors import TableError
-from ledger.paging import every_item
+from ledger.lane.tail import every_item
 from ledger.requests import Delete, Get, GetMany, Item, Key, Program, Put, Transact, Update, keyed
 
 YES: Value = {"BOOL": True}

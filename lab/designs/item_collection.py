@@ -25,10 +25,9 @@ from lab.designs import naive
 from lab.designs.design import FOR_EVER, Claims, Design, Memory, Outcome
 from lab.designs.expressions import integer
 from ledger import items, tokens
-from ledger.add import add
-from ledger.packing import Outcome as Told
-from ledger.packing import add_packed, pack_of
-from ledger.paging import every_item
+from ledger.lane.add import Outcome as Told
+from ledger.lane.add import add, add_packed, pack_of
+from ledger.lane.tail import every_item
 from ledger.requests import Program, Put
 from ledger.settings import Settings
 from ledger.values import Delta, Lane

@@ -10,7 +10,7 @@ from lab.designs.expressions import integer
 from ledger import items
 from ledger.actions import Add
 from ledger.conditions import Absent, Not
-from ledger.paging import every_item
+from ledger.lane.tail import every_item
 from ledger.requests import Delete, Item, Key, Program, Transact, Update, key_of
 from ledger.values import Lane
 

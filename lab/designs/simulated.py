@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 from lab.designs.design import PAUSE_MS
+from ledger.dynamo.send import TRIES_MAX
 from ledger.errors import LedgerError, OutcomeUnknown, Throttled, TransactionConflict, Unavailable
+from ledger.lane.tail import through
 from ledger.requests import Pause, Program, Request, Result
-from ledger.steps import TRIES_MAX
-from ledger.through import through
 from simulator.faults import NONE, Faults
 from simulator.happening import by_itself
 from simulator.process import Process, Sleep

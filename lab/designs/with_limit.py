@@ -15,14 +15,14 @@ from typing import ClassVar
 
 from lab.designs.design import FOR_EVER, Claims, Design, Outcome
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
 from ledger.errors import LimitReached
-from ledger.gate import answers
+from ledger.gate import decide
+from ledger.gate.gate import counts
 from ledger.gate.gates import Gates
-from ledger.gate.outcome import counts
-from ledger.gate.standing import outcomes, standing
+from ledger.gate.recount import outcomes, standing
+from ledger.lane.add import Outcome as Told
 from ledger.limit import Limit
-from ledger.packing import Outcome as Told
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Program
 from ledger.settings import Settings
 from ledger.values import Delta
@@ -46,14 +46,14 @@ class Limited(Design):
 
     def add(self, counter: str, change: int, key: str, at_ms: int) -> Program[Outcome]:
         try:
-            receipt = yield from answers.add(self._gates(counter), self.delta(counter, change, key, at_ms))
+            receipt = yield from decide.add(self._gates(counter), self.delta(counter, change, key, at_ms))
         except LimitReached:
             return "refused"
         return receipt.outcome
 
     def put(self, deltas: Sequence[Delta]) -> Program[list[Told]]:
         """Changes of one counter, decided together."""
-        return answers.add_many(self._gates(deltas[0].lane.counter), deltas)
+        return decide.add_many(self._gates(deltas[0].lane.counter), deltas)
 
     def delta(self, counter: str, change: int, key: str, at_ms: int) -> Delta:
         token = tokens.keyed(counter, key, at_ms)

@@ -12,8 +12,8 @@ from typing import Any
 
 from lab.histories.history import REGIONS, finish
 from ledger.errors import GaveUp, LedgerError
+from ledger.lane.tail import through
 from ledger.requests import At, DeleteMany, Key, Pause, Program, PutMany, Request, Together, Update
-from ledger.through import through
 from simulator.choices import Replayed
 from simulator.faults import NONE
 from simulator.process import Log, Process, Script

@@ -12,11 +12,11 @@ from typing import Any
 from compactor.report import Tally
 from compactor.visit import visit
 from ledger import tokens
-from ledger.add import add
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
+from ledger.lane.add import add
+from ledger.lane.tail import through
 from ledger.requests import Now, Program, Put, Request, Result
 from ledger.settings import Settings
-from ledger.through import through
 from ledger.values import Delta, Lane
 from reader.read import read
 from simulator.choices import Choices

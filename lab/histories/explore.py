@@ -19,6 +19,7 @@ from functools import partial
 from typing import TypeVar
 
 from lab.histories.boards import Boards
+from lab.histories.filing import filed_as
 from lab.histories.limited_casts import LIMITED_CASTS
 from lab.histories.limited_stage import LimitedStage
 from lab.histories.packed_casts import PACKED_CASTS
@@ -43,6 +44,7 @@ class Explored:
     trace: tuple[str, ...]
 
 
+@filed_as()
 def explore(cast: Callable[[OfIts], None], stage_of: type[OfIts]) -> Explored:
     """Go through every order of a cast, on stages of its kind."""
     states: set[int] = set()

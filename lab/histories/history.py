@@ -17,8 +17,8 @@ from lab.histories import cast, checker
 from lab.histories.packs import packer
 from lab.histories.remade import WRITERS, Disaster
 from ledger import items, tokens
-from ledger.add import add
 from ledger.errors import LedgerError
+from ledger.lane.add import add
 from ledger.requests import Instant, Now, Program, Query, Result, drive
 from ledger.settings import Settings
 from ledger.values import Lane

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lab.histories.cast import LATE, LONG, SHORT, rest
+from lab.histories.filing import Filing, file_as, filed_as
 from lab.histories.history import REGIONS, STEPS_MAX, entrance, step
 from lab.histories.limited_cost import judge_cost
 from lab.histories.limited_end import judge_end
@@ -18,15 +19,12 @@ from lab.histories.recall import Memory
 from ledger import tokens
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add, hold
-from ledger.gate.end import end
-from ledger.gate.gate import Filing
-from ledger.gate.group import add_group
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
-from ledger.gate.standing import outcomes, standing
+from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED
+from ledger.gate.recount import outcomes, standing
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import Now
+from ledger.tokens import hold_token
 from ledger.values import Lane
 from simulator.choices import Choices
 from simulator.faults import Faults, mix
@@ -55,6 +53,7 @@ class Played:
     counts: dict[str, int]
 
 
+@filed_as()
 def play(
     choices: Choices,
     faults: Faults | None = None,
@@ -86,7 +85,8 @@ def play(
     if choices.pick(4) == 3:  # nobody files before a gate is full
         filing = replace(filing, enough=1_000, moved_max=3)
         world.gate_bytes_max = 2_000
-    judge = Judge(world, lanes, limit, filing)
+    judge = Judge(world, lanes, limit)
+    file_as(filing)
     world.watch = judge.see
     processes: list[Process] = []
     enter = entrance(processes, world, faults, log)
@@ -195,7 +195,7 @@ class Table:
         for _ in range(TRIES):
             began = memory.call()
             try:
-                program = (hold if one.is_hold else add)(self.judge.gates_in(here, memory), one.delta)
+                program = (decide_hold if one.is_hold else decide_change)(self.judge.gates_in(here, memory), one.delta)
                 decision = yield from program
             except LedgerError:
                 if self.choices.pick(3) == 2:

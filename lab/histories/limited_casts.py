@@ -6,8 +6,7 @@ from lab.histories.boards import AWAY, HOME
 from lab.histories.limited_judge import Asked
 from lab.histories.limited_stage import AT_ONCE, LANE, LANE_AWAY, LANE_BESIDE, NEVER, LimitedStage
 from ledger.gate import items
-from ledger.gate.fingerprints import SLICE_MS
-from ledger.gate.outcome import RELEASED
+from ledger.gate.gate import RELEASED, SLICE_MS
 from ledger.requests import Program
 
 ROUND_MS = SLICE_MS * 2**16

@@ -12,14 +12,14 @@ from typing import Any
 from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
 from ledger import tokens
+from ledger.cost import item_bytes, read_units, write_units
 from ledger.errors import OutOfReach, Unavailable
-from ledger.gate.decide import add, hold
-from ledger.gate.expire import free
-from ledger.gate.fingerprints import SLICE_MS, fingerprint
-from ledger.gate.gate import Gate
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.outcome import REFUSED
-from ledger.gate.sold_out import SoldOut
+from ledger.gate import past
+from ledger.gate.decide import decide_change, decide_hold
+from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
+from ledger.gate.gates import SoldOut
+from ledger.gate.move import free
+from ledger.lane.tail import through
 from ledger.limit import DOWN, SIDES, UP
 from ledger.requests import (
     At,
@@ -37,8 +37,7 @@ from ledger.requests import (
     Together,
     Written,
 )
-from ledger.through import through
-from ledger.units import item_bytes, read_units, write_units
+from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 from simulator.choices import Choices
 
@@ -109,7 +108,7 @@ class Till:
 
     def judge_all(self) -> None:
         self._add(0)
-        slack_ms = max(self.judge.filing.slack_ms, self._gate.slack_ms or 0)
+        slack_ms = max(past.SLACK_MS, self._gate.slack_ms or 0)
         self.gap_ms = max(100, slack_ms // 4)  # so that few changes are near enough to need no look-up
         self.of_now()
         self.late()
@@ -167,7 +166,7 @@ class Till:
         self._add(-one * HOLDS)
         for _ in range(HOLDS):
             self._wait(1)
-            self._ask(hold(self._gates, self._delta(one, hold_ms=1_000)))
+            self._ask(decide_hold(self._gates, self._delta(one, hold_ms=1_000)))
         self._wait(2_000)
         gate = self._gate
         left = gate.rights[side]
@@ -199,7 +198,7 @@ class Till:
         return Delta(self.lane, token, change)
 
     def _add(self, change: int, old_ms: int = 0) -> None:
-        decision = self._ask(add(self._gates, self._delta(change, old_ms=old_ms)))
+        decision = self._ask(decide_change(self._gates, self._delta(change, old_ms=old_ms)))
         if decision.known.outcome == REFUSED:
             self.judge.wrong.append(f"{self.lane}: {change} is refused, and there is enough")
 

@@ -11,11 +11,10 @@ from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
 from ledger import tokens
 from ledger.errors import LedgerError
-from ledger.gate.audit import audit
-from ledger.gate.decide import add, hold
-from ledger.gate.look_up import Known
-from ledger.gate.outcome import REFUSED, change_of
-from ledger.gate.standing import outcomes
+from ledger.gate.decide import decide_change, decide_hold
+from ledger.gate.gate import REFUSED, change_of
+from ledger.gate.past import Known
+from ledger.gate.recount import audit, outcomes
 from ledger.limit import DOWN, SIDES
 from simulator.choices import Choices
 
@@ -49,7 +48,9 @@ def ask_again(judge: Judge) -> None:
     before = dict(judge.decided)
     for n, one in enumerate(judge.asked):
         region = regions[n % len(regions)]
-        decision = finish(world, region, (hold if one.is_hold else add)(judge.gates_in(region), one.delta))
+        decision = finish(
+            world, region, (decide_hold if one.is_hold else decide_change)(judge.gates_in(region), one.delta)
+        )
         was = before.get((one.delta.lane, one.delta.token))
         if was is not None and decision.known != Known(was):
             judge.wrong.append(f"{one.delta.token} was {was}, and asked again it is {decision.known}")
@@ -73,7 +74,7 @@ def sell_all(judge: Judge, choices: Choices, side: str) -> None:
         region = world.regions[choices.pick(len(world.regions))]
         delta = judge.delta(tokens.keyed(judge.lanes[0].counter, f"end {amount} {n}", world.now_ms), region, amount)
         judge.amounts[delta.lane, delta.token] = amount
-        decision = finish(world, region, add(judge.gates_in(region), delta))
+        decision = finish(world, region, decide_change(judge.gates_in(region), delta))
         world.now_ms += 20
         if choices.pick(2):
             world.quiesce()

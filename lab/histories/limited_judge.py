@@ -14,18 +14,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ledger import tokens
+from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge
 from ledger.gate import items
 from ledger.gate.decide import Decision
-from ledger.gate.gate import Filing, Gate
-from ledger.gate.gates import Gates
-from ledger.gate.hold_tokens import until_ms
-from ledger.gate.outcome import REFUSED, change_of, counts
-from ledger.gate.sold_out import SoldOut
+from ledger.gate.gate import REFUSED, Gate, change_of, counts
+from ledger.gate.gates import Gates, SoldOut
 from ledger.items import delta_of
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import ITEM_BYTES_MAX, Item, Key
-from ledger.units import item_bytes
+from ledger.tokens import until_ms
 from ledger.values import Delta, Lane
 from simulator.world import World
 
@@ -74,7 +72,6 @@ class Judge:
     world: WatchedWorld
     lanes: tuple[Lane, ...]
     limit: Limit
-    filing: Filing
     asked: list[Asked] = field(default_factory=list)
     amounts: dict[tuple[Lane, str], int] = field(default_factory=dict)
     gates: dict[Lane, Gate] = field(default_factory=dict)
@@ -99,7 +96,7 @@ class Judge:
         """The gates as a process in that Region reaches them, which may remember something."""
         own = [lane for lane in self.lanes if lane.region == region]
         lanes = (*own, *(each for each in self.lanes if each not in own))
-        return Gates(lanes, self.limit, region, self.filing, sold_out or SoldOut())
+        return Gates(lanes, self.limit, region, sold_out or SoldOut())
 
     def delta(self, token: str, region: str, change: int) -> Delta:
         """In the lane of that Region that the token falls to; of all, where it has none."""

@@ -17,12 +17,10 @@ from lab.histories.limited_end import YEARS_MS, ask_again, sell_all
 from lab.histories.limited_judge import Judge, WatchedWorld
 from ledger.errors import LedgerError
 from ledger.gate import items
-from ledger.gate.audit import audit
-from ledger.gate.expire import free
-from ledger.gate.gate import Gate
-from ledger.gate.outcome import change_of, counts
+from ledger.gate.gate import Gate, change_of, counts
+from ledger.gate.move import free
 from ledger.gate.rebuild import Rebuilt, rebuild
-from ledger.gate.standing import outcomes, standing
+from ledger.gate.recount import audit, outcomes, standing
 from ledger.limit import DOWN, SIDES
 from ledger.requests import Item, Key, Put
 from ledger.values import Lane
@@ -91,7 +89,7 @@ def _restore(table: Table, step: int, now_ms: int) -> list[str]:
         world.answer(Lane.parse(key.pk.partition("#")[2]).region, Put(item))
     world.quiesce()
     was = table.judge
-    judge = Judge(world, lanes, was.limit, was.filing, asked=was.asked, amounts=dict(was.amounts))
+    judge = Judge(world, lanes, was.limit, asked=was.asked, amounts=dict(was.amounts))
     restored = replace(table, judge=judge)
     judge.wrong += _check_lanes(restored, known, _rebuild(restored))
     if judge.wrong:

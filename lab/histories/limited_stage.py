@@ -9,25 +9,22 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from lab.histories.boards import AWAY, HOME, Boards
+from lab.histories.filing import Filing, file_as
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import Asked, Judge, WatchedWorld
 from ledger import tokens
 from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add, hold
-from ledger.gate.end import end
-from ledger.gate.expire import free
-from ledger.gate.gate import Filing
-from ledger.gate.gates import Gates
-from ledger.gate.group import add_group
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.roll import roll
-from ledger.gate.sold_out import SoldOut
-from ledger.gate.standing import outcomes
+from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.gates import Gates, SoldOut
+from ledger.gate.move import free
+from ledger.gate.past import roll
+from ledger.gate.recount import outcomes
 from ledger.items import delta_item
 from ledger.limit import UP, Limit
 from ledger.requests import DeleteMany, Instant, Key, Program, Put, PutMany, Together
+from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 from simulator.choices import Drawn
 from simulator.process import Log
@@ -56,7 +53,8 @@ class LimitedStage(Boards):
 
     def limited(self, ceiling: int = 3, *, lanes: tuple[Lane, ...] = (LANE,), filing: Filing = NEVER) -> None:
         """What the value never passes: it may be raised by so much, by the first lane. Asked first, if at all."""
-        self.judge = Judge(self.world, lanes, Limit(ceiling=ceiling, region=HOME), filing)
+        self.judge = Judge(self.world, lanes, Limit(ceiling=ceiling, region=HOME))
+        file_as(filing)
         self.world.watch = self.judge.see
 
     def seen(self) -> list[str]:
@@ -125,7 +123,7 @@ class LimitedStage(Boards):
 
     def filed_at_once(self) -> None:
         """From here on."""
-        self.judge.filing = AT_ONCE
+        file_as(AT_ONCE)
 
     def rolled(self) -> None:
         self.alone(self.rolling())
@@ -142,7 +140,7 @@ class LimitedStage(Boards):
         self.enter(name, region, program)
 
     def _sending(self, one: Asked, region: str) -> Program[Decision]:
-        return (hold if one.is_hold else add)(self.judge.gates_in(region), one.delta)
+        return (decide_hold if one.is_hold else decide_change)(self.judge.gates_in(region), one.delta)
 
     def send(self, one: Asked, region: str = HOME) -> None:
         self.call(f"send through {region}", region, one, lambda _: self._sending(one, region))
@@ -202,7 +200,7 @@ class LimitedStage(Boards):
                 if isinstance(each, int):
                     yield from set_limit(gates, None, each)
                 else:
-                    self.judge.told(each, (yield from add(gates, each.delta)), began)
+                    self.judge.told(each, (yield from decide_change(gates, each.delta)), began)
 
         self.world.step = 1
         self.enter("one after the other", region, program)

@@ -66,10 +66,10 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
     Mistake(
         "tail at the watermark too",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "items.tail_after(watermark), consistent",
         "watermark and watermark[:-1], consistent",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "self._above = lane, bound(watermark, LOWEST)",
         "self._above = lane, bound(watermark and tokens.before(watermark), LOWEST)",
     ),
@@ -125,7 +125,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
     Mistake(
         "shard chosen at random",
-        "ledger/lanes.py",
+        "ledger/values.py",
         "    return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter, number)",
         "    Lane.turn = getattr(Lane, 'turn', 0) + 1\n    return Lane(region, Lane.turn % number, counter)",
     ),
@@ -228,13 +228,13 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     # packs
     Mistake(
         "a reader knows no token again",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "self._unique.new(items.entries_of(self.lane, i).between(self._above, HIGHEST))",
         "items.entries_of(self.lane, i).between(self._above, HIGHEST)",
     ),
     Mistake(
         "a reader knows the tokens of a page alone",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "        self._pages.turn(page)\n",
         "        self._pages.turn(page)\n        self._unique = Unique(PACK_SPAN_MS)\n",
     ),
@@ -252,7 +252,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
     Mistake(
         "a reader counts what its packs hold at or below the watermark",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         ".between(self._above, HIGHEST)",
         "",
     ),
@@ -284,25 +284,25 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
     Mistake(
         "fold takes whole packs, also above the cutoff",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "entries.between(self._above, self._upto)",
         "entries.between(self._above, HIGHEST)",
     ),
     Mistake(
         "fold looks no further than the cutoff",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "else items.tail_upto(upto)",
         "else items.tail_after(upto)",
     ),
     Mistake(
         "fold takes what is not complete",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "return bisect_left(self._found, self._complete) if self._pages.more else len(self._found)",
         "return len(self._found)",
     ),
     Mistake(
         "fold_max cuts in the order of the items",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "        self._found.sort()\n",
         "",
         "compactor/fold.py",
@@ -311,7 +311,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
     Mistake(
         "fold knows no token again",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "self.unique.new(entries.between(self._above, self._upto)).apart",
         "entries.between(self._above, self._upto).apart",
         "compactor/fold.py",
@@ -339,7 +339,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
     Mistake(
         "no bound on a pack's span",
-        "ledger/packing.py",
+        "ledger/lane/add.py",
         "span_ms <= PACK_SPAN_MS and ",
         "",
         "ledger/values.py",
@@ -348,7 +348,7 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     ),
     Mistake(
         "of two changes under a token fold takes the last, a read the first",
-        "ledger/tail.py",
+        "ledger/lane/tail.py",
         "        self._found.sort()\n",
         "        self._found = sorted({e[:16]: e for e in [*self._found, *self.unique.again]}.values())\n",
     ),

@@ -10,9 +10,9 @@ from typing import Any
 
 from lab.histories.cast import LONG, SENDS_MAX, SHORT, Asked, Record, Sender, rest
 from ledger.errors import LedgerError
-from ledger.packing import add_packed
+from ledger.lane.add import add_packed
+from ledger.lane.tail import through
 from ledger.requests import Now, Put, Request, Together
-from ledger.through import through
 from ledger.values import Receipt
 from simulator.process import Move, Script, Sleep
 

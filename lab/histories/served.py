@@ -20,8 +20,8 @@ from lab.histories.served_judge import served
 from lab.histories.served_thresholds import seller, told, with_limits, with_thresholds
 from lab.histories.served_world import Mishaps, Post, ServedWorld
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.lane.tail import through
 from ledger.settings import Settings
-from ledger.through import through
 from service.compact.result import Done
 from service.compact.serve import serve, serve_lane, tasks_of
 from service.job_queue import Enqueue

@@ -6,7 +6,7 @@ from lab.histories.boards import HOME
 from lab.histories.history import finish
 from lab.histories.stage import LANE, Stage, judged
 from ledger import items, tokens
-from ledger.add import add
+from ledger.lane.add import add
 from ledger.requests import Program
 from ledger.values import Delta
 

@@ -11,8 +11,9 @@ because messages were lost, less than fold_min is in the tail at all.
 import hashlib
 
 from lab.histories.served_world import Record, ServedWorld
-from ledger import directory, items, tokens
+from ledger import items, tokens
 from ledger.entries import time_ms
+from ledger.lane import directory
 from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Lane

@@ -18,10 +18,9 @@ from ledger import crossings, tokens
 from ledger.errors import LedgerError
 from ledger.gate import decide
 from ledger.gate.gates import Gates
-from ledger.limit import Limit
+from ledger.limit import IN, OUT, Limit, Threshold
 from ledger.requests import Now
 from ledger.settings import Settings
-from ledger.threshold import IN, OUT, Threshold
 from ledger.values import Delta
 from reader.balances import balances
 from simulator.choices import Choices
@@ -67,7 +66,7 @@ def seller(number: int, own: Settings, choices: Choices, pace: Sequence[int]) ->
             mine.append(Delta(own.lane_for(SEATS, token, own.region), token, CHANGES[choices.pick(len(CHANGES))]))
         for _ in range(TRIES_MAX):
             try:
-                yield from decide.add(gates, mine[0])
+                yield from decide.decide_change(gates, mine[0])
             except LedgerError:
                 yield cast.rest(choices, cast.LONG)
                 continue

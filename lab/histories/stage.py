@@ -15,9 +15,8 @@ from lab.histories.boards import AWAY, HOME, Boards
 from lab.histories.cast import COUNTER, Asked, Record, Seen
 from lab.histories.history import finish, judge_end, timed
 from ledger import tokens
-from ledger.add import add
 from ledger.errors import LedgerError
-from ledger.packing import add_packed
+from ledger.lane.add import add, add_packed
 from ledger.requests import Get, Key, Program
 from ledger.values import Delta, Lane
 from reader.read import read

@@ -13,10 +13,10 @@ from lab.histories.cast import COUNTER
 from lab.histories.history import finish
 from lab.histories.served_thresholds import grown, kept, sent
 from lab.histories.stage import Stage
-from ledger.add import add
+from ledger.lane.add import add
+from ledger.limit import Threshold
 from ledger.requests import Key, Program
 from ledger.settings import Settings
-from ledger.threshold import Threshold
 from ledger.values import Delta
 from reader.balances import balances
 from service.ring.records import arrived

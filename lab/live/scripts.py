@@ -15,8 +15,8 @@ from lab.designs import naive
 from lab.designs.atomic import Atomic
 from lab.designs.simulated import Simulated
 from lab.live.customers import COUNTER
-from ledger.add import add
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.lane.add import add
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
 from reader.read import read

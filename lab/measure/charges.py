@@ -21,7 +21,7 @@ from collections.abc import Callable
 from lab.engines.partiql import request_of
 from lab.measure.charge import Charge
 from lab.measure.item_sizes import Fields, ItemSizes
-from ledger.units import Item, item_bytes, read_units, value_bytes, write_units
+from ledger.cost import Item, item_bytes, read_units, value_bytes, write_units
 
 NOT_COUNTED = {"ExecuteTransaction", "TransactGetItems"}
 HIDES_SIZES = {"AttributeUpdates", "FilterExpression", "IndexName", "QueryFilter", "ScanFilter"}

@@ -31,8 +31,8 @@ from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
 from lab.measure.charge import Charge
 from lab.measure.meter import Meter
-from ledger.paging import every_item
-from ledger.units import item_bytes
+from ledger.cost import item_bytes
+from ledger.lane.tail import every_item
 
 SEED = 1
 SHOP, ONE = 100, 220  # changes of many counters and of one; half of the latter are more than design 3 keeps in its item

@@ -20,9 +20,11 @@ from typing import Any
 
 from lab.engines.ministack import Engine
 from lab.measure.figure import Figure
-from ledger import Ledger, Settings, wire
+from ledger import Ledger, Settings
 from ledger.aio import AsyncLedger
-from ledger.client import CONFIG, POOL, make_async_client
+from ledger.dynamo import ask
+from ledger.dynamo.aio import make_async_client
+from ledger.dynamo.client import CONFIG, POOL
 from ledger.gate.updates import decide
 from ledger.items import delta_item
 from ledger.limit import Limit
@@ -89,11 +91,11 @@ def _limited_over_update(engine: Engine, rounds: int) -> float:
     ledger = Ledger(SETTINGS, client=engine.client(REGION, CONFIG))
     bare, numbers, ratios = engine.client(REGION, CONFIG), count(), list[float]()
 
-    def asked() -> list[wire.Operation]:
+    def asked() -> list[ask.Operation]:
         theirs = f"seats:{next(numbers)}"
         ledger.add(theirs, 1)  # makes the gate
         deltas = [ledger.prepare(theirs, 1) for _ in range(EACH // 2)]
-        return [wire.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas]
+        return [ask.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas]
 
     ours = partial(ledger.add, "seats:ours")
     for _ in range(rounds + 1):

@@ -7,7 +7,7 @@ Rule 2: Regions of a table share one memory, as their replicas come to hold the 
 from collections.abc import Mapping
 from typing import Any
 
-from ledger.units import Item, item_bytes
+from ledger.cost import Item, item_bytes
 
 Fields = Mapping[str, Any]
 

@@ -15,16 +15,16 @@ from lab.measure.charge import Charge
 from lab.measure.figure import Figure
 from lab.measure.metered_table import TABLE, MeteredTable
 from ledger import Change, Ledger, Settings
-from ledger.by_region import ByRegion
 from ledger.checks import to_datetime
 from ledger.errors import LimitReached
 from ledger.gate import decide
+from ledger.gate.gate import REFUSED
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.gate.items import gate_key
-from ledger.gate.outcome import REFUSED
 from ledger.limit import Limit
 from ledger.requests import Instant, Put, run
+from ledger.table import ByRegion
 from ledger.values import Lane
 from reader import Reader
 
@@ -131,7 +131,7 @@ def refused(changes: int = 100) -> float:
         asked = sale.change()
         delta = sale.ledgers[home].prepare(COUNTER, 1, idempotency_key=asked.idempotency_key, at=asked.at)
         now_ms = int(sale.now_ms)
-        if run(decide.add(gates, delta), table, partial(Instant, now_ms, now_ms)).known.outcome != REFUSED:
+        if run(decide.decide_change(gates, delta), table, partial(Instant, now_ms, now_ms)).known.outcome != REFUSED:
             raise AssertionError("more was sold than there is")
     return sale.cost.write_units / changes
 

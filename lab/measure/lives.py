@@ -14,8 +14,8 @@ from lab.measure.figure import Figure
 from lab.measure.meter import Meter
 from ledger import Change, Ledger, Settings
 from ledger.checks import to_datetime
+from ledger.lane.add import PACK_CHANGES
 from ledger.message import dumps_many
-from ledger.packing import PACK_CHANGES
 from reader import Reader
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Watch

@@ -10,7 +10,7 @@ from typing import Any
 from lab.measure.charge import Charge
 from lab.measure.charges import charge
 from lab.measure.item_sizes import ItemSizes
-from ledger import wire
+from ledger.dynamo import ask
 from ledger.memory import MemoryTable
 from ledger.requests import (
     AlreadyThere,
@@ -64,19 +64,19 @@ def _charged(request: Request, answer: Any) -> list[tuple[str, Any, Any]]:
     """Each operation with its arguments and the response that boto3 would give."""
     match request:
         case Put() | Update() | Delete() | Get() | Query():
-            name, arguments = wire.operation(request, TABLE)
+            name, arguments = ask.operation(request, TABLE)
             return [(OPERATIONS[name], arguments, _response(request, answer))]
         case GetMany(keys, consistent):
             found = [item for item in answer if item is not None]
-            asked = {"RequestItems": wire.batch_get(keys, consistent, TABLE)}
+            asked = {"RequestItems": ask.batch_get(keys, consistent, TABLE)}
             return [("BatchGetItem", asked, {"Responses": {TABLE: found}})]
         case Transact():
-            _, arguments = wire.operation(request, TABLE)
+            _, arguments = ask.operation(request, TABLE)
             return [("TransactWriteItems", arguments, _refused(answer) if answer is not None else {})]
         case PutMany(items):
-            return _batches(items, answer, wire.insert)
+            return _batches(items, answer, ask.insert)
         case DeleteMany(items):
-            return _batches(items, answer, wire.delete)
+            return _batches(items, answer, ask.delete)
         case Pause():
             return []
         case _:
@@ -100,8 +100,8 @@ def _refused(answer: tuple[Item | None, ...]) -> dict[str, Any]:
     return {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons}
 
 
-def _batches(items: tuple[Item, ...], answer: Any, statement: wire.Statement) -> list[tuple[str, Any, Any]]:
-    size = wire.STATEMENTS_MAX
+def _batches(items: tuple[Item, ...], answer: Any, statement: ask.Statement) -> list[tuple[str, Any, Any]]:
+    size = ask.STATEMENTS_MAX
     statements = [statement(TABLE, item) for item in items]
     responses = [
         {"Error": {"Code": "DuplicateItem", "Item": each.item}} if isinstance(each, AlreadyThere) else {}

@@ -19,8 +19,8 @@ from lab.designs.simulated import Simulated, Task
 from lab.measure.changes import CEILING, EVENTS, Counted, Limit, Record
 from lab.measure.scenarios import MINUTE_MS, US, Scenario
 from ledger.errors import GaveUp, LedgerError, TableError
+from ledger.lane.tail import through
 from ledger.requests import Now, Program, Request, Result
-from ledger.through import through
 from simulator.choices import Drawn
 from simulator.faults import NONE
 from simulator.world import World

@@ -15,7 +15,7 @@ from lab.run.plan import REGIONS, THREADS, Plan
 from lab.run.record import OURS, Recorder, Worker, work_all
 from lab.run.usual_ways import NaiveWay
 from ledger.checks import to_ms
-from ledger.client import make_client
+from ledger.dynamo.client import make_client
 from ledger.errors import LedgerError, ReadTooSlow, Throttled, TransactionConflict, Unavailable
 from reader import Reader
 

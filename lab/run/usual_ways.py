@@ -14,8 +14,8 @@ from lab.designs.item_collection import NaiveMerge
 from lab.run.plan import REGIONS, Plan
 from ledger import Change
 from ledger.checks import to_ms
-from ledger.client import make_client
 from ledger.clocks import wall_clock
+from ledger.dynamo.client import make_client
 from ledger.errors import TableError
 from ledger.requests import Instant, Program, Result, run
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Generator
 from inspect import iscoroutinefunction
 from typing import Any
 
-from ledger import awaited
+from ledger.dynamo import aio
 from ledger.errors import InvalidInput, shown
 from ledger.requests import Result, drive
 from ledger.settings import Settings
@@ -48,8 +48,8 @@ def run(program: Program[Result], ledger: Any) -> Result:
 async def run_async(program: Program[Result], ledger: Any) -> Result:
     """Ask in threads, or await an AsyncLedger. Raises what the program does."""
     if is_async(ledger):
-        return await awaited.drive(program, lambda request: request(ledger))
-    return await awaited.drive(program, lambda request: asyncio.to_thread(request, ledger))
+        return await aio.drive(program, lambda request: request(ledger))
+    return await aio.drive(program, lambda request: asyncio.to_thread(request, ledger))
 
 
 async def to_its_end(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:

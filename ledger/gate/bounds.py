@@ -9,14 +9,14 @@ Rule 5: what a limit takes away or gives is reckoned from the one that stands in
 
 from collections.abc import Mapping
 
-from ledger.checks import CHANGE_MAX
 from ledger.errors import DamagedItem, InvalidInput, LimitReached, shown
 from ledger.gate import items, updates
 from ledger.gate.gate import Gate
 from ledger.gate.gates import TRIES_MAX, Gates, gave_up
-from ledger.gate.obtain import obtain
-from ledger.gate.roll import write
+from ledger.gate.move import obtain
+from ledger.gate.past import write
 from ledger.limit import DOWN, SIDES, UP
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Program, Written
 
 Bounds = Mapping[str, int | None]

@@ -1,9 +1,13 @@
-"""What a gate is.
+"""What a gate is, what a token becomes in it, and what it keeps of one that was filed.
 
 Rule 1: a right is what a gate may take without asking: `down`, to lower the value; `up`, to raise it. It has one only
 for a side that is limited. The rights of all gates, what is on its way between them and what holds keep, sum to
 `value - floor` and to `ceiling - value`, so a gate that keeps its rights at or above 0 keeps the limit.
 Rule 2: what a gate gave to another and what it took over from another are cumulative: neither ever falls.
+Rule 3: a token is decided once; its outcome is the change that counts, or one of three that count nothing.
+Rule 4: a fingerprint has four bytes, of its token's time and random bits: two tokens may have the same, a token never
+has two. The time comes round after 2.3 hours, so a fingerprint is kept only while its token lies above `low`, and no
+further than an hour.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,40 +15,60 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
-from ledger.gate.fingerprints import FINGERPRINT_BYTES, fingerprint
-from ledger.gate.hold_tokens import until_ms
-from ledger.gate.outcome import change_of, check_outcome, counts
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.values import COUNT_MAX, VERSION_MAX, Lane
+from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
+from ledger.tokens import until_ms
+from ledger.values import Lane
+
+REFUSED, RELEASED, EXPIRED = -(2**63), -(2**63) + 1, -(2**63) + 2
+"""Outcomes that are no changes: a limit was in the way; a hold was let go; a hold's time was over."""
+
+
+def change_of(outcome: int) -> int:
+    """What an outcome changes the value by."""
+    return outcome if abs(outcome) <= CHANGE_MAX else 0
+
+
+def counts(outcome: int) -> bool:
+    """Whether an outcome is one of the changes that a counter's `count` is of."""
+    return abs(outcome) <= CHANGE_MAX
+
+
+def check_outcome(outcome: int) -> int:
+    """`outcome` itself; raises ValueError for a number that is none."""
+    if not counts(outcome) and outcome not in (REFUSED, RELEASED, EXPIRED):
+        raise ValueError(f"{outcome} is no outcome")
+    return outcome
+
+
+SLICE_MS = 128
+"""The time of a fingerprint is counted in slices of so many milliseconds, modulo 2^16: 2.3 hours."""
+
+_SLICES = 2**16
+FINGERPRINT_BYTES = 4
+
+
+def fingerprint(token: str) -> bytes:
+    """Two bytes of the token's time, two of its random bits."""
+    return _slice(tokens.time_ms(token)).to_bytes(2, "big") + tokens.to_bytes(token)[6:8]
+
+
+def distance(mark: bytes, low: str) -> int:
+    """How many slices the time of a fingerprint that is kept lies above that of the `low` it is kept with."""
+    return (int.from_bytes(mark[:2], "big") - _slice(tokens.time_ms(low))) % _SLICES
+
+
+def end_ms(low: str, slices: int) -> int:
+    """The last millisecond of the slice that lies so many above that of `low`."""
+    return (tokens.time_ms(low) // SLICE_MS + slices + 1) * SLICE_MS - 1
+
+
+def _slice(time_ms: int) -> int:
+    return time_ms // SLICE_MS % _SLICES
+
 
 LOWEST = "0" * 26
 """The token below which nothing need be looked up in a gate that never filed anything."""
-
-LATE_MS_MAX = 10_000
-"""What is later than that tells nothing about the others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filing:
-    """When, and how much, is filed. It decides nothing but cost, so processes may differ.
-
-    enough: decided tokens that are worth a roll; holds are counted with them from `beside` more, and as many that are
-    ahead of now stay. draw: one in so many of those who see enough begins one; at twice as much everyone does.
-    holds_kept: so many stay in the gate; above that all but the newest `holds_left` are filed. slack_ms: how far `low`
-    stays behind what is filed, where lateness has not told more. moved_max: fingerprints of a gate.
-    """
-
-    enough: int = 16
-    beside: int = 8
-    draw: int = 4
-    holds_kept: int = 8
-    holds_left: int = 4
-    slack_ms: int = 250
-    moved_max: int = 1_500
-
-
-USUAL = Filing()
 
 Cell = tuple[str, str]
 """Another lane of the counter, as "<Region>#<shard>", and a side."""
@@ -155,19 +179,6 @@ class Gate:
     def is_fresh(self, token: str) -> bool:
         """Whether it is certain, from the gate alone, that the token was never filed."""
         return token > self.low and fingerprint(token) not in self.moved
-
-    def fullness(self, filing: Filing, size: int) -> float:
-        """1 and more when there is enough to file. size: of the group that was decided."""
-        enough = max(filing.enough, len(self.moved) / 16, 4 * (size - 1))
-        return max(len(self.recent) / enough, (len(self.recent) + len(self.held)) / (enough + filing.beside))
-
-    def slack_after(self, token: str, filing: Filing) -> int | None:
-        """What `slack` becomes when a token comes that is at or below `low`, so that the next ones need no look-up."""
-        if token > self.low:
-            return None
-        slack_ms = filing.slack_ms if self.slack_ms is None else self.slack_ms
-        late_ms = tokens.time_ms(self.top) - tokens.time_ms(token)
-        return max(0, slack_ms + (late_ms - slack_ms) // 4) if late_ms <= LATE_MS_MAX else None
 
     def over(self, now_ms: int) -> dict[str, int]:
         """The holds whose time is over."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 
 from ledger.checks import to_datetime
 from ledger.errors import HoldEnded, InvalidInput, LedgerError, shown
-from ledger.gate.hold_tokens import until_ms
+from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
 SHOWN_MAX = 130

@@ -2,21 +2,51 @@
 
 Rule 1: the formats are public (docs/data-model.md) and never change; further attributes are ignored.
 Rule 2: all of a lane is written at the endpoint of its Region alone.
+Rule 3: a segment's name tells its content, so that two rolls never write two things under one name.
 """
 
+import hashlib
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+from ledger import tokens
 from ledger.conditions import Item
 from ledger.decoding import binary, decoded, integer, text_of
 from ledger.entries import ENTRY
 from ledger.errors import InvalidInput
-from ledger.gate.filed import Filed
-from ledger.gate.gate import Cell, Gate
-from ledger.gate.hold_tokens import until_ms
+from ledger.gate.gate import Cell, Gate, check_outcome
 from ledger.limit import DOWN, SIDES, UP, Limit
+from ledger.ranges import VERSION_MAX
 from ledger.requests import Key, key_of, keyed
-from ledger.tokens import before, from_bytes, is_token, to_bytes
+from ledger.tokens import before, from_bytes, is_token, to_bytes, until_ms
 from ledger.values import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """A segment of a gate: outcomes that a roll saw, with the `low` of the gate that it saw them in."""
+
+    lane: Lane
+    hi: str
+    version: int
+    low: str
+    outcomes: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        names = list(self.outcomes)
+        if not names or names != sorted(names) or not all(map(tokens.is_token, (self.hi, self.low, *names))):
+            raise ValueError("a segment lists at least one token, in their order")
+        if names[-1] > self.hi or not 1 <= self.version <= VERSION_MAX:
+            raise ValueError(f"no token lies above hi, and version is from 1 to {VERSION_MAX}")
+        for outcome in self.outcomes.values():
+            check_outcome(outcome)
+
+    @property
+    def digest(self) -> str:
+        text = ",".join(f"{token}={outcome}" for token, outcome in self.outcomes.items())
+        return hashlib.sha256(f"{self.low}:{text}".encode()).hexdigest()[:32]
+
 
 SEGMENTS_FROM, SEGMENTS_UPTO = "segment#", "segment$"
 LATE_FROM, LATE_UPTO = "late#", "late$"

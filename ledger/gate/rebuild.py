@@ -6,24 +6,72 @@ undid. What a gate has and nothing lists it keeps.
 Rule 3: `low` and `top` are at or above all that is known, tokens and names of segments, so each token known is looked
 up; and one that a look-up would miss, because somebody went on before the rebuild, gets a late entry.
 Rule 4: changes that a gate counts and nothing lists stay in its value, as one change of their sum.
-Rule 5: rights are those that follow from that, all lanes together (`settle`).
+Rule 5: rights follow from what all gates together decided, hold and moved (`settle`). What was on its way between two
+lanes has arrived: what was given and what was got are the higher of both. Rights are moved, as given and got, until no
+lane owes some while another has some.
+Rule 6: what all lanes together lack stays owed, as rights below 0. Every Update asks for the rights that it takes, so
+the value goes no further beyond its limit than it is; and who owes and needs some is given them by the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
 from ledger.conditions import Absent, has
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.gate import items
-from ledger.gate.audit import Books, books
-from ledger.gate.gate import Gate
+from ledger.gate.gate import Gate, change_of, counts, name_of
 from ledger.gate.gates import Gates
-from ledger.gate.outcome import change_of, counts
-from ledger.gate.rights import settle
-from ledger.gate.standing import filed_by
+from ledger.gate.recount import Books, books, filed_by, rights_due
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Item, Program, Put
+
+Way = tuple[str, str, str]
+"""(giver, taker, side)"""
+
+
+def settle(found: Sequence[Books], seen: Sequence[Gate]) -> list[Gate]:
+    """The gates, each beside the books of its lane, with the rights and the cells that are theirs."""
+    kept = [(gate, {**gate.held, **each.open(gate)}) for each, gate in zip(found, seen, strict=True)]
+    sent = _sent(seen)
+    due = [_due(*each, sent) for each in kept]
+    for way, amount in list(_moves(due)):
+        sent[way] = sent.get(way, 0) + amount
+    return [_due(*each, sent) for each in kept]
+
+
+def _sent(seen: Iterable[Gate]) -> dict[Way, int]:
+    """What went from lane to lane, ever, as the one or the other of them knows more of it."""
+    sent: dict[Way, int] = {}
+    for gate in seen:
+        name = name_of(gate.lane)
+        cells = [((name, to, side), n) for (to, side), n in gate.given.items()]
+        cells += [((giver, name, side), n) for (giver, side), n in gate.got.items()]
+        for way, amount in cells:
+            sent[way] = max(sent.get(way, 0), amount)
+    return sent
+
+
+def _due(gate: Gate, held: Mapping[str, int], sent: Mapping[Way, int]) -> Gate:
+    """The gate with all that was sent from it and to it, and the rights that follow."""
+    name = name_of(gate.lane)
+    given = {(taker, side): n for (giver, taker, side), n in sent.items() if giver == name}
+    got = {(giver, side): n for (giver, taker, side), n in sent.items() if taker == name}
+    settled = replace(gate, given=given, got=got)
+    due = rights_due(settled, held)
+    return replace(settled, rights={side: due[side] for side in gate.rights})
+
+
+def _moves(due: Sequence[Gate]) -> Iterator[tuple[Way, int]]:
+    """What goes from those that have some to those that owe some."""
+    for side in due[0].rights:
+        left = {name_of(gate.lane): gate.rights[side] for gate in due}
+        for taker in left:
+            for giver in left:
+                amount = min(left[giver], -left[taker])
+                if amount > 0:
+                    left[giver], left[taker] = left[giver] - amount, left[taker] + amount
+                    yield (giver, taker, side), amount
 
 
 @dataclass(frozen=True, slots=True)

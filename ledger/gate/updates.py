@@ -12,9 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ledger.actions import Action, Add, Remove, Set
 from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not, Value
 from ledger.gate import items
-from ledger.gate.fingerprints import fingerprint
-from ledger.gate.gate import Cell, Gate, shares
-from ledger.gate.outcome import EXPIRED, REFUSED, change_of, counts
+from ledger.gate.gate import EXPIRED, REFUSED, Cell, Gate, change_of, counts, fingerprint, shares
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Update
 from ledger.values import Lane
@@ -52,7 +50,7 @@ def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None =
     down, up = shares([amount])
     taken = {DOWN: down, UP: up}
     short = [Not(AtLeast(side, number(n))) for side, n in taken.items() if limit.has(side) and n]
-    return _update(lane, limit, {RECENT: {token: REFUSED}}, [*_open([token], seen), Either(short)])
+    return _update(lane, limit, {RECENT: {token: REFUSED}}, [*_open([token], seen), Either(tuple(short))])
 
 
 def end(lane: Lane, limit: Limit, token: str, amount: int, outcome: int, filed: int | None = None) -> Update:
@@ -161,4 +159,4 @@ def _update(
         checks.append(AtLeast(side, number(-change)) if change < 0 else Not(Absent(side)))
         if change:
             actions.append(Add(side, change))
-    return Update(items.gate_key(lane), (*actions, *more), All(checks), shows=True)
+    return Update(items.gate_key(lane), (*actions, *more), All(tuple(checks)), shows=True)

@@ -10,7 +10,7 @@ import os
 import boto3
 
 from ledger import Ledger, Settings
-from ledger.client import CONFIG
+from ledger.dynamo.client import CONFIG
 from service.add_from_queue.handler import AddFromQueue
 from service.observe import Handler, Watch
 from service.sqs import SqsQueue

@@ -22,10 +22,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX
+from ledger.checks import KEY_BYTES_MAX
 from ledger.errors import InvalidTime
-from ledger.gate.hold_tokens import HOLD_MS_MAX
 from ledger.message import time_of
+from ledger.ranges import CHANGE_MAX
+from ledger.tokens import HOLD_MS_MAX
 from service.api.keys import TIMED
 
 BULK_MAX = 100

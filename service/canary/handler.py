@@ -14,10 +14,10 @@ from typing import Any
 
 from ledger import clocks, items, tokens
 from ledger.errors import InvalidSettings
-from ledger.packing import pack_of
+from ledger.lane.add import pack_of
+from ledger.lane.tail import TailSum
 from ledger.requests import Get, Item, Program, Put, Result, Table, run
 from ledger.settings import Settings
-from ledger.tail import TailSum
 from ledger.values import Delta, Lane
 from reader import Reader
 from service import observe

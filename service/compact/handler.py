@@ -12,8 +12,8 @@ from itertools import chain
 from typing import Any
 
 from ledger.errors import LedgerError
+from ledger.lane.shape import ShapeCheck
 from ledger.settings import Settings
-from ledger.shape import ShapeCheck
 from service import observe
 from service.compact.serve import Task, serve_lane, tasks_of
 from service.job_queue import DeadLetter

@@ -20,8 +20,8 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from compactor.named import Named
-from ledger import directory
 from ledger.errors import LedgerError
+from ledger.lane import directory
 from ledger.requests import GetMany, Instant, Item, Now, PutMany, in_time
 from ledger.settings import Settings
 from ledger.values import Lane

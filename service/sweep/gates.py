@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ledger.cost import item_bytes
 from ledger.gate.items import gate_key, hold_pk, holds_until
 from ledger.requests import GetMany, Instant, Item, Now, Page, Program, Query
 from ledger.settings import Settings
-from ledger.units import item_bytes
 from ledger.values import Lane
 
 OVERDUE_MS = 3_600_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ledger.lane.shape import ShapeCheck
 from ledger.settings import Settings
-from ledger.shape import ShapeCheck
 from service import observe
 from service.observe import Watch
 from service.runtime import Runtime

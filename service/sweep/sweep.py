@@ -16,9 +16,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ledger import directory
 from ledger.errors import LedgerError
-from ledger.paging import Pages
+from ledger.lane import directory
+from ledger.lane.tail import Pages
 from ledger.requests import Get, Instant, Item, Key, Now, Page, Put, key_of
 from ledger.settings import Settings
 from ledger.values import Lane

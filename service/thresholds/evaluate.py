@@ -21,9 +21,9 @@ from ledger import crossings
 from ledger.checks import to_ms
 from ledger.crossings import Crossing
 from ledger.errors import GaveUp, LedgerError
+from ledger.limit import OUT
 from ledger.requests import GetMany, Item
 from ledger.settings import Settings
-from ledger.threshold import OUT
 from reader.balances import balances
 from service.thresholds.event_bus import Publish
 

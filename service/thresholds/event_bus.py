@@ -13,9 +13,9 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ledger import failures
 from ledger.checks import to_datetime
 from ledger.crossings import Crossing
+from ledger.dynamo import failures
 from ledger.errors import LedgerError
 from ledger.message import time_text
 

@@ -12,8 +12,7 @@ import pytest
 from lab.engines.dynamodb_local import DynamoDBLocal
 from lab.engines.ministack import Engine
 from ledger import Settings
-from ledger.awaited import AsyncDynamoTable
-from ledger.client import AsyncClient, make_async_client
+from ledger.dynamo.aio import AsyncClient, AsyncDynamoTable, make_async_client
 from ledger.requests import Request
 from ledger.table import DynamoTable
 from tests.contract.conftest import ABROAD, HOME, World

@@ -13,7 +13,8 @@ import pytest
 from lab.engines.ministack import Engine
 from ledger import Change, Cost, Ledger, Limit, Observed, Receipt, Settings, errors
 from ledger.aio import AsyncLedger
-from ledger.client import ATTEMPTS, CONNECT_TIMEOUT_S, POOL, READ_TIMEOUT_S, make_async_client
+from ledger.dynamo.aio import make_async_client
+from ledger.dynamo.client import ATTEMPTS, CONNECT_TIMEOUT_S, POOL, READ_TIMEOUT_S
 from ledger.errors import InvalidSettings, OutcomeUnknown, Unavailable
 from reader import Reader
 from reader.aio import AsyncReader

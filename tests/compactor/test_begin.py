@@ -11,10 +11,11 @@ from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
 from compactor.verify import verify
-from ledger import directory, items
+from ledger import items
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, NotAllowed, TransactionConflict
 from ledger.items import version_is
+from ledger.lane import directory
 from ledger.requests import Get, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, CleanNote, Segment
 from tests.support import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, refused, token, two_regions

@@ -9,9 +9,9 @@ from compactor.clean import AHEAD_MAX_MS, clean
 from compactor.report import Tally
 from compactor.settle import settle
 from ledger import items, tokens
-from ledger.add import add
 from ledger.entries import TOKEN_BYTES
 from ledger.errors import DamagedItem
+from ledger.lane.add import add
 from ledger.requests import At, DeleteMany, Get, Instant, Now, Pause, Put, Query, Request
 from ledger.values import CleanNote, Delta
 from tests.support import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, refused, token, two_regions, value

@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from compactor import Compactor, Report
-from ledger import directory, items
+from ledger import items
 from ledger.errors import InvalidCounter, InvalidSettings, LaneDamaged, Throttled, Unavailable
 from ledger.gate import items as gates
+from ledger.lane import directory
+from ledger.lane.add import pack_of
 from ledger.limit import Limit
-from ledger.packing import pack_of
 from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact, key_of
 from ledger.values import Lane, Segment
 from tests.support import (

@@ -6,9 +6,10 @@ import pytest
 
 from compactor.fold import QUERY_MS, fold
 from compactor.report import Tally
-from ledger import directory, items, tokens
+from ledger import items, tokens
 from ledger.conditions import Absent
-from ledger.packing import pack_of
+from ledger.lane import directory
+from ledger.lane.add import pack_of
 from ledger.requests import Get, Now, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, Segment
 from tests.support import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value

@@ -6,9 +6,9 @@ from compactor.lag import LaneLag, lag
 from compactor.lanes import Holding, every_lane
 from compactor.listing import strays
 from ledger import items
-from ledger.packing import pack_of
+from ledger.lane.add import pack_of
+from ledger.lane.tail import through
 from ledger.requests import Get, KeyPage, Program, Query, Scan
-from ledger.through import through
 from ledger.values import CleanNote, Lane
 from tests.support import COUNTER, LANE, NOW_MS, B, Region, compactor, delta, two_regions
 

@@ -15,9 +15,9 @@ from compactor.settle import settle
 from ledger import items, tokens
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged
-from ledger.packing import pack_of
+from ledger.lane.add import pack_of
+from ledger.lane.tail import through
 from ledger.requests import Get, GetMany, Item, Key, Now, Program, Put, Query, Request, Result, Transact, keyed
-from ledger.through import through
 from ledger.values import Checkpoint, Delta, Segment
 from tests.support import LANE, LATENESS_MS, Process, Region, Scene, delta, every_order, refused, token, value
 from tests.support import compactor as compactor_of

@@ -9,7 +9,7 @@ from compactor.report import Tally
 from compactor.visit import visit
 from ledger import items
 from ledger.errors import DamagedItem
-from ledger.packing import pack_of
+from ledger.lane.add import pack_of
 from ledger.requests import Get, Query, keyed
 from ledger.values import Checkpoint
 from tests.support import LANE, LATENESS_MS, NOW_MS, compactor, delta, settings, token, two_regions, value

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ledger import tokens
-from ledger.add import add
-from ledger.packing import add_packed
+from ledger.lane.add import add, add_packed
 from ledger.requests import Key
 from ledger.values import Delta
 from tests.support import (

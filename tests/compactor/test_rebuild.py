@@ -16,8 +16,8 @@ from ledger import items
 from ledger.conditions import Absent, Condition
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, OutcomeUnknown
 from ledger.items import version_is
+from ledger.lane.tail import through
 from ledger.requests import DeleteMany, Get, Item, Key, Now, Program, Put, PutMany, Query, Request, Transact, keyed
-from ledger.through import through
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 from reader.history import history
 from tests.support import (

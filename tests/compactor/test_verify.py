@@ -9,8 +9,8 @@ from compactor.commit import LANDING_MAX_MS
 from compactor.verify import LaneCheck, verify
 from ledger import items
 from ledger.errors import DamagedItem, GaveUp, ReadTooSlow
+from ledger.lane.tail import through
 from ledger.requests import DeleteMany, Get, Instant, Now, Program, Put, Query, Request, Transact, run
-from ledger.through import through
 from ledger.values import Delta, Lane, Segment
 from tests.support import (
     COUNTER,

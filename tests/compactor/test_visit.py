@@ -9,7 +9,7 @@ from compactor.verify import verify
 from compactor.visit import visit
 from ledger import items, tokens
 from ledger.errors import DamagedItem, LedgerError, NotAllowed, OutcomeUnknown, Throttled, Unavailable
-from ledger.packing import pack_of
+from ledger.lane.add import pack_of
 from ledger.requests import DeleteMany, Put, Query, Request, Transact
 from ledger.values import Delta
 from reader import Reader

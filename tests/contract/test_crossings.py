@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from ledger import crossings as items
 from ledger.crossings import Crossing
+from ledger.limit import IN, Threshold
 from ledger.requests import Get, Table
-from ledger.threshold import IN, Threshold
 
 REGION, COUNTER, LOW = "eu-west-1", "stock:85123A", Threshold(below=10)
 FIRST = Crossing.after(None, REGION, COUNTER, LOW, 9, 1_000)

@@ -11,16 +11,14 @@ from lab.engines.ministack import Engine
 from ledger import tokens
 from ledger.conditions import has
 from ledger.gate import items, updates
-from ledger.gate.expire import NOTES_OF_PAGE
-from ledger.gate.fingerprints import fingerprint
-from ledger.gate.gate import LOWEST, Gate
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.outcome import EXPIRED, RELEASED
-from ledger.gate.roll import FILED_MAX, HOLDS_FILED_MAX
+from ledger.gate.gate import EXPIRED, LOWEST, RELEASED, Gate, fingerprint
+from ledger.gate.move import NOTES_OF_PAGE
+from ledger.gate.past import FILED_MAX, HOLDS_FILED_MAX
 from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Item, Put, Table, Update, Written
 from ledger.table import DynamoTable
+from ledger.tokens import hold_token
 from ledger.values import Lane
 
 LANE = Lane("eu-west-1", 0, "seats:gig")

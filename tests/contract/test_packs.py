@@ -7,12 +7,12 @@ import pytest
 from compactor import Compactor
 from ledger import Change, Ledger, Receipt, Settings, items, tokens
 from ledger.checks import to_datetime
+from ledger.cost import item_bytes
 from ledger.entries import ENTRIES_MAX, ENTRY, Entries
 from ledger.errors import ItemTooLarge
+from ledger.lane.add import pack_of
 from ledger.memory import MemoryTable
-from ledger.packing import pack_of
 from ledger.requests import DeleteMany, Get, Item, Page, Put, Query, Table, Together, key_of, keyed
-from ledger.units import item_bytes
 from ledger.values import Delta, Lane, Pack
 from reader import Reader
 from simulator.double import SimulatedTable

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
-from ledger import Ledger, Settings, shape
+from ledger import Ledger, Settings
 from ledger.clocks import instants, wall_clock
 from ledger.conditions import Absent
 from ledger.errors import SettingsMismatch
 from ledger.items import SHAPE_KEY, version_is
+from ledger.lane import shape
+from ledger.limit import Shape
 from ledger.requests import (
     AlreadyThere,
     At,
@@ -31,7 +33,6 @@ from ledger.requests import (
     Transact,
     run,
 )
-from ledger.values import Shape
 from simulator.double import SimulatedTable
 from tests.contract.conftest import ABROAD, HOME, World
 

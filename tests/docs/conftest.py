@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ledger import Settings, client
+from ledger import Settings
+from ledger.dynamo import client
 from reader import Reader
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def value(counter: str) -> int:
 
 @dataclass
 class Bill:
-    """Requests and write units, by the rules of ledger/units.py."""
+    """Requests and write units, by the rules of ledger/cost.py."""
 
     requests: int = 0
     write_units: int = 0

@@ -15,8 +15,9 @@ from typing import Any
 import jsonata  # type: ignore[import-untyped]
 import pytest
 
-from ledger import Change, Ledger, Receipt, Settings, client, errors, tokens
+from ledger import Change, Ledger, Receipt, Settings, errors, tokens
 from ledger.checks import to_ms
+from ledger.dynamo import client
 from ledger.memory import MemoryTable
 from ledger.message import NAMES, dumps, dumps_many, loads, loads_many
 from ledger.queue import MESSAGE_BYTES_MAX

@@ -20,18 +20,19 @@ from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
 from lab.histories.stage import Stage
 from ledger import Ledger, Threshold, items, tokens
-from ledger.checks import CHANGE_MAX, KEY_BYTES_MAX, to_ms
+from ledger.calls import AHEAD_MAX_MS
+from ledger.checks import KEY_BYTES_MAX, to_ms
 from ledger.crossings import Crossing, cross
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
-from ledger.gate.filed import Filed
 from ledger.gate.gate import LOWEST
-from ledger.limit import Limit
+from ledger.gate.items import Filed
+from ledger.lane.add import pack_of
+from ledger.limit import Limit, Shape
 from ledger.memory import MemoryTable
-from ledger.packing import pack_of
-from ledger.prepare import AHEAD_MAX_MS
+from ledger.ranges import CHANGE_MAX
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
-from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment, Shape
+from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment
 from tests.docs.pages import RECIPES, ROOT, blocks, run
 
 DOCS = ROOT / "docs"

@@ -18,9 +18,9 @@ from infra import deploy, deployment, framework, table_shape
 from infra.build import ARTIFACT
 from infra.table_stack import WHOLE, TableStack
 from ledger import items
+from ledger.limit import Shape
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, Request
-from ledger.values import Shape
 from tests.infra import template
 
 HOME, OTHER, THIRD = "eu-west-1", "us-east-1", "ap-south-1"

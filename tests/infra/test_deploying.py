@@ -12,11 +12,12 @@ from infra.canary import POLL_S, CanaryCheck, CheckFailed
 from infra.deploy import COUNTS, DeploymentStopped
 from infra.deployment import deployment
 from infra.table_stack import STACK_POLL_S, STACK_WAIT_S, DeploymentRefused
-from ledger import directory, items, tokens
+from ledger import items, tokens
 from ledger.errors import Unavailable
-from ledger.limit import Limit
+from ledger.lane import directory
+from ledger.limit import Limit, Shape
 from ledger.requests import Put
-from ledger.values import Delta, Lane, Shape
+from ledger.values import Delta, Lane
 from service.canary.handler import COUNTER
 from tests.infra import template
 from tests.infra.aws import FOLDED, HOME, OTHER, QUEUES, SERVICE, TABLE_STACK, THIRD, AwsAccount, aws, pairs, refused

@@ -10,10 +10,10 @@ from typing import Any, cast
 from ledger import Ledger, Limit, Settings
 from ledger.checks import to_datetime
 from ledger.clocks import instants
+from ledger.lane.shape import write
+from ledger.limit import Threshold
 from ledger.message import time_text
 from ledger.requests import run
-from ledger.shape import write
-from ledger.threshold import Threshold
 from service.add_from_queue.handler import AddFromQueue
 from service.api.app import Api
 from service.api.local import event_of

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from ledger import tokens
-from ledger.add import add, add_many
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, LedgerError, OutcomeUnknown, Throttled, TokenConflict
+from ledger.lane.add import add, add_many
 from ledger.requests import AlreadyThere, Item, Program, Put, PutMany
 from ledger.values import Delta, Lane, Receipt
 

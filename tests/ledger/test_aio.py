@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 from lab.engines.ministack import Engine
 from ledger import Change, Hold, Ledger, Limit, Receipt, Settings
 from ledger.aio import AsyncLedger
-from ledger.awaited import AsyncDynamoTable
+from ledger.dynamo.aio import AsyncDynamoTable
 from ledger.errors import (
     HoldEnded,
     InvalidInput,
@@ -554,7 +554,7 @@ def test_a_block_that_two_tasks_enter_at_once_is_entered_once(monkeypatch: pytes
         async with ledger:
             assert (await ledger.add(LIKES, 1)).outcome == "recorded"
 
-    monkeypatch.setattr("ledger.awaited.make_async_client", slowly)
+    monkeypatch.setattr("ledger.dynamo.aio.make_async_client", slowly)
     asyncio.run(main())
 
 

@@ -19,10 +19,10 @@ from botocore.exceptions import (
 from ledger import Cost, Ledger, Limit, Settings
 from ledger.conditions import Absent
 from ledger.cost import Meter, carried, here
+from ledger.dynamo.send import TRIES_MAX
 from ledger.errors import LedgerError, LimitReached, OutcomeUnknown
 from ledger.memory import MemoryTable
 from ledger.requests import At, Get, GetMany, Key, Put, PutMany, Query, Request, Together, Transact
-from ledger.steps import TRIES_MAX
 from ledger.table import DynamoTable
 from reader import Reader
 from tests.ledger.test_table_errors import Attempts, Edge, Script, item, refusal, statements

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger import directory
+from ledger.lane import directory
 from ledger.requests import Key, Put
 from ledger.values import Lane
 from tests.support import A as HOME

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from lab.histories.filing import Filing, file_as
 from ledger import tokens
 from ledger.actions import Add
 from ledger.errors import (
@@ -19,18 +20,13 @@ from ledger.errors import (
     Throttled,
 )
 from ledger.gate import items, updates
-from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add, hold
-from ledger.gate.end import end
-from ledger.gate.gate import Filing, Gate
+from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
 from ledger.gate.gates import Gates
-from ledger.gate.group import add_group
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.look_up import Known
-from ledger.gate.obtain import obtain
-from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED
-from ledger.gate.standing import outcomes, standing
+from ledger.gate.move import obtain
+from ledger.gate.past import Known
+from ledger.gate.recount import audit, outcomes, standing
 from ledger.limit import DOWN, UP, Limit
 from ledger.memory import MemoryTable
 from ledger.requests import (
@@ -49,6 +45,7 @@ from ledger.requests import (
     Update,
     run,
 )
+from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 
 A, B = "eu-west-1", "us-east-1"
@@ -88,7 +85,8 @@ class World:
 
     def gates(self, region: str) -> Gates:
         lanes = (HERE, THERE) if region == A else (THERE, HERE)
-        return Gates(lanes, self.limit, region, self.filing)
+        file_as(self.filing)
+        return Gates(lanes, self.limit, region)
 
     def delta(self, change: int, lane: Lane = HERE) -> Delta:
         self.now_ms += 1_000
@@ -102,7 +100,7 @@ class World:
         return run(program, self.tables[region], lambda: Instant(self.now_ms, self.now_ms))
 
     def add(self, change: int, lane: Lane = HERE, region: str = A) -> Decision:
-        return self.run(add(self.gates(region), self.delta(change, lane)), region)
+        return self.run(decide_change(self.gates(region), self.delta(change, lane)), region)
 
     def gate(self, lane: Lane = HERE) -> Gate:
         return items.gate_of(lane, self.tables[lane.region].items[items.gate_key(lane)])
@@ -124,12 +122,12 @@ def seats(request: pytest.FixtureRequest) -> World:
 
 def test_a_change_counts_once_and_is_told_so_for_ever(seats: World) -> None:
     delta = seats.delta(4)
-    assert seats.run(add(seats.gates(A), delta)) == counted(4)
+    assert seats.run(decide_change(seats.gates(A), delta)) == counted(4)
     seats.add(1)
     for region in (A, B):
-        assert seats.run(add(seats.gates(region), delta), region) == counted(4, before=True)
+        assert seats.run(decide_change(seats.gates(region), delta), region) == counted(4, before=True)
     other = replace(delta, change=5)
-    assert seats.run(add(seats.gates(A), other)) == counted(4, before=True)
+    assert seats.run(decide_change(seats.gates(A), other)) == counted(4, before=True)
     assert (seats.gate().value, seats.gate().number) == (5, 2)
 
 
@@ -144,9 +142,9 @@ def test_an_add_is_one_update() -> None:
 def test_what_a_limit_refuses_is_refused_for_ever(seats: World) -> None:
     seats.add(9)
     refused = seats.delta(2)
-    assert seats.run(add(seats.gates(A), refused)) == Decision(Known(REFUSED), before=False)
+    assert seats.run(decide_change(seats.gates(A), refused)) == Decision(Known(REFUSED), before=False)
     assert seats.add(-5) == counted(-5)
-    assert seats.run(add(seats.gates(A), refused)) == Decision(Known(REFUSED), before=True)
+    assert seats.run(decide_change(seats.gates(A), refused)) == Decision(Known(REFUSED), before=True)
     assert seats.run(outcomes(HERE, consistent=True)).get(refused.token) == REFUSED
     assert (seats.gate().value, seats.gate().number) == (4, 2)
 
@@ -174,9 +172,9 @@ def test_what_a_region_that_is_down_may_have_is_not_decided() -> None:
     world.tables[A].is_down = True
     delta = world.delta(1, THERE)
     with pytest.raises(OutOfReach, match="Nothing was decided"):
-        world.run(add(world.gates(B), delta), B)
+        world.run(decide_change(world.gates(B), delta), B)
     world.tables[A].is_down = False
-    assert world.run(add(world.gates(B), delta), B) == counted(1)
+    assert world.run(decide_change(world.gates(B), delta), B) == counted(1)
 
 
 def test_what_was_given_and_lost_on_its_way_is_taken_over_by_whoever_needs_it() -> None:
@@ -214,12 +212,12 @@ def test_a_hold_is_captured_whole_or_in_part_or_released_once(seats: World) -> N
     gates = seats.gates(A)
     for outcome, left in ((3, 7), (1, 6), (RELEASED, 6), (0, 6)):
         held = seats.held(3)
-        assert seats.run(hold(gates, held)) == Decision(Known(held=3), before=False)
-        assert seats.run(hold(gates, held)) == Decision(Known(held=3), before=True)
+        assert seats.run(decide_hold(gates, held)) == Decision(Known(held=3), before=False)
+        assert seats.run(decide_hold(gates, held)) == Decision(Known(held=3), before=True)
         assert seats.run(end(gates, held, outcome)) == Decision(Known(outcome), before=False)
         for again in (outcome, 2, RELEASED):
             assert seats.run(end(gates, held, again)) == Decision(Known(outcome), before=True)
-        assert seats.run(hold(gates, held)) == Decision(Known(outcome), before=True)
+        assert seats.run(decide_hold(gates, held)) == Decision(Known(outcome), before=True)
         assert seats.gate().rights[UP] == left
     assert seats.gate().number == 3
     assert not [sk for sk in seats.files() if sk.startswith("0")]  # no note of a hold is left
@@ -229,7 +227,7 @@ def test_a_hold_that_is_over_ends_when_somebody_needs_what_it_keeps(seats: World
     gates = seats.gates(A)
     held = [seats.held(3) for _ in range(3)]
     for each in held:
-        seats.run(hold(gates, each))
+        seats.run(decide_hold(gates, each))
     assert seats.add(2).known == Known(REFUSED)
     seats.now_ms += 61_000
     assert seats.add(8) == counted(8)
@@ -240,7 +238,7 @@ def test_a_hold_that_is_over_ends_when_somebody_needs_what_it_keeps(seats: World
 
 def test_there_is_no_end_to_a_hold_that_was_refused(seats: World) -> None:
     gates, held = seats.gates(A), seats.held(11)
-    assert seats.run(hold(gates, held)).known == Known(REFUSED)
+    assert seats.run(decide_hold(gates, held)).known == Known(REFUSED)
     for outcome in (11, 0, RELEASED):
         with pytest.raises(NoSuchHold, match="there is no hold"):
             seats.run(end(gates, held, outcome))
@@ -250,7 +248,7 @@ def test_there_is_no_end_to_what_was_never_held_nor_to_a_hold_of_another_amount(
     gates, held = seats.gates(A), seats.held(3)
     with pytest.raises(NoSuchHold, match="there is no hold"):
         seats.run(end(gates, held, 3))
-    seats.run(hold(gates, held))
+    seats.run(decide_hold(gates, held))
     with pytest.raises(NoSuchHold, match="is of 3, not of 4"):
         seats.run(end(gates, replace(held, change=4), 3))
     assert seats.run(end(gates, held, 3)) == Decision(Known(3), before=False)
@@ -287,10 +285,10 @@ def test_an_old_change_is_looked_up_and_filed_by_itself() -> None:
     for _ in range(6):
         world.add(1)
     old = Delta(HERE, tokens.keyed(COUNTER, "old", world.now_ms - 86_400_000), 2)
-    assert world.run(add(world.gates(A), old)) == counted(2)
+    assert world.run(decide_change(world.gates(A), old)) == counted(2)
     world.add(-1)
     assert f"late#{old.token}" in world.files()
-    assert world.run(add(world.gates(A), old)) == counted(2, before=True)
+    assert world.run(decide_change(world.gates(A), old)) == counted(2, before=True)
     listed = world.run(outcomes(HERE, consistent=True))
     assert list(listed) == sorted(listed)
     assert sum(listed.values()) == 7
@@ -333,7 +331,7 @@ def test_what_a_roll_that_lost_has_filed_stays_as_it_is() -> None:
         world.add(1)
     old = Delta(HERE, tokens.keyed(COUNTER, "old", world.now_ms - 86_400_000), 2)
     world.tables[A].refuses = PutMany
-    world.run(add(world.gates(A), old))
+    world.run(decide_change(world.gates(A), old))
     copy = items.late_item(HERE, old.token, 2, world.gate().version + 1)
     world.tables[A].answer(Put(copy))
     world.tables[A].answer(Update(items.gate_key(HERE), (Add("version", 1),)))  # another roll was first
@@ -360,7 +358,7 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
 def test_a_gate_that_is_gone_is_not_made_anew_where_it_had_filed_nothing_but_holds() -> None:
     world = World(SEATS, EAGER)
     for _ in range(2):
-        world.run(hold(world.gates(A), world.held(5)))
+        world.run(decide_hold(world.gates(A), world.held(5)))
     notes = world.files()
     assert notes
     assert not any(sk.startswith((items.SEGMENTS_FROM, items.LATE_FROM)) for sk in notes)
@@ -384,7 +382,7 @@ def test_a_process_with_another_limit_decides_nothing() -> None:
     before = dict(world.tables[A].items)
     for limit in (STOCK, Limit(floor=0, ceiling=10, region=A)):
         world.limit = limit
-        for program in (add(world.gates(A), world.delta(-1)), hold(world.gates(A), world.held(1))):
+        for program in (decide_change(world.gates(A), world.delta(-1)), decide_hold(world.gates(A), world.held(1))):
             with pytest.raises(LimitMismatch, match="Nothing was written"):
                 world.run(program)
     assert world.tables[A].items == before
@@ -472,8 +470,8 @@ def test_an_audit_finds_what_a_gate_cannot_have_come_to() -> None:
     for _ in range(3):
         world.add(1)
     world.add(2, THERE, B)
-    world.run(hold(world.gates(A), world.held(1)))
-    filed = world.run(hold(world.gates(A), world.held(1)))
+    world.run(decide_hold(world.gates(A), world.held(1)))
+    filed = world.run(decide_hold(world.gates(A), world.held(1)))
     assert filed == Decision(Known(held=1), before=False)
     assert world.run(audit(world.gates(B)), B) == []
     table, key = world.tables[A], items.gate_key(HERE)

@@ -6,22 +6,20 @@ from typing import Any
 import pytest
 
 import ledger.requests
+from lab.histories.filing import SHIPPED, Filing, file_as
 from lab.measure.charge import Charge
 from lab.measure.metered_table import MeteredTable
 from ledger import tokens
 from ledger.errors import ItemTooLarge
 from ledger.gate import items
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add, hold
-from ledger.gate.end import end
-from ledger.gate.gate import USUAL, Filing, Gate
+from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
-from ledger.gate.group import add_group
-from ledger.gate.hold_tokens import hold_token
-from ledger.gate.look_up import Known
-from ledger.gate.roll import roll
+from ledger.gate.past import Known, roll
 from ledger.limit import Limit
 from ledger.requests import Instant, Program, Put, Result, run
+from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 
 REGION = "eu-west-1"
@@ -33,9 +31,10 @@ MANY = 10**9
 class Shop:
     """One gate, a clock, and what is asked of the table."""
 
-    def __init__(self, stock: int = MANY, filing: Filing = USUAL) -> None:
+    def __init__(self, stock: int = MANY, filing: Filing = SHIPPED) -> None:
         self.table = MeteredTable()
-        self.gates = Gates((LANE,), Limit(floor=-stock, region=REGION), REGION, filing)
+        self.gates = Gates((LANE,), Limit(floor=-stock, region=REGION), REGION)
+        file_as(filing)
         self.now_ms = 1_800_000_000_000
         self.table.is_charged = True
         self._number = 0
@@ -50,13 +49,13 @@ class Shop:
         return Delta(LANE, tokens.keyed("", str(self._number), self.now_ms - old_ms), change)
 
     def sell(self, change: int = -1, *, after_ms: int = 100, old_ms: int = 0) -> Decision:
-        return self.run(add(self.gates, self.sale(change, after_ms=after_ms, old_ms=old_ms)))
+        return self.run(decide_change(self.gates, self.sale(change, after_ms=after_ms, old_ms=old_ms)))
 
     def hold(self, length_ms: int, after_ms: int = 5) -> Delta:
         self.now_ms += after_ms
         self._number += 1
         held = Delta(LANE, hold_token("", str(self._number), self.now_ms, length_ms), -1)
-        self.run(hold(self.gates, held))
+        self.run(decide_hold(self.gates, held))
         return held
 
     def cost(self, act: Callable[[], object]) -> Charge:
@@ -186,7 +185,7 @@ def lend(shop: Shop, filled: Lane) -> object:
     shop.gates = Gates((LANE, OTHER), shop.gates.limit, REGION)
     shop.run(shop.gates.create(OTHER))
     fill(shop, filled)
-    return shop.run(add(shop.gates, Delta(OTHER, tokens.keyed("", "lent", shop.now_ms), -9)))
+    return shop.run(decide_change(shop.gates, Delta(OTHER, tokens.keyed("", "lent", shop.now_ms), -9)))
 
 
 WRITES: dict[str, Callable[[Shop], object]] = {

@@ -6,19 +6,17 @@ from itertools import count
 
 import pytest
 
+from lab.histories.filing import Filing
 from ledger.errors import DamagedItem
-from ledger.gate import items, sold_out, updates
+from ledger.gate import gates as gates_module
+from ledger.gate import items, updates
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add, hold
-from ledger.gate.end import end
-from ledger.gate.filed import Filed
-from ledger.gate.gate import Filing
-from ledger.gate.gates import Gates
-from ledger.gate.group import add_group
-from ledger.gate.look_up import Known, look_up, outcomes_of
-from ledger.gate.outcome import REFUSED, RELEASED
-from ledger.gate.sold_out import SoldOut
-from ledger.gate.standing import standing
+from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.gate import REFUSED, RELEASED
+from ledger.gate.gates import Gates, SoldOut
+from ledger.gate.items import Filed
+from ledger.gate.past import Known, look_up, outcomes_of
+from ledger.gate.recount import standing
 from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import At, Get, GetMany, Instant, Item, Pause, Put, Query, Update, run
 from ledger.tokens import keyed
@@ -30,11 +28,15 @@ BOTH = Limit(floor=-10, ceiling=10, region=A)
 
 
 def test_what_is_late_is_looked_up_and_asks_that_nothing_was_filed_since_and_a_change_moves_the_slack() -> None:
-    for decides, amount, outcome in ((add, 2, Known(2)), (hold, 2, Known(held=2)), (add, 11, Known(REFUSED))):
+    for decides, amount, outcome in (
+        (decide_change, 2, Known(2)),
+        (decide_hold, 2, Known(held=2)),
+        (decide_change, 11, Known(REFUSED)),
+    ):
         world, token = World(SEATS), at(-2_500)
         gate = seen(world, slack_ms=None)
         assert world.run(decides(world.gates(A), Delta(HERE, token, amount))).known == outcome
-        if decides is add:
+        if decides is decide_change:
             change, slack_ms = {token: amount}, 250 + (2_000 - 250) // 4
             asked = [updates.decide(HERE, SEATS, change, *late) for late in ((), (gate.version, slack_ms))]
         else:
@@ -65,14 +67,14 @@ def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later(
 @pytest.mark.parametrize("page_size", [1, 2, 1_000])
 def test_many_are_looked_up_at_once_and_found_as_each_alone_is(page_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is late, ahead of now and in order, filed a few at a time; and what was never asked for, between them."""
-    monkeypatch.setattr("ledger.gate.look_up.LATE_OF_PAGE", 2)
+    monkeypatch.setattr("ledger.gate.past.LATE_OF_PAGE", 2)
     world = World(Limit(ceiling=10**9, region=A), Filing(enough=3, beside=0, draw=1, slack_ms=500))
     world.now_ms = BASE_MS
     asked = []
     for n in range(120):
         world.now_ms += 100
         asked.append(at(n * 100 + (0, 0, 0, -3_000, 0, 2_000, -700)[n % 7] + n % 2))
-        world.run(add(world.gates(A), Delta(HERE, asked[-1], n)))
+        world.run(decide_change(world.gates(A), Delta(HERE, asked[-1], n)))
     gate = world.gate()
     unknown = sorted({*asked, *(at(n * 100 + 50) for n in range(-40, 140))} - gate.recent.keys())
     world.tables[A].page_size = page_size
@@ -110,7 +112,7 @@ def test_who_sees_enough_begins_a_roll_when_its_token_is_drawn_and_everyone_at_t
             Put(items.gate_item(replace(gate, recent={}, held={at(-n - 1): 1 for n in range(held)})))
         )
         for ms in tokens:
-            world.run(add(world.gates(A), Delta(HERE, at(ms), 0)))
+            world.run(decide_change(world.gates(A), Delta(HERE, at(ms), 0)))
             rolls.append(world.gate().version)
         assert rolls == versions
 
@@ -122,7 +124,7 @@ def test_a_refusal_asks_every_lane_once_and_looks_nothing_up_however_slow_it_is(
     world.add(0, THERE, B)
     gates, began_ms = world.gates(A), count(world.now_ms, 2_000)
     world.tables[A].asked.clear()
-    told = run(add(gates, delta), world.tables[A], lambda: Instant(next(began_ms), 0))
+    told = run(decide_change(gates, delta), world.tables[A], lambda: Instant(next(began_ms), 0))
     assert told == Decision(Known(REFUSED), before=False)
     asked = world.tables[A].asked
     mine = [Update, Get, Query, GetMany, Pause, Get]
@@ -137,7 +139,7 @@ def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_
     waits = []
     for number in range(200):
         world.tables[A].asked.clear()
-        world.run(add(world.gates(A), Delta(HERE, keyed(COUNTER, f"waits {number}", world.now_ms), 11)))
+        world.run(decide_change(world.gates(A), Delta(HERE, keyed(COUNTER, f"waits {number}", world.now_ms), 11)))
         waits += [each.ms for each in world.tables[A].asked if isinstance(each, Pause)]
     assert len(waits) > 190
     assert 190 < max(waits) < 200
@@ -150,7 +152,7 @@ def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_s
     gates, delta = world.gates(A), world.delta(10)
     gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms, 0))
     world.tables[A].asked.clear()
-    assert world.run(add(gates, delta)) == counted(10)
+    assert world.run(decide_change(gates, delta)) == counted(10)
     assert [type(each) for each in world.tables[A].asked] == [Update, Update]
     assert UP not in known(gates, world.now_ms)
 
@@ -185,7 +187,7 @@ def test_what_comes_back_is_no_longer_remembered_to_be_sold_out(changes: Collect
 def test_a_hold_that_ends_brings_back_both_sides() -> None:
     world = World(BOTH)
     held, gates = world.held(3), world.gates(A)
-    world.run(hold(gates, held))
+    world.run(decide_hold(gates, held))
     for side in SIDES:
         gates.sold_out.note(COUNTER, side, 20, Instant(world.now_ms, 0))
     world.run(end(gates, held, RELEASED))
@@ -217,7 +219,7 @@ def test_as_much_or_more_is_known_to_be_sold_out_for_a_second(need: int, later_m
 
 
 def test_a_process_remembers_so_many_counters_and_then_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sold_out, "COUNTERS_MAX", 2)
+    monkeypatch.setattr(gates_module, "COUNTERS_MAX", 2)
     memory, now = SoldOut(), Instant(7_000, 0)
     for number in range(3):
         memory.note(f"{number}", UP, 1, now)

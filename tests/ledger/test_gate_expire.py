@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
+from lab.histories.filing import Filing
 from ledger.errors import NoSuchHold
 from ledger.gate import items, updates
-from ledger.gate.decide import Decision, hold
-from ledger.gate.end import end
-from ledger.gate.expire import free
-from ledger.gate.gate import Filing, Gate
-from ledger.gate.look_up import Known, find
-from ledger.gate.outcome import EXPIRED, RELEASED
+from ledger.gate.decide import Decision, decide_hold, end
+from ledger.gate.gate import EXPIRED, RELEASED, Gate
+from ledger.gate.move import free
+from ledger.gate.past import Known, find
 from ledger.limit import UP
 from ledger.requests import DeleteMany, Get, Instant, Put, PutMany, Query, Request, Together, Update, keyed
 from ledger.values import Delta
@@ -41,7 +40,7 @@ def granted(world: World, number: int = 1) -> list[Delta]:
     """Holds of one that are granted, each for a minute."""
     holds = [world.held(1) for _ in range(number)]
     for each in holds:
-        world.run(hold(world.gates(A), each))
+        world.run(decide_hold(world.gates(A), each))
     return holds
 
 

@@ -6,10 +6,9 @@ import pytest
 
 from ledger.errors import Throttled
 from ledger.gate import items, updates
-from ledger.gate.decide import Decision, add
-from ledger.gate.group import add_group
-from ledger.gate.look_up import Known
-from ledger.gate.outcome import REFUSED
+from ledger.gate.decide import Decision, add_group, decide_change
+from ledger.gate.gate import REFUSED
+from ledger.gate.past import Known
 from ledger.requests import Get, GetMany, Put, Query, Request, Together, Update
 from ledger.values import Delta
 from tests.ledger.test_gate import HERE, SEATS, A, World, counted
@@ -71,7 +70,7 @@ def test_what_is_new_travels_as_new_when_the_others_were_decided(filed: bool) ->
 def test_what_others_decided_meanwhile_is_told_as_theirs_and_the_rest_travels_on() -> None:
     world = World(SEATS)
     seen(world, (0,))
-    meanwhile(world.tables[A], Update, lambda: world.run(add(world.gates(A), Delta(HERE, at(1), 1))))
+    meanwhile(world.tables[A], Update, lambda: world.run(decide_change(world.gates(A), Delta(HERE, at(1), 1))))
     assert list(grouped(world, 0, 1, 2, 3).values()) == [counted(1, before=True)] * 2 + [counted(1)] * 2
     assert asked(world)[-1] == updates.decide(HERE, SEATS, {at(2): 1, at(3): 1})
 

@@ -8,17 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
 from ledger.errors import DamagedItem, InvalidSettings
 from ledger.gate import items
-from ledger.gate.filed import Filed
-from ledger.gate.fingerprints import SLICE_MS, distance, end_ms, fingerprint
-from ledger.gate.gate import LOWEST, Gate
-from ledger.gate.hold_tokens import HOLD, HOLD_MS_MAX, hold_token, until_ms
-from ledger.gate.outcome import EXPIRED, REFUSED
+from ledger.gate.gate import EXPIRED, LOWEST, REFUSED, SLICE_MS, Gate, distance, end_ms, fingerprint
+from ledger.gate.items import Filed
 from ledger.limit import DOWN, UP, Limit
+from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
 from ledger.requests import Item, Key
-from ledger.values import COUNT_MAX, VERSION_MAX, Lane
+from ledger.tokens import HOLD, HOLD_MS_MAX, hold_token, until_ms
+from ledger.values import Lane
 
 LANE = Lane("eu-west-1", 0, "stock:85123A")
 LIMIT = Limit(floor=-5, ceiling=9, region="eu-west-1")

@@ -8,10 +8,10 @@ import pytest
 from ledger import tokens
 from ledger.errors import GateLost, GaveUp, OutOfReach, Unavailable
 from ledger.gate import items
-from ledger.gate.decide import hold
+from ledger.gate.decide import decide_hold
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
-from ledger.gate.obtain import obtain, take_over
+from ledger.gate.move import obtain, take_over
 from ledger.limit import DOWN, UP
 from ledger.requests import At, Delete, GetMany, Pause, Put, Request, Update
 from ledger.values import Lane
@@ -127,7 +127,7 @@ def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(wo
 
 
 def test_a_hold_elsewhere_that_is_over_ends_before_its_lane_is_empty(world: World) -> None:
-    world.run(hold(world.gates(A), world.held(10)))
+    world.run(decide_hold(world.gates(A), world.held(10)))
     world.now_ms += 61_000
     assert obtained(world, 10)
     assert steps(world) == [*START, "there Get", "there Update", "there Update", "here Update"]

@@ -6,18 +6,19 @@ from typing import Any
 
 import pytest
 
-from ledger import Change, Ledger, Limit, Receipt, Settings, directory, items, tokens
+from ledger import Change, Ledger, Limit, Receipt, Settings, items, tokens
 from ledger.clocks import instants, wall_clock
 from ledger.errors import LimitMismatch, LimitReached, SettingsMismatch, Throttled, Unavailable
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
-from ledger.gate.standing import Standing
-from ledger.limit import DOWN, UP
+from ledger.gate.recount import Standing
+from ledger.lane import directory
+from ledger.lane.shape import write
+from ledger.limit import DOWN, UP, Shape
 from ledger.memory import MemoryTable
 from ledger.requests import At, Put, Query, Together, run
-from ledger.shape import write
-from ledger.values import Checkpoint, Delta, Lane, Shape
+from ledger.values import Checkpoint, Delta, Lane
 from tests.ledger import test_gate
 
 A, B = "eu-west-1", "us-east-1"

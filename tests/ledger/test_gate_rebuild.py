@@ -6,21 +6,19 @@ from typing import Any
 
 import pytest
 
+from lab.histories.filing import Filing
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
 from ledger.errors import GateLost, GaveUp, LaneDamaged, LimitMismatch
 from ledger.gate import items, updates
-from ledger.gate.audit import audit
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add, hold
-from ledger.gate.end import end
-from ledger.gate.filed import Filed
-from ledger.gate.gate import Filing
-from ledger.gate.look_up import Known, look_up
-from ledger.gate.outcome import REFUSED
+from ledger.gate.decide import Decision, decide_change, decide_hold, end
+from ledger.gate.gate import REFUSED
+from ledger.gate.items import Filed
+from ledger.gate.past import Known, look_up
 from ledger.gate.rebuild import Rebuilt, rebuild
-from ledger.gate.standing import outcomes, standing
+from ledger.gate.recount import audit, outcomes, standing
 from ledger.limit import DOWN, UP, Limit
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Delete, Item, Key, Put, Request
 from ledger.values import Delta, Lane
 from tests.ledger.test_gate import EAGER, HERE, SEATS, STOCK, THERE, A, B, World, counted
@@ -66,12 +64,12 @@ def world() -> World:
 
 def test_of_gates_that_nothing_happened_to_nothing_is_lost_and_all_is_answered_the_same(world: World) -> None:
     delta = world.delta(2, THERE)
-    world.run(add(world.gates(B), delta), B)
+    world.run(decide_change(world.gates(B), delta), B)
     before = world.run(outcomes(HERE, consistent=True))
     told = rebuilt(world)
     assert [(each.lost, each.short, each.told) for each in told.values()] == [(0, {}, [])] * 2
     assert world.run(outcomes(HERE, consistent=True)) == before
-    assert world.run(add(world.gates(A), delta)) == counted(2, before=True)
+    assert world.run(decide_change(world.gates(A), delta)) == counted(2, before=True)
     assert world.add(3) == counted(3)
     assert world.add(1).known == Known(REFUSED)
 
@@ -80,19 +78,19 @@ def test_a_gate_older_than_its_segments_counts_each_token_once(world: World) -> 
     older = backup(world)
     deltas = [world.delta(1) for _ in range(3)]
     for delta in deltas:
-        world.run(add(world.gates(A), delta))
+        world.run(decide_change(world.gates(A), delta))
     restore(world, older, "gate")
     told = rebuilt(world)[HERE]
     assert (value(world), world.gate().number, told.lost) == (8, 8, 0)
     for delta in deltas:
-        assert world.run(add(world.gates(A), delta)) == counted(1, before=True)
+        assert world.run(decide_change(world.gates(A), delta)) == counted(1, before=True)
     assert value(world) == 8
 
 
 def test_what_was_decided_otherwise_after_a_restore_is_what_is_listed(world: World) -> None:
     older = backup(world)
     delta = world.delta(2)
-    world.run(add(world.gates(A), delta))
+    world.run(decide_change(world.gates(A), delta))
     world.add(1)
     restore(world, older, "gate")
     item = world.tables[A].items[GATE]
@@ -100,7 +98,7 @@ def test_what_was_decided_otherwise_after_a_restore_is_what_is_listed(world: Wor
     told = rebuilt(world)[HERE]
     assert told.twice == (delta.token,)
     assert "which counts" in " ".join(told.told)
-    assert world.run(add(world.gates(A), delta)) == counted(2, before=True)
+    assert world.run(decide_change(world.gates(A), delta)) == counted(2, before=True)
 
 
 def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_and_its_tokens_are_told_to_be_lost(
@@ -108,7 +106,7 @@ def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_and_its_tokens_
 ) -> None:
     older = backup(world)
     lost = world.delta(2)
-    world.run(add(world.gates(A), lost))
+    world.run(decide_change(world.gates(A), lost))
     for _ in range(2):
         world.add(1)
     restore(world, older, "past")
@@ -162,13 +160,13 @@ def test_a_filed_hold_goes_on_keeps_its_rights_and_ends_once(world: World) -> No
     older = backup(world)
     held, other = world.held(2), world.held(1)
     for each in (held, other):
-        world.run(hold(world.gates(A), each))
+        world.run(decide_hold(world.gates(A), each))
     world.run(end(world.gates(A), other, 1))
     world.add(1)
     restore(world, older, "gate")
     rebuilt(world)
     assert (value(world), world.gate().rights[UP]) == (7, 1)
-    assert world.run(hold(world.gates(A), held)) == Decision(Known(held=2), before=True)
+    assert world.run(decide_hold(world.gates(A), held)) == Decision(Known(held=2), before=True)
     assert world.run(end(world.gates(A), held, 1)) == Decision(Known(1), before=False)
     assert world.gate().rights[UP] == 2
 
@@ -176,7 +174,7 @@ def test_a_filed_hold_goes_on_keeps_its_rights_and_ends_once(world: World) -> No
 def test_a_hold_in_the_gate_whose_end_is_listed_has_ended() -> None:
     world = World(SEATS, Filing(enough=1, beside=0, draw=1, holds_kept=9, holds_left=9))
     held = world.held(3)
-    world.run(hold(world.gates(A), held))
+    world.run(decide_hold(world.gates(A), held))
     older = backup(world)
     world.run(end(world.gates(A), held, 2))
     world.add(1)
@@ -184,7 +182,7 @@ def test_a_hold_in_the_gate_whose_end_is_listed_has_ended() -> None:
     restore(world, older, "gate")
     rebuilt(world)
     assert (world.gate().held, world.gate().rights[UP]) == ({}, 10 - value(world))
-    assert world.run(hold(world.gates(A), held)) == Decision(Known(2), before=True)
+    assert world.run(decide_hold(world.gates(A), held)) == Decision(Known(2), before=True)
 
 
 @pytest.mark.parametrize("damage", [None, {"low": {"N": "1"}}, {"recent": {"S": "?"}}], ids=["gone", "low", "recent"])
@@ -254,7 +252,7 @@ def test_beyond_its_limit_a_counter_of_one_lane_refuses_until_it_is_back_within(
     world = World(STOCK, EAGER)
     gates = replace(world.gates(A), lanes=(HERE,))
     for change in (3, -3, 0):
-        world.run(add(gates, world.delta(change)))
+        world.run(decide_change(gates, world.delta(change)))
     segment = next(key for key, item in world.tables[A].items.items() if "segment#" in key.sk and _of(item, 3))
     world.tables[A].answer(Delete(segment))
     world.tables[A].answer(Delete(GATE))  # so nobody knows of the 3
@@ -263,7 +261,7 @@ def test_beyond_its_limit_a_counter_of_one_lane_refuses_until_it_is_back_within(
     assert "3 down are owed" in told.told[-1]
     assert world.run(audit(gates)) == []
     for change, right in ((-1, REFUSED), (2, 2), (-1, REFUSED), (2, 2), (-2, REFUSED), (-1, -1), (-1, REFUSED)):
-        assert world.run(add(gates, world.delta(change))).known == Known(right)
+        assert world.run(decide_change(gates, world.delta(change))).known == Known(right)
     assert world.gate().value == 0
 
 
@@ -297,14 +295,14 @@ def test_a_token_that_a_look_up_would_miss_since_others_went_on_before_the_rebui
     world.now_ms += 10_000
     world.filing = replace(EAGER, enough=2)
     for each in (token, high):  # filed together
-        world.run(add(world.gates(A), Delta(HERE, each, 1)))
+        world.run(decide_change(world.gates(A), Delta(HERE, each, 1)))
     world.filing = EAGER
     restore(world, older, "gate")
     for each in between:  # filed below `high`, with a low above `token`
-        assert world.run(add(world.gates(A), Delta(HERE, each, 1))) == counted(1)
+        assert world.run(decide_change(world.gates(A), Delta(HERE, each, 1))) == counted(1)
     assert world.run(look_up(world.gates(A), HERE, token)) is None
     assert rebuilt(world)[HERE].late == {token: 1}
-    assert world.run(add(world.gates(A), Delta(HERE, token, 1))) == counted(1, before=True)
+    assert world.run(decide_change(world.gates(A), Delta(HERE, token, 1))) == counted(1, before=True)
     assert value(world) == 9
 
 

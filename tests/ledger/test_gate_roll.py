@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from lab.histories.filing import Filing
 from ledger import tokens
 from ledger.errors import Throttled
 from ledger.gate import items
-from ledger.gate.filed import Filed
-from ledger.gate.fingerprints import SLICE_MS, fingerprint
-from ledger.gate.gate import Filing, Gate
-from ledger.gate.roll import roll
+from ledger.gate.gate import SLICE_MS, Gate, fingerprint
+from ledger.gate.items import Filed
+from ledger.gate.past import roll
 from ledger.requests import Put, PutMany, Request
 from tests.ledger.test_gate import HERE, SEATS, A, World
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
+from lab.histories.filing import Filing, file_as
 from ledger import tokens
-from ledger.checks import CHANGE_MAX
-from ledger.gate.filed import Filed
-from ledger.gate.fingerprints import distance, end_ms, fingerprint
-from ledger.gate.gate import LATE_MS_MAX, Filing, shares
-from ledger.gate.hold_tokens import hold_token, until_ms
-from ledger.gate.outcome import EXPIRED, REFUSED, RELEASED, change_of, counts
+from ledger.gate import past
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, change_of, counts, distance, end_ms, fingerprint, shares
+from ledger.gate.items import Filed
 from ledger.limit import DOWN, UP
-from ledger.values import VERSION_MAX
+from ledger.ranges import CHANGE_MAX, VERSION_MAX
+from ledger.tokens import hold_token, until_ms
 from tests.ledger.test_gate_items import FILED, GATE, NOW_MS, OLD, YOUNG
 
 
@@ -62,7 +61,7 @@ def test_a_gate_is_full_by_what_it_decided_holds_and_keeps_of_what_was_filed(
     marks = frozenset(number.to_bytes(4, "big") for number in range(moved))
     holds = {at(1_000 + n): 1 for n in range(held)}
     gate = replace(GATE, recent=some(recent), held=holds, moved=marks)
-    assert gate.fullness(Filing(enough=16, beside=8), size) == fullness
+    assert past.fullness(gate, size) == fullness
 
 
 @pytest.mark.parametrize(
@@ -73,8 +72,8 @@ def test_a_gate_is_full_by_what_it_decided_holds_and_keeps_of_what_was_filed(
         (0, 300, 225),
         (0, 0, 0),
         (-50, 0, 0),  # above what was filed, and looked up nevertheless
-        (LATE_MS_MAX, 0, LATE_MS_MAX // 4),
-        (LATE_MS_MAX + 1, 0, None),
+        (past.LATE_MS_MAX, 0, past.LATE_MS_MAX // 4),
+        (past.LATE_MS_MAX + 1, 0, None),
     ],
 )
 def test_slack_moves_by_a_quarter_towards_the_lateness_of_what_is_looked_up(
@@ -82,8 +81,9 @@ def test_slack_moves_by_a_quarter_towards_the_lateness_of_what_is_looked_up(
 ) -> None:
     token = at(NOW_MS - late_ms)
     gate = replace(GATE, low=token, top=at(NOW_MS), slack_ms=slack_ms)
-    assert gate.slack_after(token, Filing(slack_ms=100)) == becomes
-    assert gate.slack_after(at(NOW_MS - late_ms + 1), Filing()) is None
+    file_as(Filing(slack_ms=100))
+    assert past.slack_after(gate, token) == becomes
+    assert past.slack_after(gate, at(NOW_MS - late_ms + 1)) is None
 
 
 def test_a_hold_is_over_at_its_time() -> None:

@@ -8,13 +8,12 @@ import pytest
 
 from ledger import tokens
 from ledger.gate import items
-from ledger.gate.audit import Books, audit
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import hold
-from ledger.gate.filed import Filed
+from ledger.gate.decide import decide_hold
 from ledger.gate.gate import LOWEST, Gate
-from ledger.gate.rights import settle
-from ledger.gate.standing import outcomes, standing
+from ledger.gate.items import Filed
+from ledger.gate.rebuild import settle
+from ledger.gate.recount import Books, audit, outcomes, standing
 from ledger.limit import UP, Limit
 from ledger.requests import At, Delete, Get, GetMany, Put, Query, Request
 from ledger.values import Lane
@@ -73,7 +72,7 @@ def test_a_note_keeps_rights_while_its_token_is_known_nowhere_else() -> None:
 
 def test_an_audit_asks_each_home_strongly_and_reads_each_gate_twice(world: World) -> None:
     for _ in range(5):
-        world.run(hold(world.gates(A), world.held(1)))
+        world.run(decide_hold(world.gates(A), world.held(1)))
     for table in world.tables.values():
         table.asked.clear()
     assert world.run(audit(world.gates(A))) == []
@@ -84,7 +83,7 @@ def test_an_audit_asks_each_home_strongly_and_reads_each_gate_twice(world: World
 
 @pytest.mark.parametrize("kinds", [("past", "hold"), ("past",), ("hold",)])
 def test_each_gate_that_is_gone_and_left_something_is_told(world: World, kinds: tuple[str, ...]) -> None:
-    world.run(hold(world.gates(A), world.held(1)))
+    world.run(decide_hold(world.gates(A), world.held(1)))
     for key in [key for key in world.tables[A].items if not key.pk.startswith(kinds)]:
         world.tables[A].answer(Delete(key))
     written(world, replace(world.gate(THERE), rights={UP: 99}))

@@ -12,7 +12,7 @@ from ledger.conditions import Absent
 from ledger.errors import GaveUp, LimitReached
 from ledger.gate import items
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import add
+from ledger.gate.decide import decide_change
 from ledger.gate.gates import Gates
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import At, Get, GetMany, Program, Put, Query, Request, Together, Update
@@ -35,7 +35,7 @@ def test_a_gate_is_made_after_its_home_was_asked_for_the_least_that_shows_that_t
     region: str, lanes: tuple[Lane, ...]
 ) -> None:
     world = World(test_gate.SEATS)
-    world.run(add(replace(world.gates(region), lanes=lanes), world.delta(1)), region)
+    world.run(decide_change(replace(world.gates(region), lanes=lanes), world.delta(1)), region)
     asked = world.tables[region].asked
     others = [GetMany((items.gate_key(THERE),))] if THERE in lanes else []
     filed = Query(items.past_pk(HERE), limit=1), Query(items.hold_pk(HERE), limit=1)
@@ -67,7 +67,7 @@ def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again()
     table = world.tables[A]
     answer, gate = table.answer, table.items[items.gate_key(HERE)]
     table.answer = lambda request: gate if isinstance(request, Update) else answer(request)  # type: ignore[method-assign]
-    programs: list[Program[Any]] = [add(world.gates(A), world.delta(1)), set_limit(world.gates(A), None, 12)]
+    programs: list[Program[Any]] = [decide_change(world.gates(A), world.delta(1)), set_limit(world.gates(A), None, 12)]
     for program in programs:
         with pytest.raises(GaveUp, match="The same call again"):
             world.run(program)

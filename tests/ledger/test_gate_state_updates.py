@@ -10,9 +10,7 @@ import pytest
 from ledger.actions import update_expression
 from ledger.conditions import Names
 from ledger.gate import items, updates
-from ledger.gate.fingerprints import fingerprint
-from ledger.gate.gate import Gate
-from ledger.gate.outcome import REFUSED, RELEASED
+from ledger.gate.gate import REFUSED, RELEASED, Gate, fingerprint
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Update
 from tests.ledger.test_gate_items import GATE, LANE, LIMIT, OLD, YOUNG

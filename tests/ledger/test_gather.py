@@ -15,8 +15,8 @@ import pytest
 from ledger import Ledger, gather
 from ledger.errors import InvalidInput, OutcomeUnknown, Throttled, Unavailable
 from ledger.gather import Gatherer
+from ledger.lane.add import Outcome, failed
 from ledger.memory import MemoryTable
-from ledger.packing import Outcome, failed
 from ledger.requests import Put, Request
 from ledger.values import Delta, Lane, Receipt
 from reader import Reader

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import items, tokens
-from ledger.checks import CHANGE_MAX
 from ledger.errors import DamagedItem, InvalidCounter
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Item, Key, key_of
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 from tests.strategies import changes, checkpoints, deltas, full_segment, lanes, made_tokens, notes, segments, versions

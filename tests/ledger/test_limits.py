@@ -11,7 +11,6 @@ import pytest
 
 from compactor import Compactor
 from ledger import Change, Hold, Ledger, Limit, Receipt, Settings
-from ledger.by_region import ByRegion
 from ledger.clocks import instants
 from ledger.errors import (
     GateLost,
@@ -30,9 +29,10 @@ from ledger.errors import (
 )
 from ledger.gate import items, updates
 from ledger.gate.updates import GROUP_MAX
+from ledger.lane.shape import write
 from ledger.memory import MemoryTable
 from ledger.requests import At, Delete, Pause, Request, Update, run
-from ledger.shape import write
+from ledger.table import ByRegion
 from ledger.values import Lane
 from reader import Reader, Room
 
@@ -146,7 +146,7 @@ def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_i
     assert error.delta is not None
     world.tables[A].is_down = False
     assert len(world.tables[A].asked) == asked
-    refused(LimitReached, lambda: world.ledgers[B].apply(error.delta))  # type: ignore[arg-type]
+    refused(LimitReached, lambda: world.ledgers[B].apply(error.delta))
     assert world.value(STOCK) == 60 - 4 - moved
 
 

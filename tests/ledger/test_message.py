@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.checks import CHANGE_MAX, to_ms
+from ledger.checks import to_ms
 from ledger.errors import InvalidInput, InvalidMessage, InvalidTime
 from ledger.message import dumps, dumps_many, loads, loads_many, parsed, time_of, time_text
+from ledger.ranges import CHANGE_MAX
 from ledger.values import Change
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)

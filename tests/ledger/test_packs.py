@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from compactor import Compactor
 from ledger import Change, Delta, Lane, Ledger, Receipt, items, tokens
-from ledger.checks import CHANGE_MAX
+from ledger.cost import item_bytes
 from ledger.entries import ENTRIES_MAX, ENTRY, Entries, Unique, packed
 from ledger.errors import DamagedItem, InvalidInput, LedgerError, OutcomeUnknown, TokenConflict
+from ledger.lane.add import PACK_CHANGES, add_packed, pack_of
 from ledger.memory import MemoryTable
-from ledger.packing import PACK_CHANGES, add_packed, pack_of
+from ledger.ranges import CHANGE_MAX
 from ledger.requests import Item, Put, PutMany, Request, key_of
-from ledger.units import item_bytes
 from ledger.values import PACK_SPAN_MS, Pack
 from reader import Reader
 from tests.support import LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token

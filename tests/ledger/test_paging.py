@@ -8,9 +8,9 @@ from compactor.lanes import every_lane
 from compactor.listing import strays
 from compactor.recount import recount
 from compactor.verify import verify
-from ledger import paging
 from ledger.errors import Unavailable
-from ledger.paging import Pages, every_item
+from ledger.lane import tail
+from ledger.lane.tail import Pages, every_item
 from ledger.requests import Item, Key, KeyPage, Page, Program, Query, Scan
 from reader.history import history
 from reader.read import read
@@ -53,7 +53,7 @@ def test_the_pages_of_a_scan_go_on_after_each_key() -> None:
 
 
 def test_as_many_pages_as_are_ever_read_are_read_and_one_more_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "PAGES_MAX", 3)
+    monkeypatch.setattr(tail, "PAGES_MAX", 3)
     last, more, scan = Pages(Query("p")), Pages(Query("p")), Pages(Scan())
     for pages in (last, more, scan):
         pages.turn(Page((), "a"))
@@ -84,6 +84,6 @@ def test_nothing_is_silently_short(program: Callable[[], Program[object]], monke
     compactor(home, away, fold_max=1, clean=False).compact(COUNTER)
     home.put(*map(delta, (4, 5, 6)))
     home.run(program())
-    monkeypatch.setattr(paging, "PAGES_MAX", 2)
+    monkeypatch.setattr(tail, "PAGES_MAX", 2)
     with pytest.raises(Unavailable, match="more than 2 pages"):
         home.run(program())

@@ -10,7 +10,9 @@ import pytest
 from ledger import actions, conditions, requests
 from ledger.clocks import instants
 from ledger.conditions import Absent, Equals
+from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge, LedgerError, TableMismatch, Throttled, Unavailable
+from ledger.lane.tail import through
 from ledger.memory import MemoryTable
 from ledger.requests import (
     ITEM_BYTES_MAX,
@@ -29,8 +31,6 @@ from ledger.requests import (
     Update,
     run,
 )
-from ledger.through import through
-from ledger.units import item_bytes
 
 
 def item(sk: str, pk: str = "p") -> Item:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from ledger import tokens
 from ledger.errors import InvalidCounter, InvalidSettings, shown
-from ledger.limit import Limit
+from ledger.limit import Limit, Threshold
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
-from ledger.threshold import Threshold
 from ledger.values import Lane
 
 
@@ -53,7 +52,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
             for name, each in (("shards", 4), ("limits", Limit(floor=0)), ("thresholds", (Threshold(below=1),)))
             for prefix in ("stock :", "a" * 257, 5)
         ),
-        ({"limits": {"a:": Limit(floor=-1, region="eu-wst-1")}}, ["in no Region", "Did you mean eu-west-1?"]),
+        ({"limits": {"a:": Limit(floor=-1, region="eu-wst-1")}}, ["in no Region"]),
     ],
     ids=str,
 )
@@ -63,24 +62,11 @@ def test_settings_that_cannot_be_are_refused_by_name(changed: dict[str, Any], na
     assert all(name in str(raised.value) for name in named)
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        *(("eu-wst-1", "eu-west-1"), ("us-eats-1", "us-east-1"), ("ap-southeasst-2", "ap-southeast-2")),
-        *(("us-gov-wset-1", "us-gov-west-1"), ("eu-west1", "eu-west-1")),
-        ("us-east-1a", "us-east-1"),  # a zone
-        *((typed, None) for typed in ("eu-west", "eu-west-", "eu-moon-1", "west-1", "1-west-1", "home")),
-    ],
-)
-def test_a_region_that_aws_cannot_have_is_refused_with_the_one_that_was_meant(typed: str, meant: str | None) -> None:
-    hint = f" Did you mean {meant}?" if meant else ""
-    says = f"regions=('us-west-2', '{typed}'): AWS has no Region {typed}.{hint} With an endpoint_url it is taken."
-    with pytest.raises(InvalidSettings) as raised:
-        settings(region="us-west-2", regions=("us-west-2", typed))
-    assert raised.value.why == says
-    with pytest.raises(InvalidSettings, match=f"AWS has no Region {typed}"):
-        settings(region=typed)
-    assert settings(region=typed, endpoint_url="http://127.0.0.1:8000").region == typed
+def test_a_region_that_aws_cannot_have_is_taken_with_an_endpoint_alone() -> None:
+    for typed in ("eu-wst-1", "eu-west", "eu-west-1a", "west-1", "eu"):
+        with pytest.raises(InvalidSettings, match=f"AWS has no Region {typed}. With an endpoint_url it is taken"):
+            Settings(table="counters", region=typed)
+        assert Settings(table="counters", region=typed, endpoint_url="http://localhost:1").region == typed
 
 
 def test_every_region_of_dynamodb_that_boto3_knows_is_one_and_so_are_those_to_come() -> None:
@@ -230,7 +216,7 @@ def test_what_must_be_set_is_named_when_it_is_missing(variable: str) -> None:
         ("LEDGER_SHARDS", '{"a": 4, "a": 4}', "LEDGER_SHARDS"),  # a prefix twice
         ("LEDGER_LIMITS", '{"a": {"floor": 0}, "a": {"ceiling": 0}}', "LEDGER_LIMITS"),
         ("LEDGER_LIMITS", '{"a": {"floor": 0, "region": "EU"}}', "LEDGER_LIMITS: A Region's name"),
-        ("LEDGER_LIMITS", '{"a": {"flor": 0}}', r"LEDGER_LIMITS: A Limit has no 'flor': .* Did you mean floor\?$"),
+        ("LEDGER_LIMITS", '{"a": {"flor": 0}}', r"LEDGER_LIMITS: A Limit has no 'flor': .*\.$"),
         *(("LEDGER_LIMITS", f'{{"a": {said}}}', "cannot be read as limits") for said in ("5", '"floor"', "null")),
         *(("LEDGER_CLEAN", text, "LEDGER_CLEAN") for text in ("no", "0")),
         *(("LEDGER_KEEP_MS", text, "LEDGER_KEEP_MS") for text in ("10m", "1.5")),

@@ -11,10 +11,11 @@ from compactor import Compactor
 from ledger import Change, Ledger, Settings, items
 from ledger.clocks import instants, wall_clock
 from ledger.errors import DamagedItem, LedgerError, SettingsMismatch, Throttled, TransactionConflict, Unavailable
+from ledger.lane.shape import check, write
+from ledger.limit import Shape
 from ledger.memory import MemoryTable
+from ledger.ranges import SHARD_MAX, VERSION_MAX
 from ledger.requests import Get, Put, PutMany, Request, Table, run
-from ledger.shape import check, write
-from ledger.values import SHARD_MAX, VERSION_MAX, Shape
 from reader import Reader
 from simulator import Simulation
 from tests.support import Region, refused

@@ -21,9 +21,12 @@ from botocore.exceptions import (
 )
 
 from ledger import Change, Ledger
-from ledger.client import CONFIG, make_client
 from ledger.conditions import Absent
-from ledger.consumed import ASK
+from ledger.dynamo.ask import operation
+from ledger.dynamo.client import CONFIG, make_client
+from ledger.dynamo.consumed import ASK
+from ledger.dynamo.failures import note_attempts
+from ledger.dynamo.send import PAUSE_BASE_S, TRIES_MAX
 from ledger.errors import (
     LedgerError,
     NotAllowed,
@@ -34,7 +37,6 @@ from ledger.errors import (
     TransactionConflict,
     Unavailable,
 )
-from ledger.failures import note_attempts
 from ledger.items import version_is
 from ledger.requests import (
     AlreadyThere,
@@ -55,9 +57,7 @@ from ledger.requests import (
     Transact,
 )
 from ledger.settings import Settings
-from ledger.steps import PAUSE_BASE_S, TRIES_MAX
 from ledger.table import DynamoTable
-from ledger.wire import operation
 
 LOST = [
     ReadTimeoutError(endpoint_url="http://x"),

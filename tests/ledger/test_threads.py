@@ -13,7 +13,7 @@ from ledger import Change, Ledger, Limit, Receipt, Settings
 from ledger.errors import LimitReached
 from ledger.memory import MemoryTable
 from ledger.requests import Request, Update
-from ledger.sender import LANES_AT_ONCE
+from ledger.writer import LANES_AT_ONCE
 from reader import Reader
 
 THREADS, EACH = 8, 60

@@ -6,7 +6,7 @@ import pytest
 
 from ledger import Settings, Threshold
 from ledger.errors import InvalidSettings
-from ledger.threshold import IN, OUT
+from ledger.limit import IN, OUT
 from tests.support import A, B, settings
 
 LOW, HIGH = Threshold(below=10), Threshold(above=1_000, name="quorum", region=B)
@@ -73,7 +73,7 @@ def test_a_threshold_that_is_none_is_refused(given: dict[str, Any], why: str) ->
         ([LOW, Threshold(above=9)], "above=9 and below=10 contradict each other"),
         ([Threshold(above=5), LOW], "above=5 and below=10 contradict each other"),
         ([Threshold(above=5, region="ap-south-1")], r"above-5 is told in no Region of regions=\('eu-west-1', .*\)\.$"),
-        ([Threshold(above=5, region="us-eats-1")], r"Did you mean us-east-1\?"),
+        ([Threshold(above=5, region="us-eats-1")], r"told in no Region"),
         ([{"below": 10}], "is not a tuple of Thresholds"),
         (LOW, "is not a tuple of Thresholds"),
         ("ab", "is not a tuple of Thresholds"),
@@ -106,7 +106,7 @@ def test_what_is_no_mapping_from_prefixes_is_refused(given: Any) -> None:
             '{"a": [{"under": 1}]}',
             r"LEDGER_THRESHOLDS: A Threshold has no 'under': it has above, below, name, region\.$",
         ),
-        ('{"a": [{"bellow": 1}]}', r"A Threshold has no 'bellow': .*\. Did you mean below\?$"),
+        ('{"a": [{"bellow": 1}]}', r"A Threshold has no 'bellow': .*\.$"),
         ('{"a": [5]}', "cannot be read as thresholds"),
         ('{"a": ["below"]}', "cannot be read as thresholds"),
         ('{"a": {"below": 1}}', "LEDGER_THRESHOLDS"),

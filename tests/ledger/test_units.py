@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.units import item_bytes, number_bytes, read_units, value_bytes, write_units
+from ledger.cost import item_bytes, number_bytes, read_units, value_bytes, write_units
 
 KB = 1024
 SIZES = st.integers(0, 400 * KB)

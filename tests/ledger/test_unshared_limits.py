@@ -12,10 +12,10 @@ from compactor import Compactor
 from ledger import Change, Ledger, Limit, Settings, items
 from ledger.clocks import instants, wall_clock
 from ledger.errors import LedgerError, LimitMismatch, SettingsMismatch, Unavailable
+from ledger.lane.shape import write
+from ledger.limit import Shape
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Put, Request, Update, run
-from ledger.shape import write
-from ledger.values import Shape
 from reader import Reader
 
 A = "eu-west-1"
@@ -196,7 +196,7 @@ class Client:
 def test_a_role_that_may_not_write_the_shape_goes_on(
     denied: tuple[str, ...], warns: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from ledger.shape import ShapeCheck
+    from ledger.lane.shape import ShapeCheck
     from ledger.table import DynamoTable
 
     client = Client(*denied)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from ledger import tokens
-from ledger.checks import CHANGE_MAX, check_change, check_counter, to_datetime, to_ms
+from ledger.checks import check_change, check_counter, to_datetime, to_ms
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput
+from ledger.ranges import CHANGE_MAX
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 
 LANE = Lane("eu-west-1", 0, "stock:85123A")

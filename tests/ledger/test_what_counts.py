@@ -10,9 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ledger import Change, Ledger, Settings, tokens
-from ledger.checks import CHANGE_MAX, to_datetime
+from ledger.checks import to_datetime
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey, InvalidTime
 from ledger.memory import MemoryTable
+from ledger.ranges import CHANGE_MAX
 from reader import Reader
 from tests.strategies import (
     FOLDED_HOUR,

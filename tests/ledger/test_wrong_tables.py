@@ -8,9 +8,9 @@ import pytest
 
 from lab.engines.ministack import Engine
 from ledger import Change, Ledger, Settings
-from ledger.add import add
 from ledger.clocks import instants, wall_clock
 from ledger.errors import LedgerError, TableMismatch, TableMissing
+from ledger.lane.add import add
 from ledger.requests import run
 from ledger.table import DynamoTable
 from tests.ledger.test_shape import CALLS

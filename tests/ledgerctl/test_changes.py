@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ledger import Change, directory, items
+from ledger import Change, items
 from ledger.errors import OutcomeUnknown, Throttled, Unavailable
+from ledger.lane import directory
 from ledger.memory import MemoryTable
 from ledger.requests import GetMany, Key, Put, Query, Scan, keyed
 from ledger.values import Delta, Lane

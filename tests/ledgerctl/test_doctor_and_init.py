@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from lab.engines.ministack import Engine
-from ledger import Settings, directory, items, tokens
+from ledger import Settings, items, tokens
 from ledger.gate import items as gates
-from ledger.values import Checkpoint, Lane, Shape
+from ledger.lane import directory
+from ledger.limit import Shape
+from ledger.values import Checkpoint, Lane
 from ledgerctl import shape
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import ENVIRON, GOOD, NOW_MS, A, Answer, B, Clock, aws, ctl, refusal, refused, signed_in

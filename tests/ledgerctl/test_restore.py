@@ -11,8 +11,8 @@ from lab.engines.ministack import Engine
 from ledger import clocks, items
 from ledger.errors import Throttled
 from ledger.gate.items import gate_key
+from ledger.lane.shape import write
 from ledger.requests import Delete, DeleteMany, Get, Key, Put, PutMany, Request, Transact, Update, keyed, run
-from ledger.shape import write
 from ledger.values import Delta, Lane
 from ledgerctl import rebuild_all
 from ledgerctl.call import Surroundings

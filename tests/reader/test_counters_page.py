@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from ledger import Change, Ledger, Limit, directory
+from ledger import Change, Ledger, Limit
 from ledger.conditions import Absent
 from ledger.errors import DamagedItem, InvalidInput, LedgerError, Throttled
+from ledger.lane import directory
 from ledger.memory import MemoryTable
 from ledger.requests import At, Key, Put, Query, Request, Scan, Together, keyed
 from ledger.values import Lane

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ledger import client as clients
+from ledger.dynamo import client as clients
 from ledger.requests import Request
 from reader import Reader
 from tests.reader.hooked import Hooked

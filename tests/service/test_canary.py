@@ -12,9 +12,8 @@ from compactor import Compactor
 from lab.engines.ministack import Engine
 from ledger import items
 from ledger.errors import DamagedItem, InvalidSettings, SettingsMismatch, Throttled
-from ledger.limit import Limit
+from ledger.limit import Limit, Shape
 from ledger.requests import Get, Put, Request, keyed
-from ledger.values import Shape
 from service import observe
 from service.canary.handler import COUNTER, Canary
 from service.observe import Watch

@@ -7,9 +7,9 @@ from typing import Any
 from compactor.named import Named
 from ledger import items
 from ledger.errors import GaveUp, LedgerError, NotAllowed, OutcomeUnknown, Throttled, Unavailable
-from ledger.limit import Limit
+from ledger.limit import Limit, Shape
 from ledger.requests import DeleteMany, Get, GetMany, Now, Put, Query, Request, Transact
-from ledger.values import Checkpoint, Delta, Lane, Segment, Shape
+from ledger.values import Checkpoint, Delta, Lane, Segment
 from service import observe
 from service.compact.handler import Worker
 from service.compact.serve import COMMITS_OF_VISIT

@@ -4,7 +4,7 @@ import base64
 import json
 from urllib.parse import quote
 
-from ledger import directory
+from ledger.lane import directory
 from ledger.requests import Key, Put, keyed
 from ledger.values import Lane
 from service import observe

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.named import Named
-from ledger.packing import pack_of
-from ledger.values import VERSION_MAX, Lane
+from ledger.lane.add import pack_of
+from ledger.ranges import VERSION_MAX
+from ledger.values import Lane
 from service.fields import KEY_MAX, TRIES_MAX
 from service.job_queue import DeadLetter, Enqueue, Message, NotPut, WorkQueue
 from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle, Sweep, Verify

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compactor.named import Named
-from ledger import directory, items, tokens
+from ledger import items, tokens
 from ledger.errors import Throttled, Unavailable
 from ledger.gate.items import gate_key, new_gate
+from ledger.lane import directory
+from ledger.lane.add import pack_of
 from ledger.limit import Limit
-from ledger.packing import pack_of
 from ledger.requests import GetMany, Item, Key, PutMany, keyed
 from ledger.values import Delta, Lane
 from service import observe

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger import directory, items
+from ledger import items
+from ledger.cost import item_bytes
 from ledger.errors import LedgerError, SettingsMismatch, Unavailable
 from ledger.gate import items as gates
-from ledger.gate.hold_tokens import hold_token
-from ledger.limit import Limit
+from ledger.lane import directory
+from ledger.limit import Limit, Shape
 from ledger.requests import GetMany, Item, Key, Put, Query, keyed
-from ledger.units import item_bytes
-from ledger.values import Lane, Shape
+from ledger.tokens import hold_token
+from ledger.values import Lane
 from service import observe
 from service.job_queue import Enqueue
 from service.jobs import VERIFY_S, Sweep, Verify

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from ledger import crossings, directory, items
+from ledger import crossings, items
 from ledger.crossings import Crossing, crossing_key, crossing_of
 from ledger.errors import DamagedItem, GaveUp, LedgerError, OutcomeUnknown, Unavailable
 from ledger.gate import decide
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
-from ledger.limit import Limit
-from ledger.packing import pack_of
+from ledger.lane import directory
+from ledger.lane.add import pack_of
+from ledger.limit import IN, OUT, Limit, Threshold
 from ledger.requests import GetMany, Item, Update, keyed, run
 from ledger.settings import Settings
-from ledger.threshold import IN, OUT, Threshold
 from ledger.values import Checkpoint, Delta, Lane
 from service import observe
 from service.compact.handler import Worker

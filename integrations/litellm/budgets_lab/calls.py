@@ -17,7 +17,7 @@ import litellm
 from lab.histories.budget_calls import REGIONS, TwoRegions
 from lab.histories.budget_judge import CAP, DEAR, ESTIMATE, LONGEST, TIMEOUT, Figures, judge
 from ledger.errors import LedgerError, LimitReached
-from ledger.gate import sold_out
+from ledger.gate import gates as gates_module
 from litellm.integrations.custom_logger import CustomLogger
 from simulator import Faults
 
@@ -136,7 +136,7 @@ def measure(customers: int, seed: int = 0, faults: Faults = FAULTS) -> Figures:
         with suppress(litellm.BudgetExceededError, litellm.InternalServerError):
             await litellm.acompletion(**ASKED, **answer_of(end), user=customer)
 
-    short = patch.object(sold_out, "REMEMBERED_MS", REMEMBERED_MS)
+    short = patch.object(gates_module, "REMEMBERED_MS", REMEMBERED_MS)
     with short, asyncio.Runner(loop_factory=TurnedLoop) as runner:
         with installed(*processes.values()):
             runner.run(ours())

@@ -9,8 +9,8 @@ from lab.designs.design import Design, Outcome
 from lab.designs.simulated import Simulated, Task
 from lab.engines.ministack import Engine
 from ledger.errors import OutcomeUnknown, TableError
+from ledger.lane.tail import through
 from ledger.requests import Instant, Program, Request, Result, Transact, Write, run
-from ledger.through import through
 from simulator.choices import Drawn
 from simulator.faults import NONE, Faults
 from simulator.world import World

@@ -21,9 +21,9 @@ from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.transaction_token import TransactionToken
 from lab.histories.stage import SETTINGS
 from lab.measure.one_counter import Died, dying
+from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge, OutcomeUnknown
 from ledger.requests import ITEM_BYTES_MAX, Program, Put, Update, keyed
-from ledger.units import item_bytes
 from simulator.faults import Faults
 from tests.lab.designs.conftest import EU, START_MS, C, OnWorld, add, unanswered, until_answered, value
 

@@ -11,7 +11,7 @@ import pytest
 
 from lab.live import Controls, Scene, picture
 from lab.live.server import FILES, PortTaken, Server, serve
-from ledger.add import add
+from ledger.lane.add import add
 
 HERE, THERE = REGIONS = "eu-west-1", "us-east-1"
 

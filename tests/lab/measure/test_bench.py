@@ -11,8 +11,8 @@ from lab.measure.figure import Figure
 from lab.measure.lanes import Lanes
 from lab.measure.lives import BATCH, WINDOW_S, Life, in_packs, queued
 from lab.measure.metered_table import MeteredTable
+from ledger.cost import item_bytes, read_units, write_units
 from ledger.requests import DeleteMany, Get, GetMany, Put, PutMany, Query, Transact
-from ledger.units import item_bytes, read_units, write_units
 from tests.infra import template
 
 

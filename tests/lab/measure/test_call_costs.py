@@ -11,8 +11,9 @@ from compactor import Compactor
 from lab.engines.ministack import Engine
 from lab.measure.charge import Charge
 from lab.measure.meter import ReportingMeter
-from ledger import Change, Cost, Ledger, Limit, Observed, Settings, consumed
-from ledger.client import CONFIG
+from ledger import Change, Cost, Ledger, Limit, Observed, Settings
+from ledger.dynamo import consumed
+from ledger.dynamo.client import CONFIG
 from ledger.errors import LedgerError, LimitReached, TokenConflict
 from ledger.table import DynamoTable
 from reader import Reader

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from ledger import consumed, errors, failures
+from ledger import errors
 from ledger.cost import NOTHING, Meter
+from ledger.dynamo import consumed, failures
+from ledger.dynamo.ask import Operation
 from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.requests import Result
-from ledger.wire import Operation
 
 TRIES_MAX = 6
 """How often a request is sent that meets conflicts or throttling, the SDK's own retries aside."""

@@ -14,9 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ledger import failures
-from ledger.cost import Cost
-from ledger.units import item_bytes, value_bytes, write_units
+from ledger.cost import Cost, item_bytes, value_bytes, write_units
+from ledger.dynamo import failures
 
 ASK = {"ReturnConsumedCapacity": "TOTAL"}
 _REFUSED = {"ConditionalCheckFailedException", "TransactionCanceledException", *failures.DUPLICATE}

@@ -8,23 +8,79 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import wraps
 from inspect import isawaitable
 from typing import Any, Concatenate, ParamSpec, Self, Unpack
 
-from ledger.by_region import Given, table_of
-from ledger.client import AsyncClient, answered, check_async, make_async_client
+from botocore.client import BaseClient
+from botocore.exceptions import BotoCoreError, ConnectionClosedError, HTTPClientError
+
+from ledger.dynamo.client import OPTIONS, url_refused
+from ledger.dynamo.exchange import Exchange
+from ledger.dynamo.failures import is_async, no_client, note_attempts
+from ledger.dynamo.send import AtOnce, Send, Step, Steps, Wait, method_of
 from ledger.errors import InvalidInput
-from ledger.exchange import Exchange
-from ledger.failures import note_attempts
 from ledger.observing import Observe, Observer, Outcome, observed, of_receipts
 from ledger.requests import Now, Program, Request, Result
 from ledger.settings import Settings
-from ledger.steps import AtOnce, Send, Step, Steps, Wait, method_of
+from ledger.table import Given, table_of
 
 Arguments = ParamSpec("Arguments")
+
+AsyncClient = Any
+"""A DynamoDB client of aiobotocore, which is typed by nobody here."""
+
+
+@asynccontextmanager
+async def make_async_client(region: str, endpoint_url: str | None = None) -> AsyncIterator[AsyncClient]:
+    """An aiobotocore client with our time-outs, retries and pool, open inside `async with`.
+
+    Raises InvalidInput without aiobotocore, InvalidSettings and NotAllowed.
+    """
+    try:
+        import aiobotocore
+        from aiobotocore.config import AioConfig
+        from aiobotocore.session import get_session
+    except ModuleNotFoundError:
+        raise InvalidInput("aiobotocore is not installed: in a clone, pip install '.[async]'.") from None
+    config = AioConfig(**OPTIONS, user_agent=f"aiobotocore/{aiobotocore.__version__} exact-counter")
+    async with AsyncExitStack() as stack:
+        made = get_session().create_client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=config)
+        try:
+            client = await stack.enter_async_context(made)
+        except BotoCoreError as failure:
+            raise no_client(failure) from failure
+        except ValueError as failure:
+            raise url_refused(endpoint_url, failure) from None
+        yield note_attempts(client)
+
+
+async def answered(response: Awaitable[Any]) -> Any:
+    """An awaited response. A client that is closed fails it, as any connection that ends does.
+
+    aiohttp then cancels who waits for a connection, as if somebody had cancelled that task; what comes later meets a
+    session that is not there, and one of another event loop meets that.
+    """
+    try:
+        return await response
+    except asyncio.CancelledError as cancelled:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ConnectionClosedError(endpoint_url="of a client that is closed", error=cancelled) from cancelled
+    except HTTPClientError as failure:
+        if isinstance(failure.kwargs.get("error"), AttributeError | RuntimeError):
+            failure.args = ("the client is closed, or of another event loop: each loop needs its own",)
+        raise
+
+
+def check_async(client: AsyncClient) -> AsyncClient:
+    """`client` itself; raises InvalidInput for one of boto3."""
+    if isinstance(client, BaseClient) and not is_async(client):
+        raise InvalidInput("The client is one of boto3, whose calls cannot be awaited: one of aiobotocore is needed.")
+    return client
 
 
 class AsyncDynamoTable:

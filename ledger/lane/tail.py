@@ -1,18 +1,97 @@
-"""The tail: the entries of a lane's deltas and packs above its watermark, each token once.
+"""The tail: the entries of a lane's deltas and packs above its watermark, each token once; and how pages are read.
 
 Rule 1: A token above the watermark stands only in items whose sort key is above it too, whatever else they hold; so
 every item that holds it is seen, and the first of them is chosen (entries.py).
 Rule 2: Packs overlap, so the order of items is not the order of tokens. An entry is *complete* when no later item can
 hold a lower one: items sort by their highest token and span PACK_SPAN_MS at most.
+Rule 3: `Pages` is the one way to read what may not fit into one answer: `while pages.more: page = yield from
+pages.read()`, so no loop forgets to go on after a page. After PAGES_MAX pages there is an error, because a loop that
+stops in silence answers with a part.
+Rule 4: `through` sends what `step` answers into a program, and failures too; `at` sends a program's requests to another
+Region.
 """
 
 from bisect import bisect_left
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
 
 from ledger import items, tokens
 from ledger.entries import Entries, Unique, time_ms
-from ledger.paging import Pages
-from ledger.requests import Page, Program, Query
+from ledger.errors import Unavailable
+from ledger.requests import At, Item, KeyPage, Now, Page, Pause, Program, Query, Request, Result, Scan
 from ledger.values import PACK_SPAN_MS, Lane
+
+PAGES_MAX = 1_000_000
+"""Stops a loop that would never end; a page holds 1 MB, so a real range has far fewer."""
+
+Asked = TypeVar("Asked", Query, Scan)
+
+
+class Pages(Generic[Asked]):
+    """`next` asks for the next page; `more` says whether there is one."""
+
+    def __init__(self, first: Asked) -> None:
+        self.next: Asked = first
+        self.more = True
+        self._read = 0
+
+    def read(self) -> Program[Any]:
+        """The next page. Raises Unavailable when more than PAGES_MAX follow each other, and the TableErrors."""
+        page = yield self.next
+        self.turn(page)
+        return page
+
+    def turn(self, page: Page | KeyPage) -> None:
+        """Go on after `page`, which was the answer to `next`. Raises Unavailable as `read` does."""
+        self._read += 1
+        last: Any = page.last
+        self.more = last is not None
+        if self.more and self._read == PAGES_MAX:
+            what = getattr(self.next, "pk", "The table")
+            raise Unavailable(f"{what} has more than {PAGES_MAX:,} pages, and no more are read: a part is no answer.")
+        self.next = self.next._replace(after=last)
+
+
+def every_item(
+    pk: str, after: str | None, upto: str | None, *, most: int | None = None, consistent: bool
+) -> Program[list[Item]]:
+    """All items (or the first `most`) with sort keys above `after`, at or below `upto`, in order."""
+    pages = Pages(Query(pk, after, upto, most, consistent))
+    found: list[Item] = []
+    while pages.more and len(found) != most:
+        page: Page = yield from pages.read()
+        found += page.items
+        if most is not None:
+            pages.next = pages.next._replace(limit=most - len(found))
+    return found
+
+
+def through(
+    program: Generator[Any, Any, Result], step: Callable[[Any], Generator[Any, Any, Any]]
+) -> Generator[Any, Any, Result]:
+    """The program with `step(request)` in the place of each request: it yields what is really asked, and answers."""
+    try:
+        request = next(program)
+        while True:
+            try:
+                answer = yield from step(request)
+            except Exception as failure:  # GeneratorExit is none, and ends the program too
+                request = program.throw(failure)
+            else:
+                request = program.send(answer)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def at(region: str, program: Program[Result]) -> Program[Result]:
+    """The program with each request of its table at that Region, but for those that name one themselves."""
+
+    def step(request: Request) -> Program[Any]:
+        return (yield request if isinstance(request, Now | Pause | At) else At(region, request))
+
+    return through(program, step)
+
 
 LIMIT_MAX = 1_024
 """Most items of one Query that asks for few at first."""

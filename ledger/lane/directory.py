@@ -3,18 +3,24 @@
 Rule 1: An item says that there is a lane, and nothing else: written twice it is the same, and it is never removed.
 Rule 2: It is written in its lane's own Region alone; the others read what is replicated.
 Rule 3: The bucket follows from the counter's name, so all lanes of a counter in a Region stand in one bucket.
+Rule 4: `with_changes` and `counters_below` find changes that no gate decided. A replica shows what has arrived in it.
+Who opens a gate looks at its own, and asks no other Region: one that is down stops no opening. Who adds a limit asks
+the directory of each Region at its endpoint: one that is down stops it.
+Rule 5: A lane in a directory may have a gate and nothing else, so its lane is asked for changes.
 Formats: docs/data-model.md. Who writes it, and when: docs/compaction.md.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from ledger.errors import InvalidInput, LedgerError
-from ledger.paging import Pages
-from ledger.requests import Item, Key, Page, Program, Query, Together
+from ledger import items
+from ledger.errors import InvalidInput, LedgerError, TableError, TableMissing
+from ledger.lane.tail import Pages, at
+from ledger.requests import GetMany, Item, Key, Page, Program, Query, Together
 from ledger.requests import key_of as key_of_item
-from ledger.values import Lane
+from ledger.settings import Settings
+from ledger.values import Lane, longest
 
 BUCKETS = 256
 
@@ -84,3 +90,53 @@ def listed(region: str) -> Program[list[Lane]]:
     """Every lane of a Region that the directory has, in order; damaged items are passed by. Raises the TableErrors."""
     found: Listing = yield from listing(region)
     return found.lanes
+
+
+NAMES_MAX = 10
+"""Counters that are named; there may be more."""
+
+LANES_AT_ONCE = 50
+
+
+def with_changes(lanes: Sequence[Lane], *, consistent: bool = True) -> Program[list[Lane]]:
+    """Those of the lanes that hold a delta or a checkpoint, in one round trip. Raises the TableErrors."""
+    tails = (Query(items.delta_pk(lane), limit=1, consistent=consistent) for lane in lanes)
+    answers = yield Together((GetMany(tuple(map(items.checkpoint_key, lanes)), consistent), *tails))
+    for answer in answers:
+        if isinstance(answer, LedgerError):
+            raise answer
+    checkpoints: tuple[Item | None, ...] = answers[0]
+    pages: tuple[Page, ...] = answers[1:]
+    found = zip(lanes, checkpoints, pages, strict=True)
+    return [lane for lane, checkpoint, page in found if checkpoint is not None or page.items]
+
+
+def counters_below(
+    prefixes: Collection[str], settings: Settings, regions: Iterable[str], *, everywhere: bool
+) -> Program[list[str]]:
+    """Counters with changes that have a limit of the settings by one of the prefixes; the first few of each Region.
+
+    everywhere: each Region is asked at its endpoint; else what has arrived here of each. Raises the TableErrors.
+    """
+    names = set[str]()
+    for region in regions:
+        program = _in_region(prefixes, settings, region)
+        try:
+            names |= yield from at(region, program) if everywhere and region != settings.region else program
+        except TableMissing:
+            continue  # a Region whose replica is still to be made
+        except TableError as error:
+            raise type(error)(
+                f"{region} was not asked which counters it has, and a limit is added when every Region answers: {error}"
+            ) from error
+    return sorted(names)
+
+
+def _in_region(prefixes: Collection[str], settings: Settings, region: str) -> Program[set[str]]:
+    lanes = [each for each in (yield from listed(region)) if longest(settings.limits, each.counter) in prefixes]
+    names = set[str]()
+    for start in range(0, len(lanes), LANES_AT_ONCE):
+        names |= {lane.counter for lane in (yield from with_changes(lanes[start : start + LANES_AT_ONCE]))}
+        if len(names) >= NAMES_MAX:
+            break
+    return names

@@ -1,6 +1,6 @@
 """From a request to its answer by operations of DynamoDB, as steps: `DynamoTable` and `AsyncDynamoTable` do them.
 
-Rule 1: what is asked, and what an answer means, is in `wire.py`; sending, and sending again, in `steps.py`.
+Rule 1: what is asked, and what an answer means, is in `ask.py`; sending, and sending again, in `steps.py`.
 Rule 2: every page, every unprocessed key and item is seen to.
 """
 
@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ledger import errors, failures, wire
+from ledger import errors
 from ledger.conditions import Absent, has
 from ledger.cost import here
+from ledger.dynamo import ask, failures
+from ledger.dynamo.ask import Operation
+from ledger.dynamo.send import TRIES_MAX, Endpoint, Steps, flat, or_error, wait
 from ledger.errors import LedgerError
 from ledger.requests import (
     AlreadyThere,
@@ -35,8 +38,6 @@ from ledger.requests import (
     Written,
     key_of,
 )
-from ledger.steps import TRIES_MAX, Endpoint, Steps, flat, or_error, wait
-from ledger.wire import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +53,16 @@ class Exchange(Endpoint):
     def answer(self, request: Request) -> Steps[Any]:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
         match request:
-            case Put() if self.insert_only and wire.is_insert(request):
+            case Put() if self.insert_only and ask.is_insert(request):
                 return self._insert(request)
             case Put() | Update() | Delete():
                 return self._write(request)
             case Transact():
                 return self._transact(request)
             case PutMany(items):
-                return self._each(items, wire.insert, lambda item: self.answer(Put(item, Absent())))
+                return self._each(items, ask.insert, lambda item: self.answer(Put(item, Absent())))
             case DeleteMany(items):
-                return self._each(items, wire.delete, self._delete)
+                return self._each(items, ask.delete, self._delete)
             case Get() | Query() | Scan():
                 return self._read(request)
             case GetMany(keys, consistent):
@@ -76,14 +77,14 @@ class Exchange(Endpoint):
                 raise TypeError(f"not a request that a table answers: {request!r}")
 
     def _read(self, request: Get | Query | Scan) -> Steps[Any]:
-        if isinstance(request, Query) and wire.is_empty(request):
+        if isinstance(request, Query) and ask.is_empty(request):
             return Page((), None)
-        return wire.answer(request, (yield from self.persist(wire.operation(request, self.name), False)))
+        return ask.answer(request, (yield from self.persist(ask.operation(request, self.name), False)))
 
     def _write(self, write: Write) -> Steps[Any]:
         """None when written, or Written where that is asked for; else what was there when the condition failed."""
         try:
-            response = yield from self.persist(wire.operation(write, self.name), True)
+            response = yield from self.persist(ask.operation(write, self.name), True)
         except failures.ConditionFailed as failed:
             return failed.there[0] or {}
         return Written(response["Attributes"]) if isinstance(write, Update) and write.shows else None
@@ -96,7 +97,7 @@ class Exchange(Endpoint):
         """A put of a delta or a pack as a statement that can replace nothing; an INSERT does not tell what is there."""
         for _ in range(TRIES_MAX):
             try:
-                yield from self.persist(Operation("execute_statement", wire.insert(self.name, put.item)), True)
+                yield from self.persist(Operation("execute_statement", ask.insert(self.name, put.item)), True)
                 return None
             except LedgerError as error:
                 if not failures.is_there(error.__cause__):
@@ -118,7 +119,7 @@ class Exchange(Endpoint):
     def _transact(self, transaction: Transact) -> Steps[tuple[Item | None, ...] | None]:
         """None when written; else for each write what was there when its condition failed."""
         try:
-            yield from self.persist(wire.operation(transaction, self.name), True)
+            yield from self.persist(ask.operation(transaction, self.name), True)
         except failures.ConditionFailed as failed:
             return failed.there
         return None
@@ -126,10 +127,10 @@ class Exchange(Endpoint):
     # -- several at once -----------------------------------------------------------------------------------------------
 
     def _each(
-        self, items: Sequence[Item], statement: wire.Statement, single: Callable[[Item], Steps[Any]]
+        self, items: Sequence[Item], statement: ask.Statement, single: Callable[[Item], Steps[Any]]
     ) -> Steps[tuple[AlreadyThere | LedgerError | None, ...]]:
         """Conditional writes, each on its own: as statements, many a request; what PartiQL is refused goes alone."""
-        chunks = _chunks(items, wire.STATEMENTS_MAX)
+        chunks = _chunks(items, ask.STATEMENTS_MAX)
         answers = yield from flat([self._batch(chunk, statement) for chunk in chunks])
         refused = [i for i, answer in enumerate(answers) if isinstance(answer, errors.NotAllowed)]
         singles = yield from flat([_outcome(single(items[i])) for i in refused])
@@ -137,9 +138,7 @@ class Exchange(Endpoint):
             answers[i] = answer
         return tuple(answers)
 
-    def _batch(
-        self, items: Sequence[Item], statement: wire.Statement
-    ) -> Steps[list[AlreadyThere | LedgerError | None]]:
+    def _batch(self, items: Sequence[Item], statement: ask.Statement) -> Steps[list[AlreadyThere | LedgerError | None]]:
         """Conditional writes in one request; those that met a conflict or throttling again, a few times."""
         answers: dict[int, AlreadyThere | LedgerError | None] = {}
         todo = list(range(len(items)))
@@ -169,15 +168,15 @@ class Exchange(Endpoint):
         return [_statement_answer(each.get("Error"), resent) for each in (*answer["Responses"], *unanswered)]
 
     def _get_many(self, keys: Sequence[Key], consistent: bool) -> Steps[tuple[Item | None, ...]]:
-        chunks = _chunks(keys, wire.GET_KEYS_MAX)
+        chunks = _chunks(keys, ask.GET_KEYS_MAX)
         return tuple((yield from flat([self._get_batch(chunk, consistent) for chunk in chunks])))
 
     def _get_batch(self, keys: Sequence[Key], consistent: bool) -> Steps[list[Item | None]]:
         found: dict[Key, Item] = {}
-        todo: Any = wire.batch_get(keys, consistent, self.name)
+        todo: Any = ask.batch_get(keys, consistent, self.name)
         for attempt in range(TRIES_MAX):
             answer = yield from self.persist(Operation("batch_get_item", {"RequestItems": todo}), False)
-            found |= {wire.key_of(item): item for item in answer["Responses"].get(self.name, [])}
+            found |= {ask.key_of(item): item for item in answer["Responses"].get(self.name, [])}
             todo = answer.get("UnprocessedKeys")
             if not todo:
                 return [found.get(key) for key in keys]

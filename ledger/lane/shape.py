@@ -18,14 +18,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Literal
 
-from ledger import failures, items
+from ledger import items
 from ledger.conditions import Absent
+from ledger.dynamo import failures
 from ledger.errors import NotAllowed, SettingsMismatch, TableError, TransactionConflict, shown
-from ledger.lanes import longest
+from ledger.lane.directory import NAMES_MAX, counters_below
+from ledger.limit import Shape
 from ledger.requests import Get, Instant, Item, Program, Put, Table, run
 from ledger.settings import Settings
-from ledger.undecided import NAMES_MAX, counters_below
-from ledger.values import Shape
+from ledger.values import longest
 
 TRIES_MAX = 5
 SHOWN_MAX = 200

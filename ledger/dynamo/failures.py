@@ -29,6 +29,7 @@ from ledger.requests import Item
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
+
 THROTTLING = {
     "ProvisionedThroughputExceeded",
     "ProvisionedThroughputExceededException",

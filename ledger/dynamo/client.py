@@ -1,0 +1,73 @@
+"""The clients of this library: their time-outs, retries and pool, because boto3's own defaults changed in 1.44.
+
+Rule 1: Only documented options of botocore's Config.
+Rule 2: What spares CPU on every request may take nothing from an answer or an error. botocore does not validate
+parameters, because requests are built from values that checked themselves.
+Rule 3: What the table refuses is an error all the same. The User-Agent header is fixed, because botocore would put it
+together twice for every request, a tenth of the client's CPU: it names boto3, botocore and this library, but not the
+machine, nor AWS_SDK_UA_APP_ID. Whoever needs either passes a `client=` of their own. A client is one process's: two
+processes on one connection, as after a fork, may take each other's answers. A parent's client stays in the cache,
+because closing it may need a lock that another thread of the parent held.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+
+from ledger.clocks import PerProcess
+from ledger.dynamo.failures import is_async, note_attempts
+from ledger.errors import InvalidInput, InvalidSettings, shown
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.client import DynamoDBClient
+
+
+CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 2, 5
+ATTEMPTS = 4
+"""HTTP requests of one call, the first included (mode "standard": 5xx, time-outs, throttling)."""
+
+POOL = 50
+
+OPTIONS: Mapping[str, Any] = {
+    "connect_timeout": CONNECT_TIMEOUT_S,
+    "read_timeout": READ_TIMEOUT_S,
+    "retries": {"mode": "standard", "total_max_attempts": ATTEMPTS},
+    "max_pool_connections": POOL,
+    "tcp_keepalive": True,
+    "parameter_validation": False,
+}
+CONFIG = Config(**OPTIONS, user_agent=f"Boto3/{boto3.__version__} exact-counter")
+
+_making_a_client = PerProcess(threading.Lock)
+
+
+def make_client(region: str, endpoint_url: str | None = None) -> DynamoDBClient:
+    """A boto3 client with our time-outs, retries and pool. One for each Region and endpoint of a process."""
+    with _making_a_client.value:  # boto3's default session is not thread-safe while it makes a client
+        try:
+            return _client(region, endpoint_url, os.getpid())
+        except ValueError as failure:  # boto3 looks at the whole URL
+            raise url_refused(endpoint_url, failure) from None
+
+
+def url_refused(endpoint_url: str | None, failure: ValueError) -> InvalidSettings:
+    return InvalidSettings(f"endpoint_url={shown(endpoint_url, 200)} is refused by boto3: {failure}.")
+
+
+@functools.cache
+def _client(region: str, endpoint_url: str | None, process: int) -> DynamoDBClient:
+    return note_attempts(boto3.client("dynamodb", region_name=region, endpoint_url=endpoint_url, config=CONFIG))
+
+
+def check_sync(client: DynamoDBClient) -> DynamoDBClient:
+    """`client` itself; raises InvalidInput for one of aiobotocore."""
+    if is_async(client):
+        raise InvalidInput("The client is one of aiobotocore: AsyncLedger and AsyncReader take it.")
+    return client

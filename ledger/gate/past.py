@@ -1,0 +1,265 @@
+"""What left the gate: `roll` files it, `look_up`, `outcomes_of` and `find` say what became of a token; and `write`.
+
+Rule 1: copied first, all puts acknowledged; removed after, in one Update IF `version` is the one of the gate that was
+seen. Who loses leaves a harmless copy of what was decided. Nobody waits for a roll.
+Rule 2: each segment, late entry and hold is named by what it says, and put only where there is none, so nobody's role
+need be able to overwrite one. What is there already says the same: a late entry with the version of an earlier copy,
+by which its token was decided, too.
+Rule 3: what leaves keeps a fingerprint in the gate until its token is at or below `low`, which only rises; the segment
+says the `low` of the gate that it was seen in. Nothing at or below `low` keeps one.
+Rule 4: what lies an hour or more above the new `low` stays, because the time of a fingerprint comes round.
+Rule 5: `low` never passes now, or the changes of now would have to be looked up; rather more fingerprints stay.
+Rule 6: what lies ahead of now never stands in a segment, because everything earlier would be looked up through all
+that follow. A few such entries stay until their time has come; of more each is filed alone, as what is late.
+Rule 7: a write that a full gate refuses files first, whatever it writes.
+Rule 8: a token is looked up after the gate was read, strongly, at the lane's home; who acts on the answer does so IF
+the gate's `version` is still the one that was read. Whatever was filed up to that version had been put before.
+Rule 9: segments are read upwards from the first whose `hi` is not below the token, until one lists it, or one has
+`low` at or above it: whatever filed it comes before that one, because `hi` never falls with the version. Copies of
+rolls that lost list only what was decided, so they answer as well as any.
+Rule 10: many are looked up by the same Queries, which pass over what lies between two of them where it is much.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ledger.errors import ItemTooLarge, LedgerError
+from ledger.gate import items, updates
+from ledger.gate.gate import Gate, distance, end_ms, fingerprint
+from ledger.gate.gates import TRIES_MAX, Gates, gave_up
+from ledger.gate.items import Filed
+from ledger.lane.tail import Pages
+from ledger.requests import Get, Instant, Item, Now, Page, Program, PutMany, Query, Together, Update, Written
+from ledger.tokens import draw, last_of, time_ms
+from ledger.values import Lane
+
+SEGMENTS_OF_PAGE = 4
+LATE_OF_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a token: its outcome, or that it is a hold of this amount which goes on."""
+
+    outcome: int | None = None
+    held: int | None = None
+
+
+def look_up(gates: Gates, lane: Lane, token: str) -> Program[Known | None]:
+    """None: it was never decided, and is no hold."""
+    return gates.home(lane, _look_up(lane, token))
+
+
+def outcomes_of(gates: Gates, lane: Lane, names: Iterable[str]) -> Program[dict[str, int]]:
+    """Of some tokens that the gate does not know those that were decided."""
+    return gates.home(lane, _outcomes_of(lane, sorted(names)))
+
+
+def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, int | None]]:
+    """What became of a token, and the gate's version at which it was found to be filed (None: the gate knows)."""
+    missed = -1
+    for _ in range(TRIES_MAX):
+        gate = yield from gates.read(lane)
+        if (known := known_in(gate, token)) is not None:
+            return known, None
+        known = yield from look_up(gates, lane, token)
+        if known is not None or missed == gate.version:
+            return known, gate.version
+        missed = gate.version  # it may have ended and been filed meanwhile: look at the gate once more
+    raise gave_up(lane)
+
+
+def known_in(gate: Gate, token: str) -> Known | None:
+    """What the gate itself knows of a token."""
+    if token in gate.recent:
+        return Known(gate.recent[token])
+    return Known(held=gate.held[token]) if token in gate.held else None
+
+
+def _look_up(lane: Lane, token: str) -> Program[Known | None]:
+    pages = Pages(Query(items.past_pk(lane), items.segments_from(token), items.SEGMENTS_UPTO, SEGMENTS_OF_PAGE))
+    notes = Get(items.late_key(lane, token)), Get(items.hold_key(lane, token))
+    answers = yield Together((*notes, pages.next))
+    for answer in answers:
+        if isinstance(answer, LedgerError):
+            raise answer
+    late, hold, page = answers
+    pages.turn(page)
+    if late is not None:
+        return Known(items.late_of(lane, late)[1])
+    listed = yield from _listed(lane, [token], pages, page)
+    if token in listed:
+        return Known(listed[token])
+    return Known(held=items.hold_of(lane, hold)[1]) if hold is not None else None
+
+
+def _outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
+    found: dict[str, int] = {}
+    left = names
+    while left:
+        upto = items.late_key(lane, names[-1]).sk
+        page: Page = yield Query(items.past_pk(lane), items.late_from(left[0]), upto, LATE_OF_PAGE)
+        late = {token: outcome for token, outcome, _ in (items.late_of(lane, item) for item in page.items)}
+        found |= {token: late[token] for token in left if token in late}
+        left = [token for token in left if page.last is not None and items.late_key(lane, token).sk > page.last]
+    if left := [token for token in names if token not in found]:
+        size = SEGMENTS_OF_PAGE + len(left)
+        pages = Pages(Query(items.past_pk(lane), items.segments_from(left[0]), items.SEGMENTS_UPTO, size))
+        found |= yield from _listed(lane, left, pages, (yield from pages.read()))
+    return found
+
+
+def _listed(lane: Lane, left: list[str], pages: Pages[Query], page: Page) -> Program[dict[str, int]]:
+    """Of some tokens, in their order, those that segments list; the first page is read."""
+    found: dict[str, int] = {}
+    while True:
+        for item in page.items:
+            filed = items.filed_of(lane, item)
+            found |= {token: filed.outcomes[token] for token in left if token in filed.outcomes}
+            left = [token for token in left if token not in found and token > filed.low]
+        if not left or not pages.more:
+            return found
+        pages.next = pages.next._replace(after=max(pages.next.after or "", items.segments_from(left[0])))
+        page = yield from pages.read()
+
+
+FILED_MAX = 250
+"""Entries of one roll: an expression removes 300."""
+
+HOLDS_FILED_MAX = 40
+FAR_MS = 3_600_000
+SLACK_FALLS = 128
+"""Of the slack, this part goes with each roll."""
+
+# When, and how much, is filed decides nothing but cost, so processes may differ, and histories replace these.
+ENOUGH = 16
+"""Decided tokens that are worth a roll."""
+
+BESIDE = 8
+"""Holds are counted with them from so many more, and as many that are ahead of now stay."""
+
+DRAW = 4
+"""One in so many of those who see enough begins a roll; at twice as much everyone does."""
+
+HOLDS_KEPT, HOLDS_LEFT = 8, 4
+"""So many holds stay in the gate; above that all but the newest few are filed."""
+
+SLACK_MS = 250
+"""How far `low` stays behind what is filed, where changes have not come later."""
+
+LATE_MS_MAX = 10_000
+"""What is later than that says nothing about the others."""
+
+MOVED_MAX = 1_500
+"""Fingerprints of a gate."""
+
+
+def fullness(gate: Gate, size: int = 1) -> float:
+    """1 and more when there is enough to file. size: of the group that was decided."""
+    enough = max(ENOUGH, len(gate.moved) / 16, 4 * (size - 1))
+    return max(len(gate.recent) / enough, (len(gate.recent) + len(gate.held)) / (enough + BESIDE))
+
+
+def slack_after(gate: Gate, token: str) -> int | None:
+    """What `slack` becomes when a token comes that is at or below `low`, so that the next ones need no look-up."""
+    if token > gate.low:
+        return None
+    slack_ms = SLACK_MS if gate.slack_ms is None else gate.slack_ms
+    late_ms = time_ms(gate.top) - time_ms(token)
+    return max(0, slack_ms + (late_ms - slack_ms) // 4) if late_ms <= LATE_MS_MAX else None
+
+
+def roll(gates: Gates, gate: Gate) -> Program[Gate | None]:
+    """File what can be, of a gate as it was seen; the gate after that, None if this call took nothing out of it.
+    Raises the TableErrors."""
+    now: Instant = yield Now()
+    was_ms = gate.slack_ms or 0
+    slack_ms = max(SLACK_MS, was_ms - was_ms // SLACK_FALLS)
+    low, newest, recent = _new_low(gate, now.wall_ms, slack_ms)
+    holds = _too_many(gate, low)
+    if not recent and not holds:
+        return None
+    lane, version = gate.lane, gate.version + 1
+    listed = {token: gate.recent[token] for token in recent if gate.low < token <= newest}
+    top = max(gate.top, *listed) if listed else gate.top
+    filed = [items.late_item(lane, token, gate.recent[token], version) for token in recent if token not in listed]
+    if listed:
+        filed.append(items.filed_item(Filed(lane, top, version, gate.low, listed)))
+    filed += [items.hold_item(lane, token, gate.held[token]) for token in holds]
+    for answer in (yield gates.at(lane, PutMany(tuple(filed)))):
+        if isinstance(answer, LedgerError):
+            raise answer
+    low, moved = _kept(gate, (*recent, *holds), low, now.wall_ms)
+    update = updates.finish_roll(gate, recent, holds, low, top, moved, slack_ms)
+    after: Item | Written = yield gates.at(lane, update)
+    return gates.gate(lane, after.item) if isinstance(after, Written) else None
+
+
+def perhaps_roll(gates: Gates, lane: Lane, item: Item, token: str, size: int = 1) -> Program[None]:
+    """Begin a roll if there is enough to file and it is this token's turn. item: the gate as it is since the decision.
+
+    Raises nothing, also where the gate is damaged: the decision stands, and an error would be of the roll.
+    """
+    with suppress(LedgerError):
+        gate = gates.gate(lane, item)
+        full = fullness(gate, size)
+        if full >= 2 or (full >= 1 and draw(token, DRAW) == 0):
+            yield from roll(gates, gate)
+
+
+def write(gates: Gates, lane: Lane, update: Update) -> Program[Item | Written]:
+    """What the gate answers to an Update; a gate that is full is filed first. Raises ItemTooLarge where nothing can be
+    filed, what `Gates.read` raises, and GaveUp."""
+    for _ in range(TRIES_MAX):
+        try:
+            answer: Item | Written = yield gates.at(lane, update)
+        except ItemTooLarge:
+            gate = yield from gates.read(lane)
+            if not (yield from roll(gates, gate)) and (yield from gates.read(lane)).version == gate.version:
+                raise
+        else:
+            return answer
+    raise gave_up(lane)
+
+
+def _new_low(gate: Gate, now_ms: int, slack_ms: int) -> tuple[str, str, list[str]]:
+    """Up to where must be looked up after this roll; the last token that is not ahead of now; which decided tokens are
+    filed."""
+    recent = sorted(gate.recent)[:FILED_MAX]
+    newest_ms = min(now_ms, time_ms(max((*recent, *gate.held), default=gate.top)))
+    low, newest = max(gate.low, last_of(max(0, newest_ms - slack_ms))), last_of(newest_ms)
+    if sum(token > newest for token in recent) <= BESIDE:
+        recent = [token for token in recent if token <= newest]
+    return low, newest, [token for token in recent if _is_near(token, low)]
+
+
+def _too_many(gate: Gate, low: str) -> list[str]:
+    """The oldest holds, if there are more than a gate keeps."""
+    if len(gate.held) <= HOLDS_KEPT:
+        return []
+    oldest = sorted(gate.held)[: len(gate.held) - HOLDS_LEFT]
+    return [token for token in oldest if _is_near(token, low)][:HOLDS_FILED_MAX]
+
+
+def _is_near(token: str, low: str) -> bool:
+    return time_ms(token) < time_ms(low) + FAR_MS
+
+
+def _kept(gate: Gate, gone: Iterable[str], low: str, now_ms: int) -> tuple[str, frozenset[bytes]]:
+    """`low`, higher where there would be too many fingerprints, but not above now; and those of what lies above it."""
+    ends = {mark: end_ms(gate.low, distance(mark, gate.low)) for mark in gate.moved}
+    for token in gone:  # one that is late may have the fingerprint of one that is not
+        mark = fingerprint(token)
+        ends[mark] = max(end_ms(token, 0), ends.get(mark, 0))
+    first_ms = _first_above(low)
+    above = sorted(end for end in ends.values() if end >= first_ms)
+    if len(above) > MOVED_MAX:
+        low = max(low, last_of(min(above[-MOVED_MAX - 1], now_ms)))
+        first_ms = _first_above(low)
+    return low, frozenset(mark for mark, end in ends.items() if end >= first_ms)
+
+
+def _first_above(low: str) -> int:
+    """The first millisecond of which a token may be above `low`."""
+    return time_ms(low) + (low == last_of(time_ms(low)))

@@ -1,0 +1,1 @@
+"""Lanes without a limit: a change is put (`add`), read (`tail`), and found (`directory`); `shape` is the table's."""

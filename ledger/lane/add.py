@@ -1,0 +1,169 @@
+"""The program `add`: one conditional put a change; and `add_packed`: many changes, many of them in one item.
+
+Rule 1: A delta is put IF attribute_not_exists(pk), so a change that is there already is a success (replayed) and
+another change under the same token is a TokenConflict. Nothing is read first.
+Rule 2: A batch never gives up the condition, because an unconditional put could replace a delta by another change.
+Rule 3: Where a role may insert and not look, what stands under a token that is taken may be this change or another. So
+the change is put once more as a pack of one, whose key says what it holds: it is there for certain ("accepted"), counts
+once, and if another change has its token, clean and verify report it.
+Rule 4: A pack is put without a condition: its name follows from its content, so no put, repeated, late or from
+elsewhere, changes what stands there. So nobody learns whether a change was there before.
+Rule 5: A pack has changes of one lane, whose times lie within PACK_SPAN_MS. What goes with nothing else is put alone,
+as `add` does, and has its definite outcome.
+"""
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+
+from ledger import items, tokens
+from ledger.conditions import Absent
+from ledger.entries import Entries, packed
+from ledger.errors import LedgerError, TableMismatch, TokenConflict
+from ledger.requests import AlreadyThere, Item, Program, Put, PutMany, Together, key_of
+from ledger.values import PACK_SPAN_MS, Delta, Lane, Pack, Receipt
+
+
+def add(delta: Delta) -> Program[Receipt]:
+    """Put one delta. Raises TokenConflict, OutcomeUnknown and the other TableErrors, each with `delta`."""
+    try:
+        there: Item | AlreadyThere | None = yield Put(items.delta_item(delta), Absent())
+        if isinstance(there, AlreadyThere):
+            yield Put(items.pack_item(pack_of([delta])))
+            return Receipt("accepted", delta)
+        return Receipt("recorded", delta) if there is None else _replayed(delta, there)
+    except LedgerError as error:
+        error.delta = delta
+        raise
+
+
+def add_many(deltas: Iterable[Delta]) -> Program[list[Receipt | LedgerError]]:
+    """Put many deltas: a receipt or an error for each, in order. A token that comes twice is sent once."""
+    results: list[Receipt | LedgerError] = []
+    first: dict[tuple[object, str], Delta] = {}
+    todo = list(deltas)
+    for delta in todo:
+        first.setdefault((delta.lane, delta.token), delta)
+    unique = list(first.values())
+    answers = yield PutMany(tuple(items.delta_item(delta) for delta in unique))
+    outcomes: dict[tuple[object, str], Receipt | LedgerError] = {}
+    for delta, answer in zip(unique, answers, strict=True):
+        outcomes[delta.lane, delta.token] = yield from _outcome(delta, answer)
+    for delta in todo:
+        sent, outcome = first[delta.lane, delta.token], outcomes[delta.lane, delta.token]
+        if delta is not sent and delta.change != sent.change:  # only the table knows which of the two is there
+            outcome = yield from _outcome(delta, AlreadyThere(None))
+        elif delta is not sent and isinstance(outcome, Receipt):
+            outcome = Receipt("replayed", delta)
+        results.append(outcome)
+    return results
+
+
+def pack_of(deltas: Sequence[Delta]) -> Pack:
+    """The pack of deltas of one lane, in the order of their tokens. Raises ValueError."""
+    return Pack(deltas[0].lane, Entries.of(packed(delta.token, delta.change) for delta in deltas))
+
+
+def _outcome(delta: Delta, answer: AlreadyThere | LedgerError | None) -> Program[Receipt | LedgerError]:
+    try:
+        match answer:
+            case None:
+                return Receipt("recorded", delta)
+            case AlreadyThere(item=there) if there is not None:
+                return _replayed(delta, there)
+            case AlreadyThere():  # the store did not show which change is there: a single put does
+                return (yield from add(delta))
+            case error:
+                raise error
+    except LedgerError as error:
+        error.delta = delta
+        return error
+
+
+def _replayed(delta: Delta, there: Item) -> Receipt:
+    change = items.delta_of(delta.lane, there).change
+    if key_of(there) != items.delta_key(delta):
+        raise TableMismatch(
+            f"The table holds {key_of(there)} where {items.delta_key(delta)} goes: its keys are not pk and sk. "
+            "Nothing was written."
+        )
+    if change != delta.change:
+        raise TokenConflict(
+            f"{delta.lane.counter}: the token {delta.token} already stands for a change of {change}, not "
+            f"{delta.change}. Nothing was written; the earlier change counts. A new change needs a new idempotency key."
+        )
+    return Receipt("replayed", delta)
+
+
+PACK_CHANGES = 400
+"""Most changes of a pack that is put here: ten write units, and 2 % above what any number can reach (docs/costs.md)."""
+
+Outcome = Receipt | LedgerError
+
+
+def add_packed(deltas: Iterable[Delta]) -> Program[list[Outcome]]:
+    """Put many deltas in few items: a receipt or an error for each, in order; each error has its own `delta`.
+
+    Of a token that comes with two changes the first is sent, the others are a TokenConflict.
+    """
+    todo = list(deltas)
+    first: dict[tuple[Lane, str], Delta] = {}
+    for delta in todo:
+        first.setdefault((delta.lane, delta.token), delta)
+    groups = list(_groups(first.values()))
+    alone = [group[0] for group in groups if len(group) == 1]
+    together = [group for group in groups if len(group) > 1]
+    outcomes = dict(zip(alone, (yield from add_many(alone)), strict=True)) if alone else {}
+    puts = tuple(Put(items.pack_item(pack_of(group))) for group in together)
+    answers: tuple[LedgerError | None, ...] = (yield Together(puts)) if puts else ()
+    for group, answer in zip(together, answers, strict=True):
+        outcomes |= {delta: _packed_outcome(delta, answer) for delta in group}
+    again: set[tuple[Lane, str]] = set()
+    results = []
+    for delta in todo:
+        key = delta.lane, delta.token
+        results.append(_told(delta, outcomes[first[key]], again=key in again))
+        again.add(key)
+    return results
+
+
+def failed(failure: LedgerError, delta: Delta) -> LedgerError:
+    """A failure as one change's own: raised in several threads, one object would gather all their tracebacks."""
+    error = copy.copy(failure)
+    error.delta = delta
+    return error
+
+
+def _groups(deltas: Iterable[Delta]) -> Iterator[list[Delta]]:
+    """The deltas that go together into one item, in the order of their tokens."""
+    group: list[Delta] = []
+    for delta in sorted(deltas, key=lambda delta: (delta.lane, delta.token)):
+        if group and not _fits(group, delta):
+            yield group
+            group = []
+        group.append(delta)
+    if group:
+        yield group
+
+
+def _fits(group: Sequence[Delta], delta: Delta) -> bool:
+    span_ms = tokens.time_ms(delta.token) - tokens.time_ms(group[0].token)
+    return delta.lane == group[0].lane and span_ms <= PACK_SPAN_MS and len(group) < PACK_CHANGES
+
+
+def _packed_outcome(delta: Delta, answer: LedgerError | None) -> Outcome:
+    return Receipt("accepted", delta) if answer is None else failed(answer, delta)
+
+
+def _told(delta: Delta, outcome: Outcome, *, again: bool) -> Outcome:
+    """The outcome of the change that was sent under a token, as that of one that was asked for under it."""
+    sent = outcome.delta
+    if sent is not None and delta.change != sent.change:
+        conflict = TokenConflict(
+            f"{delta.lane.counter}: the token {delta.token} came twice, with {sent.change} and with {delta.change}; "
+            "the first was sent. Nothing was written for the second: a new change needs a new idempotency key."
+        )
+        conflict.delta = delta
+        return conflict
+    if isinstance(outcome, Receipt):
+        return Receipt("replayed", delta) if again and outcome.outcome == "recorded" else outcome
+    return failed(outcome, delta) if again else outcome
