@@ -1,1 +1,1 @@
-"""The HTTP API. documented.py lists the routes, routes.py has them; first come admission.py, paths.py, keys.py."""
+"""The HTTP API. documented.py lists the routes, routes.py has them; admission.py, paths.py and keys.py come before."""

@@ -6,8 +6,8 @@ status.
 
 from typing import Any, NamedTuple
 
-from service.api.answers import Added, BulkResults, Captured, Held, ProblemDetails
 from service.api.problems import CONTENT_TYPE, TITLES
+from service.api.responses import Added, BulkResults, Captured, Held, ProblemDetails
 
 
 class Route(NamedTuple):

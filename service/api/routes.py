@@ -19,18 +19,8 @@ from ledger.errors import InvalidChange, InvalidInput, LedgerError, NoSuchHold, 
 from ledger.gate.hold import Hold
 from reader import Reader
 from service import observe
-from service.api import answers, models
 from service.api import cursor as cursors
-from service.api.answers import (
-    Added,
-    BulkResults,
-    Captured,
-    CounterBalance,
-    CounterNames,
-    CounterStanding,
-    Held,
-    History,
-)
+from service.api import models, responses
 from service.api.keys import time_of_key
 from service.api.parameters import (
     After,
@@ -50,6 +40,16 @@ from service.api.parameters import (
 )
 from service.api.paths import same
 from service.api.problems import Problem, invalid, problem_of
+from service.api.responses import (
+    Added,
+    BulkResults,
+    Captured,
+    CounterBalance,
+    CounterNames,
+    CounterStanding,
+    Held,
+    History,
+)
 from service.observe import Watch, report
 from service.writable import Names
 
@@ -69,7 +69,7 @@ class Routes:
             change.counter, change.change, idempotency_key=change.idempotency_key, at=change.at, region=change.region
         )
         report(self._watch, receipt)
-        return answers.counted(answers.added(receipt), receipt)
+        return responses.counted(responses.added(receipt), receipt)
 
     def add_many(self, bulk: Annotated[models.Bulk, Body()]) -> BulkResults:
         changes = [self._change_or_problem(delta) for delta in bulk.deltas]
@@ -88,7 +88,7 @@ class Routes:
     ) -> CounterBalance | CounterNames:
         if counter is None:
             return self._list(prefix or "", after, limit)
-        return answers.of(CounterBalance, counter, self._readers[consistent].read(counter, max_age=max_age))
+        return responses.of(CounterBalance, counter, self._readers[consistent].read(counter, max_age=max_age))
 
     def history(
         self, counter: InQuery, since: Since = None, until: Until = None, limit: Limit = 100, cursor: Cursor = None
@@ -100,7 +100,7 @@ class Routes:
 
     def standing(self, counter: InQuery, consistent: Consistent = True) -> CounterStanding:
         self._must_be_limited(counter)
-        return answers.of(CounterStanding, counter, self._readers[consistent].standing(counter))
+        return responses.of(CounterStanding, counter, self._readers[consistent].standing(counter))
 
     def hold(self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key) -> Held:
         same(counter, wanted.counter)
@@ -115,13 +115,13 @@ class Routes:
             at=time_of_key(idempotency_key, wanted.at),
             region=wanted.region,
         )
-        return answers.held(hold)
+        return responses.held(hold)
 
     def capture(self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]) -> Response[Captured]:
         same(counter, end.counter)
         receipt = self._end(counter, id, lambda hold: self._ledger.capture(hold, end.amount))
         report(self._watch, receipt)
-        return answers.counted(answers.captured(receipt), receipt)
+        return responses.counted(responses.captured(receipt), receipt)
 
     def release(self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]) -> Response[str]:
         same(counter, end.counter)
@@ -161,17 +161,17 @@ class Routes:
         except Problem as problem:
             return problem
 
-    def _result(self, outcome: Receipt | LedgerError | Problem) -> answers.BulkResult:
+    def _result(self, outcome: Receipt | LedgerError | Problem) -> responses.BulkResult:
         if isinstance(outcome, Receipt):
             report(self._watch, outcome)
-            return answers.BulkResult(status=answers.status_of(outcome), added=answers.added(outcome))
+            return responses.BulkResult(status=responses.status_of(outcome), added=responses.added(outcome))
         if isinstance(outcome, Problem):
             report(self._watch, InvalidInput("A delta of a bulk is not as described."))
             problem = outcome
         else:
             report(self._watch, outcome)
             problem = problem_of(outcome)
-        return answers.BulkResult(status=problem.status, problem=answers.ProblemDetails(**problem.body()))
+        return responses.BulkResult(status=problem.status, problem=responses.ProblemDetails(**problem.body()))
 
     def _must_be_writable(self, counter: str) -> None:
         if refused := self._names.refusal(counter):
