@@ -5,10 +5,10 @@ Rule 2: A row is a design, in the order given, and nothing here knows one by its
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lab.designs import Design, Memory
+from lab.designs import Claims, Design, Memory
 from lab.measure import accuracy
 from lab.measure.accuracy import Accuracy
 from lab.measure.changes import CEILING, EVENTS, Counted
@@ -62,22 +62,19 @@ class Run:
 
 def page(run: Run) -> str:
     """The whole document."""
-    groups = (f"{group}: lost / doubled of {events(run.rows, group):,}" for group in GROUPS)
+    groups = (f"{group}: lost/doubled of {events(run.rows, group):,}" for group in GROUPS)
     choice = (
         *("", "the same change again counts once", *groups, "a limit holds", "write units a change"),
-        *(f"read units after {ONE // 2} / {ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
-    )
-    abilities = ("", "another change under a used key is refused", "every change can be listed", "one write resets it")
-    units = (
-        *("", "requests", "write units", "read units", "write units of housekeeping", "read units of it"),
-        *("requests of a read", "bytes that a change leaves"),
-        *(f"write units, {SHOP} changes of many counters", f"changes/s, {COUNTERS[-1]:,} counters"),
+        *(f"read units after {ONE // 2}/{ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
     )
     return TEXT.format(
         date=run.date,
         engine=run.engine,
         choice=markdown(choice, map(_choice, run.rows)),
-        abilities=markdown((*abilities, "changes"), map(_abilities, run.rows)),
+        refusing=_who(run.rows, lambda claims: claims.mismatch),
+        listing=_who(run.rows, lambda claims: claims.history),
+        resetting=_who(run.rows, lambda claims: claims.reset),
+        things=_who(run.rows, lambda claims: claims.units),
         events=run.events,
         seeds=run.seeds,
         each=EVENTS,
@@ -85,8 +82,10 @@ def page(run: Run) -> str:
         others=OTHERS,
         one=ONE,
         ceiling=CEILING,
-        accuracy="\n".join(_accuracy(run.rows)),
-        units=markdown(units, map(_units, run.rows)),
+        accuracy=columns(_accuracy(run.rows)),
+        shop=SHOP,
+        counters=COUNTERS[-1],
+        units=columns([UNITS, *map(_units, run.rows)]),
     )
 
 
@@ -106,46 +105,46 @@ def _choice(row: Row) -> tuple[str, ...]:
     return (
         row.design.name,
         memory(claims.memory) + (", unless a process dies" if not claims.survives_death else ""),
-        *(f"{counted.lost:,} / {counted.doubled:,}{net}" for counted in wrong),
+        *(f"{counted.lost:,}/{counted.doubled:,}{net}" for counted in wrong),
         LIMITS[claims.limit],
         f"{row.one.write_units:.2f}{', grows' if row.one.grows else ''}",
-        f"{first:.0f} / {last:.0f}",
+        f"{first:.0f}/{last:.0f}",
         f"{row.paces[0].rate:.2f}",
     )
 
 
-def _abilities(row: Row) -> tuple[str, ...]:
-    claims = row.design.claims
-    can = ("yes" if claimed else "no" for claimed in (claims.mismatch, claims.history, claims.reset))
-    return row.design.name, *can, "of 1" if claims.units else "any"
+def _who(rows: Iterable[Row], can: Callable[[Claims], bool]) -> str:
+    return "; ".join(row.design.name for row in rows if can(row.design.claims))
 
 
-def _units(row: Row) -> tuple[str, ...]:
-    one = row.one
-    change, care, read = one.change, one.housekeeping, one.reads[-1]
-    numbers = (change.requests, change.write_units, change.read_units, care.write_units, care.read_units)
-    left = max(0, one.left_bytes) / one.changes
-    return (
-        *(row.design.name, *(f"{number / one.changes:.2f}" for number in numbers), f"{read.requests}", f"{left:.0f}"),
-        *(f"{row.shop.write_units:.2f}", f"{row.paces[-1].rate:.2f}"),
-    )
+UNITS = ["", "requests", "writes", "care", "reads", "left", "many", "pace"]
 
 
-def _accuracy(rows: Sequence[Row]) -> Iterator[str]:
+def _units(row: Row) -> list[str]:
+    one, spent = row.one, row.one.change + row.one.housekeeping
+    numbers = (one.change.requests, one.change.write_units, one.housekeeping.write_units, spent.read_units)
+    left = f"{max(0, one.left_bytes) / one.changes:.0f}"
+    cells = [f"{number / one.changes:.2f}" for number in numbers]
+    return [row.design.name, *cells, left, f"{row.shop.write_units:.2f}", f"{row.paces[-1].rate:.2f}"]
+
+
+def _accuracy(rows: Sequence[Row]) -> Iterator[list[str]]:
     """Lost/doubled in each scenario, then reads that were false or missed an event, then what is beyond a limit."""
-    heads = ["", *rows[0].accuracy.faults, "reads", "limit"]
-    lines = [heads]
+    yield ["", *(name.replace(" ", "_") for name in rows[0].accuracy.faults), "reads", "limit"]
     for row in rows:
         faults, limits = row.accuracy.faults, [kept for kept in row.accuracy.limits.values() if kept]
         reads = _sum(row, faults).reads
         beyond = max((max(kept.beyond, kept.granted) for kept in limits), default=None)
         cells = [f"{counted.lost}/{counted.doubled}" for counted in faults.values()]
-        ends = [f"{reads.false}/{reads.missed}", "-" if beyond is None else f"{beyond}"]
-        lines.append([row.design.name + NET * row.design.claims.units, *cells, *ends])
+        yield [row.design.name, *cells, f"{reads.false}/{reads.missed}", "-" if beyond is None else f"{beyond}"]
+
+
+def columns(rows: Iterable[Sequence[str]]) -> str:
+    """The first column to the left, the others to the right, each as wide as it must be."""
+    lines = list(rows)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for name, *others in lines:
-        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
-        yield " ".join([f"{name:<{widths[0]}}", *cells]).rstrip()
+    padded = ([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])] for name, *cells in lines)
+    return "\n".join(" ".join(cells).rstrip() for cells in padded)
 
 
 def memory(memory: Memory) -> str:
@@ -200,16 +199,19 @@ What follows from it:
 
 ## What each can do
 
-Each cell is held by a test, also each "no".
+By its tests, and nobody else:
 
-{abilities}
+- Another change under a used key is refused: {refusing}.
+- Every change can be listed: {listing}.
+- One write resets it: {resetting}.
+- Only changes of 1: {things}.
 
 ## Accuracy
 
 On the [simulator](testing.md): a producer that delivers a message at least once; housekeeping and reads go on
 meanwhile. Of {seeds} seeds with {each} events of one counter each, {column} in a column, lost/doubled:
 
-- *no reply*: answers are lost after the write. *crash*: every first process dies, in turn after one answer of the
+- *no_reply*: answers are lost after the write. *crash*: every first process dies, in turn after one answer of the
   table, after two, or at its end. *late*: half of the messages wait in the queue for a minute.
 - *Regions*: two, with lag; *cut off*: and a partition; *failover*: the other Region gets each message again.
 - *twice* to *8 days*: the same message again so much later; in the last two with {others} others in between.
@@ -223,9 +225,13 @@ meanwhile. Of {seeds} seeds with {each} events of one counter each, {column} in 
 
 ## Cost
 
-A change of one counter, in units: the second half of {one} changes, {events}.
+A change of one counter, of the second half of {one} changes, {events}: its requests and write units; *care*: write
+units of housekeeping; *reads*: read units of both; *left*: bytes that it leaves for good. *many*: all write units of a
+change of many counters, of {shop}. *pace*: changes a second on {counters:,} counters, `ADD` = 1.
 
+```text
 {units}
+```
 
 ## How to repeat it
 
