@@ -29,7 +29,7 @@ _PLANTED = (
         "service/ring/records.py",
         "    if rings(key, settings.fold_min if held is None else held.changes, settings.fold_min):\n",
         "    if rings(key, 1, settings.fold_min):\n",
-        first=60,
+        first=310,
     ),
     Mistake(
         "one ask",
@@ -69,7 +69,7 @@ _PLANTED = (
         "service/ring/ring.py",
         "                done.failed[lane] = answer\n",
         "                memory.listed[lane] = None\n",
-        first=250,
+        first=295,
     ),
     Mistake(
         "a change from a clock ahead rings as any other",
@@ -153,6 +153,7 @@ _OF_THRESHOLDS = (
         "service/ring/ring.py",
         "want(Evaluate(lane), evaluate_every_s, evaluate_every_s + EVALUATE_MARGIN_S)",
         "want(Evaluate(lane), evaluate_every_s, 0)",
+        first=700,
     ),
     Mistake(
         "the sweep evaluates nothing",
@@ -186,6 +187,7 @@ _OF_THRESHOLDS = (
         "    counter = lane.counter if lane is not None else crossings",
         "    if lane is not None and lane.region != settings.region:\n        return None\n"
         "    counter = lane.counter if lane is not None else crossings",
+        first=730,
     ),
     Mistake(
         "an evaluation that failed is done with",

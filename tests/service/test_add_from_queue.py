@@ -248,7 +248,8 @@ def test_poison_whose_copy_is_not_confirmed_stays_and_comes_again() -> None:
     assert adding.add("not JSON", message(1)) == [0]
     (line,) = adding.logged("ERROR")
     assert (line["message_id"], "SendMessage failed" in line["why"]) == ("m1", True)
-    assert "a wait was not set" in adding.logged("WARNING")[-1]["message"]
+    line = adding.logged("WARNING")[-1]
+    assert ("a wait was not set" in line["message"], "did not answer" in line["why"]) == (True, True)
     adding.queues.is_down = False
     assert (adding.add("not JSON"), len(adding.copied)) == ([], 1)
 

@@ -134,7 +134,7 @@ def test_the_visits_of_a_busy_lane_follow_each_other_and_of_two_chains_one_ends(
     busy(shop, 12)
     shop.table.asked.clear()
     shop.visit(Look(LANE, follows=2))  # somebody committed version 3 since
-    assert (shop.taken(), shop.commits()) == ([], 0)
+    assert (shop.taken(), shop.commits(), shop.notes.lines[-1][2]["outcome"]) == ([], 0, "ended")
     shop.visit(Look(LANE))  # a ring folds in any case
     assert shop.taken() == [(Look(LANE, follows=4), 10)]
     shop.visit(Look(LANE, follows=4))  # nothing came: the next change rings
@@ -321,6 +321,7 @@ def test_verify_reports_the_differences_without_their_amounts_and_writes_nothing
     before = dict(shop.table.items)
     shop.visit(Verify(LANE))
     assert shop.metrics[observe.VERIFY_DIFFERENCES] == 2
+    assert [fields["differences"] for level, _, fields in shop.notes.lines if level == "error"] == [2]
     assert "31415" not in shop.notes.shown("info", "warning", "error")
     assert "31415" in shop.notes.shown("debug")
     assert shop.table.items == before

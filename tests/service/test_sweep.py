@@ -232,6 +232,7 @@ def test_some_lanes_are_verified_too_by_a_job_of_its_own_later() -> None:
         broom = Broom(lane, verify_one_in=one_in, draw=draw)
         assert broom.swept().verified == verified
         assert broom.taken() == [(Sweep(lane), 0), *([(Verify(lane), VERIFY_S)] if verified else [])]
+        assert (broom.notes.lines[-1][2]["to_verify"], broom.notes.lines[-1][2]["lanes"]) == (verified, 1)
 
 
 def test_a_lane_that_no_reader_looks_at_is_reported_and_swept_and_one_with_a_limit_is_swept() -> None:
