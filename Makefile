@@ -86,8 +86,8 @@ explore: $(VENV)/.made ## every order of the steps of small casts, with crashes;
 mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the histories find each; ARGS="'the naive merge'"
 	@$(BIN)/python -m lab.histories.mistakes $(ARGS)
 
-mutants: $(VENV)/.made ## change the protocol and the codec line by line: tests must notice; ARGS=compactor/fold.py
-	@$(BIN)/python -m lab.mutants.check $(ARGS)
+mutants: $(VENV)/.made $(ENGINE)/.made ## change lines of the code by a seed: the tests must notice; ARGS="--sample 9 compactor/fold.py"
+	@$(BIN)/python -m lab.mutants $(ARGS)
 
 oldest: $(VENV)/.made $(OLDEST)/.made ## the library's tests with the oldest packages that pyproject.toml allows
 	@PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -q tests/ledger tests/reader $(ARGS)

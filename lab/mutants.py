@@ -1,0 +1,288 @@
+"""A sample of mutants, drawn by a seed: mutmut changes a line of the code in a small way, and the tests must notice.
+
+Rule 1: A copy of the tree is changed, never the tree.
+Rule 2: A mutant is a text of one function and what stands there instead, so a list that was kept finds its mutants
+again after the function has moved to another file. One whose text stands nowhere any more is printed as gone.
+Rule 3: Only the tests that run the changed lines are asked; a line that no test runs is printed as such.
+Rule 4: What an error says is not mutated ([tool.mutmut] in pyproject.toml); that it is raised, is.
+"""
+
+import argparse
+import ast
+import difflib
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import tomllib
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import coverage
+import pytest
+from libcst import CSTNode, FunctionDef, Module
+from mutmut.mutation.file_mutation import create_mutations
+
+ROOT = Path(os.environ.get("MUTANTS_ROOT") or Path(__file__).parents[1])
+MUTATED = ("ledger", "reader", "compactor", "service")
+TESTS = ("tests/ledger", "tests/reader", "tests/compactor", "tests/service")
+LEFT_BEHIND = shutil.ignore_patterns(
+    ".git", ".venv", "node_modules", "build", "__pycache__", ".hypothesis", ".coverage*", "*_cache"
+)
+FAILURES_MAX = 4
+MUTANT_MAX_S = 1_200
+AT_ONCE = 2
+LEAST = 0.9
+"""So many of a sample must be killed: texts of logs survive, and what changes nothing does."""
+
+CHOSEN, FAILURES = "mutants-chosen.json", "mutants-failed.txt"
+PASSED, FAILED, INTERRUPTED, ENDED_BY_A_TEST = 0, 1, 2, 36  # exit codes of pytest; the last one is tests/conftest.py's
+
+SURVIVED, KILLED, TIMED_OUT, UNREACHED, GONE = "survived", "killed", "timed out", "run by no test", "gone"
+
+
+@dataclass
+class Mutant:
+    """Lines of a function as they stand, and as they were changed; what became of it, and which tests failed."""
+
+    file: str
+    function: str
+    was: str
+    now: str
+    outcome: str = ""
+    by: list[str] = field(default_factory=list)
+
+
+def main() -> None:
+    """Draw the mutants, or take those of a list; run their tests; print each that is not killed. Exits 1 with fewer than LEAST."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("files", nargs="*", help=f"files to mutate; default: all of {', '.join(MUTATED)}")
+    parser.add_argument("--sample", type=int, default=80, help="how many are drawn (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=27, help="what draws them (default: %(default)s)")
+    parser.add_argument("--tests", default=" ".join(TESTS), help="folders and files of tests (default: %(default)s)")
+    parser.add_argument("--from", dest="listed", type=Path, help="take the mutants of this list")
+    parser.add_argument("--out", type=Path, help="write the list with its outcomes")
+    chosen = parser.parse_args()
+    began = time.monotonic()
+    files = chosen.files or [str(f.relative_to(ROOT)) for room in MUTATED for f in sorted((ROOT / room).rglob("*.py"))]
+    if chosen.listed:
+        sample = [Mutant(**entry) for entry in json.loads(chosen.listed.read_text("utf-8"))]
+    else:
+        sample = drawn(files, chosen.seed, chosen.sample)
+    judge(sample, chosen.tests.split())
+    if chosen.out:
+        chosen.out.write_text(json.dumps([asdict(m) for m in sample], indent=1, ensure_ascii=False) + "\n", "utf-8")
+    killed = sum(m.outcome in (KILLED, TIMED_OUT) for m in sample)
+    print(f"{killed} of {len(sample)} mutants killed, in {time.monotonic() - began:,.0f} s")
+    sys.exit(killed < LEAST * len(sample))
+
+
+def drawn(files: Sequence[str], seed: int, most: int) -> list[Mutant]:
+    """Up to `most` of what mutmut makes of the functions of `files`, but for texts of errors."""
+    left_out = re.compile("|".join(_patterns()))
+    every = [(file, *mutation) for file in files for mutation in _mutations(file)]
+    random.Random(seed).shuffle(every)
+    sample: list[Mutant] = []
+    for file, function, code, mutate in every:
+        changed = _changed(code, mutate())
+        if len(sample) < most and changed and not left_out.search(changed[0]):
+            sample.append(Mutant(file, function, *changed))
+        if len(sample) == most:
+            break
+    print(f"{len(every):,} mutants of {len(files)} files; {len(sample)} drawn by seed {seed}", flush=True)
+    return sample
+
+
+def _mutations(file: str) -> Iterable[tuple[str, str, Callable[[], str]]]:
+    """The name of the function, the file's code, and what makes the mutated code."""
+    code = (ROOT / file).read_text("utf-8")
+    module, mutations, _, _ = create_mutations(file, code)
+    for mutation in mutations:
+        inside = mutation.contained_by_top_level_function
+        if isinstance(inside, FunctionDef):
+            nodes = (mutation.original_node, mutation.mutated_node)
+            yield inside.name.value, code, partial(_mutated, module, *nodes)
+
+
+def _mutated(module: Module, original: CSTNode, mutated: CSTNode) -> str:
+    return cast("Module", module.deep_replace(original, mutated)).code
+
+
+def _patterns() -> list[str]:
+    settings: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mutmut"]
+    return list(settings["do_not_mutate_patterns"])
+
+
+def _changed(before: str, after: str) -> tuple[str, str] | None:
+    was, now = before.splitlines(), after.splitlines()
+    blocks = [b for b in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes() if b[0] != "equal"]
+    if not blocks:
+        return None
+    first, last = blocks[0], blocks[-1]
+    return "\n".join(was[first[1] : last[2]]), "\n".join(now[first[3] : last[4]])
+
+
+def judge(sample: Sequence[Mutant], tests: Sequence[str]) -> None:
+    """Give every mutant its outcome: first all tests run once, to see which run which lines and which pass."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        clean = Path(folder, "clean")
+        shutil.copytree(ROOT, clean, ignore=LEFT_BEHIND)
+        places = [place(clean, mutant) for mutant in sample]
+        lines = {str(where[0].relative_to(clean)) for where in places if where}
+        tests_of = covered(clean, tests, lines)
+
+        def run(number: int) -> None:
+            mutant, where = sample[number], places[number]
+            if where is None:
+                mutant.outcome = GONE
+            else:
+                path, began, ended = where
+                asked = tests_of(str(path.relative_to(clean)), range(began, ended + 1))
+                mutated = Path(folder, str(number))
+                _try(mutant, where, clean, mutated, asked)
+            print(f"{mutant.outcome:14} {mutant.file} {mutant.function} {', '.join(mutant.by[:2])}", flush=True)
+            if mutant.outcome not in (KILLED, TIMED_OUT):
+                print(textwrap.indent(mutant.was, "    - ") + "\n" + textwrap.indent(mutant.now, "    + "), flush=True)
+
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            list(threads.map(run, range(len(sample))))
+
+
+def place(folder: Path, mutant: Mutant) -> tuple[Path, int, int] | None:
+    """The file and the first and last line of a mutant's text: in its own file, or in the only function named so."""
+    everywhere = [path for room in MUTATED for path in sorted((folder / room).rglob("*.py"))]
+    own = folder / mutant.file
+    found: list[tuple[Path, int, int]] = []
+    for path in [own] if own.exists() else everywhere:
+        found += _in_file(path, mutant)
+    if not found:
+        found = [where for path in everywhere for where in _in_file(path, mutant)]
+    return found[0] if found else None
+
+
+def _in_file(path: Path, mutant: Mutant) -> Iterable[tuple[Path, int, int]]:
+    text = path.read_text("utf-8")
+    lines = [line.strip() for line in text.splitlines()]
+    wanted = [line.strip() for line in mutant.was.splitlines()]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == mutant.function:
+            for n in range(node.lineno - 1, node.end_lineno or node.lineno):
+                if lines[n : n + len(wanted)] == wanted:
+                    yield path, n + 1, n + len(wanted)
+
+
+def covered(folder: Path, tests: Sequence[str], files: Iterable[str]) -> Callable[[str, range], list[str]]:
+    """Which passing tests run which lines of `files`: all tests run once, by coverage's contexts."""
+    settings = folder / "mutants.coveragerc"
+    settings.write_text("[run]\nrelative_files = True\ninclude =\n  " + "\n  ".join(sorted(files)) + "\n", "utf-8")
+    began = time.monotonic()
+    options = [
+        "--cov",
+        f"--cov-config={settings}",
+        "--cov-context=test",
+        "--cov-report=",
+        "--numprocesses",
+        str(AT_ONCE),
+    ]
+    done, failed = _pytest(folder, [*options, *tests])
+    if done.returncode not in (PASSED, FAILED):
+        sys.exit((done.stdout + done.stderr)[-2_000:])
+    print(
+        *failed, f"{done.stdout.splitlines()[-1]} (without a mutant, in {time.monotonic() - began:,.0f} s)", flush=True
+    )
+    data = coverage.CoverageData(str(folder / ".coverage"))
+    data.read()
+    contexts = {path: data.contexts_by_lineno(path) for path in data.measured_files()}
+
+    def tests_of(file: str, lines: range) -> list[str]:
+        names = {name.partition("|")[0] for line in lines for name in contexts.get(file, {}).get(line, ())}
+        return sorted(names - {*failed, ""})
+
+    return tests_of
+
+
+def _try(mutant: Mutant, where: tuple[Path, int, int], clean: Path, folder: Path, tests: list[str]) -> None:
+    if not tests:
+        mutant.outcome, mutant.by = UNREACHED, []
+        return
+    shutil.copytree(clean, folder, ignore=shutil.ignore_patterns(".coverage*", "mutants*", "__pycache__"))
+    path, began, ended = where
+    mutated = folder / path.relative_to(clean)
+    lines = mutated.read_text("utf-8").splitlines()
+    margin = len(lines[began - 1]) - len(lines[began - 1].lstrip())
+    shift = margin - (len(mutant.was) - len(mutant.was.lstrip()))
+    lines[began - 1 : ended] = [" " * shift + line if shift > 0 else line[-shift:] for line in mutant.now.splitlines()]
+    mutated.write_text("\n".join(lines) + "\n", "utf-8")
+    try:
+        chosen = folder / CHOSEN
+        chosen.write_text(json.dumps(tests))
+        files = sorted({test.partition("::")[0] for test in tests})
+        done, mutant.by = _pytest(folder, [f"--maxfail={FAILURES_MAX}", *files], MUTANT_UNDER_TEST="1")
+        if done.returncode not in (PASSED, FAILED, INTERRUPTED, ENDED_BY_A_TEST):
+            sys.exit((done.stdout + done.stderr)[-2_000:])
+        mutant.outcome = SURVIVED if done.returncode == PASSED else KILLED
+    except subprocess.TimeoutExpired:
+        mutant.outcome, mutant.by = TIMED_OUT, []
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _pytest(
+    folder: Path, arguments: Sequence[str], **environment: str
+) -> tuple["subprocess.CompletedProcess[str]", list[str]]:
+    """Run pytest in `folder`, and what failed."""
+    plugin = Path(__file__)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", plugin.stem, *arguments],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{folder}{os.pathsep}{plugin.parent}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "LEDGER_ENGINE": str(ROOT / ".venv/engine/bin/ministack"),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=MUTANT_MAX_S,
+    )
+    failed = folder / FAILURES
+    return done, sorted({*failed.read_text("utf-8").splitlines()}) if failed.exists() else []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """As a plugin of pytest: only the chosen tests, where there is a list of them."""
+    listed = Path(CHOSEN)
+    if listed.exists():
+        chosen = {*json.loads(listed.read_text("utf-8"))}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+        items[:] = [item for item in items if item.nodeid in chosen]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """As a plugin of pytest: write down what failed."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        with Path(FAILURES).open("a", encoding="utf-8") as file:
+            file.write(f"{report.nodeid}\n")
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """As a plugin of pytest: a module that cannot be imported failed, too."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        with Path(FAILURES).open("a", encoding="utf-8") as file:
+            file.write(f"{report.nodeid}\n")
+
+
+if __name__ == "__main__":
+    main()
