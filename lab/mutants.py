@@ -64,7 +64,7 @@ class Mutant:
 
 
 def main() -> None:
-    """Draw the mutants, or take those of a list; run their tests; print each that is not killed. Exits 1 with fewer than LEAST."""
+    """Draw the mutants, or take those of a list; run their tests; print what is not killed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("files", nargs="*", help=f"files to mutate; default: all of {', '.join(MUTATED)}")
     parser.add_argument("--sample", type=int, default=80, help="how many are drawn (default: %(default)s)")
@@ -136,7 +136,7 @@ def judge(sample: Sequence[Mutant], tests: Sequence[str]) -> None:
     """Give every mutant its outcome: first all tests run once, to see which run which lines and which pass."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         clean = Path(folder, "clean")
-        shutil.copytree(ROOT, clean, ignore=LEFT_BEHIND)
+        shutil.copytree(ROOT, clean, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
         places = [place(clean, mutant) for mutant in sample]
         lines = {str(where[0].relative_to(clean)) for where in places if where}
         tests_of = covered(clean, tests, lines)
@@ -215,7 +215,7 @@ def _try(mutant: Mutant, where: tuple[Path, int, int], clean: Path, folder: Path
     if not tests:
         mutant.outcome, mutant.by = UNREACHED, []
         return
-    shutil.copytree(clean, folder, ignore=shutil.ignore_patterns(".coverage*", "mutants*", "__pycache__"))
+    shutil.copytree(clean, folder, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
     path, began, ended = where
     mutated = folder / path.relative_to(clean)
     lines = mutated.read_text("utf-8").splitlines()
