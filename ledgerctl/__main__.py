@@ -36,6 +36,9 @@ except ModuleNotFoundError as missing:
     sys.exit(f"ledgerctl needs {missing.name}, which is not installed: in a clone, pip install '.[cli]'")
 
 
+__all__ = ["app", "main"]
+
+
 def main() -> None:
     """Start the program."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does: with what was done

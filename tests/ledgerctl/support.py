@@ -1,8 +1,9 @@
 """A world for the tests of `ledgerctl`: tables in memory, a clock that is set, answers of AWS that are made up."""
 
+import itertools
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 
 from ledger import Ledger, Settings
 from ledger.memory import MemoryTable
-from ledger.requests import Table
+from ledger.requests import Item, Key, Request, Table
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 
@@ -25,6 +26,25 @@ ENVIRON = {"LEDGER_TABLE": "counters", "AWS_REGION": A, "COLUMNS": "80"}
 ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=1)
 LOADER = create_loader()  # reads the models once for all tests
 NOW_MS = 1_800_000_000_000  # 2027-01-15 08:00:00Z
+LIMITS = {"stock:": {"floor": 0}, "seats:": {"ceiling": 10, "region": A}}
+KEYED = ("--key", "k", "--at", "2027-01-15T08:00:00Z")
+TABLE: dict[str, Any] = {
+    "TableName": "counters",
+    "TableStatus": "ACTIVE",
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+    "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    "BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"},
+    "DeletionProtectionEnabled": True,
+    "Replicas": [{"RegionName": region, "ReplicaStatus": "ACTIVE"} for region in (A, B)],
+}
+BACKUPS = {"PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED"}}
+GOOD: dict[str, Any] = {
+    "DescribeTable": {"Table": TABLE},
+    "DescribeTimeToLive": {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}},
+    "DescribeContinuousBackups": {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED", **BACKUPS}},
+}
+"""How AWS describes a table of two Regions that is as it should be."""
 
 
 class Said(NamedTuple):
@@ -73,6 +93,54 @@ def ctl(world: Surroundings, *arguments: str, input: str | None = None) -> Said:
     """One call of the program; an exception that it does not tell of is raised here."""
     result = CliRunner().invoke(app, arguments, input=input, obj=world, catch_exceptions=False, prog_name="ledgerctl")
     return Said(result.exit_code, result.stdout, result.stderr)
+
+
+def refused(said: Said, code: int, *words: str) -> None:
+    """The call ended with this code and printed nothing but an error that says so, and no stack trace."""
+    assert (said.code, said.out) == (code, ""), said
+    assert "Traceback" not in said.err
+    for word in words:
+        assert word in " ".join(said.err.split()), said.err
+
+
+@dataclass(slots=True)
+class Limited(Tables):
+    """As Tables, with limits; `there` stands in for the table as the Region B sees it."""
+
+    there: Table | None = None
+    drawn: Iterator[int] = field(default_factory=itertools.count)
+    environ: dict[str, str] = field(default_factory=lambda: {**ENVIRON, "LEDGER_LIMITS": json.dumps(LIMITS)})
+
+    @property
+    def world(self) -> Surroundings:
+        return replace(
+            Tables(environ=self.environ, clock=self.clock).world,
+            entropy=lambda size: next(self.drawn).to_bytes(size, "big"),
+            tables={A: self.table, B: self.there or self.table},
+        )
+
+
+class Failing(MemoryTable):
+    """Raises `failure` instead of the answer, or with `after` set behind it, where `when` says so of a request."""
+
+    when: Callable[[Request], bool] = staticmethod(lambda request: False)
+    failure: BaseException = KeyboardInterrupt()
+    after = False
+
+    def answer(self, request: Request, /) -> Any:
+        fails = self.when(request)
+        if fails and not self.after:
+            raise self.failure
+        answer = super().answer(request)
+        if fails:
+            raise self.failure
+        return answer
+
+
+def held(tables: Tables) -> dict[Key, Item]:
+    """What is in the table."""
+    assert isinstance(tables.table, MemoryTable)
+    return tables.table.items
 
 
 Answer = Callable[[str, Any], tuple[int, Any]]

@@ -1,8 +1,8 @@
 """`lag`, `compact`, `verify` and `rebuild` on a table in memory."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
@@ -10,10 +10,9 @@ from ledger import items, tokens
 from ledger.entries import ENTRY, Entries, packed
 from ledger.errors import Throttled
 from ledger.gate.items import gate_key
-from ledger.memory import MemoryTable
-from ledger.requests import DeleteMany, Get, Item, Key, Put, Request, keyed
+from ledger.requests import DeleteMany, Get, Put, keyed
 from ledger.values import Delta, Lane, Segment
-from tests.ledgerctl.support import A, B, Tables
+from tests.ledgerctl.support import A, B, Failing, Tables, held
 
 LANE = Lane(A, 0, "c")
 CHECKPOINT = items.checkpoint_key(LANE)
@@ -32,11 +31,6 @@ def tables() -> Tables:
     tables.ledger.add("c", 100, idempotency_key="late", at=datetime(2010, 12, 1, tzinfo=UTC))
     tables.ledger.add("c", 1)
     return tables
-
-
-def held(tables: Tables) -> dict[Key, Item]:
-    assert isinstance(tables.table, MemoryTable)
-    return tables.table.items
 
 
 def damage(tables: Tables, **attributes: dict[str, str]) -> None:
@@ -83,13 +77,6 @@ def test_lag_counts_what_is_due_alone() -> None:
     assert lag() == ([], "0 of 1")
 
 
-def test_a_damaged_lane_is_shown_first_of_all(tables: Tables) -> None:
-    damage(tables, total=MANY)
-    said = tables.ctl("lag", "--limit", "1")
-    assert said.out.splitlines()[1].split()[-1] == "damaged"
-    assert "total is missing or not a whole number" in said.err
-
-
 def test_compact_settles_and_cleans_what_waits(tables: Tables) -> None:
     assert tables.ctl("compact", "--json").documents[0]["settled"] == 1
     tables.clock.now_ms += 70_000
@@ -101,53 +88,58 @@ def test_compact_settles_and_cleans_what_waits(tables: Tables) -> None:
     assert tables.ctl("compact").code == 0
 
 
-def test_compact_is_for_the_lanes_of_its_own_region(tables: Tables) -> None:
-    tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
-    said = tables.ctl("compact", "--region", B)
-    assert (said.code, said.out) == (0, "0 folded, 0 settled, 0 cleaned: nothing needs it, lanes of us-east-1\n")
-
-
-def test_compact_goes_on_after_a_damaged_lane_and_says_so(tables: Tables) -> None:
+def test_a_damaged_lane_is_shown_first_stops_no_other_and_is_rebuilt(tables: Tables) -> None:
     damage(tables, total=MANY)
+    lag = tables.ctl("lag", "--limit", "1")
+    assert lag.out.splitlines()[1].split()[-1] == "damaged"
+    assert "total is missing or not a whole number" in lag.err
     for _ in range(10):
         tables.ledger.add("other", 1)
     tables.clock.now_ms += 60_000
     said = tables.ctl("compact")
-    assert said.code == 1
-    assert said.out.startswith("10 folded")
-    assert "c: The item pk='fold#eu-west-1#0#c'" in said.err
+    assert (said.code, said.out.startswith("10 folded"), "c: The item pk='fold#eu-west-1#0#c'" in said.err) == (
+        1,
+        True,
+        True,
+    )
+    assert "damaged: total is missing or not a whole number" in tables.ctl("rebuild", "c", "--dry-run").out
+    assert "no segments" in tables.ctl("rebuild", "cold", "--yes").out
+    tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
+    elsewhere = tables.ctl("compact", "--region", B)
+    assert elsewhere.out == "0 folded, 0 settled, 0 cleaned: nothing needs it, lanes of us-east-1\n"
 
 
-class Throttling(MemoryTable):
-    """Throttles whoever asks for the checkpoint of `other`, once it is told to."""
+def throttling() -> tuple[Tables, Callable[[], None]]:
+    """Throttles whoever asks for the checkpoint of `other`, once that is begun."""
+    table = Failing()
 
-    throttled = False
+    def begin() -> None:
+        other = items.fold_pk(Lane(A, 0, "other"))
+        table.failure = Throttled("Slower.")
+        table.when = lambda request: isinstance(request, Get) and request.key.pk == other
 
-    def answer(self, request: Request, /) -> Any:
-        if self.throttled and isinstance(request, Get) and request.key.pk == items.fold_pk(Lane(A, 0, "other")):
-            raise Throttled("Slower.")
-        return super().answer(request)
+    return Tables(table), begin
 
 
 def test_a_conflict_beside_a_throttled_counter_is_about_the_data() -> None:
-    tables = Tables(table := Throttling())
+    tables, throttle = throttling()
     tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_KEEP_MS": "60001"}
     delta = tables.ledger.add("c", 1).delta
     tables.clock.now_ms += 70_000
     for _ in range(2):  # the second one writes its clean note
         assert tables.ctl("compact").code == 0
-    table.answer(Put(items.delta_item(Delta(delta.lane, delta.token, 2))))
-    table.throttled = True
+    tables.table.answer(Put(items.delta_item(Delta(delta.lane, delta.token, 2))))
+    throttle()
     tables.clock.now_ms += 70_000
     both = tables.ctl("compact", "c", "other")
     assert (both.code, "Slower." in both.err, "listed with another change" in both.err) == (1, True, True)
 
 
 def test_lag_shows_the_other_lanes_and_says_which_is_missing() -> None:
-    tables = Tables(table := Throttling())
+    tables, throttle = throttling()
     for name in ("c", "other"):
         tables.ledger.add(name, 1)
-    table.throttled = True
+    throttle()
     said = tables.ctl("lag")
     assert said.code == 3
     assert "eu-west-1#0#c " in said.out
@@ -187,6 +179,9 @@ def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Table
     damage(tables, total={"N": "29"})
     before = dict(held(tables))
     dry = tables.ctl("rebuild", "c", "--dry-run")
+    (fields,) = tables.ctl("rebuild", "c", "--dry-run", "--json").documents[0]["lanes"]
+    now = {"lane": "eu-west-1#0#c", "now": "version 1, total 29, count 30"}
+    assert fields == {**now, "would": "write", "total": 30, "count": 30}
     assert "version 1, total 29, count 30" in dry.out
     assert "its segments give a checkpoint with total 30, count 30" in dry.out
     refused = tables.ctl("rebuild", "c", input="n\n")
@@ -197,12 +192,6 @@ def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Table
     assert tables.ctl("verify").code == 0
     (again,) = tables.ctl("rebuild", "c", "--yes", "--json").documents
     assert again["lanes"] == [{"lane": "eu-west-1#0#c", "total": 30}]
-
-
-def test_rebuild_says_what_damage_stands_there(tables: Tables) -> None:
-    damage(tables, count={"N": "x"})
-    assert "damaged: count is missing or not a whole number" in tables.ctl("rebuild", "c", "--dry-run").out
-    assert "no segments" in tables.ctl("rebuild", "cold", "--yes").out
 
 
 def test_rebuild_of_a_limited_counter_writes_its_gates_anew_and_says_what_is_lost() -> None:
@@ -235,6 +224,14 @@ def without_segments(tables: Tables, lane: Lane) -> None:
 
 def test_a_dry_run_says_that_a_checkpoint_without_segments_is_deleted(tables: Tables) -> None:
     without_segments(tables, LANE)
+    damage(tables, version={"N": "7"})
+    later = tables.clock.now_ms
+    tables.clock.now_ms += 600_000
+    for options in (("--dry-run",), ("--yes",)):
+        said = tables.ctl("rebuild", "c", *options)
+        assert (said.code, "no segment to rebuild it from" in said.err) == (1, True)
+    tables.clock.now_ms = later
+    damage(tables, version={"N": "1"})
     tables.table.answer(DeleteMany((keyed(items.note_key(LANE)),)))
     landing = tables.ctl("rebuild", "c", "--dry-run")
     assert (landing.code, "may still be landing" in landing.err) == (3, True)
@@ -266,15 +263,6 @@ def test_a_dry_run_of_a_lane_with_an_orphan_writes_nothing(tables: Tables) -> No
     assert items.segment_key(LANE, there.last, 2) not in held(tables)
 
 
-def test_a_dry_run_fails_where_a_rebuild_does(tables: Tables) -> None:
-    damage(tables, version={"N": "7"})
-    without_segments(tables, LANE)
-    tables.clock.now_ms += 600_000
-    for options in (("--dry-run",), ("--yes",)):
-        said = tables.ctl("rebuild", "c", *options)
-        assert (said.code, "no segment to rebuild it from" in said.err) == (1, True)
-
-
 def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
     tables.environ |= {"LEDGER_SHARDS": '{"": 2}', "LEDGER_FOLD_MIN": "1"}
     for _ in range(30):
@@ -292,13 +280,6 @@ def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
     assert (first["total"], "may still be landing" in second["error"]) == (totals.total, True)
     dry = tables.ctl("rebuild", "d", "--dry-run")
     assert (dry.code, "eu-west-1#1#d" in dry.out) == (3, True)
-
-
-def test_a_counter_with_changes_in_a_lane_that_nobody_reads_alone_is_no_counter_without_changes(tables: Tables) -> None:
-    delta = Delta(Lane(A, 1, "elsewhere"), "015JGGKGE064BG4X58772SZHBM", 1)
-    tables.table.answer(Put(items.delta_item(delta)))
-    said = tables.ctl("verify", "elsewhere")
-    assert (said.code, "eu-west-1#1#elsewhere: there are changes in this lane" in said.out) == (1, True)
 
 
 def test_compact_and_verify_tell_of_lanes_that_nobody_reads(tables: Tables) -> None:

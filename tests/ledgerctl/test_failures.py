@@ -1,18 +1,36 @@
 """What a user, a role or a network does wrong: a sentence, a remedy, an exit code, never a stack trace."""
 
 import json
+import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ProfileNotFound
+from typer.testing import CliRunner
 
 from ledger import __version__
-from ledger.memory import MemoryTable
-from ledger.requests import Request
+from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
-from tests.ledgerctl.support import ENVIRON, Said, Tables, aws, ctl, no_credentials, refusal, signed_in
+from tests.ledgerctl.support import (
+    ENVIRON,
+    KEYED,
+    A,
+    Failing,
+    Limited,
+    Said,
+    Tables,
+    aws,
+    ctl,
+    no_credentials,
+    refusal,
+    refused,
+    signed_in,
+)
 
 READS = {"BatchGetItem": {"Responses": {}}, "Query": {"Items": []}, "GetItem": {}, "Scan": {"Items": []}}
 
@@ -23,16 +41,6 @@ def read_only(operation: str, _: Any) -> tuple[int, Any]:
     return refusal("AccessDeniedException", f"User is not authorized to perform: dynamodb:{operation}")
 
 
-def told(said: Said, code: int, *words: str) -> None:
-    assert said.code == code
-    assert said.out == ""
-    assert said.err.startswith("error: ")
-    assert len(said.err.splitlines()) >= 2, "no remedy"
-    assert "Traceback" not in said.err
-    for word in words:
-        assert word in said.err
-
-
 def refusing(code: str) -> Surroundings:
     return aws(lambda *_: refusal(code))
 
@@ -41,85 +49,94 @@ def no_profile(profile: str | None) -> boto3.Session:
     raise ProfileNotFound(profile=str(profile))
 
 
-NOBODY = replace(aws(read_only), session=no_credentials)
 ANYBODY = replace(aws(read_only), session=lambda _: signed_in())
-DOWN = ("--endpoint-url", "http://127.0.0.1:1")
-ADD, GET = ("add", "c", "1"), ("get", "c")
+DOWN = "--endpoint-url http://127.0.0.1:1"
+OF_AWS = [
+    (refusing("ResourceNotFoundException"), "get c", 2, ("There is no table counters in eu-west-1.", "ledgerctl init")),
+    (aws(read_only), "add c 1", 3, ("not authorized to perform: dynamodb:PutItem", "docs/security.md#roles")),
+    (replace(aws(read_only), session=no_credentials), "get c", 3, ("Unable to locate credentials", "--profile")),
+    (refusing("ExpiredTokenException"), "get c", 3, ("Sign in again",)),
+    (ANYBODY, f"get c {DOWN}", 3, ("http://127.0.0.1:1", "Is the endpoint up")),
+    (ANYBODY, f"add c 1 {DOWN}", 3, ("Nothing was written", "Is the endpoint up")),
+    (replace(aws(read_only), session=no_profile), "get c --profile no", 2, ("(no) could not be", "list-profiles")),
+    (refusing("ThrottlingException"), "init", 3, ("Run it again",)),
+    (aws(read_only, ENVIRON | {"LEDGER_TABLE": ""}), "get c", 2, ("No table is named", "--table")),
+    (aws(read_only, ENVIRON | {"LEDGER_SHARDS": "four"}), "get c", 2, ("LEDGER_SHARDS='four' cannot be read",)),
+]
 
 
-@pytest.mark.parametrize(
-    ("world", "arguments", "code", "words"),
-    [
-        (refusing("ResourceNotFoundException"), GET, 2, ("There is no table counters in eu-west-1.", "ledgerctl init")),
-        (aws(read_only), ADD, 3, ("not authorized to perform: dynamodb:PutItem", "docs/security.md#roles")),
-        (NOBODY, GET, 3, ("Unable to locate credentials", "--profile")),
-        (refusing("ExpiredTokenException"), GET, 3, ("Sign in again",)),
-        (ANYBODY, (*GET, *DOWN), 3, ("http://127.0.0.1:1", "Is the endpoint up")),
-        (ANYBODY, (*ADD, *DOWN), 3, ("http://127.0.0.1:1", "Nothing was written", "Is the endpoint up")),
-        (
-            replace(aws(read_only), session=no_profile),
-            (*GET, "--profile", "nope"),
-            2,
-            ("(nope) could not be found", "aws configure list-profiles"),
-        ),
-        (refusing("ThrottlingException"), ("init",), 3, ("Run it again",)),
-    ],
-    ids=["no-table", "read-only", "nobody", "expired", "read-of-nothing", "add-to-nothing", "no-profile", "throttled"],
-)
-def test_what_aws_refuses_is_told_with_a_remedy(
-    world: Surroundings, arguments: tuple[str, ...], code: int, words: tuple[str, ...]
-) -> None:
-    told(ctl(world, *arguments), code, *words)
+def test_what_aws_or_the_settings_refuse_has_a_sentence_a_remedy_and_an_exit_code() -> None:
+    for world, typed, code, words in OF_AWS:
+        said = ctl(world, *typed.split())
+        refused(said, code, *words)
+        assert len(said.err.splitlines()) >= 2, "no remedy"
+
+
+HOLD = f"{'0' * 26}.{A}.0.1"
+TYPED = [
+    ("get a b", "printable ASCII characters without spaces"),
+    ("get c\t--regions\tus-east-1", "region='eu-west-1' is not one of"),
+    ("get c\t--endpoint-url\tftp://x", "does not start with http"),
+    (f"add c\t{'1' * 30}", "at most 10**18"),
+    *((f"add c\t{number}", "is not a whole number") for number in ("1_000", " 3", "٣", "--3", "1.0")),
+    ("add c\t1\t--key\tk", "--key and --at go together"),
+    ("add c\t1\t--home-region\tmars-1", "is not one of regions"),
+    ("history c\t--since\tyesterday", "such as 2010-12-01T08:26:00Z"),
+    ("verify stok:1", "Nobody has added to 'stok:1'. `ledgerctl list` names the counters"),
+    ("export stok:1", "Nobody has added to 'stok:1'"),
+    ("import /no/such/file.csv", "error: /no/such/file.csv: No such file or directory. Name another file."),
+    ("hold stock:1\t-2\t--expires\t5", "not a length of time"),
+    ("hold stock:1\t-2\t--expires\t401d", "at most 400 days"),
+    ("hold stock:1\t-2\t--expires\t5m\t--key\tk", "--key and --at go together"),
+    ("hold c\t-2\t--expires\t5m", "has no limit"),
+    *((f"{command} c", "has no limit") for command in ("holds", "standing", "limit")),
+    ("limit stock:1\t--floor\t1", "names no region"),
+    ("limit seats:1\t--floor\t1", "limits another side"),
+    ("limit seats:1\t--ceiling\tten", "is not a whole number"),
+    ("capture seats:1\tx", "is the id of no hold"),
+    (f"capture seats:1\t{HOLD}\t2", "captured from 0 to 1"),
+    (f"release seats:1\t{HOLD}", "there is no hold"),
+    (f"release seats:1\t{'0' * 26}.mars-1.0.1", "No reader looks at the lane"),
+]
+
+
+def test_what_was_typed_wrong_ends_with_2_and_does_nothing() -> None:
+    for typed, says in TYPED:
+        command, _, words = typed.partition(" ")
+        said = Limited().ctl(command, *words.split("\t"))
+        shown = " ".join(re.sub("[│╭╮╰╯─]", " ", said.err).split())
+        assert (said.code, said.out, says in shown) == (2, "", True), (typed, said)
+
+
+def test_words_that_no_command_takes_are_refused_by_typer_before_anything_is_done() -> None:
+    for typed in (
+        "gett c",
+        "get",
+        "get c d",
+        "get c --tabel x",
+        "hold c 1",
+        "list --limit 0",
+        "top --by size",
+        "add c 1 2",
+    ):
+        said = Tables().ctl(*typed.split())
+        assert (said.code, said.out, "--help" in said.err) == (2, "", True), typed
+    for command in app.registered_commands:
+        assert f"Usage: ledgerctl {command.name}" in Tables().ctl(str(command.name), "--help").out
 
 
 def test_a_role_that_may_not_write_reads_and_its_import_stops_at_once(tmp_path: Any) -> None:
     assert ctl(aws(read_only), "get", "c").code == 0
     path = tmp_path / "x.jsonl"
     path.write_text('{"counter":"c","change":1,"idempotency_key":"k","at":"2010-12-01T08:26:00Z"}\n')
-    told(ctl(aws(read_only), "import", str(path)), 3, "not authorized", "0 recorded", "Run it again")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "changed", "says"),
-    [
-        (("get", "c"), {"LEDGER_TABLE": ""}, "--table"),
-        (("get", "c"), {"LEDGER_SHARDS": "four"}, "LEDGER_SHARDS='four' cannot be read"),
-        (("get", "c", "--regions", "us-east-1"), {}, "region='eu-west-1' is not one of"),
-        (("get", "c", "--endpoint-url", "ftp://x"), {}, "does not start with http"),
-        (("add", "c", "1", "--key", "k"), {}, "--key and --at go together"),
-        (("cost", "--changes", "many"), {}, "'many' is no amount"),
-    ],
-)
-def test_what_was_typed_wrong_is_told(arguments: tuple[str, ...], changed: dict[str, str], says: str) -> None:
-    told(ctl(aws(read_only, ENVIRON | changed), *arguments), 2, says)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("get", "a b"), "printable ASCII characters without spaces"),
-        (("add", "c", "1" * 30), "at most 10**18"),
-        (("add", "c", "1_000"), "'1_000' is not a whole number such as 12 or -6"),
-        (("add", "c", " 3"), "' 3' is not a whole number"),
-        (("add", "c", "٣"), "is not a whole number"),
-        (("add", "c", "--3"), "'--3' is not a whole number"),
-        (("add", "c", "1.0"), "'1.0' is not a whole number"),
-        (("history", "c", "--since", "yesterday"), "such as 2010-12-01T08:26:00Z"),
-        (("add", "c", "1", "--home-region", "mars-1"), "is not one of regions"),
-    ],
-)
-def test_a_name_a_number_or_a_time_that_cannot_be_is_told(arguments: tuple[str, ...], says: str) -> None:
-    said = Tables().ctl(*arguments)
-    assert said.code == 2
-    assert says in said.err
-    assert "Traceback" not in said.err
+    refused(ctl(aws(read_only), "import", str(path)), 3, "not authorized", "0 recorded", "Run it again")
 
 
 def test_a_region_is_taken_from_the_profile_when_nobody_names_one() -> None:
     session = signed_in("ap-south-1")
     world = replace(aws(read_only, {"LEDGER_TABLE": "counters"}), session=lambda _: session)
-    told(ctl(world, "get", "c", "--endpoint-url", "http://127.0.0.1:1"), 3, "counters in ap-south-1")
-    told(ctl(replace(world, session=no_credentials), "get", "c"), 2, "No Region is named", "--region")
+    refused(ctl(world, "get", "c", "--endpoint-url", "http://127.0.0.1:1"), 3, "counters in ap-south-1")
+    refused(ctl(replace(world, session=no_credentials), "get", "c"), 2, "No Region is named", "--region")
 
 
 def test_an_error_is_json_where_json_was_asked_for() -> None:
@@ -132,27 +149,66 @@ def test_an_error_is_json_where_json_was_asked_for() -> None:
     }
 
 
-class Failing(MemoryTable):
-    def __init__(self, failure: BaseException) -> None:
-        super().__init__()
-        self._failure = failure
-
-    def answer(self, request: Request, /) -> Any:
-        raise self._failure
+def failing(failure: BaseException) -> Tables:
+    table = Failing()
+    table.failure, table.when = failure, lambda _: True
+    return Tables(table)
 
 
 def test_ctrl_c_says_that_nothing_counts_twice() -> None:
-    said = Tables(Failing(KeyboardInterrupt())).ctl("get", "c")
-    told(said, 130, "Interrupted", "nothing counts twice", "`add` without --key")
+    said = failing(KeyboardInterrupt()).ctl("get", "c")
+    refused(said, 130, "Interrupted", "nothing counts twice", "`add` without --key")
 
 
 def test_a_mistake_of_ours_is_no_stack_trace_either() -> None:
-    broken = Tables(Failing(ZeroDivisionError("a mistake of ours")))
-    told(broken.ctl("get", "c"), 70, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
+    broken = failing(ZeroDivisionError("a mistake of ours"))
+    refused(broken.ctl("get", "c"), 70, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
     broken.environ["LEDGERCTL_TRACE"] = "1"
     with pytest.raises(ZeroDivisionError):
         broken.ctl("get", "c")
 
 
-def test_the_program_tells_its_version_without_a_table() -> None:
+def test_the_program_prints_its_version_without_a_table_and_says_what_is_not_installed() -> None:
     assert ctl(replace(aws(read_only), environ={}), "--version") == Said(0, f"ledgerctl {__version__}\n", "")
+    bare = "import sys; sys.modules['typer'] = None; import ledgerctl.__main__"
+    root = Path(__file__).parents[2]
+    said = subprocess.run([sys.executable, "-c", bare], cwd=root, capture_output=True, text=True, check=False)
+    assert said.stderr == "ledgerctl needs typer, which is not installed: in a clone, pip install '.[cli]'\n"
+
+
+def completed(world: Surroundings, line: str) -> list[str]:
+    """What bash is offered behind this line."""
+    words = line.split(" ")
+    environ = {
+        "_LEDGERCTL_COMPLETE": "complete_bash",
+        "COMP_WORDS": "\n".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    said = CliRunner().invoke(app, [], obj=world, prog_name="ledgerctl", env=environ)
+    assert said.stderr == ""
+    return said.stdout.split()
+
+
+def test_the_shell_completes_names_and_what_cannot_be_asked_completes_nothing() -> None:
+    tables = Tables()
+    for name in ("stock:1", "stock:2", "seats:1"):
+        assert tables.ctl("add", name, "1").code == 0
+    for command in ("get", "add", "history", "verify", "lag", "rebuild", "standing", "compact"):
+        assert completed(tables.world, f"ledgerctl {command} st") == ["stock:1", "stock:2"]
+    assert completed(tables.world, "ledgerctl ver") == ["verify"]
+
+    def answer(operation: str, _: Any) -> tuple[int, Any]:
+        return (200, {"TableNames": ["counters", "cats", "dogs"]}) if operation == "ListTables" else refusal("X")
+
+    world = aws(answer, {"AWS_REGION": A, "LEDGER_REGIONS": "eu-west-1,us-east-1"})
+    assert completed(world, "ledgerctl get c --table c") == ["cats", "counters"]
+    assert completed(world, "ledgerctl get c --region us") == ["us-east-1"]
+    everywhere = replace(world, environ={"AWS_REGION": A})
+    assert {"eu-west-1", "eu-central-1"} <= {*completed(everywhere, "ledgerctl get c --region eu")}
+    assert completed(world, "ledgerctl get c") == []  # no table is named
+    assert completed(aws(lambda *_: refusal("AccessDeniedException")), "ledgerctl get c --table c") == []
+
+
+def test_a_change_under_a_key_may_be_sent_by_the_same_command_again() -> None:
+    tables = Tables()
+    assert [tables.ctl("add", "c", "1", *KEYED).out.split(":")[0] for _ in range(2)] == ["recorded", "replayed"]

@@ -1,32 +1,32 @@
-"""`restore` on the engine, cut off after each of its steps; `rebuild --all` on a table in memory."""
+"""`restore` on the engine, and cut off before each of its writes on a table in memory; `rebuild --all`."""
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lab.engines.ministack import Engine
-from ledger import items
+from ledger import clocks, items
 from ledger.errors import Throttled
 from ledger.gate.items import gate_key
-from ledger.memory import MemoryTable
-from ledger.requests import Delete, DeleteMany, Get, Item, Key, Put, Request, Transact, keyed
+from ledger.requests import Delete, DeleteMany, Get, Key, Put, PutMany, Request, Transact, Update, keyed, run
+from ledger.shape import write
 from ledger.values import Lane
 from ledgerctl import rebuild_all
 from ledgerctl.call import Surroundings
-from ledgerctl.restore import Steps
-from tests.ledgerctl.support import ONCE, A, B, Said, Tables, ctl, signed_in
+from tests.ledgerctl.support import GOOD, ONCE, TABLE, A, B, Failing, Said, Tables, aws, ctl, held, refusal, signed_in
 
 LIMITS = '{"seats:": {"ceiling": 100, "region": "eu-west-1"}}'
-STEPS = ["ready", f"adopted {A}", f"rebuilt {A}", f"adopted {B}", f"rebuilt {B}", "rebuilt gates", "verified"]
+VALUES = {"c0": 11, "c1": 2, "c2": 3, "c3": 4, "seats:x": 7}
 
 
 class Shop:
     """A table of two Regions on the engine, with folded counters, a tail and a limited one."""
 
     def __init__(self, engine: Engine, name: str) -> None:
-        self.name = name
+        self.name, self.new = name, f"{name}-new"
         environ = {"LEDGER_TABLE": name, "AWS_REGION": A, "LEDGER_REGIONS": f"{A},{B}", "COLUMNS": "100"}
         environ |= {"LEDGER_ENDPOINT_URL": engine.endpoint_url, "LEDGER_LIMITS": LIMITS}
         environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_ALLOWED_LATENESS_MS": "0"}
@@ -45,12 +45,6 @@ class Shop:
         assert said.code == code, said
         return said
 
-    def values(self, table: str) -> dict[str, int]:
-        return {name: self("get", name, "--json", "--table", table).documents[0]["value"] for name in VALUES}
-
-
-VALUES = {"c0": 11, "c1": 2, "c2": 3, "c3": 4, "seats:x": 7}
-
 
 @pytest.fixture
 def shop(engine: Engine, table_names: Iterator[str]) -> Shop:
@@ -58,143 +52,159 @@ def shop(engine: Engine, table_names: Iterator[str]) -> Shop:
 
 
 def test_a_table_is_restored_rebuilt_and_verified_beside_the_old_one(shop: Shop) -> None:
-    new = f"{shop.name}-new"
-    said = shop("restore", "--to", new).out
+    said = shop("restore", "--to", shop.new).out
     for line in (
-        f"began to restore {shop.name} as it was to {new}",
+        f"began to restore {shop.name} as it was to {shop.new}",
         f"{B}: made a replica",
-        f"{A}: lanes that were new in the directory: ",
         f"{A}: counters rebuilt: 2",
         f"{B}: counters rebuilt: 2",
         "counters that add up: 5 of 5",
-        f"LEDGER_TABLE={new}",
+        f"LEDGER_TABLE={shop.new}",
     ):
         assert line in said
-    assert shop.values(new) == VALUES
-    again = shop("restore", "--to", new).out
-    assert f"done before: {', '.join(STEPS)}" in again
-    assert f"LEDGER_TABLE={new}" in again
-    (document,) = shop("restore", "--to", new, "--json").documents
-    assert (document["to"], document["regions"]) == (new, [A, B])
+    assert {name: shop("get", name, "--json", "--table", shop.new).documents[0]["value"] for name in VALUES} == VALUES
+    again = shop("restore", "--to", shop.new).out
+    assert f"{shop.new} was restored and verified before" in again
+    assert f"LEDGER_TABLE={shop.new}" in again
+    other = shop("restore", "--to", shop.new, "--at", "2026-11-01", code=2)
+    assert f"was restored from {shop.name} as it was, not from {shop.name} at 2026-11-01" in other.err
 
 
 def test_a_backup_is_restored_with_what_half_of_a_commit_left(shop: Shop) -> None:
-    lane = Lane(A, 0, "c1")
-    checkpoint = {"pk": {"S": items.fold_pk(lane)}, "sk": {"S": "checkpoint"}}
+    checkpoint = {"pk": {"S": items.fold_pk(Lane(A, 0, "c1"))}, "sk": {"S": "checkpoint"}}
     shop.client.delete_item(TableName=shop.name, Key=checkpoint)
     arn = shop.client.create_backup(TableName=shop.name, BackupName="half")["BackupDetails"]["BackupArn"]
-    assert shop("restore", "--backup", arn, "--to", f"{shop.name}-new").out.count("rebuilt") == 3
-    assert shop.values(f"{shop.name}-new") == VALUES
+    (document,) = shop("restore", "--backup", arn, "--to", shop.new, "--json").documents
+    assert (document["from"], document["to"], document["regions"]) == (arn, shop.new, [A, B])
+    assert shop("get", "c1", "--json", "--table", shop.new).documents[0]["value"] == 2
 
 
-def test_a_restore_that_is_cut_off_before_each_of_its_steps_goes_on_where_it_stopped(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    once, new = Steps.once, f"{shop.name}-new"
-    done: list[str] = []
+# -- in memory ---------------------------------------------------------------------------------------------------------
 
-    def cut_once(self: Steps, name: str, do: Any) -> None:
-        def do_and_note() -> None:
-            if name not in done:
-                done.append(name)
-                raise KeyboardInterrupt
-            do()
-            done.append(name)
-
-        once(self, name, do_and_note)
-
-    monkeypatch.setattr(Steps, "once", cut_once)
-    for step in STEPS:
-        stopped = shop("restore", "--to", new, code=130)
-        assert "Done so far: " in stopped.err
-        assert "Run the same command again: it goes on where it stopped." in stopped.err
-        assert done[-1] == step
-    shop("restore", "--to", new)
-    assert done == [each for step in STEPS for each in (step, step)]
-    assert shop.values(new) == VALUES
+NAMES = [f"c{n}" for n in range(5)]
+WRITES = (Put, PutMany, Transact, Update, Delete, DeleteMany)
 
 
-def test_what_cannot_be_restored_is_refused_and_nothing_is_touched(shop: Shop, table_names: Iterator[str]) -> None:
-    def refused(*options: str, code: int = 2) -> str:
-        said = shop("restore", *options, code=code)
-        assert said.out == ""
-        return said.err
-
-    assert "two moments" in refused("--to", "new", "--at", "2026-11-01", "--backup", "arn")
-    assert "is the table itself" in refused("--to", shop.name)
-    other = next(table_names)
-    shop("init", "--no-deletion-protection", "--table", other)
-    assert f"There is a table {other} already, and it was not restored from this." in refused("--to", other)
-    assert "Nothing was restored" in refused("--to", "new-one", "--backup", "arn:aws:dynamodb:x", code=3)
-    assert "no table" in refused("--to", "new-one", "--table", "missing-one")
-    shop("restore", "--to", f"{shop.name}-new")
-    another = refused("--to", f"{shop.name}-new", "--at", "2026-11-01")
-    assert f"was restored from {shop.name} as it was, not from {shop.name} at 2026-11-01" in another
-
-
-# -- rebuild --all -----------------------------------------------------------------------------------------------------
-
-
-class Shaky(MemoryTable):
-    """Throttles whoever asks for the checkpoint of some counters; ends after some commits."""
-
-    throttled: tuple[str, ...] = ()
-    writes: int | None = None
-
-    def answer(self, request: Request, /) -> Any:
-        if isinstance(request, Get) and request.key.pk in {items.fold_pk(Lane(A, 0, name)) for name in self.throttled}:
-            raise Throttled("Slower.")
-        if isinstance(request, Put | Transact) and self.writes is not None:
-            self.writes -= 1
-            if self.writes < 0:
-                raise KeyboardInterrupt
-        return super().answer(request)
-
-
-NAMES = [f"c{n}" for n in range(9)]
-
-
-@pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> Tables:
-    """Nine folded counters whose checkpoints are wrong, and a limited one."""
-    monkeypatch.setattr(rebuild_all, "CHUNK", 2)
-    tables = Tables(Shaky())
+def copied() -> Tables:
+    """Five folded counters whose checkpoints are wrong, of lanes that no directory has, and a limited one."""
+    tables = Tables(Failing(lists=False))
     tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_LIMITS": LIMITS}
     for name in (*NAMES, "seats:x"):
         tables.ledger.add(name, 5)
     tables.clock.now_ms += 600_000
-    assert tables.ctl("compact").code == 0
+    assert tables.ctl("compact", *NAMES).code == 0
     tables.clock.now_ms += 600_000
     for name in NAMES:
         tables.table.answer(Put({**held(tables)[items.checkpoint_key(Lane(A, 0, name))], "total": {"N": "4"}}))
+    for key in [key for key in held(tables) if key.pk.startswith("lane#")]:
+        tables.table.answer(DeleteMany((keyed(key),)))
+    run(write(tables.settings()), tables.table, clocks.instants(tables.clock))
     return tables
 
 
-def held(tables: Tables) -> dict[Key, Item]:
-    return tables.table.items  # type: ignore[attr-defined, no-any-return]
+def restoring(tables: Tables, *options: str, **described: Any) -> Said:
+    """`restore` of an AWS that restores at once to `tables`."""
+    summary = {"RestoreSummary": {"SourceTableArn": "arn:aws:dynamodb:eu-west-1:1:table/counters"}}
+    there = {"Table": {**TABLE, "Replicas": [], **summary}}
+    answers = GOOD | {"DescribeTable": there, "RestoreTableToPointInTime": {}} | described
+    world = aws(lambda operation, _: (200, answers[operation]), tables.environ)
+    return ctl(replace(world, tables=tables.world.tables, clock=tables.clock), "restore", "--to", "new", *options)
 
 
 def values(tables: Tables) -> dict[str, int]:
     return {each["counter"]: each["value"] for each in tables.ctl("top", "--json").documents}
 
 
+def test_a_restore_that_is_cut_off_before_any_of_its_writes_begins_at_the_beginning() -> None:
+    cuts = 0
+    while True:
+        tables, left = copied(), [cuts]
+        assert isinstance(tables.table, Failing)
+
+        def cut(request: Request, left: list[int] = left) -> bool:
+            left[0] -= isinstance(request, WRITES)
+            return left[0] == -1 and isinstance(request, WRITES)
+
+        tables.table.when = cut
+        said = restoring(tables)
+        if said.code == 0:
+            break
+        assert said.code == 130
+        assert "Run the same command again: it begins at the beginning." in said.err
+        assert restoring(tables).code == 0
+        assert values(tables) == dict.fromkeys((*NAMES, "seats:x"), 5)
+        cuts += 1
+    assert cuts > len(NAMES)
+
+
+def test_a_restore_that_has_ended_changes_nothing_any_more() -> None:
+    tables = copied()
+    assert "eu-west-1: lanes that were new in the directory: 6" in restoring(tables).out
+    assert tables.ctl("verify").code == 0
+    tables.ctl("add", "c0", "1")
+    before = dict(held(tables))
+    again = restoring(tables, "--json")
+    assert (again.code, len(again.documents[0]["steps"]), held(tables)) == (0, 1, before)
+    refused = restoring(tables, "--at", "2026-11-01")
+    assert "was restored from counters as it was, not from counters at 2026-11-01" in refused.err
+
+
+def test_a_restore_that_does_not_add_up_has_not_ended() -> None:
+    tables = copied()
+    lane = Lane(A, 0, "c3")
+    for key in [key for key in held(tables) if key.pk == items.fold_pk(lane) and key.sk > "segment"]:
+        tables.table.answer(DeleteMany((keyed(key),)))
+    tables.table.answer(Put({**held(tables)[items.checkpoint_key(lane)], "version": {"N": "7"}}))
+    for _ in range(2):
+        said = restoring(tables)
+        assert (said.code, "1 counter could not be rebuilt: c3: " in said.err) == (1, True)
+
+
+def test_what_cannot_be_restored_is_refused_and_nothing_is_touched() -> None:
+    tables = copied()
+    before = dict(held(tables))
+    other = {"Table": {**TABLE, "RestoreSummary": {"SourceTableArn": "arn:aws:dynamodb:eu-west-1:1:table/cats"}}}
+    for options, described, says in (
+        (("--at", "2026-11-01", "--backup", "arn"), {}, "two moments"),
+        (("--table", "new"), {}, "is the table itself"),
+        ((), {"DescribeTable": other}, "There is a table new already, and it was not restored from this."),
+        (("--backup", "arn:x"), {}, "There is a table new already, and it was not restored from this."),
+    ):
+        said = restoring(tables, *options, **described)
+        assert (said.code, says in said.err, held(tables)) == (2, True, before), options
+    nothing = aws(lambda operation, _: refusal("ResourceNotFoundException"), tables.environ)
+    none = ctl(replace(nothing, tables=tables.world.tables), "restore", "--to", "new", "--backup", "arn:x")
+    assert (none.code, "Nothing was restored" in none.err, held(tables)) == (3, True, before)
+
+
+# -- rebuild --all -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tables() -> Tables:
+    """As `copied`, and all lanes are listed."""
+    tables = copied()
+    assert tables.ctl("compact").code == 0
+    return tables
+
+
 def test_all_counters_are_rebuilt_and_the_gates_of_limited_ones(tables: Tables) -> None:
     gate = gate_key(Lane(A, 0, "seats:x"))
     tables.table.answer(Put({**held(tables)[gate], "count": {"N": "2"}, "total": {"N": "2"}}))
+    tables.table.answer(Put(keyed(Key(f"sweep#{A}", "rebuild"), after={"S": "c4"}, failed={"L": []})))  # an older run's
     before = dict(held(tables))
     dry = tables.ctl("rebuild", "--all", "--dry-run")
-    assert "9 lanes of eu-west-1 and 1 limited counter; lanes: write 9, delete 0, nothing 0, fail 0" in dry.out
+    assert "5 lanes of eu-west-1 and 1 limited counter; lanes: write 5, delete 0, nothing 0, fail 0" in dry.out
     (would,) = tables.ctl("rebuild", "--all", "--dry-run", "--json").documents
-    assert (would["would"]["write"], would["limited"], would["written"]) == (9, ["seats:x"], False)
+    assert (would["would"]["write"], would["limited"], would["written"]) == (5, ["seats:x"], False)
     refused = tables.ctl("rebuild", "--all", input="n\n")
     assert (refused.code, held(tables)) == (2, before)
     assert "No compactor may work on these lanes" in refused.err
     said = tables.ctl("rebuild", "--all", "--yes")
-    assert (said.code, said.out) == (0, "rebuilt 10 counters in eu-west-1\n")
+    assert (said.code, said.out) == (0, "rebuilt 6 counters in eu-west-1\n")
     assert "seats:x: " in said.err  # what is lost of it
     assert {name: values(tables)[name] for name in NAMES} == dict.fromkeys(NAMES, 5)
     assert tables.ctl("verify").code == 0
-    assert not any(key.pk.startswith("sweep#") for key in held(tables))
 
 
 def test_one_counter_that_fails_stops_no_other(tables: Tables) -> None:
@@ -203,48 +213,35 @@ def test_one_counter_that_fails_stops_no_other(tables: Tables) -> None:
     for key in [key for key in held(tables) if key.pk == items.fold_pk(lane) and key.sk > "segment"]:
         tables.table.answer(DeleteMany((keyed(key),)))
     said = tables.ctl("rebuild", "--all", "--yes")
-    assert (said.code, said.out) == (1, "rebuilt 9 counters in eu-west-1\n")
+    assert (said.code, said.out) == (1, "rebuilt 5 counters in eu-west-1\n")
     assert "c3: eu-west-1#0#c3: there is a checkpoint but no segment" in said.err
     (document,) = tables.ctl("rebuild", "--all", "--yes", "--json").documents
-    assert (document["rebuilt"], list(document["failed"])) == (9, ["c3"])
+    assert (document["rebuilt"], list(document["failed"])) == (5, ["c3"])
     dry = tables.ctl("rebuild", "--all", "--dry-run")
     assert (dry.code, "fail 1" in dry.out, "eu-west-1#0#c3: " in dry.err) == (1, True, True)
 
 
-@pytest.mark.parametrize("writes", [0, 3, 9])
-def test_a_run_that_was_cut_off_begins_at_the_beginning(tables: Tables, writes: int) -> None:
-    table = tables.table
-    assert isinstance(table, Shaky)
-    table.writes = writes
-    stopped = tables.ctl("rebuild", "--all", "--yes")
-    assert stopped.code == 130
-    assert "Run it again, before a compactor runs: it begins at the beginning." in stopped.err
-    table.writes = None
-    (done,) = tables.ctl("rebuild", "--all", "--yes", "--json").documents
-    assert done["rebuilt"] == 10
-    assert tables.ctl("verify").code == 0
-
-
-def test_no_counter_is_passed_by_because_of_what_an_earlier_run_left(tables: Tables) -> None:
-    tables.table.answer(Put(keyed(Key(f"sweep#{A}", "rebuild"), after={"S": "c4"}, failed={"L": []})))
-    tables.table.answer(Delete(items.checkpoint_key(Lane(A, 0, "c1"))))
-    said = tables.ctl("rebuild", "--all", "--yes")
-    assert (said.code, said.out) == (0, "rebuilt 10 counters in eu-west-1\n")
-    assert items.checkpoint_key(Lane(A, 0, "c1")) in held(tables)
-
-
-def test_when_so_many_fail_that_it_is_not_about_them_it_ends(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_so_many_fail_that_it_is_not_about_them_it_ends_and_the_next_run_begins_at_the_beginning(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rebuild_all, "FAILED_MAX", 3)
     table = tables.table
-    assert isinstance(table, Shaky)
-    table.throttled = tuple(NAMES)
-    said = tables.ctl("rebuild", "--all", "--yes", "--json")
-    told = json.loads(said.err)
-    assert (said.code, told["error"]) == (3, "Throttled")
-    assert "Rebuilt 0 of 10 counters, up to c3. Failed: c0, c1, c2, c3." in told["message"]
-    table.throttled = ()
-    assert tables.ctl("rebuild", "--all", "--yes").code == 0
-    assert tables.ctl("verify").code == 0
+    assert isinstance(table, Failing)
+    for failure, code in ((Throttled("Slower."), 3), (KeyboardInterrupt(), 130)):
+        table.failure = failure
+        table.when = lambda request: isinstance(request, Get) and request.key.pk.startswith("fold#")
+        said = tables.ctl("rebuild", "--all", "--yes", "--json")
+        error = json.loads(said.err)
+        assert (said.code, error["error"]) == (
+            code,
+            type(failure).__name__.replace("Keyboard", "").replace("Interrupt", "Interrupted"),
+        )
+        assert "Rebuilt 0 of 6 counters." in error["message"]
+        assert ("Failed: c0, c1, c2, c3." in error["message"]) == (code == 3)
+        assert "it begins at the beginning" in error["remedy"]
+    del table.when
+    (done,) = tables.ctl("rebuild", "--all", "--yes", "--json").documents
+    assert (done["rebuilt"], tables.ctl("verify").code) == (6, 0)
 
 
 def test_one_counter_or_all_of_them(tables: Tables) -> None:
