@@ -23,7 +23,7 @@ from ledgerctl.call import Surroundings
 
 A, B = "eu-west-1", "us-east-1"
 ENVIRON = {"LEDGER_TABLE": "counters", "AWS_REGION": A, "COLUMNS": "80"}
-ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=1)
+ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=10)
 LOADER = create_loader()  # reads the models once for all tests
 NOW_MS = 1_800_000_000_000  # 2027-01-15 08:00:00Z
 LIMITS = {"stock:": {"floor": 0}, "seats:": {"ceiling": 10, "region": A}}

@@ -15,10 +15,22 @@ from tests.ledgerctl.page import PAGES, lasting, played
 LEDGERCTL, FIRST_HOUR = PAGES
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_sessions_on_a_page_are_what_the_commands_print(engine: Engine, page: Path) -> None:
+def check_sessions(page: Path, engine: Engine) -> None:
     text = page.read_text()
     assert lasting(played(text, engine)) == lasting(text), "`python -m tests.ledgerctl.page` writes it anew"
+
+
+def test_the_sessions_of_the_page_are_what_the_commands_print_and_every_command_has_a_heading(engine: Engine) -> None:
+    check_sessions(LEDGERCTL, engine)
+    headings = " ".join(re.findall(r"^### (.*)$", LEDGERCTL.read_text(), re.MULTILINE))
+    assert {*re.findall(r"[a-z]+", headings)} == {command.name for command in app.registered_commands}
+
+
+def test_the_sessions_and_the_python_of_the_first_hour_run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_sessions(FIRST_HOUR, engine)
+    for name, value in re.findall(r"^export (\w+)=(\S+)$", FIRST_HOUR.read_text(), re.MULTILINE):
+        monkeypatch.setenv(name, engine.endpoint_url if name == "LEDGER_ENDPOINT_URL" else value)
+    run(FIRST_HOUR)
 
 
 @pytest.mark.usefixtures("engine")  # it is installed
@@ -31,16 +43,3 @@ def test_the_engine_of_the_first_hour_prints_the_lines_of_the_page() -> None:
     printed = re.sub(r":\d+|'/\S+", "", "".join(lines))
     assert printed == re.sub(r":\d+|'/\S+", "", shown)
     assert started.returncode == 128 + 15
-
-
-def test_the_python_of_the_first_hour_runs(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = FIRST_HOUR.read_text()
-    played(text, engine)
-    for name, value in re.findall(r"^export (\w+)=(\S+)$", text, re.MULTILINE):
-        monkeypatch.setenv(name, engine.endpoint_url if name == "LEDGER_ENDPOINT_URL" else value)
-    run(FIRST_HOUR)
-
-
-def test_every_command_that_ends_by_itself_has_a_session_on_the_page() -> None:
-    shown = set(re.findall(r"^\$ ledgerctl ([a-z]+)", LEDGERCTL.read_text(), re.MULTILINE))
-    assert shown == {command.name for command in app.registered_commands}
