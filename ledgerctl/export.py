@@ -44,7 +44,7 @@ def export(
     seen = None if counters else found(call, prefix, scan=scan)
     names = seen.counters if seen else added_to(call, counters or ())
     late = 0
-    with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as bar:
+    with _opened(out) as file, show.bar(call.err, "exporting", len(names)) as advance:
 
         def every() -> Iterator[tuple[str, Entry]]:
             nonlocal late
@@ -54,7 +54,7 @@ def export(
                 late += len(waiting)
                 for entry in with_strays(call.reader.history(name), waiting):
                     yield name, entry
-                bar.advance()
+                advance(1)
 
         count = write(file, format_.value, every())
     what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')}"

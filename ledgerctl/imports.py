@@ -79,13 +79,13 @@ def import_(
         recipe = recipe_of(rows, columns, key is None, home_region)
         bad = BadRows(path.with_name(f"{path.stem}.bad.{kind}"), rows.names)
         stack.callback(bad.close)
-        bar = stack.enter_context(show.bar(call.err, "importing", None))
+        advance = stack.enter_context(show.bar(call.err, "importing", None))
         try:
             waiting = iter(rows)
             while taken := list(islice(waiting, BATCH)):
                 _put(call, recipe, taken, bad, tally, dry_run)
                 tally.line = taken[-1].line + 1
-                bar.advance(len(taken))
+                advance(len(taken))
         except (LedgerError, KeyboardInterrupt) as failure:
             raise _cut_off(call, failure, tally, bad) from None
     _tell(call, tally, bad, dry_run)

@@ -39,6 +39,10 @@ def to_do(each: LaneLag, settings: Settings, now_ms: int) -> list[str]:
     return [name for there_is, name in todo if there_is]
 
 
+def _age(time_ms: int | None, now_ms: int) -> int | None:
+    return None if time_ms is None else max(0, now_ms - time_ms)
+
+
 def badness(each: LaneLag, todo: list[str]) -> tuple[bool, int, int, int, int]:
     """The worst lane has the highest."""
     due = each.tail if "fold" in todo else 0
@@ -90,10 +94,6 @@ def _show(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], now_m
         call.out.print(show.table(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows))
     for damage in filter(None, (each.damage for each in seen)):
         call.note(damage, "red")
-
-
-def _age(time_ms: int | None, now_ms: int) -> int | None:
-    return None if time_ms is None else max(0, now_ms - time_ms)
 
 
 def _fields(each: LaneLag, now_ms: int, todo: list[str]) -> dict[str, object]:

@@ -20,7 +20,6 @@ from ledgerctl.failures import INTERRUPTED, NO_ANSWER, Wrong
 
 POLL_S = 2.0
 MISSING = ("QueueDoesNotExist", "NonExistentQueue")
-NO_TASK = ("UnsupportedOperation", "InvalidAction", "UnknownOperation", "NotImplemented")
 AGAIN = "Run it again: a change counts once."
 NEEDS = (
     "It needs sqs:GetQueueUrl, GetQueueAttributes, ReceiveMessage, DeleteMessage, StartMessageMoveTask and "
@@ -106,9 +105,6 @@ def _wrong(failure: BaseException, queues: str, done: str) -> Wrong:
         return Wrong(
             "NoQueue", f"There is no queue {queues}.{done}", "--stack NAME-STAGE is how the deployment is called."
         )
-    if code.endswith(NO_TASK):
-        remedy = "Only SQS itself moves messages: of AWS's Regions, or an engine that has StartMessageMoveTask."
-        return Wrong("NotMoved", f"The endpoint has no task that moves messages ({code}).{done}", remedy, NO_ANSWER)
     if "AccessDenied" in code:
         return Wrong("NotAllowed", f"{failure}.{done}", NEEDS, NO_ANSWER)
     return Wrong("QueueFailed", f"{failure}.{done}", AGAIN, NO_ANSWER)

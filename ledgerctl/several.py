@@ -17,13 +17,13 @@ Done = TypeVar("Done")
 
 def each(call: Call, what: str, names: Sequence[Name], work: Callable[[Name], Done]) -> list[Done]:
     """The outcomes in order, some at a time; the first alone, because it asks for the table's shape, once for all."""
-    with show.bar(call.err, what, len(names)) as bar, ThreadPoolExecutor(WORKERS) as workers:
+    with show.bar(call.err, what, len(names)) as advance, ThreadPoolExecutor(WORKERS) as workers:
 
         def one(name: Name) -> Done:
             try:
                 return work(name)
             finally:
-                bar.advance()
+                advance(1)
 
         return [*map(one, names[:1]), *workers.map(carried(one), names[1:])]
 

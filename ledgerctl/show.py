@@ -6,12 +6,13 @@ Rule 3: A table fits 80 columns and folds a long name.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ledger.cost import Cost
@@ -93,23 +94,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
     return made
 
 
-class Bar:
-    """A progress bar on standard error; nothing where that is no terminal."""
-
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self._progress, self._task = progress, task
-
-    def at(self, done: int) -> None:
-        self._progress.update(self._task, completed=done)
-
-    def advance(self, by: int = 1) -> None:
-        self._progress.advance(self._task, by)
-
-
 @contextmanager
-def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Bar]:
+def bar(console: Console, what: str, total: int | None, *, count: bool = True) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error, and what advances it; nothing where that is no terminal."""
     counts = "{task.completed:,}" if total is None else "{task.completed:,} of {task.total:,}"
     columns = [TextColumn("{task.description}"), BarColumn(), *([TextColumn(counts)] if count else [])]
     columns.append(TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as made:
-        yield Bar(made, made.add_task(what, total=total))
+        yield partial(made.advance, made.add_task(what, total=total))

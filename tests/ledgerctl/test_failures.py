@@ -18,7 +18,6 @@ from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from tests.ledgerctl.support import (
     ENVIRON,
-    KEYED,
     A,
     Failing,
     Limited,
@@ -50,6 +49,7 @@ def no_profile(profile: str | None) -> boto3.Session:
 
 
 ANYBODY = replace(aws(read_only), session=lambda _: signed_in())
+NOBODY = replace(aws(read_only, {"LEDGER_TABLE": "counters"}), session=lambda _: signed_in("ap-south-1"))
 DOWN = "--endpoint-url http://127.0.0.1:1"
 OF_AWS = [
     (refusing("ResourceNotFoundException"), "get c", 2, ("There is no table counters in eu-west-1.", "ledgerctl init")),
@@ -60,6 +60,8 @@ OF_AWS = [
     (ANYBODY, f"add c 1 {DOWN}", 3, ("Nothing was written", "Is the endpoint up")),
     (replace(aws(read_only), session=no_profile), "get c --profile no", 2, ("(no) could not be", "list-profiles")),
     (refusing("ThrottlingException"), "init", 3, ("Run it again",)),
+    (NOBODY, f"get c {DOWN}", 3, ("counters in ap-south-1",)),
+    (replace(NOBODY, session=no_credentials), "get c", 2, ("No Region is named", "--region")),
     (aws(read_only, ENVIRON | {"LEDGER_TABLE": ""}), "get c", 2, ("No table is named", "--table")),
     (aws(read_only, ENVIRON | {"LEDGER_SHARDS": "four"}), "get c", 2, ("LEDGER_SHARDS='four' cannot be read",)),
 ]
@@ -132,13 +134,6 @@ def test_a_role_that_may_not_write_reads_and_its_import_stops_at_once(tmp_path: 
     refused(ctl(aws(read_only), "import", str(path)), 3, "not authorized", "0 recorded", "Run it again")
 
 
-def test_a_region_is_taken_from_the_profile_when_nobody_names_one() -> None:
-    session = signed_in("ap-south-1")
-    world = replace(aws(read_only, {"LEDGER_TABLE": "counters"}), session=lambda _: session)
-    refused(ctl(world, "get", "c", "--endpoint-url", "http://127.0.0.1:1"), 3, "counters in ap-south-1")
-    refused(ctl(replace(world, session=no_credentials), "get", "c"), 2, "No Region is named", "--region")
-
-
 def test_an_error_is_json_where_json_was_asked_for() -> None:
     said = ctl(refusing("ResourceNotFoundException"), "get", "c", "--json")
     assert said.out == ""
@@ -207,8 +202,3 @@ def test_the_shell_completes_names_and_what_cannot_be_asked_completes_nothing() 
     assert {"eu-west-1", "eu-central-1"} <= {*completed(everywhere, "ledgerctl get c --region eu")}
     assert completed(world, "ledgerctl get c") == []  # no table is named
     assert completed(aws(lambda *_: refusal("AccessDeniedException")), "ledgerctl get c --table c") == []
-
-
-def test_a_change_under_a_key_may_be_sent_by_the_same_command_again() -> None:
-    tables = Tables()
-    assert [tables.ctl("add", "c", "1", *KEYED).out.split(":")[0] for _ in range(2)] == ["recorded", "replayed"]

@@ -83,7 +83,7 @@ def test_every_failure_says_what_was_moved() -> None:
     for sqs, code, words in (
         (Sqs(task("RUNNING", 1), task("FAILED", 2, FailureReason="AWS said so")), 3, "FAILED, AWS said so. Moved: 2."),
         (Sqs(start_message_move_task="AWS.SimpleQueueService.AccessDenied"), 3, "sqs:GetQueueUrl"),
-        (Sqs(start_message_move_task="AWS.SimpleQueueService.UnsupportedOperation"), 3, "has no task that moves"),
+        (Sqs(start_message_move_task="AWS.SimpleQueueService.UnsupportedOperation"), 3, "UnsupportedOperation"),
         (Sqs(get_queue_attributes="ServiceUnavailable"), 3, "Moved so far: 0. Run it again: a change counts once."),
         (interrupted, 130, "`aws sqs list-message-move-tasks` shows it"),
     ):
