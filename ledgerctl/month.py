@@ -5,7 +5,7 @@ bills, and a test holds them against `Workload.bill`.
 Rule 2: Changes come evenly to all counters, at random times, none late; each counter has a lane for each of its shards
 in each Region.
 Rule 3: A delta that is deleted costs the units of its put once more; one that is kept costs its bytes, each month that
-it is there. Whichever has cost less in all when the months that are looked at are over is chosen.
+it is there.
 """
 
 import math
@@ -55,8 +55,7 @@ def _call(seconds: float) -> float:
 class Workload:
     """changes, reads and http: a month, all Regions together; reads are strongly consistent ones that reach the table,
     http are requests of the HTTP API: of reads, and what is more than the reads are changes. The other changes come
-    through the queue. pack: changes of a lane that come together, in one item. clean: whether deltas are deleted; None:
-    what is cheaper.
+    through the queue. pack: changes of a lane that come together, in one item. clean: whether deltas are deleted.
     """
 
     changes: float
@@ -66,7 +65,7 @@ class Workload:
     after_months: int = 12
     shards: int = 1
     pack: int = 1
-    clean: bool | None = None
+    clean: bool = True
     http: float = 0.0
 
     @property
@@ -78,29 +77,6 @@ class Workload:
     def lane_rate(self) -> float:
         """Changes of a lane, a second."""
         return self.changes / self.lanes / SECONDS
-
-    @property
-    def deleted(self) -> float:
-        """Dollars to delete a million deltas in all Regions."""
-        return million_changes(Usage(_put_units(self.pack), 0), self.regions)
-
-    @property
-    def kept_month(self) -> float:
-        """Dollars to keep a million deltas for a month."""
-        return self._kept(1e6)
-
-    def _kept(self, deltas: float) -> float:
-        return storage_month(Usage(0, 0, item_bytes=_bytes(self.pack), items=1 / self.pack), deltas, self.regions)
-
-    @property
-    def break_even(self) -> float:
-        """After how many months of even changes keeping has cost as much, in all, as deleting."""
-        return 2 * self.deleted / self.kept_month - 1
-
-    @property
-    def cleans(self) -> bool:
-        """Whether deltas are deleted: as `clean` says, else where that costs less until `after_months`."""
-        return self.after_months >= self.break_even if self.clean is None else self.clean
 
     @property
     def is_folded(self) -> bool:
@@ -116,7 +92,7 @@ class Workload:
     def write_units(self) -> float:
         """Of a change over its life, in each Region."""
         fold = COMMIT_UNITS / self.folded + ENTRY_UNITS if self.is_folded else 0.0
-        return _put_units(self.pack) * (2 if self.cleans and self.is_folded else 1) + fold
+        return _put_units(self.pack) * (2 if self.clean and self.is_folded else 1) + fold
 
     @property
     def read_units(self) -> float:
@@ -151,6 +127,9 @@ class Workload:
             "alarms": self.regions * (ALARM_METRICS * bill.ALARM + METRICS * bill.METRIC + bill.DASHBOARD),
         }
 
+    def _kept(self, deltas: float) -> float:
+        return storage_month(Usage(0, 0, item_bytes=_bytes(self.pack), items=1 / self.pack), deltas, self.regions)
+
     def _storage(self) -> float:
         """Segments for ever, deltas for a while or for ever, and the traffic between Regions."""
         changes = self.changes * self.after_months
@@ -159,5 +138,5 @@ class Workload:
             return traffic + self._kept(changes)
         segment = Usage(0, 0, item_bytes=ENTRY_BYTES + SEGMENT_BYTES / self.folded, items=1 / self.folded)
         lanes = storage_month(Usage(0, 0, item_bytes=LANE_BYTES, items=3), self.lanes, self.regions)
-        held = min(changes, self.lanes * (2 * FOLDED + HELD_S * self.lane_rate)) if self.cleans else changes
+        held = min(changes, self.lanes * (2 * FOLDED + HELD_S * self.lane_rate)) if self.clean else changes
         return traffic + storage_month(segment, changes, self.regions) + lanes + self._kept(held)

@@ -102,9 +102,7 @@ def _wrong(failure: BaseException, queues: str, done: str) -> Wrong:
         return Wrong("Interrupted", f"Interrupted.{done}", remedy, INTERRUPTED)
     code = code_of(failure)
     if code.endswith(MISSING):
-        return Wrong(
-            "NoQueue", f"There is no queue {queues}.{done}", "--stack NAME-STAGE is how the deployment is called."
-        )
-    if "AccessDenied" in code:
-        return Wrong("NotAllowed", f"{failure}.{done}", NEEDS, NO_ANSWER)
-    return Wrong("QueueFailed", f"{failure}.{done}", AGAIN, NO_ANSWER)
+        return Wrong("NoQueue", f"There is no queue {queues}.{done}", "--stack NAME-STAGE names the deployment.")
+    refused = "AccessDenied" in code
+    kind, remedy = ("NotAllowed", NEEDS) if refused else ("QueueFailed", AGAIN)
+    return Wrong(kind, f"{failure}.{done}", remedy, NO_ANSWER)

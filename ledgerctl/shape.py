@@ -172,7 +172,7 @@ def settings_findings(settings: Settings) -> list[Finding]:
     """What Settings accept, and yet is seldom meant."""
     late_ms, keep_ms, read_ms = settings.allowed_lateness_ms, settings.keep_ms, settings.read_time_max_ms
     late, keep, near = f"{late_ms:,} ms", f"{keep_ms:,} ms", f"{keep_ms:,} ms, near read_time_max_ms={read_ms:,}"
-    kept = "Folded deltas stay for ever: `ledgerctl cost` says which costs less."
+    kept = "Folded deltas stay for ever: `ledgerctl cost` prints both bills."
     strays = "Adds that take longer, after a retry or through a queue, become strays: allow some seconds."
     spoils = "A clock that is wrong by the difference can spoil a read: keep twice as long at least."
     return [

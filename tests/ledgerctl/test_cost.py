@@ -65,29 +65,38 @@ def test_units_are_those_that_were_measured() -> None:
     assert Workload(1e5, 0, 10, 2, shards=4).read_units == pytest.approx(2.25 * 4 * 2, rel=0.1)
 
 
-def test_what_is_cheaper_until_then_is_chosen_and_the_page_says_when_they_are_even() -> None:
+def test_the_page_says_when_deltas_that_are_kept_have_cost_as_much_as_deleted_ones() -> None:
     for regions, pack, row in ((1, 1, "one Region"), (2, 1, "two Regions"), (1, 38, "packs of 38")):
-        load = Workload(1e6, 0, 1, regions, pack=pack)
+        item_bytes = 69 if pack == 1 else 100 / pack + 24
+        deleted = million_changes(Usage(1 / pack, 0), regions)
+        kept = storage_month(Usage(0, 0, item_bytes=item_bytes, items=1 / pack), 1e6, regions)
         cells = re.search(rf"\| {row} \| ([0-9.]+) \| ([0-9.]+) \| ([0-9]+) \|", COSTS)
         assert cells, row
-        assert [float(cells[1]), float(cells[2])] == pytest.approx([load.deleted, load.kept_month], abs=0.0006)
-        assert int(cells[3]) == round(load.break_even)
-    for options, cleans in ((("15",), False), (("16",), True), (("1", "--clean"), True), (("99", "--no-clean"), False)):
-        (said,) = ctl("cost", "--changes", "1M", "--json", "--after-months", *options).documents
-        assert (said["clean"]["value"], said["clean"]["break_even_months"]) == (cleans, 15.4)
-    assert "clean=true, as you say" in ctl("cost", "--changes", "1M", "--clean").out
+        assert [float(cells[1]), float(cells[2])] == pytest.approx([deleted, kept], abs=0.0006)
+        assert int(cells[3]) == round(2 * deleted / kept - 1)
+        for months, cheaper in ((int(cells[3]) - 1, "kept"), (int(cells[3]) + 2, "deleted")):
+            bills = {
+                name: sum(
+                    Workload(1e6, 0, 1, regions, month, pack=pack, clean=name == "deleted").bill()["storage"]
+                    + Workload(1e6, 0, 1, regions, month, pack=pack, clean=name == "deleted").bill()["changes"]
+                    for month in range(1, months + 1)
+                )
+                for name in ("kept", "deleted")
+            }
+            assert min(bills, key=lambda name: bills[name]) == cheaper, (row, months)
 
 
-def test_more_than_a_lane_takes_is_refused_and_more_than_a_table_is_named_before_the_price() -> None:
-    hot = ("cost", "--changes", "100000/s", "--in-regions", "2", "--clean")
-    refused(ctl(*hot), 2, "50,000 changes a second and takes 500", "--shards 100 ")
-    assert (ctl(*hot, "--shards", "99").code, ctl(*hot, "--shards", "100").code) == (2, 0)
-    refused(ctl(*hot[:5], "--no-clean"), 2, "takes 1,000 for good, because each is put.", "--shards 50 ")
-    refused(ctl("cost", "--changes", "1000000/s", "--clean"), 2, "2,000 shards; a counter has 1,000 at most")
-    big = ("cost", "--changes", "100000/s", "--counters", "1000000")
-    said = " ".join(ctl(*big).out.split())
-    assert said.index(f"above {TABLE_UNITS_MAX:,} AWS must raise its quota") < said.index("dollars a month")
-    assert len(ctl(*big, "--json").documents[0]["beyond"]) == 1
+def test_what_is_beyond_a_lane_or_a_table_is_named_before_the_price() -> None:
+    for typed, says in (
+        ("100000/s --in-regions 2", "gets 50,000 changes a second and takes 500 for good: --shards 100 spreads them"),
+        ("100000/s --in-regions 2 --no-clean", "takes 1,000 for good: --shards 50 "),
+        ("1000000/s", "takes 500 for good: a counter has 1,000 shards at most"),
+        ("100000/s --counters 1000000", f"above {TABLE_UNITS_MAX:,} AWS must raise its quota"),
+    ):
+        said = " ".join(ctl("cost", "--changes", *typed.split()).out.split())
+        assert said.index(says) < said.index("dollars a month"), typed
+        assert ctl("cost", "--changes", *typed.split(), "--json").documents[0]["beyond"]
+    assert ctl("cost", "--changes", "400/s", "--json").documents[0]["beyond"] == []
 
 
 def test_an_amount_is_a_number_a_month_or_a_rate() -> None:
