@@ -7,7 +7,7 @@ Rule 3: Anything else is a mistake of ours, says so, and has its own.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import typer
 from botocore import exceptions as boto
@@ -95,6 +95,14 @@ def told(failure: Exception, where: Callable[[], str]) -> Wrong:
             return Wrong(kind, said, "Run it again.", NO_ANSWER)
     message = f"ledgerctl met something that it does not know: {kind}: {failure}"
     return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", OURS)
+
+
+def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy: str) -> Wrong:
+    """How a failure is told that ends a long command: with what was `done`, and how to go on."""
+    if isinstance(failure, KeyboardInterrupt):
+        return Wrong("Interrupted", f"Interrupted. {done}", remedy, INTERRUPTED)
+    wrong = failure if isinstance(failure, Wrong) else told(cast(Exception, failure), where)
+    return Wrong(wrong.kind, f"{wrong.message} {done}", f"{wrong.remedy}\n{remedy}".strip(), wrong.code)
 
 
 def _sentence(failure: errors.LedgerError) -> str:

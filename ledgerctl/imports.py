@@ -28,7 +28,7 @@ from ledgerctl import show
 from ledgerctl.arguments import FileFormat
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, command
-from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
+from ledgerctl.failures import DATA, cut_off
 from ledgerctl.rows import BadRows, Row, Rows, opened
 from ledgerctl.templates import DEFAULT, BadRow, Columns, Recipe, recipe_of
 
@@ -87,7 +87,9 @@ def import_(
                 tally.line = taken[-1].line + 1
                 advance(len(taken))
         except (LedgerError, KeyboardInterrupt) as failure:
-            raise _cut_off(call, failure, tally, bad) from None
+            done = f"The import stopped: {tally}; every row before line {tally.line:,} is done."
+            remedy = "Run it again: nothing counts twice." + (f"\nBad rows so far: {bad.path}" if bad.count else "")
+            raise cut_off(failure, call.where, done, remedy) from None
     _tell(call, tally, bad, dry_run)
 
 
@@ -161,17 +163,6 @@ def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
         raise typer.Exit(DATA)
     if bad.old:
         call.note(f"{bad.path} is of an earlier run; in this one no row was bad.", "yellow")
-
-
-def _cut_off(call: Call, failure: BaseException, tally: Tally, bad: BadRows) -> Wrong:
-    """Where it stopped, and why."""
-    done = f"{tally}; every row before line {tally.line:,} is done."
-    remedy = "Run it again: nothing counts twice." + (f"\nBad rows so far: {bad.path}" if bad.count else "")
-    if isinstance(failure, Exception):
-        wrong = told(failure, call.where)
-        message = f"{wrong.message} The import stopped: {done}"
-        return Wrong(wrong.kind, message, f"{wrong.remedy}\n{remedy}", wrong.code)
-    return Wrong("Interrupted", f"Interrupted. {done}", remedy, INTERRUPTED)
 
 
 def _standard_input() -> TextIO:

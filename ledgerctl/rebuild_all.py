@@ -21,7 +21,7 @@ from ledger.requests import run
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
-from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
+from ledgerctl.failures import DATA, cut_off
 from ledgerctl.lanes import Found, named
 from ledgerctl.plan import agree, plan
 from ledgerctl.several import each, exit_code_of
@@ -88,7 +88,10 @@ def rebuilt(call: Call, every: Found, *, gates: bool = True) -> Progress:
     try:
         each(call, "rebuilding", sorted(lanes_of), one)
     except (LedgerError, KeyboardInterrupt) as failure:
-        raise _cut_off(call, failure, progress, len(lanes_of)) from None
+        done = f"Rebuilt {len(progress.done):,} of {show.counted(len(lanes_of), 'counter')}."
+        done += f" Failed: {named(sorted(progress.failed))}." if progress.failed else ""
+        remedy = "Run it again, before a compactor runs: it begins at the beginning."
+        raise cut_off(failure, call.where, done, remedy) from None
     return progress
 
 
@@ -127,14 +130,3 @@ def _lanes(call: Call, name: str, lanes: Sequence[Lane]) -> list[str]:
     if failed is not None:
         raise failed
     return []
-
-
-def _cut_off(call: Call, failure: BaseException, progress: Progress, count: int) -> Wrong:
-    done = f"Rebuilt {len(progress.done):,} of {show.counted(count, 'counter')}."
-    if progress.failed:
-        done += f" Failed: {named(sorted(progress.failed))}."
-    remedy = "Run it again, before a compactor runs: it begins at the beginning."
-    if isinstance(failure, Exception):
-        wrong = told(failure, call.where)
-        return Wrong(wrong.kind, f"{wrong.message} {done}", f"{wrong.remedy}\n{remedy}".strip(), wrong.code)
-    return Wrong("Interrupted", f"Interrupted. {done}", remedy, INTERRUPTED)

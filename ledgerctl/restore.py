@@ -25,7 +25,7 @@ from ledgerctl import rebuild_all, show
 from ledgerctl.arguments import Unprotected
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
-from ledgerctl.failures import DATA, INTERRUPTED, Wrong, told
+from ledgerctl.failures import DATA, Wrong, cut_off, told
 from ledgerctl.lanes import Found, found, named
 from ledgerctl.ready import active, make_ready, refuse_another_shape
 from ledgerctl.several import each_of
@@ -91,16 +91,11 @@ class Restored:
         try:
             yield
         except (LedgerError, Wrong, KeyboardInterrupt) as failure:
+            if not self.steps and not isinstance(failure, KeyboardInterrupt):
+                raise
             done = f"Done so far: {'; '.join(self.steps) or 'nothing'}."
             remedy = "Run the same command again: it begins at the beginning. Nobody may use the new table before."
-            if isinstance(failure, KeyboardInterrupt):
-                raise Wrong("Interrupted", f"Interrupted. {done}", remedy, INTERRUPTED) from None
-            wrong = failure if isinstance(failure, Wrong) else told(failure, self.call.where)
-            if not self.steps:
-                raise wrong from None
-            raise Wrong(
-                wrong.kind, f"{wrong.message} {done}", f"{wrong.remedy}\n{remedy}".strip(), wrong.code
-            ) from None
+            raise cut_off(failure, self.call.where, done, remedy) from None
 
     def is_there(self, old: str, backup: str | None) -> bool:
         """Whether the new table is there, from an earlier run. Raises Wrong for one that is not from this source."""
