@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from ledger.errors import OutcomeUnknown, Unavailable
-from ledger.memory import MemoryTable
 from ledger.requests import Update
 from tests.ledgerctl.support import KEYED, A, B, Failing, Limited, held, refused
 
@@ -154,23 +153,6 @@ def test_a_history_is_exported_and_goes_through_the_gates_when_it_comes_back(tmp
     assert other.ctl("get", "stock:1", "--json").documents[0]["value"] == value
     assert not [key for key in held(other) if key.pk.startswith("delta#")]
     assert other.ctl("verify", "stock:1").code == 0
-
-
-def test_what_a_command_counts_by_the_directory_is_what_a_scan_counts_once_a_compactor_scanned() -> None:
-    tables = Limited(MemoryTable(lists=False))
-    for n in range(3):
-        tables.ctl("add", f"c{n}", "1")
-    tables.ctl("add", "seats:gig", "5")
-    tables.ctl("hold", "seats:gig", "2", "--expires", "1h")
-    said = tables.ctl("compact")
-    assert (said.code, said.out.splitlines()[1]) == (0, "lanes that were new in the directory: 4")
-    for command in ("verify", "export", "list", "top"):
-        by_directory, by_scan = (
-            [each["counter"] for each in tables.ctl(command, "--json", *scan).documents] for scan in ((), ("--scan",))
-        )
-        assert sorted(by_directory) == sorted(by_scan) == ["c0", "c1", "c2", "seats:gig"], command
-    (again,) = tables.ctl("compact", "--json").documents
-    assert again["listed"] == 0
 
 
 def test_a_row_that_would_pass_the_limit_is_a_bad_row_and_stops_nobody(tables: Limited, tmp_path: Path) -> None:
