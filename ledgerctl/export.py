@@ -18,7 +18,7 @@ from ledger.values import Delta
 from ledgerctl import completion, show
 from ledgerctl.arguments import FileFormat, Scan
 from ledgerctl.call import Call
-from ledgerctl.changes import write
+from ledgerctl.change_rows import write
 from ledgerctl.command import COUNTERS, command
 from ledgerctl.failures import Wrong
 from ledgerctl.lanes import added_to, found

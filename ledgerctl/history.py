@@ -13,7 +13,7 @@ import typer
 from ledgerctl import show
 from ledgerctl.arguments import Counter
 from ledgerctl.call import Call
-from ledgerctl.changes import write
+from ledgerctl.change_rows import write
 from ledgerctl.command import COUNTERS, command
 from reader import Entry
 from reader.calls import PAGE_ENTRIES_MAX

@@ -23,9 +23,9 @@ from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, command
 from ledgerctl.failures import NO_ANSWER, Wrong
 from ledgerctl.lanes import found
-from ledgerctl.plan import agree, plan
 from ledgerctl.rebuild_all import rebuild_all
 from ledgerctl.rebuild_gates import rebuild_gates
+from ledgerctl.unwritten import agree, plan
 
 REBUILD = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
 

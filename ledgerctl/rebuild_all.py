@@ -23,8 +23,8 @@ from ledgerctl import show
 from ledgerctl.call import Call
 from ledgerctl.failures import DATA, cut_off
 from ledgerctl.lanes import Found, named
-from ledgerctl.plan import agree, plan
 from ledgerctl.several import each, exit_code_of
+from ledgerctl.unwritten import agree, plan
 
 FAILED_MAX = 200
 """Counters that may fail before it is not about them."""

@@ -17,7 +17,7 @@ from ledger.requests import Table, run
 from ledger.shape import ShapeCheck
 from ledgerctl.call import Call
 from ledgerctl.failures import NO_ANSWER, Wrong
-from ledgerctl.plan import Unwritten, agree
+from ledgerctl.unwritten import Unwritten, agree
 
 REBUILD = "Stop whoever adds to the counter or holds of it (docs/operations.md#a-limited-counter-after-a-restore)."
 

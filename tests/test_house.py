@@ -178,7 +178,6 @@ def test_there_is_one_version() -> None:
 TWICE = {
     "add": "the program and its command",
     "aio": "the awaited classes of the ledger and of the reader",
-    "app": "the command line's and the API's",
     "calls": "those of a ledger, and those of a reader",
     "check": "a program of its room",
     "checker": "torture's adds to that of the histories",
@@ -190,6 +189,7 @@ TWICE = {
     "items": "the codec of deltas, segments and checkpoints, that of gates, and that of crossings",
     "history": "the read, its command, a simulated one",
     "hold": "the value and its command",
+    "holds": "the API's routes, and the command",
     "lag": "the program and its command",
     "lanes": "which there are, and which need a visit",
     "limit": "the value and its commands",
@@ -200,6 +200,7 @@ TWICE = {
     "rebuild": "that of a lane, that of gates, and the command",
     "shape": "the table's, and what is looked at in it",
     "standing": "copies of gates, what a reader makes of them, and its command",
+    "verify": "the program and its command",
 }
 """Names of files that stand more than once, with the reason."""
 
