@@ -97,8 +97,9 @@ def rebuilt(call: Call, every: Found, *, gates: bool = True) -> Progress:
 
 def tell(call: Call, progress: Progress) -> None:
     """Print what was done; ends with an exit code when some counters failed."""
-    for name, lost in sorted(progress.lost.items()):
-        for line in lost:
+    lost = dict(sorted(progress.lost.items()))
+    for name, lines in lost.items():
+        for line in lines:
             call.note(f"{name}: {line}", "yellow")
     failed = dict(sorted(progress.failed.items()))
     for name, error in failed.items():
@@ -106,7 +107,7 @@ def tell(call: Call, progress: Progress) -> None:
     region, count = call.settings.region, len(progress.done)
     if call.json:
         errors = {name: str(error) for name, error in failed.items()}
-        call.document({"region": region, "rebuilt": count, "failed": errors, "told": progress.lost})
+        call.document({"region": region, "rebuilt": count, "failed": errors, "told": lost})
     else:
         call.say(f"rebuilt {show.counted(count, 'counter')} in {region}", style="green")
         call.note(show.cost(call.meter.take()))

@@ -227,17 +227,13 @@ def test_when_so_many_fail_that_it_is_not_about_them_it_ends_and_the_next_run_be
     monkeypatch.setattr(rebuild_all, "FAILED_MAX", 3)
     table = tables.table
     assert isinstance(table, Failing)
-    for failure, code in ((Throttled("Slower."), 3), (KeyboardInterrupt(), 130)):
+    for failure, code, kind in ((Throttled("Slower."), 3, "Throttled"), (KeyboardInterrupt(), 130, "Interrupted")):
         table.failure = failure
         table.when = lambda request: isinstance(request, Get) and request.key.pk.startswith("fold#")
         said = tables.ctl("rebuild", "--all", "--yes", "--json")
         error = json.loads(said.err)
-        assert (said.code, error["error"]) == (
-            code,
-            type(failure).__name__.replace("Keyboard", "").replace("Interrupt", "Interrupted"),
-        )
-        assert "Rebuilt 0 of 6 counters." in error["message"]
-        assert ("Failed: c0, c1, c2, c3." in error["message"]) == (code == 3)
+        assert (said.code, error["error"], "of 6 counters." in error["message"]) == (code, kind, True)
+        assert ("Failed: c0, " in error["message"]) == (code == 3)
         assert "it begins at the beginning" in error["remedy"]
     del table.when
     (done,) = tables.ctl("rebuild", "--all", "--yes", "--json").documents
