@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import tokens
-from ledger.errors import OutcomeUnknown
+from ledger.errors import OutcomeUnknown, Throttled
+from ledger.memory import MemoryTable
 from ledger.requests import PutMany, Request
 from ledger.values import Delta, Lane
 from ledgerctl.export import entry_of, with_strays
@@ -137,6 +139,29 @@ def test_an_import_that_was_cut_off_is_run_again_and_is_exact(path: Path, bad: P
         assert again.out.startswith(f"{3 * BATCH - there:,} recorded, {there:,} replayed")
         assert (values(tables), tables.ctl("verify").code) == (truth, 0)
         assert len(bad.read_text().splitlines()) == 2
+
+
+class Halving(MemoryTable):
+    """Takes half of its second batch, and answers an error for each other change."""
+
+    batches = 0
+
+    def answer(self, request: Request, /) -> Any:
+        self.batches += isinstance(request, PutMany)
+        if isinstance(request, PutMany) and self.batches == 2:
+            taken = super().answer(PutMany(request.items[: BATCH // 2]))
+            return (*taken, *([Throttled("Slower.")] * (len(request.items) - len(taken))))
+        return super().answer(request)
+
+
+def test_an_import_stops_after_the_rows_that_the_table_took(path: Path) -> None:
+    tables, truth = Tables(Halving()), shop(path, 3 * BATCH)
+    said = tables.ctl("import", str(path), *SHOP)
+    refused(said, 3, "Slower.", f"{BATCH * 3 // 2} recorded", f"every row before line {BATCH + 2} is done")
+    assert tables.ctl("import", str(path), *SHOP).out.startswith(
+        f"{BATCH * 3 // 2} recorded, {BATCH * 3 // 2} replayed"
+    )
+    assert values(tables) == truth
 
 
 ENDED = """
