@@ -213,6 +213,7 @@ def test_all_counters_are_rebuilt_and_the_gates_of_limited_ones(tables: Tables) 
     said = tables.ctl("rebuild", "--all", "--yes")
     assert (said.code, said.out) == (0, "rebuilt 6 counters in eu-west-1\n")
     assert "seats:x: " in said.err  # what is lost of it
+    assert said.err.splitlines()[-1] == "no requests to DynamoDB"  # what it cost, in memory
     assert {name: values(tables)[name] for name in NAMES} == dict.fromkeys(NAMES, 5)
     assert tables.ctl("verify").code == 0
 
