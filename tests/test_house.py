@@ -5,8 +5,9 @@ A room is a top-level package; in lab/, which is never installed, it is each fol
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -29,7 +30,13 @@ KNOWS = {
     "lab": {"ledger", "reader", "compactor", "simulator", "service", "ledgerctl"},
 }
 NAMES = [str(path.relative_to(ROOT)) for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
-BOTO = {"ledger/dynamo/client.py", "ledger/dynamo/failures.py", "ledger/queue.py", "ledger/dynamo/send.py"}
+BOTO = {
+    "ledger/dynamo/aio.py",
+    "ledger/dynamo/client.py",
+    "ledger/dynamo/failures.py",
+    "ledger/queue.py",
+    "ledger/dynamo/send.py",
+}
 ATTRIBUTES = {"change", "total", "count", "watermark", "version", "last", "committed_ms", "entries", "noted_ms"}
 
 
@@ -110,10 +117,46 @@ def test_arrows_inside_the_lab_lead_down() -> None:
     assert len(known) > 10
 
 
+FLOORS_MAX = 6
+ROOMS = sorted(
+    {
+        path.parent
+        for package in (*OURS, "simulator", "service", "ledgerctl", "infra")
+        for path in (ROOT / package).rglob("*.py")
+    }
+)
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: str(room.relative_to(ROOT)))
+def test_a_room_has_no_circle_and_at_most_six_floors(room: Path) -> None:
+    """By what its files import of each other, imports for annotations too. A folder in it is a room of its own."""
+    prefix = ".".join(room.relative_to(ROOT).parts)
+    files = {f"{prefix}.{path.stem}": path for path in room.glob("*.py") if path.stem != "__init__"}
+    graph = {name: {*files} & modules_of(path) for name, path in files.items()}
+    floor: dict[str, int] = {}
+    for name in TopologicalSorter(graph).static_order():  # raises CycleError with the circle
+        floor[name] = 1 + max((floor[below] for below in graph[name]), default=0)
+    assert max(floor.values(), default=0) <= FLOORS_MAX, floor
+
+
+def modules_of(path: Path) -> set[str]:
+    """The modules that a file imports, whether by their name or for a name in them."""
+    found = modules(str(path.relative_to(ROOT)))
+    return found | {name.rpartition(".")[0] for name in found}
+
+
+def test_the_ground_floor_of_the_ledger_has_few_files_and_its_import_takes_few() -> None:
+    assert len([*(ROOT / "ledger").glob("*.py")]) <= 25
+    code = "import boto3, sys; known = {*sys.modules}; import ledger; print(*sorted({*sys.modules} - known))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in loaded if name.partition(".")[0] == "asyncio"]
+    assert 10 < len([name for name in loaded if name.partition(".")[0] == "ledger"]) <= 45
+
+
 def test_boto3_is_known_to_the_table_edge_alone_ulid_to_tokens_and_what_lambda_needs_to_none() -> None:
     assert {name.partition("/")[0] for name in NAMES} == set(OURS)
     assert {name for name in NAMES if imported(name) & {"boto3", "botocore"}} == BOTO
-    assert {name for name in NAMES if imported(name) & {"aiobotocore", "aiohttp"}} == {"ledger/dynamo/client.py"}
+    assert {name for name in NAMES if imported(name) & {"aiobotocore", "aiohttp"}} == {"ledger/dynamo/aio.py"}
     assert {name for name in NAMES if "ulid" in imported(name)} == {"ledger/tokens.py"}
     assert not [name for name in NAMES if imported(name) & {"aws_lambda_powertools", "pydantic"}]
 
@@ -177,47 +220,8 @@ def test_there_is_one_version() -> None:
     assert f"git checkout v{__version__} &&" in (ROOT / "docs" / "deploying.md").read_text()
 
 
-TWICE = {
-    "add": "the program and its command",
-    "aio": "the awaited classes of the ledger and of the reader",
-    "calls": "those of a ledger, and those of a reader",
-    "check": "a program of its room",
-    "cost": "the command's, and what the comparison measures",
-    "crossings": "their codec, and the judge of their events",
-    "failures": "boto3's to ours, ours to a person's",
-    "gates": "those of a limited counter, and what a sweep sees of them",
-    "handler": "one a function",
-    "items": "the codec of deltas, segments and checkpoints, and that of gates",
-    "history": "the read, its command, a simulated one",
-    "hold": "the value and its command",
-    "holds": "the API's routes, and the command",
-    "lag": "the program and its command",
-    "lanes": "which there are, and which need a visit",
-    "limit": "the value and its commands",
-    "main": "one a function",
-    "parameters": "a request's, and a deployment's",
-    "rebuild": "that of a lane, that of gates, and the command",
-    "shape": "the table's, and what is looked at in it",
-    "standing": "copies of gates, what a reader makes of them, and its command",
-    "verify": "the program and its command",
-}
-"""Names of files that stand more than once, with the reason."""
-
-NO_NOUNS = {"done", "left", "look", "said", "seen", "shown", "told", "warm"}
-THEATRE = {"cast", "crew", "play", "scene", "stage", "story", "weather"}
 SPOKEN = re.compile(r"^(Rules|Rule|The rules a change must keep|Rules a change must keep):", re.MULTILINE)
 MODULES = [path.relative_to(ROOT) for folder in KNOWS for path in sorted((ROOT / folder).rglob("*.py"))]
-
-
-def test_a_file_name_stands_once_or_has_a_reason() -> None:
-    names = Counter(path.stem for path in MODULES if not path.stem.startswith("__"))
-    assert {name for name, times in names.items() if times > 1} == set(TWICE)
-
-
-def test_a_participle_is_no_noun_and_theatre_stays_in_its_room() -> None:
-    stems = {path: path.stem for path in MODULES}
-    assert not [path for path, stem in stems.items() if stem in NO_NOUNS]
-    assert {path.parent.as_posix() for path, stem in stems.items() if stem in THEATRE} <= {"lab/histories", "lab/live"}
 
 
 def test_a_package_is_typed_and_its_modules_open_by_saying_what_they_are_with_numbered_rules() -> None:
