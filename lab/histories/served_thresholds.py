@@ -14,10 +14,11 @@ from typing import Any
 from lab.histories import cast, history
 from lab.histories.checker import deltas_in
 from lab.histories.served_world import ServedWorld
-from ledger import crossings, tokens
+from ledger import tokens
 from ledger.errors import LedgerError
 from ledger.gate import decide
 from ledger.gate.gates import Gates
+from ledger.lane import crossings
 from ledger.limit import IN, OUT, Limit, Threshold
 from ledger.requests import Now
 from ledger.settings import Settings

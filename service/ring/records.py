@@ -20,9 +20,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ledger import crossings, items, tokens
+from ledger import items, tokens
 from ledger.entries import ENTRY, time_ms
 from ledger.gate import items as gates
+from ledger.lane import crossings
 from ledger.requests import Key
 from ledger.settings import Settings
 from ledger.values import Lane

@@ -17,10 +17,10 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from ledger import crossings
 from ledger.checks import to_ms
-from ledger.crossings import Crossing
 from ledger.errors import GaveUp, LedgerError
+from ledger.lane import crossings
+from ledger.lane.crossings import Crossing
 from ledger.limit import OUT
 from ledger.requests import GetMany, Item
 from ledger.settings import Settings

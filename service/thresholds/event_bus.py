@@ -14,9 +14,9 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from ledger.checks import to_datetime
-from ledger.crossings import Crossing
 from ledger.dynamo import failures
 from ledger.errors import LedgerError
+from ledger.lane.crossings import Crossing
 from ledger.message import time_text
 
 SOURCE, DETAIL_TYPE = "exact-counter", "Threshold crossed"

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from ledger import crossings as items
-from ledger.crossings import Crossing
+from ledger.lane import crossings as items
+from ledger.lane.crossings import Crossing
 from ledger.limit import IN, Threshold
 from ledger.requests import Get, Table
 

@@ -22,12 +22,12 @@ from lab.histories.stage import Stage
 from ledger import Ledger, Threshold, items, tokens
 from ledger.calls import AHEAD_MAX_MS
 from ledger.checks import KEY_BYTES_MAX, to_ms
-from ledger.crossings import Crossing, cross
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
 from ledger.gate.gate import LOWEST
 from ledger.gate.items import Filed
 from ledger.lane.add import pack_of
+from ledger.lane.crossings import Crossing, cross
 from ledger.limit import Limit, Shape
 from ledger.memory import MemoryTable
 from ledger.ranges import CHANGE_MAX
