@@ -120,7 +120,7 @@ _OF_THRESHOLDS = (
     ),
     Mistake(
         "a crossing is kept whatever stands there",
-        "ledger/crossings.py",
+        "ledger/lane/crossings.py",
         '    seen: Condition = Absent() if before is None else Equals("number", _n(before.number))\n',
         "    seen = None\n",
     ),

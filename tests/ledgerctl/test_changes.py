@@ -7,14 +7,9 @@ from typing import Any
 
 import pytest
 
-<<<<<<< HEAD
 from ledger import Change, items
 from ledger.errors import OutcomeUnknown, Throttled, Unavailable
 from ledger.lane import directory
-=======
-from ledger import Change, directory, items
-from ledger.errors import OutcomeUnknown, Throttled, Unavailable
->>>>>>> 890f3c3880db5fbef1c552b6d22da64b96cfa7d8
 from ledger.memory import MemoryTable
 from ledger.requests import GetMany, Key, Put, Query, Scan, keyed
 from ledger.values import Delta, Lane

@@ -230,13 +230,10 @@ def test_a_dry_run_says_that_a_checkpoint_without_segments_is_deleted(tables: Ta
     for options in (("--dry-run",), ("--yes",)):
         said = tables.ctl("rebuild", "c", *options)
         assert (said.code, "no segment to rebuild it from" in said.err) == (1, True)
-<<<<<<< HEAD
-=======
     failing = tables.ctl("rebuild", "c", "--dry-run", "--json").documents[0]["lanes"][0]
     assert (failing["would"], "no segment to rebuild it from" in failing["error"]) == ("fail", True)
     verified = tables.ctl("verify", "c")
     assert (verified.code, "c: its events give cannot be told" in verified.out) == (1, True)
->>>>>>> 890f3c3880db5fbef1c552b6d22da64b96cfa7d8
     tables.clock.now_ms = later
     damage(tables, version={"N": "1"})
     tables.table.answer(DeleteMany((keyed(items.note_key(LANE)),)))

@@ -11,13 +11,8 @@ from lab.engines.ministack import Engine
 from ledger import clocks, items
 from ledger.errors import Throttled
 from ledger.gate.items import gate_key
-<<<<<<< HEAD
 from ledger.lane.shape import write
 from ledger.requests import Delete, DeleteMany, Get, Key, Put, PutMany, Request, Transact, Update, keyed, run
-=======
-from ledger.requests import Delete, DeleteMany, Get, Key, Put, PutMany, Request, Transact, Update, keyed, run
-from ledger.shape import write
->>>>>>> 890f3c3880db5fbef1c552b6d22da64b96cfa7d8
 from ledger.values import Delta, Lane
 from ledgerctl import rebuild_all
 from ledgerctl.call import Surroundings

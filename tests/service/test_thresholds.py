@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from ledger import crossings, items
-from ledger.crossings import Crossing, crossing_key, crossing_of
+from ledger import items
 from ledger.errors import DamagedItem, GaveUp, LedgerError, OutcomeUnknown, Unavailable
 from ledger.gate import decide
 from ledger.gate.gates import Gates
 from ledger.gate.items import gate_key
-from ledger.lane import directory
+from ledger.lane import crossings, directory
 from ledger.lane.add import pack_of
+from ledger.lane.crossings import Crossing, crossing_key, crossing_of
 from ledger.limit import IN, OUT, Limit, Threshold
 from ledger.requests import GetMany, Item, Update, keyed, run
 from ledger.settings import Settings
