@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ledger import items, tokens
@@ -43,6 +43,8 @@ def queries(table: Region, kind: str = "") -> list[Query]:
     st.integers(1, 3),
     st.tuples(*[st.none() | st.sampled_from([-1, 11]) | st.integers(0, 10)] * 2),
 )
+@example([(n, True) for n in (2, 4, 6, 1, 3, 5, 7)], [3, 6], 3, 1, (2, 6))  # folded, settled, in the tail
+@example([(n, True) for n in (2, 4, 6, 1, 3, 5, 7)], [3, 6], 2, 1, (6, 2))
 @settings(max_examples=60, deadline=None)
 def test_whatever_was_compacted_when_the_pages_are_the_history(
     puts: list[tuple[int, bool]], visits: list[int], limit: int, fold_max: int, seconds: tuple[int | None, int | None]
