@@ -69,7 +69,8 @@ def test_the_same_token_in_two_regions_is_two_entries() -> None:
     home.put(delta(1), delta(1, there), delta(2, there), delta(2))
     for limit in (1, 2, 3):
         assert [(e.region, e.change) for e in paged(reader(home), limit)] == [(A, 4), (B, 4), (A, 16), (B, 16)]
-    assert len(paged(reader(home), 1, since=datetime(1960, 1, 1, tzinfo=UTC))) == 4
+    early = datetime(1960, 1, 1, tzinfo=UTC)
+    assert (len(paged(reader(home), 1, since=early)), paged(reader(home), 1, until=early)) == (4, [])
 
 
 def test_a_page_reads_little_of_a_long_history() -> None:
