@@ -11,6 +11,7 @@ from lab.histories import budget_mistakes
 from lab.histories.budget_judge import CAP, Figures
 from ledger.budgets import OverBudget, reserving
 from ledger.errors import LedgerError, Throttled
+from simulator import Faults
 
 from budgets_lab.calls import FAULTS, measure
 from ledger_litellm.calls import OpenCalls
@@ -31,6 +32,10 @@ async def settle_once(calls: Any, ending: Any, tries: int) -> None:
         return
 
 
+async def settle_never(calls: Any, ending: Any, tries: int) -> None:
+    ending.noted = None
+
+
 async def end_for_nothing(calls: Any, mark: Any, otherwise: int | None = None) -> None:
     if there := calls.get(mark):
         there.noted = 0
@@ -48,16 +53,16 @@ def decide_nothing(*_: Any) -> Any:
 
 
 def test_each_mistake_is_seen() -> None:
-    losing, dropping = replace(FAULTS, lost=200, cut=0), replace(FAULTS, dropped=200, cut=0)
+    losing, dropping = Faults(lost=300, lag_steps=20), Faults(dropped=200, lag_steps=20)
     mistakes: list[tuple[Any, str]] = [
         (lambda patch: patch(OpenCalls, "begin", begin_by_the_name_that_the_caller_gave), "uncounted"),
         (lambda patch: patch(OpenCalls, "end", end_for_nothing), "uncounted"),
         (lambda patch: patch(OpenCalls, "_settled", settle_once), "uncounted"),
+        (lambda patch: patch(OpenCalls, "_settled", settle_never), "stuck"),
         (lambda patch: patch(reserving, "reserve", refuse), "starved"),
         (lambda patch: patch(reserving, "reserve", decide_nothing), "undecided"),
         (budget_mistakes.gives_back_without_settling, "uncounted"),
         (budget_mistakes.settles_twice, "doubled"),
-        (budget_mistakes.holds_under_a_name_for_each_attempt, "stuck"),
         (budget_mistakes.holds_for_a_day, "held"),
         (budget_mistakes.asks_for_no_parts, "unfilled"),
     ]
@@ -73,7 +78,7 @@ def is_seen(figures: Figures, name: str) -> bool:
 
 
 def test_a_naive_tracker_is_passed_and_where_it_is_right_nothing_is_judged() -> None:
-    figures = measure(2, 1, replace(FAULTS, lost=200, cut=0))
+    figures = measure(2, 1, replace(FAULTS, cut=0))
     assert figures.is_right, figures
     assert all(spent > CAP for spent in figures.naive.values())
     for naive in (Counter({**figures.naive, "customer-0": CAP}), Counter[str]()):
