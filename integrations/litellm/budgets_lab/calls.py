@@ -97,6 +97,7 @@ async def all_settled(*budgets: LedgerBudgets) -> None:
     began = TurnedLoop.ahead_s
     while TurnedLoop.ahead_s < began + TRIES_S:
         TurnedLoop.ahead_s += 10
+        await asyncio.sleep(0.001)
         await all_ended(*budgets)
 
 

@@ -1,7 +1,4 @@
-"""The lab's figures, small: nothing is wrong, beside a tracker that is passed, and each planted mistake is seen.
-
-The mistakes of `ledger.budgets` itself are found by its own histories: lab/histories/budget_mistakes.py.
-"""
+"""The lab's figures, small: nothing is wrong, beside a tracker that is passed, and each planted mistake is seen."""
 
 from __future__ import annotations
 
@@ -10,15 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from lab.histories.budget_judge import CAP
+from lab.histories import budget_mistakes
+from lab.histories.budget_judge import CAP, Figures
 from ledger.budgets import OverBudget, reserving
 from ledger.errors import LedgerError, Throttled
+from simulator import Faults
 
 from budgets_lab.calls import FAULTS, measure
 from ledger_litellm.calls import OpenCalls
-
-LOSING = replace(FAULTS, lost=200, cut=0)
-"""Answers are lost often, and none is undecided for long."""
 
 begin, end = OpenCalls.begin, OpenCalls.end
 
@@ -34,6 +30,10 @@ async def settle_once(calls: Any, ending: Any, tries: int) -> None:
         await ending.call.aclose(tries=1)
     except LedgerError:
         return
+
+
+async def settle_never(calls: Any, ending: Any, tries: int) -> None:
+    ending.noted = None
 
 
 async def end_for_nothing(calls: Any, mark: Any, otherwise: int | None = None) -> None:
@@ -52,24 +52,33 @@ def decide_nothing(*_: Any) -> Any:
     raise Throttled("slower")
 
 
-def test_each_mistake_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    mistakes: list[tuple[Any, str, Any, str]] = [
-        (OpenCalls, "begin", begin_by_the_name_that_the_caller_gave, "uncounted"),
-        (OpenCalls, "end", end_for_nothing, "uncounted"),
-        (OpenCalls, "_settled", settle_once, "stuck"),
-        (reserving, "reserve", refuse, "starved"),
-        (reserving, "reserve", decide_nothing, "undecided"),
+def test_each_mistake_is_seen() -> None:
+    losing, dropping = Faults(lost=300, lag_steps=20), Faults(dropped=200, lag_steps=20)
+    mistakes: list[tuple[Any, str]] = [
+        (lambda patch: patch(OpenCalls, "begin", begin_by_the_name_that_the_caller_gave), "uncounted"),
+        (lambda patch: patch(OpenCalls, "end", end_for_nothing), "uncounted"),
+        (lambda patch: patch(OpenCalls, "_settled", settle_once), "uncounted"),
+        (lambda patch: patch(OpenCalls, "_settled", settle_never), "stuck"),
+        (lambda patch: patch(reserving, "reserve", refuse), "starved"),
+        (lambda patch: patch(reserving, "reserve", decide_nothing), "undecided"),
+        (budget_mistakes.gives_back_without_settling, "uncounted"),
+        (budget_mistakes.settles_twice, "doubled"),
+        (budget_mistakes.holds_for_a_day, "held"),
+        (budget_mistakes.asks_for_no_parts, "unfilled"),
     ]
-    for place, name, mistake, seen in mistakes:
-        with monkeypatch.context() as patch:
-            patch.setattr(place, name, mistake)
-            played = [measure(2, seed, LOSING) for seed in (1, 2)]
-        assert any(figures.wrong[seen] or (seen == "undecided" and figures.is_undecided) for figures in played), mistake
-        assert not all(figures.is_right for figures in played)
+    for mistake, seen in mistakes:
+        with pytest.MonkeyPatch.context() as patch:
+            mistake(patch.setattr)
+            played = (measure(2, seed, faults) for faults in (losing, dropping) for seed in (1, 2, 3))
+            assert any(is_seen(figures, seen) for figures in played), seen
+
+
+def is_seen(figures: Figures, name: str) -> bool:
+    return not figures.is_right and bool(figures.is_undecided if name == "undecided" else figures.wrong[name])
 
 
 def test_a_naive_tracker_is_passed_and_where_it_is_right_nothing_is_judged() -> None:
-    figures = measure(2, 1, LOSING)
+    figures = measure(2, 1, replace(FAULTS, cut=0))
     assert figures.is_right, figures
     assert all(spent > CAP for spent in figures.naive.values())
     for naive in (Counter({**figures.naive, "customer-0": CAP}), Counter[str]()):
