@@ -36,8 +36,16 @@ from mutmut.mutation.file_mutation import create_mutations
 ROOT = Path(os.environ.get("MUTANTS_ROOT") or Path(__file__).parents[1])
 MUTATED = ("ledger", "reader", "compactor", "service")
 TESTS = ("tests/ledger", "tests/reader", "tests/compactor", "tests/service")
-LEFT_BEHIND = shutil.ignore_patterns(
-    ".git", ".venv", "node_modules", "build", "__pycache__", ".hypothesis", ".coverage*", "*_cache"
+LEFT_BEHIND = (
+    ".git",
+    ".venv",
+    "node_modules",
+    "build",
+    "__pycache__",
+    ".hypothesis",
+    ".coverage*",
+    "*_cache",
+    "mutants-*",
 )
 FAILURES_MAX = 4
 MUTANT_MAX_S = 1_200
