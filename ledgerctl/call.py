@@ -13,7 +13,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +22,6 @@ import boto3
 import typer
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
-from ledger.sender import Sender
 from rich.console import Console
 from rich.text import Text
 
@@ -32,10 +31,13 @@ from ledger.calls import Calls
 from ledger.cost import Meter
 from ledger.dynamo.client import CONFIG
 from ledger.dynamo.failures import ConditionFailed, error_of, note_attempts
-from ledger.errors import InvalidSettings, shown
+from ledger.dynamo.send import AtOnce
+from ledger.errors import InvalidSettings, LedgerError, shown
+from ledger.lane.add import Outcome
 from ledger.lane.shape import ShapeCheck
-from ledger.requests import Program, Table, run
+from ledger.requests import Program, Table, drive, run
 from ledger.table import ByRegion, DynamoTable
+from ledger.values import Delta
 from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
 from reader import Reader
 
@@ -145,11 +147,16 @@ class Call:
         surroundings = self.surroundings
         return Ledger(self.settings, table=self.table, clock=surroundings.clock, entropy=surroundings.entropy)
 
-    @functools.cached_property
-    def sender(self) -> Sender:
-        """For deltas: to their lanes, and those of limited counters to their gates."""
+    def add_deltas(self, deltas: Sequence[Delta | LedgerError]) -> list[Outcome]:
+        """Deltas to their lanes, and those of limited counters to their gates: an outcome for each, in order."""
         calls = Calls(self.settings, self.surroundings.clock, self.surroundings.entropy)
-        return Sender(calls, self.table, gather=False)
+
+        def answer(request: Any) -> Any:
+            if isinstance(request, AtOnce):
+                return [run(part, self.table, calls.now) for part in request.parts]
+            return self.table.answer(request)
+
+        return drive(calls.add_many(deltas, pack=False), answer)
 
     @functools.cached_property
     def reader(self) -> Reader:

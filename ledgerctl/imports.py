@@ -126,7 +126,7 @@ def _added(call: Call, deltas: list[Delta]) -> dict[int, Outcome]:
     """What became of them, by their places; after a failure nothing more is sent."""
     outcomes: dict[int, Outcome] = {}
     for places in rounds(call.settings, deltas):
-        outcomes |= zip(places, call.sender.add_many([deltas[place] for place in places], pack=False), strict=True)
+        outcomes |= zip(places, call.add_deltas([deltas[place] for place in places]), strict=True)
         if any(not isinstance(outcomes[place], Receipt | TokenConflict | LimitReached) for place in places):
             break
     return outcomes

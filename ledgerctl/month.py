@@ -24,7 +24,7 @@ RING_S, VISIT_S, BATCH_S, API_S = 9.7e-5, 0.023, 0.06, 0.010  # of a record, a m
 FUNCTION_GB, COMPACT_GB = 0.5, 1.0
 MESSAGE_REQUESTS, POLLS_S = 0.3, 15 / 60  # sent, received and deleted by the ten; five long polls of 20 s
 RING_CALLS_S, BATCH_MAX, SWEEPS = 2.0, 80, 30.4  # calls a second of a busy stream; a lane is swept once a day
-ALARM_METRICS, METRICS = 49, 35  # of a Region: what its alarms look at, and metrics of the functions' own
+ALARM_METRICS, METRICS = 41, 35  # of a Region: what its alarms look at, and metrics of the functions' own
 PARTITION_WRITE_UNITS, TABLE_UNITS_MAX = 1_000, 40_000
 """Of a partition a second, and of a table, unless AWS raises its quota:
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html

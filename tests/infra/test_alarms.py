@@ -179,7 +179,7 @@ def test_the_page_on_costs_has_the_price_of_what_two_regions_have(alarms: dict[s
     assert priced is not None
     a_metric, an_alarm, a_dashboard = map(float, priced.groups())
     dollars = 2 * (watched * an_alarm + metrics * a_metric + a_dashboard)
-    assert f"| alarms, metrics, dashboards | {dollars:.2f} | {dollars:.2f} | {dollars:.0f} |" in COSTS
+    assert f"| alarms, metrics, dashboards | {dollars:.2f} | {dollars:.2f} | {dollars:.2f} |" in COSTS
     rows = re.findall(r"\| [^|*]+ \| *([\d.,]*) *\| *([\d.,]*) *\| *([\d.,]*) *\|", BILL.partition("**all**")[0])
     columns = zip(*([float(cell.replace(",", "") or 0) for cell in row] for row in rows), strict=True)
     (sums,) = re.findall(r"\*\*all\*\*" + r" \| \*\*([\d,]+)\*\*" * 3, BILL)

@@ -9,7 +9,7 @@ from lab.engines.ministack import Engine
 from lab.measure import bench, charges, cpu, fold_memory, lanes, limits, lives
 from lab.measure.figure import Figure
 from lab.measure.lanes import Lanes
-from lab.measure.lives import BATCH, WINDOW_S, Life, in_packs, queued
+from lab.measure.lives import Life, in_packs, queued
 from lab.measure.metered_table import MeteredTable
 from ledger.cost import item_bytes, read_units, write_units
 from ledger.requests import DeleteMany, Get, GetMany, Put, PutMany, Query, Transact
@@ -32,7 +32,7 @@ def test_a_life_costs_what_its_items_cost(engine: Engine) -> None:
 def test_what_comes_through_the_queue_is_packed_by_the_batch(engine: Engine) -> None:
     """Ten batches of a hundred messages, or three packs of a message or more: then they are folded, noted, cleaned."""
     given = template.framework()["params"]["default"]
-    assert (given["changesBatch"], given["changesWindowSeconds"], given["changesPack"]) == (BATCH, WINDOW_S, "true")
+    assert given["changesPack"] == "true"
     ends = 2 + 2 * 24 + 1 + 1  # the checkpoint, a segment of 1,000 entries, twice each for a transaction; note, lane
     assert queued(engine, 1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
     assert queued(engine, 250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
