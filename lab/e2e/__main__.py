@@ -12,6 +12,7 @@ import os
 import random
 import time
 from collections import Counter
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Annotated
 
@@ -61,10 +62,13 @@ def main(
         shop = read_events(events, SHOP, limit) if events else shop_day(seed, limit)
         with Engine() as engine, Children() as children:
             os.environ.update(deployed.environment(engine.endpoint_url))
+            # The functions find the table behind a proxy without faults. It sends PartiQL item by item, because this
+            # engine's streams and replicas see none (docs/testing.md, Engines).
+            control, table = proxy.start(children, engine, seed, {}, item_by_item=True)
             if breaks:
-                wrong = _break(engine, children, say, [NAMES[name] for name in names or NAMES], shop)
+                wrong = _break(engine, control, table, say, [NAMES[name] for name in names or NAMES], shop)
             else:
-                wrong = _play(engine, children, say, traffic.hurried(with_witnesses(shop, seed)), seed)
+                wrong = _play(engine, table, say, traffic.hurried(with_witnesses(shop, seed)), seed)
     except (BadEvents, EngineMissing, NotDeployed) as error:
         console.print(f"[bold red]It cannot run:[/] {escape(str(error))}")
         raise typer.Exit(2) from None
@@ -80,21 +84,19 @@ def main(
         console.print("[bold green]each crossing came under one id; the dead letters are exactly the poison.[/]")
 
 
-def _break(engine: Engine, children: Children, say: Say, breaks: list[Break], events: list[Event]) -> list[str]:
-    control, endpoint = proxy.start(children, engine, 1, {}, item_by_item=True)
+def _break(
+    engine: Engine, control: Connection, table: str, say: Say, breaks: list[Break], events: list[Event]
+) -> list[str]:
     say(f"deploying to one Region; an alarm's minute is {60 / course.FASTER:g} s here")
     regions = [course.REGION]
-    deployed.run("deploy", engine.endpoint_url, f"{endpoint}/{OUTSIDE}", regions, course.PARAMS)
-    played = course.Course(Site(engine.endpoint_url, say, regions), control, endpoint)
+    deployed.run("deploy", engine.endpoint_url, f"{table}/{OUTSIDE}", regions, course.PARAMS)
+    played = course.Course(Site(engine.endpoint_url, say, regions), control, table)
     played.play(breaks, events)
     return played.wrong
 
 
-def _play(engine: Engine, children: Children, say: Say, events: list[Event], seed: int) -> list[str]:
-    # The functions find the table behind a proxy without faults. It sends PartiQL item by item, because this
-    # engine's streams and replicas see none (docs/testing.md, Engines).
-    _, endpoint = proxy.start(children, engine, seed, {}, item_by_item=True)
-    table_endpoint = f"{endpoint}/{OUTSIDE}"
+def _play(engine: Engine, table: str, say: Say, events: list[Event], seed: int) -> list[str]:
+    table_endpoint = f"{table}/{OUTSIDE}"
     say("deploying to two Regions")
     deployed.run("deploy", engine.endpoint_url, table_endpoint)
     site = Site(engine.endpoint_url, say)
