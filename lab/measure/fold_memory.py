@@ -96,7 +96,7 @@ def figures(*, small: bool) -> Iterator[Figure]:
     first, last = (20_000, 32_000) if small else (100_000, 1_000_000)
     peak_mb = fold_peak_mb(first)
     yield Figure(f"peak memory of a fold of {first:,} deltas, MB", peak_mb, 30, 1)
-    yield Figure(f"peak memory of a fold of {last:,} deltas, MB", fold_peak_mb(last), 1.1 * peak_mb, 1)
+    yield Figure(f"peak memory of a fold of {last:,} deltas, MB", fold_peak_mb(last), round(1.1 * peak_mb, 1), 1)
     for module in ("ledger", *(f"service.{name}.main" for name in FUNCTIONS)):
         ms = import_over_boto3_ms(module, 1 if small else 9)
         yield Figure(f"import {module}, CPU over import boto3 alone, ms", ms, judged=False)

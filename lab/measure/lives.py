@@ -153,6 +153,6 @@ def _tail(engine: Engine, changes: int) -> Iterator[Figure]:
     whole, behind = life.read(), life.read(behind=3_600)
     of = f"read of a tail of {changes:,} changes in packs:"
     yield Figure(f"{of} requests", whole.requests, 5, 2)
-    yield Figure(f"{of} read units", whole.read_units, 2 + changes / 150, changes / 180)
+    yield Figure(f"{of} read units", whole.read_units, 2 + changes // 150, changes / 180)
     yield Figure(f"{of} requests, with behind=", behind.requests, 1, 1)
     yield Figure(f"{of} read units, with behind=", behind.read_units, 1, 1)

@@ -168,7 +168,8 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 TEXT = """\
 # Ways to count in DynamoDB, side by side
 
-For someone who chooses. `make compare` wrote this page on {date}, with {engine} as the engine: the seven ways that
+For someone who chooses. `make compare` wrote this page on {date}, with {engine} as the engine: the
+seven ways that
 [AWS's guidance](https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/) describes,
 those that others build of them, and this library, each written as its author would defend it, in
 [lab/designs/](../lab/designs/__init__.py), a file each.
@@ -181,8 +182,8 @@ those that others build of them, and this library, each written as its author wo
   where a lost event and a doubled one hide each other, so the least that it can be.
 - Units are of one busy counter, with all housekeeping, by AWS's published rules; *grows*: with every change that is
   in the item. Reads are strongly consistent, when housekeeping is done.
-- Changes a second: a ratio to plain `ADD` in the same run, whose own row shows its noise. {engine} lets no
-  transactions conflict, so on AWS the transactional ways do worse.
+- Changes a second: a ratio to plain `ADD` in the same run; by what the rows of `ADD` differ from 1 is its noise.
+  {engine} lets no transactions conflict, so on AWS the transactional ways do worse.
 
 What follows from it:
 

@@ -76,7 +76,8 @@ def measure_pace(engine: Engine, design: Design, counters: int, rounds: int = RO
     plain, own = (Writers(Trial(engine, each), counters) for each in (DESIGNS[0], design))
     turns: list[tuple[Slice, Slice, Slice]] = []
     with ThreadPoolExecutor(THREADS) as pool:
-        plain.slice(pool, THREADS, slice_s)  # warms up
+        for writers in (plain, own):
+            writers.slice(pool, THREADS, slice_s)  # warms up: connections, and the counters themselves
         while len(turns) < rounds and not any(is_slow(turn) for turn in turns):
             before, between, after = (each.slice(pool, THREADS, slice_s) for each in (plain, own, plain))
             turns.append((before, between, after))
