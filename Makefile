@@ -100,7 +100,7 @@ python313: $(ENGINE)/.made ## the tests of what Lambda runs, on its Python; PYTH
 	  tests/ledger tests/reader tests/compactor tests/service tests/infra $(ARGS)
 
 coverage: $(VENV)/.made ## branch coverage of ledger, reader and compactor by their own tests: at least 95 %
-	@$(BIN)/python -m pytest -q --cov --cov-fail-under=95 tests/ledger tests/reader tests/compactor $(ARGS)
+	@$(BIN)/python -m pytest -q --cov --cov-fail-under=95 tests/ledger tests/reader tests/compactor tests/budgets tests/contract $(ARGS)
 
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven); ARGS=--full for more of it
 	@$(BIN)/python -m lab.spec.check $(ARGS)
