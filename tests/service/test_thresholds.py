@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from ledger import items
+from ledger.dynamo.client import CONFIG
 from ledger.errors import DamagedItem, GaveUp, LedgerError, OutcomeUnknown, Unavailable
 from ledger.gate import decide
 from ledger.gate.gates import Gates
@@ -437,10 +438,10 @@ def test_an_event_is_one_entry_of_the_bus_and_what_it_did_not_take_is_an_error()
 
 def test_a_region_that_publishes_makes_a_bus_and_no_other_does(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("service.runtime.boto3.client", lambda *given, **_: made.append(given))
+    monkeypatch.setattr("service.runtime.boto3.client", lambda *given, config: made.append((*given, config)))
     monkeypatch.setattr("service.runtime.DynamoTable.of", lambda *_: Region())
     environ = {"LEDGER_WORK_QUEUE_URL": "q", "LEDGER_THRESHOLD_BUS": "default"}
     for some in (own(), own(B), settings()):
         Runtime.of(some, environ)
     Runtime.of(own(), {"LEDGER_WORK_QUEUE_URL": "q"})
-    assert made == [("sqs", A), ("events", A), ("sqs", B), ("sqs", A), ("sqs", A)]
+    assert made == [(*client, CONFIG) for client in (("sqs", A), ("events", A), ("sqs", B), ("sqs", A), ("sqs", A))]
