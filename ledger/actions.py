@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from decimal import Context, Decimal
 from typing import Any, NamedTuple, Protocol
 
-from ledger.conditions import Item, Names, Path, Value, steps_of, value_at
+from ledger.conditions import Item, Names, Path, Value, of_its_kind, steps_of, value_at
 from ledger.errors import TableMismatch
 
 DIGITS_MAX = 38
@@ -35,6 +35,7 @@ class Action(Protocol):
         """What becomes of what stands at the path; None: nothing stands there."""
 
 
+@of_its_kind
 class Set(NamedTuple):
     """Write a value, whatever was there."""
 
@@ -52,6 +53,7 @@ class Set(NamedTuple):
         return self.value
 
 
+@of_its_kind
 class SetIfAbsent(NamedTuple):
     """Write a value where there is none."""
 
@@ -70,6 +72,7 @@ class SetIfAbsent(NamedTuple):
         return self.value if there is None else there
 
 
+@of_its_kind
 class Add(NamedTuple):
     """Add a whole number to a number; one that is not there counts as 0."""
 
@@ -92,6 +95,7 @@ class Add(NamedTuple):
         return {"N": f"{total:f}"}
 
 
+@of_its_kind
 class Remove(NamedTuple):
     """Take an attribute, or an entry of a map, away; one that is not there stays away."""
 

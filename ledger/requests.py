@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ledger.actions import Action, updated
-from ledger.conditions import Condition
+from ledger.conditions import Condition, of_its_kind
 from ledger.conditions import Item as Item
 from ledger.cost import item_bytes
 from ledger.errors import ItemTooLarge
@@ -41,6 +41,7 @@ def keyed(key: Key, **attributes: Mapping[str, Any]) -> Item:
 # -- conditional writes: a condition speaks of the item under the key; None: whatever is there -------------------------
 
 
+@of_its_kind
 class Put(NamedTuple):
     """PutItem. Answer: None when written; else the item that was there ({}: none), and nothing was written; or, where
     the role may insert and not look, AlreadyThere(None)."""
@@ -56,6 +57,7 @@ class Put(NamedTuple):
         return self.item
 
 
+@of_its_kind
 class Update(NamedTuple):
     """UpdateItem, which makes the item where there is none. Answer: as that of Put; `shows`: Written when written.
 
@@ -72,12 +74,14 @@ class Update(NamedTuple):
         return updated(there or keyed(self.key), self.actions)
 
 
+@of_its_kind
 class Written(NamedTuple):
     """What an Update made of its item."""
 
     item: Item
 
 
+@of_its_kind
 class Delete(NamedTuple):
     """DeleteItem. Answer: as that of Put; None also when there was nothing and no condition says that it must be."""
 
@@ -110,6 +114,7 @@ def becomes(write: Write, there: Item | None) -> Item | None:
     return after
 
 
+@of_its_kind
 class Transact(NamedTuple):
     """TransactWriteItems, of at most 100 writes of different keys.
 
@@ -122,6 +127,7 @@ class Transact(NamedTuple):
     token: str | None = None
 
 
+@of_its_kind
 class PutMany(NamedTuple):
     """Conditional puts (Absent), each on its own, in as few requests as the store allows.
 
@@ -131,12 +137,14 @@ class PutMany(NamedTuple):
     items: tuple[Item, ...]
 
 
+@of_its_kind
 class AlreadyThere(NamedTuple):
     """The condition of one write of several failed: nothing was written. The other item, where the store showed it."""
 
     item: Item | None
 
 
+@of_its_kind
 class Get(NamedTuple):
     """GetItem. Answer: the item or None."""
 
@@ -144,6 +152,7 @@ class Get(NamedTuple):
     consistent: bool = True
 
 
+@of_its_kind
 class GetMany(NamedTuple):
     """BatchGetItem, until no key is left unprocessed. Answer: the items or None, in the order of the keys."""
 
@@ -151,6 +160,7 @@ class GetMany(NamedTuple):
     consistent: bool = True
 
 
+@of_its_kind
 class Query(NamedTuple):
     """One page of a Query in ascending order: sort keys above `after`, at or below `upto`. Answer: a Page."""
 
@@ -161,6 +171,7 @@ class Query(NamedTuple):
     consistent: bool = True
 
 
+@of_its_kind
 class Page(NamedTuple):
     """`last` is the sort key to go on after, or None when this was the last page."""
 
@@ -168,6 +179,7 @@ class Page(NamedTuple):
     last: str | None
 
 
+@of_its_kind
 class DeleteMany(NamedTuple):
     """Deletes, each on its own and only while the item still has the attributes given, in few requests.
 
@@ -178,29 +190,34 @@ class DeleteMany(NamedTuple):
     items: tuple[Item, ...]
 
 
+@of_its_kind
 class Pause(NamedTuple):
     """Wait, so that others get the table's throughput. Answer: None; at once, where the table has no such limit."""
 
     ms: int
 
 
+@of_its_kind
 class Scan(NamedTuple):
     """One page of a Scan of the whole table, keys only. Answer: a KeyPage."""
 
     after: Key | None = None
 
 
+@of_its_kind
 class KeyPage(NamedTuple):
     keys: tuple[Key, ...]
     last: Key | None
 
 
+@of_its_kind
 class Together(NamedTuple):
     """Several requests at once. Answer: for each, in their order, its answer or its LedgerError. Never raises."""
 
     requests: tuple[Put | Get | GetMany | Query, ...]
 
 
+@of_its_kind
 class At(NamedTuple):
     """A request to another Region's endpoint. Answer: that of the request. Raises Unavailable where nobody answers."""
 
@@ -208,10 +225,12 @@ class At(NamedTuple):
     request: "Request"
 
 
+@of_its_kind
 class Now(NamedTuple):
     """What time is it? Answer: an Instant. Asked of the process, not of the table."""
 
 
+@of_its_kind
 class Instant(NamedTuple):
     """`wall_ms` since 1970, which may step; `steady_ms` from some origin, which never goes back."""
 

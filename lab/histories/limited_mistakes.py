@@ -352,7 +352,7 @@ _PLANTED = (
     Mistake(
         "refused although there is enough by now",
         "ledger/gate/updates.py",
-        "[*_open([token], seen), Either(tuple(short))]",
+        "[*_open([token], seen), Either(short)]",
         "_open([token], seen)",
     ),
     Mistake(

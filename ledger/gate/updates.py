@@ -50,7 +50,7 @@ def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None =
     down, up = shares([amount])
     taken = {DOWN: down, UP: up}
     short = [Not(AtLeast(side, number(n))) for side, n in taken.items() if limit.has(side) and n]
-    return _update(lane, limit, {RECENT: {token: REFUSED}}, [*_open([token], seen), Either(tuple(short))])
+    return _update(lane, limit, {RECENT: {token: REFUSED}}, [*_open([token], seen), Either(short)])
 
 
 def end(lane: Lane, limit: Limit, token: str, amount: int, outcome: int, filed: int | None = None) -> Update:
@@ -159,4 +159,4 @@ def _update(
         checks.append(AtLeast(side, number(-change)) if change < 0 else Not(Absent(side)))
         if change:
             actions.append(Add(side, change))
-    return Update(items.gate_key(lane), (*actions, *more), All(tuple(checks)), shows=True)
+    return Update(items.gate_key(lane), (*actions, *more), All(checks), shows=True)

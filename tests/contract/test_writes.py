@@ -61,8 +61,8 @@ conditions: st.SearchStrategy[Condition] = st.recursive(
     | st.builds(SizeBelow, st.just("s"), st.integers(0, 3)),
     lambda inner: (
         st.builds(Not, inner)
-        | st.lists(inner, min_size=1, max_size=3).map(tuple).map(All)
-        | st.lists(inner, min_size=1, max_size=3).map(tuple).map(Either)
+        | st.lists(inner, min_size=1, max_size=3).map(All)
+        | st.lists(inner, min_size=1, max_size=3).map(Either)
     ),
     max_leaves=4,
 )

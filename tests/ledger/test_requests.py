@@ -1,12 +1,13 @@
 """Driving a program: `run`, `through`, and what the table in memory adds."""
 
+import operator
 import time
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
-from ledger import actions
+from ledger import actions, conditions, requests
 from ledger.clocks import instants
 from ledger.conditions import Absent, Equals
 from ledger.cost import item_bytes
@@ -47,6 +48,46 @@ class Broken(MemoryTable):
 
 def instant() -> Instant:
     return Instant(7, 8)
+
+
+KINDS: list[Any] = [
+    value
+    for module in (requests, conditions, actions)
+    for value in vars(module).values()
+    if isinstance(value, type)
+    and hasattr(value, "_fields")
+    and value is not Key
+    and value.__module__ == module.__name__
+]
+
+
+def filled(kind: Any, value: object = 3) -> Any:
+    """One of its kind, with the same value in every field."""
+    return kind(*[value] * len(kind._fields))
+
+
+def test_all_kinds_of_requests_conditions_and_answers_are_looked_at() -> None:
+    names = "Absent Equals Add Put Update Transact DeleteMany Pause Now Instant AlreadyThere Page"
+    assert {*names.split()} <= {kind.__name__ for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_request_is_true_has_no_order_and_equals_its_own_kind_alone(kind: Any) -> None:
+    one = filled(kind)
+    assert bool(one)
+    assert operator.eq(one, filled(kind))
+    assert not operator.ne(one, filled(kind))
+    for other in (tuple(one), *(filled(each) for each in KINDS if each is not kind)):
+        for left, right in ((one, other), (other, one)):
+            assert operator.ne(left, right)
+            assert not operator.eq(left, right)
+        assert one not in [other]
+    if kind._fields:
+        assert one != filled(kind, 4)
+    for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+        for other in (filled(kind, 4), filled(Key)):
+            with pytest.raises(TypeError):
+                compare(one, other)
 
 
 def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
