@@ -9,6 +9,7 @@ Rule 3: a call inside another one's meter (`cost.py`) adds its cost to it.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
@@ -69,9 +70,7 @@ class Observer:
         try:
             _TELLING.set(True)
             _done(self._observe(Observed(name, milliseconds, cost, outcome)))
-        except (KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise
-        except BaseException:  # a CancelledError, too: no task is cancelled here, where nothing is awaited
+        except _failures():
             self._fail()
         finally:
             _TELLING.set(False)
@@ -84,6 +83,14 @@ class Observer:
 
 
 _TELLING: ContextVar[bool] = ContextVar("ledger-telling", default=False)
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    """What an observer may raise without harm: a CancelledError, too, because nothing is awaited here, so no task is
+    cancelled. Whoever raises one has loaded asyncio, which is not imported for it.
+    """
+    asyncio = sys.modules.get("asyncio")
+    return (Exception,) if asyncio is None else (Exception, asyncio.CancelledError)
 
 
 def _done(answer: object) -> None:

@@ -226,6 +226,18 @@ def test_an_observer_that_is_cancelled_or_would_be_awaited_has_failed(
     assert [record.name for record in caplog.records] == ["ledger"]
 
 
+def test_what_is_no_error_goes_through_an_observer() -> None:
+    """Such as the time-out of whoever runs the call, which is neither an Exception nor a CancelledError."""
+
+    class OutOfTime(BaseException): ...
+
+    def out_of_time(_: Observed) -> None:
+        raise OutOfTime
+
+    with pytest.raises(OutOfTime):
+        Ledger(SETTINGS, table=MemoryTable(), observe=out_of_time).add(LIKES, 1)
+
+
 def test_a_log_that_fails_too_loses_no_receipt() -> None:
     class Broken(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
