@@ -152,8 +152,7 @@ class Ledger:
 
         Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
-        deltas = self._calls.prepare_many(changes, pack)
-        return drive(self._calls.add_many(deltas, pack=pack), self._answer)
+        return self._send(self._calls.prepare_many(changes, pack), pack=pack)
 
     @observed("ledger.hold", DONE)
     def hold(
@@ -225,6 +224,9 @@ class Ledger:
         self._run(self._calls.check_shape(delta))
         return self._gatherer.value.add(delta)
 
+    def _send(self, deltas: Sequence[Delta | LedgerError], *, pack: bool) -> list[Outcome]:
+        return drive(self._calls.add_many(deltas, pack=pack), self._answer)
+
     def _lane_outcomes(self, deltas: Sequence[Delta]) -> Sequence[Outcome]:
         return self._run(self._calls.lane_outcomes(deltas))
 
@@ -236,3 +238,8 @@ class Ledger:
             return [*map(self._run, request.parts)]
         with ThreadPoolExecutor(at_once, thread_name_prefix="ledger-lanes") as workers:
             return [*workers.map(carried(self._run), request.parts)]
+
+
+def add_deltas(ledger: Ledger, deltas: Sequence[Delta | LedgerError]) -> list[Outcome]:
+    """An outcome for each delta that `prepare` made, in order, as `add_many` has one for each change: for an import."""
+    return ledger._send(deltas, pack=False)

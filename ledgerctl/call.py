@@ -13,7 +13,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,17 +27,13 @@ from rich.text import Text
 
 from compactor import Compactor
 from ledger import Ledger, Settings, clocks
-from ledger.calls import Calls
 from ledger.cost import Meter
 from ledger.dynamo.client import CONFIG
 from ledger.dynamo.failures import ConditionFailed, error_of, note_attempts
-from ledger.dynamo.send import AtOnce
-from ledger.errors import InvalidSettings, LedgerError, shown
-from ledger.lane.add import Outcome
+from ledger.errors import InvalidSettings, shown
 from ledger.lane.shape import ShapeCheck
-from ledger.requests import Program, Table, drive, run
+from ledger.requests import Program, Table, run
 from ledger.table import ByRegion, DynamoTable
-from ledger.values import Delta
 from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
 from reader import Reader
 
@@ -146,17 +142,6 @@ class Call:
     def ledger(self) -> Ledger:
         surroundings = self.surroundings
         return Ledger(self.settings, table=self.table, clock=surroundings.clock, entropy=surroundings.entropy)
-
-    def add_deltas(self, deltas: Sequence[Delta | LedgerError]) -> list[Outcome]:
-        """Deltas to their lanes, and those of limited counters to their gates: an outcome for each, in order."""
-        calls = Calls(self.settings, self.surroundings.clock, self.surroundings.entropy)
-
-        def answer(request: Any) -> Any:
-            if isinstance(request, AtOnce):
-                return [run(part, self.table, calls.now) for part in request.parts]
-            return self.table.answer(request)
-
-        return drive(calls.add_many(deltas, pack=False), answer)
 
     @functools.cached_property
     def reader(self) -> Reader:

@@ -24,6 +24,7 @@ from ledger.errors import LedgerError, LimitReached, TokenConflict
 from ledger.lane.add import Outcome
 from ledger.settings import Settings
 from ledger.values import Delta, Lane, Receipt
+from ledger.writer import add_deltas
 from ledgerctl import show
 from ledgerctl.arguments import FileFormat
 from ledgerctl.call import Call
@@ -126,7 +127,7 @@ def _added(call: Call, deltas: list[Delta]) -> dict[int, Outcome]:
     """What became of them, by their places; after a failure nothing more is sent."""
     outcomes: dict[int, Outcome] = {}
     for places in rounds(call.settings, deltas):
-        outcomes |= zip(places, call.add_deltas([deltas[place] for place in places]), strict=True)
+        outcomes |= zip(places, add_deltas(call.ledger, [deltas[place] for place in places]), strict=True)
         if any(not isinstance(outcomes[place], Receipt | TokenConflict | LimitReached) for place in places):
             break
     return outcomes
