@@ -33,7 +33,7 @@ import pytest
 from libcst import CSTNode, FunctionDef, Module
 from mutmut.mutation.file_mutation import create_mutations
 
-ROOT = Path(os.environ.get("MUTANTS_ROOT") or Path(__file__).parents[1])
+ROOT = Path(__file__).parents[1]
 MUTATED = ("ledger", "reader", "compactor", "service")
 TESTS = ("tests/ledger", "tests/reader", "tests/compactor", "tests/service")
 LEFT_BEHIND = (
@@ -98,16 +98,16 @@ def main() -> None:
 def drawn(files: Sequence[str], seed: int, most: int) -> list[Mutant]:
     """Up to `most` of what mutmut makes of the functions of `files`, but for texts of errors."""
     left_out = re.compile("|".join(_patterns()))
-    every = [(file, *mutation) for file in files for mutation in _mutations(file)]
-    random.Random(seed).shuffle(every)
+    mutations = [(file, *mutation) for file in files for mutation in _mutations(file)]
+    random.Random(seed).shuffle(mutations)
     sample: list[Mutant] = []
-    for file, function, code, mutate in every:
-        changed = _changed(code, mutate())
-        if len(sample) < most and changed and not left_out.search(changed[0]):
-            sample.append(Mutant(file, function, *changed))
+    for file, function, code, mutate in mutations:
         if len(sample) == most:
             break
-    print(f"{len(every):,} mutants of {len(files)} files; {len(sample)} drawn by seed {seed}", flush=True)
+        changed = _changed(code, mutate())
+        if changed and not left_out.search(changed[0]):
+            sample.append(Mutant(file, function, *changed))
+    print(f"{len(mutations):,} mutants of {len(files)} files; {len(sample)} drawn by seed {seed}", flush=True)
     return sample
 
 
@@ -155,9 +155,8 @@ def judge(sample: Sequence[Mutant], tests: Sequence[str]) -> None:
                 mutant.outcome = GONE
             else:
                 path, began, ended = where
-                asked = tests_of(str(path.relative_to(clean)), range(began, ended + 1))
-                mutated = Path(folder, str(number))
-                _try(mutant, where, clean, mutated, asked)
+                reaching = tests_of(str(path.relative_to(clean)), range(began, ended + 1))
+                _try(mutant, where, clean, Path(folder, str(number)), reaching)
             print(f"{mutant.outcome:14} {mutant.file} {mutant.function} {', '.join(mutant.by[:2])}", flush=True)
             if mutant.outcome not in (KILLED, TIMED_OUT):
                 print(textwrap.indent(mutant.was, "    - ") + "\n" + textwrap.indent(mutant.now, "    + "), flush=True)
@@ -167,15 +166,10 @@ def judge(sample: Sequence[Mutant], tests: Sequence[str]) -> None:
 
 
 def place(folder: Path, mutant: Mutant) -> tuple[Path, int, int] | None:
-    """The file and the first and last line of a mutant's text: in its own file, or in the only function named so."""
-    everywhere = [path for room in MUTATED for path in sorted((folder / room).rglob("*.py"))]
-    own = folder / mutant.file
-    found: list[tuple[Path, int, int]] = []
-    for path in [own] if own.exists() else everywhere:
-        found += _in_file(path, mutant)
-    if not found:
-        found = [where for path in everywhere for where in _in_file(path, mutant)]
-    return found[0] if found else None
+    """The file and the first and last line of a mutant's text: in its own file, else in the first that has it."""
+    own, everywhere = folder / mutant.file, (path for room in MUTATED for path in sorted((folder / room).rglob("*.py")))
+    paths = [own, *everywhere] if own.exists() else everywhere
+    return next((where for path in paths for where in _in_file(path, mutant)), None)
 
 
 def _in_file(path: Path, mutant: Mutant) -> Iterable[tuple[Path, int, int]]:
@@ -194,20 +188,12 @@ def covered(folder: Path, tests: Sequence[str], files: Iterable[str]) -> Callabl
     settings = folder / "mutants.coveragerc"
     settings.write_text("[run]\nrelative_files = True\ninclude =\n  " + "\n  ".join(sorted(files)) + "\n", "utf-8")
     began = time.monotonic()
-    options = [
-        "--cov",
-        f"--cov-config={settings}",
-        "--cov-context=test",
-        "--cov-report=",
-        "--numprocesses",
-        str(AT_ONCE),
-    ]
+    options = ["--cov", f"--cov-config={settings}", "--cov-context=test", "--cov-report=", f"--numprocesses={AT_ONCE}"]
     done, failed = _pytest(folder, [*options, *tests])
     if done.returncode not in (PASSED, FAILED):
         sys.exit((done.stdout + done.stderr)[-2_000:])
-    print(
-        *failed, f"{done.stdout.splitlines()[-1]} (without a mutant, in {time.monotonic() - began:,.0f} s)", flush=True
-    )
+    took_s = time.monotonic() - began
+    print(*failed, f"{done.stdout.splitlines()[-1]} (without a mutant, in {took_s:,.0f} s)", flush=True)
     data = coverage.CoverageData(str(folder / ".coverage"))
     data.read()
     contexts = {path: data.contexts_by_lineno(path) for path in data.measured_files()}
@@ -249,15 +235,13 @@ def _pytest(
     folder: Path, arguments: Sequence[str], **environment: str
 ) -> tuple["subprocess.CompletedProcess[str]", list[str]]:
     """Run pytest in `folder`, and what failed."""
-    plugin = Path(__file__)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", plugin.stem, *arguments],
+        [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "lab.mutants", *arguments],
         cwd=folder,
         env={
             **os.environ,
-            "PYTHONPATH": f"{folder}{os.pathsep}{plugin.parent}",
+            "PYTHONPATH": str(folder),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "LEDGER_ENGINE": str(ROOT / ".venv/engine/bin/ministack"),
             **environment,
         },
         capture_output=True,
@@ -279,14 +263,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """As a plugin of pytest: write down what failed."""
-    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
-        with Path(FAILURES).open("a", encoding="utf-8") as file:
-            file.write(f"{report.nodeid}\n")
+    """As a plugin of pytest: write down which test failed."""
+    _note(report)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     """As a plugin of pytest: a module that cannot be imported failed, too."""
+    _note(report)
+
+
+def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
     if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
         with Path(FAILURES).open("a", encoding="utf-8") as file:
             file.write(f"{report.nodeid}\n")
