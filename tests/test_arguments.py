@@ -20,7 +20,7 @@ from ledger.queue import ChangeQueue
 from ledger.table import ByRegion
 from reader import Place, Position, Reader
 from tests.strategies import ODD, Passed, effort, junk
-from tests.support import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, compactor, delta, settings, token, two_regions
+from tests.world import COUNTER, KEEP_MS, LANE, NOW_MS, A, B, compactor, delta, settings, token, two_regions
 
 AT = to_datetime(NOW_MS - 1)
 MADE = settings()

@@ -16,7 +16,7 @@ from ledger.errors import InvalidCounter, TokenConflict
 from ledger.requests import Key
 from reader import Balance, Reader
 from tests.strategies import effort
-from tests.support import KEEP_MS, LATENESS_MS, NOW_MS, A, B, settings, summed, two_regions
+from tests.world import KEEP_MS, LATENESS_MS, NOW_MS, A, B, settings, summed, two_regions
 
 COUNTERS = ("likes", "hot:likes")
 SHARDS = {"hot:": 2}

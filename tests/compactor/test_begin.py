@@ -18,7 +18,7 @@ from ledger.items import version_is
 from ledger.lane import directory
 from ledger.requests import Get, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, CleanNote, Segment
-from tests.support import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, refused, token, two_regions
+from tests.world import COUNTER, LANE, LATENESS_MS, NOW_MS, Region, compactor, delta, refused, token, two_regions
 
 ENTRIES = Segment.of(LANE, token(3), 1, [delta(3)]).entries
 CHECKPOINT, SEGMENT = Get(items.checkpoint_key(LANE)), Get(items.segment_key(LANE, token(2), 1))

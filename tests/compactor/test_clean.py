@@ -14,7 +14,7 @@ from ledger.errors import DamagedItem
 from ledger.lane.add import add
 from ledger.requests import At, DeleteMany, Get, Instant, Now, Pause, Put, Query, Request
 from ledger.values import CleanNote, Delta
-from tests.support import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, refused, token, two_regions, value
+from tests.world import KEEP_MS, LANE, NOW_MS, A, B, Region, compactor, delta, refused, token, two_regions, value
 
 CHECKPOINT, NOTE = Get(items.checkpoint_key(LANE), True), Get(items.note_key(LANE), True)
 

@@ -13,7 +13,7 @@ from ledger.lane.add import pack_of
 from ledger.limit import Limit
 from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact, key_of
 from ledger.values import Lane, Segment
-from tests.support import (
+from tests.world import (
     COUNTER,
     KEEP_MS,
     LANE,

@@ -9,7 +9,7 @@ from ledger import items
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.requests import Key
 from ledger.values import Lane
-from tests.support import COUNTER, LANE, A, Region, compactor, delta, refused, settings, token, two_regions
+from tests.world import COUNTER, LANE, A, Region, compactor, delta, refused, settings, token, two_regions
 
 OTHER = Lane(A, 0, "healthy")
 PKS = {"delta": items.delta_pk(LANE), "fold": items.fold_pk(LANE)}

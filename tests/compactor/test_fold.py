@@ -12,7 +12,7 @@ from ledger.lane import directory
 from ledger.lane.add import pack_of
 from ledger.requests import Get, Now, Program, Put, Query, Request, Transact
 from ledger.values import Checkpoint, Segment
-from tests.support import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value
+from tests.world import LANE, LATENESS_MS, NOW_MS, Region, delta, summed, token, value
 
 CUTOFF = tokens.last_of(NOW_MS - LATENESS_MS)
 

@@ -10,7 +10,7 @@ from ledger.lane.add import pack_of
 from ledger.lane.tail import through
 from ledger.requests import Get, KeyPage, Program, Query, Scan
 from ledger.values import CleanNote, Lane
-from tests.support import COUNTER, LANE, NOW_MS, B, Region, compactor, delta, two_regions
+from tests.world import COUNTER, LANE, NOW_MS, B, Region, compactor, delta, two_regions
 
 
 def behind(page_size: int = 1_000) -> Region:

@@ -19,8 +19,9 @@ from ledger.lane.add import pack_of
 from ledger.lane.tail import through
 from ledger.requests import Get, GetMany, Item, Key, Now, Program, Put, Query, Request, Result, Transact, keyed
 from ledger.values import Checkpoint, Delta, Segment
-from tests.support import LANE, LATENESS_MS, Process, Region, Scene, delta, every_order, refused, token, value
-from tests.support import compactor as compactor_of
+from tests.orders import Process, Scene, every_order
+from tests.world import LANE, LATENESS_MS, Region, delta, refused, token, value
+from tests.world import compactor as compactor_of
 
 
 def folded(*numbers: int, page_size: int = 1_000) -> Region:

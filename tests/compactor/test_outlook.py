@@ -12,7 +12,7 @@ from ledger.errors import DamagedItem
 from ledger.lane.add import pack_of
 from ledger.requests import Get, Query, keyed
 from ledger.values import Checkpoint
-from tests.support import LANE, LATENESS_MS, NOW_MS, compactor, delta, settings, token, two_regions, value
+from tests.world import LANE, LATENESS_MS, NOW_MS, compactor, delta, settings, token, two_regions, value
 
 
 def folded(upto: int) -> Checkpoint:

@@ -10,7 +10,7 @@ from ledger import tokens
 from ledger.lane.add import add, add_packed
 from ledger.requests import Key
 from ledger.values import Delta
-from tests.support import (
+from tests.world import (
     COUNTER,
     KEEP_MS,
     LATENESS_MS,

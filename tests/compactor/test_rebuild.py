@@ -20,7 +20,8 @@ from ledger.lane.tail import through
 from ledger.requests import DeleteMany, Get, Item, Key, Now, Program, Put, PutMany, Query, Request, Transact, keyed
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
 from reader.history import history
-from tests.support import (
+from tests.orders import steps
+from tests.world import (
     COUNTER,
     KEEP_MS,
     LANE,
@@ -30,7 +31,6 @@ from tests.support import (
     compactor,
     delta,
     refused,
-    steps,
     token,
     two_regions,
     value,

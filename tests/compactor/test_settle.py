@@ -10,7 +10,7 @@ from ledger.errors import DamagedItem, GaveUp, LaneDamaged
 from ledger.items import version_is
 from ledger.requests import Get, Now, Put, Query, Transact
 from ledger.values import Checkpoint, Segment
-from tests.support import LANE, Region, compact_for_long, compactor, delta, refused, summed, token, two_regions, value
+from tests.world import LANE, Region, compact_for_long, compactor, delta, refused, summed, token, two_regions, value
 
 
 def folded(*numbers: int, page_size: int = 1_000) -> Region:

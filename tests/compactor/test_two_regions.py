@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ledger import Ledger, items
-from tests.support import (
+from tests.world import (
     COUNTER,
     KEEP_MS,
     LANE,

@@ -8,7 +8,7 @@ from ledger.errors import LaneDamaged, LaneUnread, Unavailable
 from ledger.requests import GetMany, Query, Together
 from ledger.values import Lane
 from reader import Reader
-from tests.support import COUNTER, KEEP_MS, A, B, Region, compactor, delta, settings, two_regions
+from tests.world import COUNTER, KEEP_MS, A, B, Region, compactor, delta, settings, two_regions
 
 ELSEWHERE = "ap-south-1"
 

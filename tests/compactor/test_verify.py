@@ -12,17 +12,17 @@ from ledger.errors import DamagedItem, GaveUp, ReadTooSlow
 from ledger.lane.tail import through
 from ledger.requests import DeleteMany, Get, Instant, Now, Program, Put, Query, Request, Transact, run
 from ledger.values import Delta, Lane, Segment
-from tests.support import (
+from tests.world import (
     COUNTER,
     KEEP_MS,
     LANE,
     READ_MS,
     B,
     Region,
-    Slow,
     compact_for_long,
     compactor,
     delta,
+    slow,
     summed,
     token,
     two_regions,
@@ -182,9 +182,9 @@ def test_a_verify_that_outlasts_the_clean_does_not_call_a_wrong_value_right() ->
 def test_it_takes_no_longer_than_a_read_may(took_ms: int, too_slow: bool) -> None:
     if too_slow:
         with pytest.raises(ReadTooSlow):
-            Slow(took_ms, Get).run(verify(LANE))
+            slow(took_ms, Get).run(verify(LANE))
     else:
-        assert Slow(took_ms, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
+        assert slow(took_ms, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
 
 
 @pytest.mark.parametrize(

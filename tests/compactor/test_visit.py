@@ -13,7 +13,7 @@ from ledger.lane.add import pack_of
 from ledger.requests import DeleteMany, Put, Query, Request, Transact
 from ledger.values import Delta
 from reader import Reader
-from tests.support import KEEP_MS, LANE, LATENESS_MS, B, Region, compactor, delta, settings, token, two_regions, value
+from tests.world import KEEP_MS, LANE, LATENESS_MS, B, Region, compactor, delta, settings, token, two_regions, value
 
 
 def noted() -> tuple[Region, Region]:

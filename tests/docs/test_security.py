@@ -10,7 +10,7 @@ from compactor import Compactor
 from ledger import Ledger, Limit
 from ledger.requests import At, Get, GetMany, Now, Put, Query, Request, Together
 from tests.docs.pages import ROOT
-from tests.support import A, B, settings, two_regions
+from tests.world import A, B, settings, two_regions
 
 TABLE = (ROOT / "docs" / "security.md").read_text().partition("#### Verify and rebuild")[2].partition("\n###")[0]
 ROW = re.compile(

@@ -26,7 +26,7 @@ from ledger.requests import At, Get, GetMany, Key, Put, PutMany, Query, Request,
 from ledger.table import DynamoTable
 from reader import Reader
 from tests.ledger.test_table_errors import Attempts, Edge, Script, item, refusal, statements
-from tests.support import NOW_MS
+from tests.world import NOW_MS
 
 KEY = Key("p", "a")
 PUT = Put(item(), Absent())

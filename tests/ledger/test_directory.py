@@ -5,8 +5,8 @@ import pytest
 from ledger.lane import directory
 from ledger.requests import Key, Put
 from ledger.values import Lane
-from tests.support import A as HOME
-from tests.support import Region
+from tests.world import A as HOME
+from tests.world import Region
 
 LANES = [Lane(HOME, 0, "stock:85123A"), Lane(HOME, 3, "stock:85123A"), Lane(HOME, 0, "a#b"), Lane("us-east-1", 0, "x")]
 

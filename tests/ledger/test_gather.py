@@ -20,7 +20,7 @@ from ledger.memory import MemoryTable
 from ledger.requests import Put, Request
 from ledger.values import Delta, Lane, Receipt
 from reader import Reader
-from tests.support import A, B, delta, settings
+from tests.world import A, B, delta, settings
 
 LINES = Path(gather.__file__).read_text().splitlines()
 

@@ -20,7 +20,7 @@ from ledger.ranges import CHANGE_MAX
 from ledger.requests import Item, Put, PutMany, Request, key_of
 from ledger.values import PACK_SPAN_MS, Pack
 from reader import Reader
-from tests.support import LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token
+from tests.world import LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token
 
 OTHER = Lane(A, 0, "seats")
 

@@ -14,7 +14,7 @@ from ledger.lane.tail import Pages, every_item
 from ledger.requests import Item, Key, KeyPage, Page, Program, Query, Scan
 from reader.history import history
 from reader.read import read
-from tests.support import COUNTER, LANE, READ_MS, compactor, delta, two_regions
+from tests.world import COUNTER, LANE, READ_MS, compactor, delta, two_regions
 
 
 def item(sk: str) -> Item:

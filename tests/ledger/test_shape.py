@@ -18,7 +18,7 @@ from ledger.ranges import SHARD_MAX, VERSION_MAX
 from ledger.requests import Get, Put, PutMany, Request, Table, run
 from reader import Reader
 from simulator import Simulation
-from tests.support import Region, refused
+from tests.world import Region, refused
 
 HOME, ABROAD, THIRD = "eu-west-1", "us-east-1", "ap-south-1"
 ASKED = Get(items.SHAPE_KEY)

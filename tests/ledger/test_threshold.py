@@ -7,7 +7,7 @@ import pytest
 from ledger import Settings, Threshold
 from ledger.errors import InvalidSettings
 from ledger.limit import IN, OUT
-from tests.support import A, B, settings
+from tests.world import A, B, settings
 
 LOW, HIGH = Threshold(below=10), Threshold(above=1_000, name="quorum", region=B)
 

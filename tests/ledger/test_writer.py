@@ -22,8 +22,8 @@ from ledger.errors import (
 from ledger.memory import MemoryTable
 from ledger.requests import Get, Key, Put, PutMany
 from reader import Reader
-from tests.support import Region
-from tests.support import refused as unchanged
+from tests.world import Region
+from tests.world import refused as unchanged
 
 HOME, ABROAD = "eu-west-1", "us-east-1"
 AT = datetime(2010, 12, 1, 8, 26, 0, 500_900, tzinfo=UTC)

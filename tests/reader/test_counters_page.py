@@ -14,8 +14,7 @@ from ledger.memory import MemoryTable
 from ledger.requests import At, Key, Put, Query, Request, Scan, Together, keyed
 from ledger.values import Lane
 from reader import CountersPage, Place, Reader
-from tests.reader.hooked import Hooked
-from tests.support import A, B, Region, reader, settings
+from tests.world import A, B, Region, hooked, reader, settings
 
 
 def filled(lanes: list[Lane], page_size: int = 1_000) -> Region:
@@ -108,14 +107,14 @@ def test_more_shards_than_a_counter_can_have_are_damage_and_not_read_for_ever() 
 
 
 def test_a_bucket_that_cannot_be_read_is_an_error_and_no_gap() -> None:
-    def after(table: Hooked, request: Request, answer: Any) -> Any:
+    def after(table: Region, request: Request, answer: Any) -> Any:
         fails = isinstance(request, Together) and not any(isinstance(each, Put | At) for each in request.requests)
         return tuple(Throttled("slower") for _ in answer) if fails else answer
 
     with pytest.raises(LedgerError, match="slower"):
-        reader(Hooked(after)).counters()
+        reader(hooked(after)).counters()
     with pytest.raises(LedgerError, match="slower"):
-        Hooked(after).run(directory.listing(A))
+        hooked(after).run(directory.listing(A))
 
 
 def test_what_is_no_page_or_no_place_is_refused() -> None:

@@ -14,9 +14,8 @@ import pytest
 from ledger.dynamo import client as clients
 from ledger.requests import Request
 from reader import Reader
-from tests.reader.hooked import Hooked
-from tests.support import COUNTER, A, Region, delta, settings
-from tests.support import reader as reader_of
+from tests.world import COUNTER, A, Region, delta, hooked, settings
+from tests.world import reader as reader_of
 
 TIMEOUT_S = 120  # bounds a hang alone
 
@@ -84,12 +83,12 @@ def test_a_reader_of_two_regions_that_was_used_answers_in_a_child() -> None:
 def test_a_child_does_not_wait_for_a_load_of_its_parent() -> None:
     waits: list[Callable[[], None]] = []
 
-    def after(table: Hooked, request: Request, answer: Any) -> Any:
+    def after(table: Region, request: Request, answer: Any) -> Any:
         if threading.current_thread().name == "waits":
             waits[0]()
         return answer
 
-    table = Hooked(after)
+    table = hooked(after)
     table.put(delta(1))
     reader = reader_of(table)
 

@@ -12,18 +12,18 @@ from ledger.values import Lane
 from reader import Entry
 from reader.history import history
 from reader.restart import STARTS_MAX
-from tests.support import (
+from tests.world import (
     COUNTER,
     LANE,
     READ_MS,
     A,
     B,
     Region,
-    Slow,
     compact_for_long,
     compactor,
     delta,
     reader,
+    slow,
     token,
     two_regions,
 )
@@ -121,7 +121,7 @@ def test_a_segment_that_arrived_before_its_checkpoint_is_left_out() -> None:
 
 def test_a_history_that_takes_too_long_or_is_damaged_says_so() -> None:
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
-        reader(Slow(READ_MS)).history(COUNTER)
+        reader(slow(READ_MS)).history(COUNTER)
     home, _ = folded_settled_and_pending()
     sk = f"segment#{token(4)}#0000000002"
     home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": sk}, "entries": {"B": b"23 bytes, no entry here"}}])

@@ -14,8 +14,7 @@ from ledger.values import Delta, Lane, Segment
 from reader import Entry, Position, Reader
 from reader.history_page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, Lowest, page
 from reader.restart import STARTS_MAX
-from tests.reader.hooked import Hooked
-from tests.support import COUNTER, LANE, READ_MS, A, B, Region, Slow, compactor, delta, reader, token, two_regions
+from tests.world import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, hooked, reader, slow, token, two_regions
 
 
 def paged(reader: Reader, limit: int, **bounds: Any) -> list[Entry]:
@@ -127,13 +126,13 @@ def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
 def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> None:
     hidden = [0]
 
-    def after(table: Hooked, request: Request, answer: Any) -> Any:
+    def after(table: Region, request: Request, answer: Any) -> Any:
         if isinstance(request, Query) and request.pk == items.fold_pk(LANE) and hidden[0]:
             hidden[0] -= 1
             return type(answer)((), None)
         return answer
 
-    home, away = Hooked(after), Region()
+    home, away = hooked(after), Region()
     home.put(delta(1))
     compactor(home, away).compact(COUNTER)
     hidden[0] = 2
@@ -145,16 +144,16 @@ def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arr
 
 
 def test_a_tail_that_takes_too_long_is_read_again_and_given_up_and_segments_may_take_their_time() -> None:
-    slow = Slow(READ_MS)
+    late = slow(READ_MS)
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
-        slow.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
-    assert len([request for request in slow.asked if isinstance(request, Get)]) == STARTS_MAX
+        late.run(page(LANE, None, None, 10, consistent=True, read_time_max_ms=READ_MS))
+    assert len([request for request in late.asked if isinstance(request, Get)]) == STARTS_MAX
 
-    def after(table: Hooked, request: Request, answer: Any) -> Any:
+    def after(table: Region, request: Request, answer: Any) -> Any:
         table.now_ms += READ_MS + 1 if isinstance(request, Query) and "fold" in request.pk else 0
         return answer
 
-    table = Hooked(after)
+    table = hooked(after)
     table.put(*map(delta, range(4)))
     compactor(table, Region()).compact(COUNTER)
     assert [entry.change for entry in reader(table, regions=(A,)).history_page(COUNTER, limit=3).entries] == [1, 4, 16]
@@ -213,13 +212,13 @@ def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothi
     for place, first in ((None, 0), (Position(token(0), A), 1)):
         landed = [True]
 
-        def after(table: Hooked, request: Request, answer: Any, landed: list[bool] = landed) -> Any:
+        def after(table: Region, request: Request, answer: Any, landed: list[bool] = landed) -> Any:
             if request == Get(items.checkpoint_key(LANE)) and not landed[0]:
                 landed[0] = True
                 compactor(table, Region()).compact(COUNTER)
             return answer
 
-        table = Hooked(after)
+        table = hooked(after)
         table.put(*map(delta, range(3)))
         compactor(table, Region()).compact(COUNTER)
         table.put(*map(delta, range(3, 6)))

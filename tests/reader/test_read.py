@@ -11,8 +11,7 @@ from ledger.requests import GetMany, Instant, Now, Query, Request, Together, in_
 from ledger.values import Checkpoint, Lane
 from reader.read import LaneSum, read
 from reader.restart import STARTS_MAX
-from tests.reader.hooked import Hooked
-from tests.support import COUNTER, LANE, NOW_MS, READ_MS, B, Region, compactor, delta, summed, token, two_regions
+from tests.world import COUNTER, LANE, NOW_MS, READ_MS, B, Region, compactor, delta, hooked, summed, token, two_regions
 
 OTHER = Lane(B, 0, COUNTER)
 
@@ -66,11 +65,11 @@ def test_a_tail_is_left_out_where_a_read_may_be_behind_and_else_never() -> None:
         assert (lane_sum.count, lane_sum.pending) == (1 + pending, pending)
 
 
-def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Hooked:
+def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Region:
     """Its reader sleeps behind each checkpoint, so often: meanwhile the clocks go and the first delta is cleaned."""
     slept: list[object] = []
 
-    def after(table: Hooked, request: Request, answer: Any) -> Any:
+    def after(table: Region, request: Request, answer: Any) -> Any:
         if isinstance(request, GetMany) and len(slept) < sleeps:
             slept.append(request)
             table.now_ms, table.steady_ms = table.now_ms + wall_ms, table.steady_ms + steady_ms
@@ -78,7 +77,7 @@ def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Hooked:
             table.store([items.checkpoint_item(checkpoint(1, total=4, count=1))])
         return answer
 
-    table = Hooked(after)
+    table = hooked(after)
     table.put(delta(1), delta(2))
     return table
 
@@ -114,17 +113,17 @@ def test_a_read_is_in_time_when_both_clocks_say_so() -> None:
 def test_a_tail_that_cannot_be_read_or_an_answer_that_is_left_out_fails_the_read() -> None:
     for short in (GetMany, Together):
 
-        def forget(table: Hooked, request: Request, answer: Any, short: type = short) -> Any:
+        def forget(table: Region, request: Request, answer: Any, short: type = short) -> Any:
             return answer[:-1] if isinstance(request, short) else answer
 
         with pytest.raises(ValueError, match="shorter"):
-            sums(Hooked(forget), LANE, OTHER)
+            sums(hooked(forget), LANE, OTHER)
 
-    def no_tails(table: Hooked, request: Request, answer: Any) -> Any:
+    def no_tails(table: Region, request: Request, answer: Any) -> Any:
         return tuple(Unavailable("no answer") for _ in answer) if isinstance(request, Together) else answer
 
     with pytest.raises(Unavailable):
-        sums(Hooked(no_tails))
+        sums(hooked(no_tails))
 
 
 def test_a_damaged_checkpoint_or_delta_is_named_and_never_read_as_0() -> None:

@@ -12,7 +12,7 @@ from ledger.errors import InvalidCounter, InvalidInput, ReadTooSlow, Unavailable
 from ledger.requests import GetMany, Query, Together
 from ledger.values import Delta, Lane
 from reader import Balance, Reader
-from tests.support import (
+from tests.world import (
     COUNTER,
     LANE,
     LATENESS_MS,
@@ -21,11 +21,11 @@ from tests.support import (
     A,
     B,
     Region,
-    Slow,
     compactor,
     delta,
     reader,
     settings,
+    slow,
     token,
     two_regions,
 )
@@ -48,7 +48,7 @@ def test_a_balance_says_value_count_pending_and_the_parts_of_each_region() -> No
 
 
 def test_as_of_is_aware_and_is_when_the_read_began() -> None:
-    as_of = reader(Slow(1_000)).read(COUNTER).as_of
+    as_of = reader(slow(1_000)).read(COUNTER).as_of
     assert (as_of.tzinfo, as_of) == (UTC, datetime.fromtimestamp(NOW_MS / 1000 + 1, UTC))  # after a look at the shape
 
 
@@ -82,7 +82,7 @@ def test_an_eventual_reader_asks_eventually_consistent_and_still_sums_a_real_set
 
 def test_a_table_that_is_always_too_slow_or_does_not_answer_is_an_error() -> None:
     with pytest.raises(ReadTooSlow):
-        reader(Slow(READ_MS)).read(COUNTER)
+        reader(slow(READ_MS)).read(COUNTER)
     table = Region()
     table.down = True
     with pytest.raises(Unavailable):

@@ -15,7 +15,7 @@ from service.jobs import Job
 from service.observe import Watch
 from service.runtime import Runtime
 from service.thresholds.event_bus import Publish
-from tests.support import Region
+from tests.world import Region
 
 NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
 

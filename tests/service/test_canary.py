@@ -18,7 +18,7 @@ from service import observe
 from service.canary.handler import COUNTER, Canary
 from service.observe import Watch
 from tests.service.http_client import Context
-from tests.support import KEEP_MS, LATENESS_MS, A, B, Region, settings, two_regions
+from tests.world import KEEP_MS, LATENESS_MS, A, B, Region, settings, two_regions
 
 FOLD_MIN = 32
 

@@ -19,7 +19,7 @@ from service.jobs import VERIFY_S, Evaluate, Job, Look, Settle, Sweep, Verify
 from service.messages import message_of
 from tests.calls import passed
 from tests.service.support import NOTHING, Service, failed, never, sqs
-from tests.support import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token, two_regions, value
+from tests.world import KEEP_MS, LANE, LATENESS_MS, NOW_MS, A, B, Region, delta, settings, token, two_regions, value
 
 OTHER = Lane(A, 0, "other")
 

@@ -18,7 +18,7 @@ from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle, Sweep, Verify
 from service.messages import InvalidWork, jobs_of, message_of
 from service.sqs import DELAY_S_MAX, SqsQueue
 from tests.strategies import counters
-from tests.support import LANE, A, B, delta, settings, token
+from tests.world import LANE, A, B, delta, settings, token
 
 ONE, TWO, PACK = token(1), token(2), pack_of([delta(1), delta(3)]).name
 OWN = settings()

@@ -28,7 +28,7 @@ from service.ring.handler import Ringer
 from service.ring.records import arrived
 from service.ring.ring import KNOWN_MAX, SENT_MAX, Memory, Rung, delay_s, ring
 from tests.service.support import NOTHING, Service, failed, stored
-from tests.support import LANE, NOW_MS, A, B, Region, delta, settings, token
+from tests.world import LANE, NOW_MS, A, B, Region, delta, settings, token
 
 OTHER, THEIRS = Lane(A, 3, "other"), Lane(B, 0, "stock:85123A")
 QUIET = 8_000

@@ -17,7 +17,7 @@ from service.observe import Watch
 from service.runtime import OutOfTime, Runtime, until
 from tests.service.http_client import Context
 from tests.service.support import Notes, Service
-from tests.support import LANE, A, Region, compact_for_long, delta, settings, two_regions
+from tests.world import LANE, A, Region, compact_for_long, delta, settings, two_regions
 
 
 def test_a_visit_is_stopped_before_any_of_its_requests_and_asks_nothing_more() -> None:

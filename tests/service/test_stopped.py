@@ -15,7 +15,7 @@ from service import observe
 from service.jobs import Job, Look, Settle, Sweep, Verify
 from tests.service.support import NOTHING
 from tests.service.test_compact import Shop
-from tests.support import KEEP_MS, LANE, A, Region
+from tests.world import KEEP_MS, LANE, A, Region
 
 PAGE, FUNCTION_MS = 5, 110_000
 LONG = 250

@@ -23,7 +23,7 @@ from service.sweep.gates import GATES_READ, OVERDUE_MS
 from service.sweep.handler import Sweeper
 from service.sweep.sweep import PAGE, Place, Swept, place_item, place_key, place_of
 from tests.service.support import Service, never
-from tests.support import A, B, Region, settings
+from tests.world import A, B, Region, settings
 
 DAY_MS, RUN_MS = 86_400_000, 900_000
 LIMITS = {"seats:": Limit(ceiling=100, region=A)}

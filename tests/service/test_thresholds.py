@@ -33,7 +33,7 @@ from service.sweep.sweep import Place, place_item
 from service.thresholds.evaluate import Evaluated, evaluate
 from service.thresholds.event_bus import EventBus, NotPublished, Publish
 from tests.service.support import NOTHING, Service, failed, never, sqs, stored
-from tests.support import COUNTER, LANE, NOW_MS, A, B, Region, delta, settings, token
+from tests.world import COUNTER, LANE, NOW_MS, A, B, Region, delta, settings, token
 
 LOW, HIGH = Threshold(below=10), Threshold(above=100, name="high")
 TOLD = settings(thresholds={"stock:": (LOW, HIGH)})

@@ -17,7 +17,7 @@ from ledger.dynamo.client import CONFIG
 from ledger.errors import LedgerError, LimitReached, TokenConflict
 from ledger.table import DynamoTable
 from reader import Reader
-from tests.support import A, B
+from tests.world import A, B
 
 AT, HOUR = datetime(2026, 1, 1, tzinfo=UTC), timedelta(hours=1)
 LIKES, STOCK, SEATS = "likes:1", "stock:1", "seats:1"
