@@ -12,8 +12,8 @@ BIN    := $(VENV)/bin
 PIP    := -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help dev engine demo demo-web browser picture capture test check docs api openapi bench compare simulate \
-  explore mistakes mutants oldest python313 async litellm coverage model contract torture package deploy remove e2e
+.PHONY: help dev engine demo demo-web browser test check docs api bench litellm compare simulate explore mistakes \
+  mutants versions model contract torture package deploy remove e2e
 
 help:
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,45 +24,38 @@ dev: $(VENV)/.made $(ENGINE)/.made ## make .venv from the locks (every other tar
 engine: $(VENV)/.made $(ENGINE)/.made ## a DynamoDB on this computer with a table in it, until Ctrl-C: docs/first-hour.md
 	@$(BIN)/python -m lab.engines
 
-demo: $(VENV)/.made $(ENGINE)/.made ## two Regions on this computer; EVENTS=file.csv feeds it your own events
+demo: $(VENV)/.made $(ENGINE)/.made ## two Regions on this computer; EVENTS=file.csv feeds it your own events; CAPTURE=file keeps what it prints
+ifdef CAPTURE
+	@echo "$$ make demo ARGS='$(ARGS)'" > "$(CAPTURE)"
+	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.run demo $(ARGS) >> "$(CAPTURE)"
+else
 	@$(BIN)/python -m lab.run demo $(if $(EVENTS),--events "$(EVENTS)") $(ARGS)
+endif
 
 demo-web: $(VENV)/.made ## the live page on 127.0.0.1: watch and disturb two simulated Regions; PORT=8090
 	@$(BIN)/python -m lab.live $(if $(PORT),--port "$(PORT)") $(ARGS)
 
-browser: $(VENV)/.made ## test the live page in a headless browser (needs chromium and chromium-driver)
+browser: $(VENV)/.made ## test the live page in a headless browser (chromium and chromium-driver), and write its moving picture: PICTURE=file
 	@$(BIN)/python -m pytest -q tests/browser $(ARGS)
+	@$(if $(PICTURE),cp build/browser/live.webp "$(PICTURE)")
 
-picture: $(VENV)/.made ## write docs/live.webp, the README's moving picture, from the browser test
-	@$(BIN)/python -m pytest -q tests/browser/test_moving_picture.py
-	@cp build/browser/live.webp docs/live.webp
-
-capture: LIMIT ?= 300
-capture: $(VENV)/.made $(ENGINE)/.made ## write docs/demo.txt: what a short demo prints in 80 columns
-	@echo "$$ make demo ARGS='--limit $(LIMIT)'" > docs/demo.txt
-	@COLUMNS=80 NO_COLOR=1 $(BIN)/python -m lab.run demo --limit $(LIMIT) >> docs/demo.txt
-
-test: async $(VENV)/.made $(ENGINE)/.made ## run the tests; ARGS="-k fold" chooses some
+test: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## run the tests, those beside aiobotocore first; ARGS="-k fold" chooses some
+	@PYTHONPATH=$(ASYNC) $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 tests/aio $(ARGS)
 	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 $(ARGS)
-
-async: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## the tests beside aiobotocore, whose botocore is older than ours; part of `make test`
-	@PYTHONPATH=$(ASYNC) $(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 4 tests/aio
 
 check: docs ## lint, format and type checks, and the pages
 	@$(BIN)/python -m ruff check .
 	@$(BIN)/python -m ruff format --check .
 	@$(BIN)/python -m mypy
 
-docs: $(VENV)/.made ## build/docs/index.html: all pages, and the reference from the docstrings; a dead link fails
+docs: $(VENV)/.made ## docs/openapi.json from the routes, and build/docs/index.html: all pages, the reference from the docstrings
+	@$(BIN)/python -m service.api.openapi
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 	@echo "build/docs/index.html: $$(find build/docs -name '*.html' | wc -l) pages"
 
 api: ARGS ?= --memory
 api: $(VENV)/.made ## the HTTP API on 127.0.0.1:8080, in memory; ARGS= asks the table of the LEDGER_* environment
 	@$(BIN)/python -m service.api.local $(ARGS)
-
-openapi: $(VENV)/.made ## write docs/openapi.json from the routes
-	@$(BIN)/python -m service.api.openapi
 
 bench: $(VENV)/.made $(ENGINE)/.made $(ASYNC)/.made ## measure what a change, a read, a limit and 5,000 lanes cost, beside goals; some minutes; ARGS=--small
 	@$(BIN)/python -m lab.measure.bench $(ARGS)
@@ -89,18 +82,16 @@ mistakes: $(VENV)/.made ## plant mistakes in a copy of the code and see the hist
 mutants: $(VENV)/.made $(ENGINE)/.made ## change lines of the code by a seed: the tests must notice; ARGS="--sample 9 compactor/fold.py"
 	@$(BIN)/python -m lab.mutants $(ARGS)
 
-oldest: $(VENV)/.made $(OLDEST)/.made ## the library's tests with the oldest packages that pyproject.toml allows
+PYTHON313 ?= $(firstword $(shell command -v python3.13) $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python))
+versions: $(VENV)/.made $(OLDEST)/.made $(ENGINE)/.made ## the tests with the oldest packages that pyproject.toml allows, and on Lambda's Python; PYTHON313=... names it
 	@PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -q tests/ledger tests/reader $(ARGS)
-
-PYTHON313 ?= python3.13
-
-python313: $(ENGINE)/.made ## the tests of what Lambda runs, on its Python; PYTHON313=... names one that is not on PATH
+ifeq ($(PYTHON313),)
+	@echo "NOT RUN on Python 3.13: none is on PATH or among pyenv's versions. PYTHON313=... names one."
+else
 	@$(MAKE) --no-print-directory VENV=$(LAMBDA) PYTHON="$(PYTHON313)" $(LAMBDA)/.made
-	@LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python -m pytest -q --numprocesses auto --maxprocesses 4 \
+	@LEDGER_ENGINE=$(CURDIR)/$(ENGINE)/bin/ministack $(LAMBDA)/bin/python -m pytest -q \
 	  tests/ledger tests/reader tests/compactor tests/service tests/infra $(ARGS)
-
-coverage: $(VENV)/.made ## branch coverage of ledger, reader and compactor by their own tests: at least 95 %
-	@$(BIN)/python -m pytest -q --cov --cov-fail-under=95 tests/ledger tests/reader tests/compactor tests/budgets tests/contract $(ARGS)
+endif
 
 model: $(VENV)/.made ## check the TLA+ model (needs Java and Maven); ARGS=--full for more of it
 	@$(BIN)/python -m lab.spec.check $(ARGS)
