@@ -133,7 +133,7 @@ def test_the_comparison_in_the_readme_is_a_part_of_the_page() -> None:
 
 
 def test_the_bill_in_the_readme_is_that_of_the_page() -> None:
-    (dollars,) = re.findall(r"about (\d+) dollars a month for 10 million changes and 30 million", prose(README))
+    (dollars,) = re.findall(r"about (\d+) dollars a month", prose(README))
     assert re.search(rf"\| \*\*all\*\* \| \*\*\d+\*\* \| \*\*{dollars}\*\* \|", (DOCS / "costs.md").read_text())
 
 
