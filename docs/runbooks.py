@@ -1,4 +1,4 @@
-"""What an operator runs by hand: docs/operations.md says when. With the table's own settings.
+"""What an operator runs by hand; docs/operations.md says when.
 
 `python -i docs/runbooks.py` in a clone, and call it.
 """
@@ -15,7 +15,7 @@ from reader.history import entries, history
 
 
 def move(unread: Lane, settings: Settings) -> int:
-    """Add each change where it belongs; repeated, it counts once. How many there are."""
+    """Add each change where it belongs; repeated, it counts once. How many."""
     table, ledger = DynamoTable.of(settings, region=unread.region), Ledger(settings)
     read_max = settings.read_time_max_ms
     program = history(unread, consistent=True, read_time_max_ms=read_max)
@@ -30,7 +30,7 @@ def move(unread: Lane, settings: Settings) -> int:
 
 
 def move_pack(lane: Lane, name: str, settings: Settings) -> None:
-    """Add each change where it belongs, then delete the pack. `name` is its sort key."""
+    """Add each change where it belongs, then delete the pack named so."""
     if not is_pack(name):
         raise ValueError(f"{name} is a delta, and stays")
     table, ledger = DynamoTable.of(settings, region=lane.region), Ledger(settings)
