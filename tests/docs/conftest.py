@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ledger import Settings
+from ledger import Cost, Settings
 from ledger.dynamo import client
 from reader import Reader
+from tests.docs.pages import RECIPES, run
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 REGION = "eu-west-1"
 SETTINGS = Settings(table="counters", region=REGION)
+TABLES = {"counters": ("pk", "sk"), "old": ("id",), "likes": ("post", "user")}
+Names = dict[str, Any]
 
 
 def value(counter: str) -> int:
     return Reader(SETTINGS).read(counter).value
-
-
-@dataclass
-class Bill:
-    """Requests and write units, by the rules of ledger/cost.py."""
-
-    requests: int = 0
-    write_units: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,30 +36,22 @@ class Account:
 
     dynamodb: DynamoDBClient
 
-    def create_table(self, name: str, *keys: str) -> None:
-        kinds = zip(keys, ("HASH", "RANGE"), strict=False)
-        self.dynamodb.create_table(
-            TableName=name,
-            KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in kinds],  # type: ignore[typeddict-item]
-            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-            BillingMode="PAY_PER_REQUEST",
-        )
-
     def without_shape(self) -> None:
         """Each page is a program of its own, with limits of its own; here all of them share a table."""
         self.dynamodb.delete_item(TableName="counters", Key={"pk": {"S": "shape"}, "sk": {"S": "shape"}})
 
     @contextmanager
-    def bill(self, *others: DynamoDBClient, key: tuple[str, ...] = ("pk", "sk")) -> Iterator[Bill]:
-        """What is written inside, through this client and the `others`. `key`: of all tables."""
+    def bill(self, *others: DynamoDBClient) -> Iterator[list[Cost]]:
+        """What is consumed inside, through this client and the `others`: the one cost that the list holds after."""
         from lab.measure.meter import Meter
 
-        bill, meter = Bill(), Meter(key)
+        bill: list[Cost] = []
+        meter = Meter(tuple({key for keys in TABLES.values() for key in keys}))
         for each in (self.dynamodb, *others):
             meter.attach(each)
         yield bill
         cost = meter.total()
-        bill.requests, bill.write_units = cost.requests, cost.write_units
+        bill.append(Cost(cost.requests, cost.requests, cost.read_units, cost.write_units))
 
 
 def _one_at_a_time(patch: pytest.MonkeyPatch) -> None:
@@ -84,8 +73,36 @@ def account() -> Iterator[Account]:
 
     with mock_aws(), pytest.MonkeyPatch.context() as patch:
         _one_at_a_time(patch)
+        patch.setenv("LEDGER_TABLE", "counters")
+        patch.setenv("AWS_REGION", REGION)
         client._client.cache_clear()  # a client from before knows nothing of moto
         made = Account(client.make_client(REGION))
-        made.create_table("counters", "pk", "sk")
+        for name, keys in TABLES.items():
+            kinds: Any = [
+                {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+            ]
+            made.dynamodb.create_table(
+                TableName=name,
+                KeySchema=kinds,
+                AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+                BillingMode="PAY_PER_REQUEST",
+            )
         yield made
         client._client.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def page(account: Account) -> Callable[[str | Path], Names]:
+    """What a page's Python leaves; a recipe by its name. It runs once, on the account."""
+
+    @cache
+    def ran(path: Path) -> Names:
+        account.without_shape()
+        return run(path)
+
+    def names(path: str | Path) -> Names:
+        left = ran(RECIPES / f"{path}.md" if isinstance(path, str) else path)
+        account.without_shape()
+        return left
+
+    return names

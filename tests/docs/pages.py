@@ -1,4 +1,7 @@
-"""Pages whose Python runs: all blocks of a page, in order, as one module; behind each print stands what it prints."""
+"""Pages whose Python runs: all blocks of a page, in order, as one module; behind each print stands what it prints.
+
+A file `page.py` beside `page.md` is the first part of that module.
+"""
 
 import contextlib
 import io
@@ -8,23 +11,40 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-RECIPES = ROOT / "docs" / "recipes"
+DOCS = ROOT / "docs"
+RECIPES = DOCS / "recipes"
 
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def run(page: Path, *, module: str = "page", **given: Any) -> dict[str, Any]:
+def source(page: Path) -> str:
+    """The page's Python, with the file beside it."""
+    beside = page.with_suffix(".py")
+    return "\n\n".join([*([beside.read_text()] if beside.exists() else []), *blocks(page, "python")])
+
+
+def run(page: Path) -> dict[str, Any]:
     """The names that the page's Python leaves. Every line printed must be claimed by a comment, and the reverse."""
-    names: dict[str, Any] = {"__name__": module, **given}
-    source = "\n\n".join(blocks(page, "python"))
-    assert source, f"{page.name} has no Python"
+    names: dict[str, Any] = {"__name__": "page"}
+    code = source(page)
+    assert code, f"{page.name} has no Python"
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        exec(compile(source, page.name, "exec", dont_inherit=True), names)
-    claimed = re.findall(r"^ *print\(.*\)  # (.+)$", source, re.MULTILINE)
+        exec(compile(code, page.name, "exec", dont_inherit=True), names)
+    claimed = re.findall(r"^ *print\(.*\)  # (.+)$", code, re.MULTILINE)
     assert printed.getvalue().splitlines() == claimed, f"{page.name} prints {printed.getvalue()!r}, not {claimed}"
     return names
+
+
+def rows(page: Path, heading: str) -> Iterator[list[str]]:
+    """The cells of the table whose header begins with `heading`, row by row."""
+    _, _, below = page.read_text().partition(f"\n| {heading} |")
+    assert below, f"no table {heading!r} in {page.name}"
+    for line in below.splitlines()[2:]:
+        if not line.startswith("|"):
+            return
+        yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
 @contextlib.contextmanager

@@ -1,55 +1,53 @@
-"""What the pages say of operating a table: the runbook for an unread lane, and what a visit reads."""
+"""What the pages say of operating a table: the runbooks, a gate that is gone, the process without Lambda, a visit."""
 
+import json
 import re
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from compactor import Compactor
-from lab.measure.meter import Meter
+from compactor import Compactor, Report
 from ledger import Change, Ledger
 from ledger.clocks import wall_clock
-from ledger.errors import DamagedItem, HoldEnded
+from ledger.errors import DamagedItem, HoldEnded, LimitReached
 from ledger.items import is_pack, lane_of
 from ledger.limit import Limit
 from ledger.requests import DeleteMany
 from ledger.table import DynamoTable
 from ledger.values import Lane
 from reader import Reader
-from tests.docs.conftest import SETTINGS, Account, value
-from tests.docs.pages import ROOT, blocks, run
+from tests.docs.conftest import SETTINGS, Account, Names, value
+from tests.docs.pages import DOCS
+from tests.world import A, B, World
 
-COSTS = (ROOT / "docs" / "costs.md").read_text()
 COUNTER = "stock:85123A"
-
-
-def told(name: str) -> Any:
-    """A function of the page."""
-    names: dict[str, object] = {"__name__": "operations"}
-    (source,) = (block for block in blocks(ROOT / "docs" / "operations.md", "python") if f"def {name}(" in block)
-    exec(compile(source, "operations.md", "exec", dont_inherit=True), names)
-    return names[name]
+WITHOUT_LAMBDA = DOCS / "without-lambda.md"
+RUNBOOKS: Names = {"__name__": "runbooks"}
+exec(compile((DOCS / "runbooks.py").read_text(), "runbooks.py", "exec", dont_inherit=True), RUNBOOKS)
+MINUTE_AGO = datetime.now(UTC) - timedelta(minutes=5)
+EAGER = replace(SETTINGS, fold_min=1)
 
 
 def test_the_changes_of_unread_lanes_are_moved_and_count_once(account: Account) -> None:
-    eager, move = replace(SETTINGS, fold_min=1), told("move")
-    wrong = Ledger(replace(eager, shards={"stock:": 4}))
-    at = datetime.now(UTC) - timedelta(minutes=5)
+    wrong = Ledger(replace(EAGER, shards={"stock:": 4}))
     for number in range(20):
-        wrong.add(COUNTER, 1, idempotency_key=str(number), at=at + timedelta(seconds=number))
-    compactor = Compactor(eager)
+        wrong.add(COUNTER, 1, idempotency_key=str(number), at=MINUTE_AGO + timedelta(seconds=number))
+    account.without_shape()
+    compactor = Compactor(EAGER)
     unread = list(compactor.run().problems)
     assert [lane.shard for lane in unread] == [1, 2, 3]
     for _ in range(2):
-        moved = sum(move(lane, eager) for lane in unread)
+        moved = sum(RUNBOOKS["move"](lane, EAGER) for lane in unread)
         compactor.compact(COUNTER)
     assert value(COUNTER) == 20
     assert 0 < moved < 20
-    table = DynamoTable.of(eager)
     held = account.dynamodb.scan(TableName="counters")["Items"]
-    table.answer(DeleteMany(tuple(item for item in held if any(str(lane) in item["pk"]["S"] for lane in unread))))
+    old = tuple(item for item in held if any(str(lane) in item["pk"]["S"] for lane in unread))
+    DynamoTable.of(EAGER).answer(DeleteMany(old))
     checked = compactor.verify(COUNTER)
     assert (checked.ok, checked.value, compactor.run().problems) == (True, 20, {})
 
@@ -60,7 +58,7 @@ def test_holds_that_are_over_end_and_those_that_go_on_stay(account: Account) -> 
     now, long_ago = Ledger(limited), Ledger(limited, clock=lambda: wall_clock() - 7_200_000)
     over = [long_ago.hold("seats:gig", 1, expires=timedelta(hours=1)) for _ in range(12)]
     open_one = now.hold("seats:gig", 2, expires=timedelta(hours=1))
-    told("end_holds")("seats:gig", limited)
+    RUNBOOKS["end_holds"]("seats:gig", limited)
     assert Reader(limited).holds("seats:gig") == [open_one]
     with pytest.raises(HoldEnded, match="expired"):
         now.capture(over[0])
@@ -68,53 +66,101 @@ def test_holds_that_are_over_end_and_those_that_go_on_stay(account: Account) -> 
 
 
 def test_the_changes_of_a_pack_that_is_refused_are_moved_and_count_once(account: Account) -> None:
-    counter, at = "tickets:gala", datetime.now(UTC) - timedelta(minutes=5)
-    here = replace(SETTINGS, shards={"tickets:": 2}, fold_min=1)
-    changes = [Change(counter, 1, str(number), at) for number in range(20)]
+    counter, here = "tickets:gala", replace(EAGER, shards={"tickets:": 2})
+    changes = [Change(counter, 1, str(number), MINUTE_AGO) for number in range(20)]
     Ledger(replace(here, shards={"tickets:": 3})).add_many(changes, pack=True)
     with pytest.raises(DamagedItem, match="an entry's token is of another shard"):
         Reader(here).read(counter)
     for item in account.dynamodb.scan(TableName="counters")["Items"]:
         match lane_of(item["pk"]["S"]), item["sk"]["S"]:
             case ("delta", Lane(counter="tickets:gala") as lane), name if is_pack(name):
-                told("move_pack")(lane, name, here)
+                RUNBOOKS["move_pack"](lane, name, here)
     assert Reader(here).read(counter).value == 20
     Compactor(here).compact(counter)
     assert Reader(here).read(counter).value == 20
 
 
-def add(counter: str, changes: int) -> None:
-    an_hour_ago = datetime.now(UTC) - timedelta(hours=1)
-    for number in range(changes):
-        Ledger(SETTINGS).add(counter, 1, idempotency_key=str(number), at=an_hour_ago + timedelta(minutes=number))
+@pytest.mark.parametrize(("lane", "rebuilt"), [(f"{A}#0#s:gig", True), (f"{B}#0#s:gig", True), (f"{A}#0#s:gig", False)])
+def test_who_follows_the_page_on_a_gate_that_is_gone_sells_every_seat_once_and_without_the_rebuild_oversells(
+    lane: str, rebuilt: bool
+) -> None:
+    page = (DOCS / "limits.md").read_text().partition("## When a gate is gone")[2].partition("\n## ")[0]
+    steps = ["Stop the writers", "Restore the lane", "Rebuild the counter", "Verify the counter", "Start the writers"]
+    assert re.findall(r"^\d\. \*\*(.+?)\*\*", page, re.M) == steps
+    world = World(limits={"s:": Limit(floor=-40, region=A)})
+    world.regions[B] = world.home  # replication takes no time
 
+    def sell(seats: int) -> int:
+        for sold in range(seats):
+            try:
+                world.add("s:gig", -1, (A, B)[sold % 2])
+            except LimitReached:
+                return sold
+        return seats
 
-def visit(account: Account, counter: str) -> float:
-    """The read units, without the one look at the table's shape."""
-    compactor = Compactor(SETTINGS)
-    compactor.compact("another")
-    meter = Meter()
-    meter.attach(account.dynamodb)
-    compactor.compact(counter)
-    return meter.total().read_units
+    before = sell(4)
+    backup = {key: item for key, item in world.home.items.items() if key.pk.endswith(lane)}
+    later = [(region, world.key()) for region in [A, A, *[B] * 12]]  # B needs rights of A
+    for region, key in later:
+        world.add("s:gig", -1, region, **key)
+    world.home.drop(*(key for key in world.home.items if key.pk.endswith(lane)))
+    world.home.store(backup.values())
+    world.now_ms += 300_000
+    if rebuilt:
+        world.compactor().rebuild("s:gig")
+    assert world.compactor().verify("s:gig").ok == rebuilt
+    for region, key in later:  # sent again
+        with suppress(LimitReached):
+            world.add("s:gig", -1, region, **key)
+    world.now_ms += 1_000_000
+    sold = before + len(later) + sell(80) + sell(80)
+    assert (sold == 40) if rebuilt else (sold > 40)
 
 
 def test_a_visit_of_a_cold_lane_reads_what_the_page_on_costs_says(account: Account) -> None:
+    def add(counter: str, changes: int) -> None:
+        for number in range(changes):
+            at = MINUTE_AGO - timedelta(hours=1) + timedelta(minutes=number)
+            Ledger(SETTINGS).add(counter, 1, idempotency_key=str(number), at=at)
+
+    def visit(counter: str) -> float:
+        compactor = Compactor(SETTINGS)
+        compactor.compact("another")  # looks at the table's shape
+        with account.bill() as bill:
+            compactor.compact(counter)
+        return bill[0].read_units
+
     add("never-folded", 5)
     add("folded-once", 5)
-    Compactor(replace(SETTINGS, fold_min=1)).compact("folded-once")
+    Compactor(EAGER).compact("folded-once")
     add("folded-once", 6)
-    said = re.search(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", COSTS)
+    costs = " ".join((DOCS / "costs.md").read_text().split())
+    said = re.search(r"about (\d) for a lane that was never folded, (\d) to (\d) for another", costs)
     assert said
     never, least, most = map(int, said.groups())
-    assert visit(account, "never-folded") == never
+    assert visit("never-folded") == never
     for _ in range(2):  # the first one writes its clean note
-        assert least <= visit(account, "folded-once") <= most
+        assert least <= visit("folded-once") <= most
 
 
-@pytest.mark.usefixtures("account")
-def test_what_a_call_cost_is_as_the_page_on_costs_prints_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LEDGER_TABLE", SETTINGS.table)
-    monkeypatch.setenv("AWS_REGION", SETTINGS.region)
-    spent = run(ROOT / "docs" / "costs.md")["spent"]
-    assert (spent["ledger.add"].requests, spent["ledger.add"].write_units) == (3, 2)
+def test_the_process_reports_what_it_did_and_fails_where_somebody_must_look(
+    account: Account,
+    page: Callable[[str | Path], Names],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    DynamoTable.of(EAGER).answer(DeleteMany(tuple(account.dynamodb.scan(TableName="counters")["Items"])))
+    main = page(WITHOUT_LAMBDA)["main"]
+    monkeypatch.setenv("LEDGER_FOLD_MIN", "2")
+    for number in range(3):
+        Ledger(SETTINGS).add("stock:l", -1, idempotency_key=str(number), at=MINUTE_AGO)
+    assert main() == 0
+    done = json.loads(capsys.readouterr().out)
+    assert (done["lanes"], done["folded"], done["problems"]) == (1, 3, {})
+    wrong = Ledger(replace(SETTINGS, shards={"stock:": 4}))
+    for number in range(9):
+        wrong.add("stock:l", -1, idempotency_key=f"wrong/{number}", at=MINUTE_AGO)
+    assert main() == 1
+    assert "LaneUnread" in capsys.readouterr().out
+    alarms = set(re.findall(r"^\|.*?`(\w+)`", WITHOUT_LAMBDA.read_text().partition("## What to alarm on")[2], re.M))
+    assert alarms <= {field.name for field in fields(Report)}

@@ -1,0 +1,159 @@
+"""Moving a counter here without losing or doubling a change.
+
+docs/recipes/moving.md says when to call what.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+
+from compactor import Compactor
+from ledger import Change, Delta, Ledger, Settings
+from ledger.errors import LedgerError
+from reader import Reader
+
+SHARDS = 4  # 1 for a plain ADD
+settings = Settings(table="counters", region="eu-west-1")
+ledger = Ledger(settings)
+reader = Reader(settings)
+compactor = Compactor(settings)
+dynamodb = boto3.client("dynamodb", region_name="eu-west-1")
+
+
+def add(counter: str, shard: int, change: int, key: str, at: datetime) -> None:
+    """The writers, deployed first: to the old counter while it is open."""
+    try:
+        dynamodb.update_item(
+            TableName="old",
+            Key=old_key(counter, shard),
+            UpdateExpression="ADD amount :change",
+            ConditionExpression="attribute_not_exists(closed_at)",
+            ExpressionAttributeValues={":change": {"N": str(change)}},
+        )
+    except dynamodb.exceptions.ConditionalCheckFailedException:
+        ledger.add(counter, change, idempotency_key=key, at=at)
+
+
+def value(counter: str) -> int:
+    """The readers, deployed with the writers.
+
+    The ledger is read first: an opening that it holds is then seen as closed.
+    """
+    counted = reader.read(counter).value
+    shards = old_shards(counter)
+    if not all("closed_at" in shard for shard in shards):
+        return counted + sum(map(amount, shards))
+    if "opened_at" in shards[0]:
+        return reader.read(counter).value
+    entries = list(
+        reader.history(counter)
+    )  # the mover is at work, or died: one read that shows what it holds
+    opened = opening(counter, shards).token in {entry.token for entry in entries}
+    return sum(entry.change for entry in entries) + (
+        0 if opened else sum(map(amount, shards))
+    )
+
+
+def move(counter: str) -> None:
+    """The cut, of one counter. Repeat it until it returns."""
+    now = {":now": {"S": datetime.now(UTC).isoformat()}}
+    closed = [
+        dynamodb.update_item(
+            TableName="old",
+            Key=old_key(counter, shard),
+            UpdateExpression="SET closed_at = if_not_exists(closed_at, :now)",
+            ExpressionAttributeValues=now,
+            ReturnValues="ALL_NEW",
+        )["Attributes"]
+        for shard in range(SHARDS)
+    ]
+    delta = opening(counter, closed)
+    ledger.apply(delta)
+    if not is_in_value(delta):  # it came late, below the watermark: a stray
+        compactor.compact(counter)
+        if not is_in_value(delta):
+            raise RuntimeError(
+                f"{counter}: the opening is not settled yet. Move it again."
+            )
+    dynamodb.update_item(
+        TableName="old",
+        Key=old_key(counter, 0),
+        UpdateExpression="SET opened_at = :now",
+        ConditionExpression="closed_at = :closed_at",
+        ExpressionAttributeValues=now | {":closed_at": closed[0]["closed_at"]},
+    )
+
+
+def opening(counter: str, closed: list[dict[str, Any]]) -> Delta:
+    """The same change however often it is made: nothing in a closed shard changes."""
+    at = max(datetime.fromisoformat(shard["closed_at"]["S"]) for shard in closed)
+    return ledger.prepare(
+        counter, sum(map(amount, closed)), idempotency_key="opening", at=at
+    )
+
+
+def is_in_value(delta: Delta) -> bool:
+    return any(
+        entry.token == delta.token for entry in reader.history(delta.lane.counter)
+    )
+
+
+def roll_back(counter: str) -> None:
+    """While nobody writes or reads this counter. Repeat it until it returns.
+
+    Then the old writers and readers go on.
+    """
+    if not any("closed_at" in shard for shard in old_shards(counter)):
+        return  # never moved, or rolled back before: the old counter has everything
+    move(counter)  # a move that died half way has left the old value out of the ledger
+    recount = compactor.verify(counter)  # strays too, which a read lacks
+    if recount.value is None or not recount.ok:
+        raise RuntimeError(
+            f"{counter}: not rolled back, its value is unknown: {recount.differences}"
+        )
+    items = [
+        old_key(counter, shard) | {"amount": {"N": str(0 if shard else recount.value)}}
+        for shard in range(SHARDS)
+    ]
+    condition = "attribute_exists(closed_at)"
+    puts = [
+        {"Put": {"TableName": "old", "Item": item, "ConditionExpression": condition}}
+        for item in items
+    ]
+    dynamodb.transact_write_items(
+        TransactItems=puts
+    )  # all or none: half of it would be closed and opened again
+
+
+def old_shards(counter: str) -> list[dict[str, Any]]:
+    keys = [old_key(counter, shard) for shard in range(SHARDS)]
+    return [
+        dynamodb.get_item(TableName="old", Key=key, ConsistentRead=True).get("Item", {})
+        for key in keys
+    ]
+
+
+def old_key(counter: str, shard: int) -> dict[str, Any]:
+    return {"id": {"S": f"{counter}#{shard}"}}
+
+
+def amount(shard: Mapping[str, Any]) -> int:
+    return int(shard.get("amount", {"N": "0"})["N"])
+
+
+def open_all(values: Mapping[str, int], stopped_at: datetime) -> None:
+    """Repeat it, with the same arguments, until it returns."""
+    openings = [
+        Change(counter, value, "opening", stopped_at)
+        for counter, value in values.items()
+    ]
+    outcomes = zip(openings, ledger.add_many(openings), strict=True)
+    failed = {
+        opening.counter: outcome
+        for opening, outcome in outcomes
+        if isinstance(outcome, LedgerError)
+    }
+    if failed:
+        raise RuntimeError(f"Not opened: {failed}")

@@ -1,0 +1,246 @@
+"""Every page's Python runs as it stands and prints what its comments say; what a recipe claims beside that is tried."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ledger import Cost, Ledger, Observed, errors
+from reader import Reader
+from simulator import Faults, Simulation
+from tests.docs.conftest import REGION, Account, Names, value
+from tests.docs.pages import DOCS, RECIPES, ROOT, Dies, Mortal, instead, run, source
+from tests.service.support import sqs
+
+Page = Callable[[str | Path], Names]
+WITH_PYTHON = [page for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))) if source(page)]
+READ_ONLY = {RECIPES / "django.md", DOCS / "producers.md"}  # need Django; a queue on AWS
+ELSEWHERE = {DOCS / "first-hour.md"}  # on the engine: tests/ledgerctl/test_page.py
+AT = "2010-12-01T08:26:00Z"
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def retry(*, on: type[Exception], attempts: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """As `stamina.retry`, which is not among this project's packages, without its pauses."""
+
+    def decorate(call: Callable[..., Any]) -> Callable[..., Any]:
+        def again(*args: Any) -> Any:
+            for _ in range(attempts - 1):
+                with suppress(on):
+                    return call(*args)
+            return call(*args)
+
+        return again
+
+    return decorate
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stamina() -> None:
+    if find_spec("stamina") is None:
+        sys.modules["stamina"] = SimpleNamespace(retry=retry)  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("path", WITH_PYTHON, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_python_of_a_page_prints_what_its_comments_say(page: Page, path: Path) -> None:
+    if path in READ_ONLY:
+        compile(source(path), path.name, "exec")
+    elif path not in ELSEWHERE:
+        page(path)
+
+
+def test_a_recipe_that_prints_something_else_is_found(tmp_path: Path) -> None:
+    wrong = tmp_path / "page.md"
+    wrong.write_text("```python\nprint(1 + 1)  # 3\n```\n")
+    with pytest.raises(AssertionError, match="prints"):
+        run(wrong)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sale_that_is_repeated_on_again_counts_once_whatever_fails(page: Page, seed: int) -> None:
+    contract = page(DOCS / "retries.md")
+    faults = Faults(throttled=100, dropped=100, lost=100, late=100)
+    world = Simulation(contract["REGIONS"], seed=seed, faults=faults)
+    table, settings = world.table(REGION), contract["here"].settings
+    with instead(contract, here=Ledger(settings, table=table, clock=world.clock)):
+        outcomes = {contract["sell"](str(line), "1", 1, world.now()) for line in range(40)}
+    world.come_to_rest()
+    assert outcomes == {"recorded", "replayed"}
+    assert Reader(settings, table=table, clock=world.clock).read("stock:1").value == -40
+
+
+def test_a_call_in_two_budgets_is_four_write_units(page: Page, account: Account) -> None:
+    llm = page("llm-budgets")
+    names = llm["budgets_of"]("k2", "green")
+    for name in names:
+        llm["ledger"].add(name, 0)  # makes the gate
+    with account.bill() as bill, llm["budgets"].reserve(names, 100) as call:
+        call.settle(60)
+    assert bill[0].write_units == 4
+    assert [llm["reader"].read(name).value for name in names] == [60, 60]
+
+
+def test_each_call_is_a_line_of_the_log_a_metric_and_a_span(page: Page, caplog: pytest.LogCaptureFixture) -> None:
+    from opentelemetry.metrics import set_meter_provider
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+    from opentelemetry.trace import set_tracer_provider
+
+    metrics, spans, tracers = InMemoryMetricReader(), InMemorySpanExporter(), TracerProvider()
+    tracers.add_span_processor(SimpleSpanProcessor(spans))
+    set_meter_provider(MeterProvider([metrics]))
+    set_tracer_provider(tracers)
+    caplog.set_level(logging.DEBUG, "ledger.calls")
+    observe = page("observing")["observe"]
+    caplog.clear()
+    observe(Observed("reader.read", 30.0, Cost(1, 1, 2.5, untold=1), "read"))
+    observe(Observed("ledger.add", 7.0, Cost(1, 1, 0.0, 1.0), "LimitReached"))
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("DEBUG", "reader.read read: 30.0 ms, requests 1, read units at least 2.5, write units at least 0"),
+        ("WARNING", "ledger.add LimitReached: 7.0 ms, requests 1, read units 0, write units 1"),
+    ]
+    data: Any = metrics.get_metrics_data()
+    found = {metric.name: metric.data.data_points for metric in data.resource_metrics[0].scope_metrics[0].metrics}
+    refused = found["exact_counter.call.duration"][-1]
+    assert refused.attributes["error.type"] == refused.attributes["exact_counter.outcome"] == "LimitReached"
+    assert [point.value for point in found["exact_counter.read_units"]][-2:] == [2.5, 0]
+    assert [span.status.is_ok for span in spans.get_finished_spans()][-2:] == [True, False]
+
+
+def test_nothing_is_sold_that_is_not_there_and_a_refused_line_stays_refused(page: Page, account: Account) -> None:
+    stock, at = page("stock"), now()
+    book = stock["book"]
+    assert book("p/delivery", "p", 4, at)
+    assert [book(f"p/{i}", "p", -1, at) for i in range(6)] == [True] * 4 + [False] * 2
+    assert book("p/delivery-2", "p", 5, at)
+    assert not book("p/5", "p", -1, at)
+    reserved = stock["reserve"]("p/basket", "p", 3, now())
+    with pytest.raises(errors.LimitReached):
+        stock["reserve"]("p/other", "p", 3, now())
+    with account.bill() as paid:
+        stock["pay"]("p", reserved)
+    stock["pay"]("p", reserved)
+    with account.bill() as sale:
+        assert book("p/6", "p", -1, now())
+    assert [paid[0].write_units, sale[0].write_units] == [1, 1]
+    assert stock["reader"].read("stock:p").value == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_transfer_repeated_until_it_returns_moves_the_money_once_whatever_fails(page: Page, seed: int) -> None:
+    wallet = page("wallet")
+    world = Simulation((REGION,), seed=seed, faults=Faults(throttled=150, dropped=150, lost=300, late=100))
+    table, at = world.table(REGION), datetime.fromtimestamp(world.clock() / 1000, UTC)
+    with instead(wallet, ledger=Ledger(wallet["settings"], table=table, clock=world.clock)):
+        for payment, source_, target in (("in", "outside", "wallet:ann"), ("pay-1", "wallet:ann", "wallet:bob")):
+            for _ in range(100):
+                with suppress(errors.LedgerError):
+                    assert wallet["transfer"](payment, source_, target, 4, at)
+                    break
+    world.come_to_rest()
+    calm = Reader(wallet["settings"], table=table, clock=world.clock)
+    assert [calm.read(name).value for name in ("outside", "wallet:ann", "wallet:bob")] == [-4, 0, 4]
+
+
+def test_between_its_two_changes_money_is_missing_and_never_doubled(page: Page, account: Account) -> None:
+    wallet, at = page("wallet"), now()
+    everyone = ["outside", "wallet:ann", "wallet:bob"]
+    with instead(wallet, ledger=Mortal(wallet["ledger"], 2)), pytest.raises(Dies):
+        wallet["transfer"]("pay-19", "wallet:ann", "wallet:bob", 100, at)
+    assert wallet["on_its_way"](*everyone) == 100
+    for _ in range(2):
+        with account.bill() as bill:
+            assert wallet["transfer"]("pay-19", "wallet:ann", "wallet:bob", 100, at)
+    assert wallet["on_its_way"](*everyone) == 0
+    assert bill[0].write_units == 2
+
+
+def test_what_the_stream_brings_twice_and_in_turns_counts_as_the_rows_say(page: Page, account: Account) -> None:
+    liking, began, records = page("likes"), now(), []
+
+    def row(user: str) -> dict[str, Any]:
+        key = {"post": {"S": "p9"}, "user": {"S": user}}
+        return dict(account.dynamodb.get_item(TableName="likes", Key=key).get("Item", {}))
+
+    presses = [("a", True), ("a", True), ("b", True), ("a", False), ("a", True), ("b", False)]
+    for i, (user, liked) in enumerate(presses):
+        old = row(user)
+        liking["press"](user, "p9", liked, began + timedelta(milliseconds=i))
+        if row(user) != old:
+            records.append({"dynamodb": {"NewImage": row(user)} | ({"OldImage": old} if old else {})})
+    liking["press"]("a", "p9", False, began)  # late: it does not turn the row back
+    liking["handler"]({"Records": records}, None)
+    liking["handler"]({"Records": records[2:]}, None)
+    assert (len(records), value("likes:p9")) == (5, 1)
+    assert [row(user)["liked"]["BOOL"] for user in "ab"] == [True, False]
+    liking["likes"](["p9"])
+    with account.bill() as cached:
+        liking["likes"](["p9"])
+    assert cached[0].requests == 0
+
+
+def test_places_of_a_buyer_who_does_not_pay_are_sold_again(page: Page, account: Account) -> None:
+    tickets = page("tickets")
+    tickets["ledger"].set_limit("tickets:proms-13", ceiling=2)
+
+    def refuses(*_: str) -> None:
+        raise Dies
+
+    with instead(tickets, charge=refuses), pytest.raises(Dies):
+        tickets["buy"]("proms-13", "order-1", "ann", 2, now())
+    with account.bill() as bill:
+        assert tickets["buy"]("proms-13", "order-2", "bob", 2, now())
+    assert bill[0].write_units == 2
+    assert not tickets["buy"]("proms-13", "order-3", "bob", 2, now())
+
+
+def test_the_endpoint_replays_refuses_and_says_by_its_status_what_to_do(page: Page) -> None:
+    from fastapi.testclient import TestClient
+
+    app, at = page("fastapi")["app"], now().isoformat()
+    with TestClient(app) as api:
+
+        def post(key: str | None, **body: object) -> tuple[int, Any]:
+            headers = {} if key is None else {"Idempotency-Key": key}
+            answer = api.post("/counters/stock:e/changes", json=body, headers=headers)
+            return answer.status_code, answer.json()
+
+        assert [post("line-1", change=-6, at=at)[0] for _ in range(2)] == [201, 200]
+        status, body = post("line-1", change=2, at=at)
+        assert (status, "Nothing was written" in body["detail"]) == (409, True)
+        for key, wrong in ((None, {"change": 1, "at": AT}), ("k", {"change": 1}), ("k", {"change": 1.5, "at": AT})):
+            assert post(key, **wrong)[0] == 422
+        assert api.get("/counters/stock:e").json() == {"value": -6}
+        for error, status in ((errors.OutcomeUnknown, 504), (errors.Throttled, 429), (errors.NotAllowed, 500)):
+            app.state.ledger = SimpleNamespace(add=lambda *_, error=error, **__: (_ for _ in ()).throw(error("No.")))
+            assert post("line-3", change=1, at=AT)[0] == status
+
+
+def test_a_batch_counts_each_line_once_and_reports_what_is_broken(page: Page) -> None:
+    handler = page("lambda")["handler"]
+
+    def line(number: int, quantity: int) -> str:
+        order_line = f"536365/{number}"
+        return json.dumps({"stock_code": "l", "quantity": quantity, "order_line": order_line, "invoiced_at": AT})
+
+    event = sqs(line(1, 6), line(2, 8), line(1, 6), "{", line(1, 7))
+    for _ in range(2):  # a redrive
+        assert handler(event, None) == {"batchItemFailures": [{"itemIdentifier": f"m{n}"} for n in (4, 5)]}
+        assert value("stock:l") == -14
+    assert handler(sqs("no"), None) == {"batchItemFailures": [{"itemIdentifier": "m1"}]}
