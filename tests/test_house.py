@@ -118,8 +118,6 @@ def test_arrows_inside_the_lab_lead_down() -> None:
 
 
 FLOORS_MAX = 6
-HIGHER = {"service/api": 8}
-"""Rooms that are to lose a floor or two still."""
 
 ROOMS = sorted(
     {
@@ -139,7 +137,7 @@ def test_a_room_has_no_circle_and_at_most_six_floors(room: Path) -> None:
     floor: dict[str, int] = {}
     for name in TopologicalSorter(graph).static_order():  # raises CycleError with the circle
         floor[name] = 1 + max((floor[below] for below in graph[name]), default=0)
-    assert max(floor.values(), default=0) <= HIGHER.get(str(room.relative_to(ROOT)), FLOORS_MAX), floor
+    assert max(floor.values(), default=0) <= FLOORS_MAX, floor
 
 
 def modules_of(path: Path) -> set[str]:

@@ -1,47 +1,80 @@
 """What every request passes before it is routed: its path and method, its query, its body's size and type, its key.
 
-Rule 1: The limits of what is read come first.
-Rule 2: An event leaves here with a text as its body, a path that the router can match, the query's parameters, each
-once, read from the query as it was sent, and a key header, which is empty if there was none.
-Rule 3: HEAD is read as GET.
-Rule 4: Nothing here touches the table.
+Rule 1: The limits of what is read come first. Nothing here touches the table. HEAD is read as GET.
+Rule 2: A path alone never says for certain which counter is meant. API Gateway's HTTP API decodes it twice and cuts it
+between, at the first `?`, so the paths of `a`, `a?b` and `%61` arrive alike; another gateway resolves dots or merges
+slashes. So a read names its counter in the query, and a write with a name in its path names it again in its body:
+nothing is decoded twice there. That name decides, and a path that arrives with another one is refused (routes.py).
+Rule 3: The last part of a path decides what is asked. Here a name becomes one safe part, which is what Powertools'
+router matches.
+Rule 4: The query is read as it was sent: API Gateway would join a parameter that is given twice by a comma, which may
+be a part of a name.
+Source of what API Gateway does: requests to it, recorded in https://github.com/hotsock/voker (ingress-paths.json).
 """
 
 import base64
+import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from ledger.errors import InvalidMessage
 from ledger.message import parsed
-from service.api.paths import routed
-from service.api.problems import Problem, invalid
+from service.api.documented import ROUTES
+from service.api.models import IN_PATH
+from service.api.problems import ELSEWHERE, Problem, invalid, no_such_route
 
 JSON = "application/json"
 BODY_BYTES_MAX = 1_048_576
 """A hundred of the largest deltas, written in the longest way, are smaller."""
 
+_NAMED = "<(counter|id)>"
+_PATTERNS = [(route, re.compile(re.sub(_NAMED, r"(?P<\1>.*)", route.rule), re.DOTALL)) for route in ROUTES.values()]
 
-def admitted(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The event of a request that may be routed (payload format 2.0). `pages` are further paths. Raises Problem."""
+
+def routed(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> tuple[str, str]:
+    """The path to route, each name in it one safe part, and its method. `pages` are further paths. Raises Problem."""
+    path, stage = str(event["rawPath"]), event["requestContext"].get("stage", "$default")
+    if stage != "$default" and path.startswith(f"/{stage}/"):
+        path = path.removeprefix(f"/{stage}")
+    if path in pages:
+        return path, "GET"
+    for route, pattern in _PATTERNS:
+        if match := pattern.fullmatch(path):
+            if not re.fullmatch(IN_PATH, match.groupdict().get("counter", "none")):
+                name = "In a path, a counter's name is 1 to 256 printable ASCII characters without spaces, % and ?. "
+                raise Problem("invalid-counter", name + ELSEWHERE)
+            return re.sub(_NAMED, partial(_quoted, match), route.rule), route.method
+    raise no_such_route()
+
+
+def _quoted(match: re.Match[str], part: re.Match[str]) -> str:
+    return quote(match[part[1]], safe="")
+
+
+def allow(allowed: str) -> str:
+    """The methods of a path, as the header Allow lists them."""
+    return "GET, HEAD, OPTIONS" if allowed == "GET" else f"{allowed}, OPTIONS"
+
+
+def admitted(event: Mapping[str, Any], path: str, allowed: str) -> dict[str, Any]:
+    """The event of a request that may be routed (payload format 2.0). Raises Problem."""
     context = event["requestContext"]
-    path, allowed = routed(_path(event), pages)
-    method = _checked(context["http"]["method"].upper(), allowed)
+    method = context["http"]["method"].upper()
+    if method != allowed and (method, allowed) != ("HEAD", "GET"):
+        methods = allow(allowed)
+        raise Problem("method-not-allowed", f"This path has the methods {methods}.", headers={"Allow": methods})
     headers = {name.lower(): value for name, value in (event.get("headers") or {}).items()}
     body = None
-    if method == "POST":
+    if allowed == "POST":
         body = _text(event, headers)
         headers["content-type"] = JSON  # Powertools knows this spelling only
         headers["idempotency-key"] = headers.get("idempotency-key") or ""
-    context = {**context, "stage": "$default", "http": {**context["http"], "method": method}}
+    context = {**context, "stage": "$default", "http": {**context["http"], "method": allowed}}
     routable = {"rawPath": path, "requestContext": context, "headers": headers, "body": body, "isBase64Encoded": False}
     return {**event, **routable, "queryStringParameters": _query(event.get("rawQueryString") or "")}
-
-
-def methods_of(event: Mapping[str, Any], pages: tuple[str, ...] = ()) -> str:
-    """The methods that the path of an event has, as the header Allow lists them. Raises Problem."""
-    return _allow(routed(_path(event), pages)[1])
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -55,27 +88,7 @@ def json_object(text: str) -> dict[str, Any]:
     return said
 
 
-def _path(event: Mapping[str, Any]) -> str:
-    path, stage = str(event["rawPath"]), event["requestContext"].get("stage", "$default")
-    return path.removeprefix(f"/{stage}") if stage != "$default" and path.startswith(f"/{stage}/") else path
-
-
-def _checked(method: str, allowed: str) -> str:
-    """The method to route: GET is asked for HEAD too."""
-    if method == "HEAD" and allowed == "GET":
-        return "GET"
-    if method != allowed:
-        detail = f"This path has the methods {_allow(allowed)}."
-        raise Problem("method-not-allowed", detail, headers={"Allow": _allow(allowed)})
-    return method
-
-
-def _allow(allowed: str) -> str:
-    return "GET, HEAD, OPTIONS" if allowed == "GET" else f"{allowed}, OPTIONS"
-
-
 def _query(query: str) -> dict[str, str]:
-    """The parameters; API Gateway would join one that is given twice by a comma, which may be a part of a name."""
     pairs = parse_qsl(query, keep_blank_values=True)
     twice = [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]
     if twice:
@@ -84,23 +97,19 @@ def _query(query: str) -> dict[str, str]:
 
 
 def _text(event: Mapping[str, Any], headers: Mapping[str, str]) -> str:
-    media_type = headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if media_type != JSON:
+    if headers.get("content-type", JSON).partition(";")[0].strip().lower() != JSON:
         raise Problem("not-json", f"Send Content-Type: {JSON}.")
+    too_large = Problem("body-too-large", f"A body has at most {BODY_BYTES_MAX:,} bytes.")
     body = event.get("body") or ""
     if len(body) > 2 * BODY_BYTES_MAX:
-        raise _too_large()
+        raise too_large
     try:
         data = base64.b64decode(body, validate=True) if event.get("isBase64Encoded") else body.encode()
         text = data.decode()
     except ValueError:  # not base64, not UTF-8, a lone surrogate
         raise Problem("malformed-request", "The body is not UTF-8.") from None
     if len(data) > BODY_BYTES_MAX:
-        raise _too_large()
+        raise too_large
     if not text.strip():
         raise Problem("malformed-request", "The request has no body.")
     return str(text)
-
-
-def _too_large() -> Problem:
-    return Problem("body-too-large", f"A body has at most {BODY_BYTES_MAX:,} bytes.")

@@ -1,27 +1,29 @@
 """The handler of the HTTP API: the routes on Powertools' resolver, which validates and describes them.
 
 Rule 1: Every failure is a problem, and no answer may be kept by a cache on its way.
-Rule 2: A parameter that a route does not have is refused, because a misspelled one would be lost.
+Rule 2: A parameter that a route does not have is refused, because a misspelled one would be lost. Of `GET /counters`,
+exactly one of `counter` and `prefix` says whether a balance or a list is meant; what belongs to the other one is
+refused with it.
 Rule 3: Who may call is decided by API Gateway, before this code.
 Rule 4: One request at a time: Powertools keeps the current one in its classes.
 """
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
 
-from ledger import Ledger, Settings
+from ledger import Ledger, Limit, Settings
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import LedgerError
+from ledger.memory import MemoryTable
 from ledger.requests import Table
 from reader import Reader
-from service.api.admission import admitted, json_object, methods_of
+from service.api.admission import admitted, allow, json_object, routed
 from service.api.documented import ROUTES
-from service.api.parameters import only_known
-from service.api.paths import no_such_route
-from service.api.problems import Problem, invalid, problem_of
+from service.api.problems import Problem, invalid, no_such_route, problem_of
 from service.api.routes import Routes
 from service.observe import Watch, report
 from service.writable import Names
@@ -50,37 +52,39 @@ class Api:
         self._watch = watch
         self._pages = (TRY_IT,) if try_it else ()
         self.app = APIGatewayHttpResolver(enable_validation=True, json_body_deserializer=json_object, debug=False)
-        self.app.use([only_known(*self._pages)])
+        self.app.use([_only_known])
         self.app.exception_handler(Exception)(self._failed)
-        for route in ROUTES:
-            self.app.route(
-                route.path,
-                route.method,
-                summary=route.summary,
-                description=route.description,
-                operation_id=route.operation,
-                responses=route.responses,
-                status_code=route.status,
-            )(getattr(routes, route.name))
+        for name, route in ROUTES.items():
+            self.app.route(**route._asdict())(getattr(routes, name))
         if try_it:
             self.app.enable_swagger(path=TRY_IT, title="exact-counter")
 
+    @classmethod
+    def in_memory(cls, watch: Watch, *, try_it: bool = False) -> "Api":
+        """On a table in memory, the same one in two Regions. What begins with "seats:" has a ceiling of 10,000."""
+        here, there = regions = ("eu-west-1", "us-east-1")
+        limits = {"seats:": Limit(ceiling=10_000, region=here)}
+        table = MemoryTable()
+        table.peers = {there: table}
+        return cls(
+            Settings(table="memory", region=here, regions=regions, limits=limits), watch, table=table, try_it=try_it
+        )
+
     def __call__(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:
         method = str(event["requestContext"]["http"]["method"]).upper()
+        answer: dict[str, Any]
         try:
-            answer = self._answer(event, method, context)
+            path, allowed = routed(event, self._pages)
+            if method == "OPTIONS":
+                answer = {"statusCode": 204, "headers": {"Allow": allow(allowed)}, "body": "", "isBase64Encoded": False}
+            else:
+                answer = self.app.resolve(admitted(event, path, allowed), context)
         except Problem as problem:
             answer = problem.answer(of_read=method in ("GET", "HEAD"))
         answer["headers"] = {"Cache-Control": "no-store"} | answer["headers"]
         if method == "HEAD":
             answer |= {"body": "", "isBase64Encoded": False}
         return answer
-
-    def _answer(self, event: dict[str, Any], method: str, context: Any) -> dict[str, Any]:
-        if method == "OPTIONS":
-            headers = {"Allow": methods_of(event, self._pages)}
-            return {"statusCode": 204, "headers": headers, "body": "", "isBase64Encoded": False}
-        return self.app.resolve(admitted(event, self._pages), context)
 
     def _failed(self, error: Exception) -> NoReturn:
         """Raises the problem that an exception is."""
@@ -98,3 +102,19 @@ class Api:
         retry = "repeat it with the same key, and it counts once."
         detail = f"If the request adds a change, it may have been recorded: {retry}"
         raise Problem("internal", detail, says_what_counts=True)
+
+
+def _only_known(app: Any, following: Callable[[Any], Any]) -> Any:
+    """Refuses parameters that the route does not have, and those that contradict each other."""
+    route, given = app.context["_route"], app.current_event.query_string_parameters.keys()
+    unknown = sorted(given - {field.alias for field in route.dependant.query_params})
+    if unknown and route.path != TRY_IT:
+        raise invalid({"loc": ("query", name), "type": "unknown", "msg": "Unknown parameter"} for name in unknown)
+    if route.path == "/counters":
+        if ("counter" in given) == ("prefix" in given):
+            reason = "Give counter, to read one, or prefix (it may be empty), to list them: exactly one of them"
+            raise invalid([{"loc": ("query",), "type": "which", "msg": reason}])
+        one, others = ("counter", {"after", "limit"}) if "counter" in given else ("prefix", {"max_age", "consistent"})
+        if wrong := sorted(others & given):
+            raise invalid({"loc": ("query", name), "type": "which", "msg": f"Does not go with {one}"} for name in wrong)
+    return following(app)

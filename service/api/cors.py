@@ -15,7 +15,6 @@ ASKED = ["Idempotency-Key"]
 ANSWERED = ["Idempotency-Hit", "Retry-After", "Allow"]
 MAX_AGE_S = 3_600
 
-
 Api = Callable[[dict[str, Any]], dict[str, Any]]
 
 

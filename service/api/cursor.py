@@ -33,18 +33,18 @@ def position_of(counter: str, text: str) -> Position:
     place = _PLACE.fullmatch(_read(CURSOR, text))
     if place and tokens.is_token(place[1]) and place[3] == _digest(counter):
         return Position(place[1], place[2])
-    raise _wrong("of the same counter")
+    raise Problem("invalid-cursor", "A cursor is the next of an earlier page of the same counter, unchanged.")
 
 
 def place_of(prefix: str, text: str) -> Place:
     """The place that a cursor of the list with this prefix names. Raises Problem."""
     listed = _LISTED.fullmatch(_read(AFTER, text))
-    if listed and listed[2] == _digest(prefix):
-        try:
+    try:
+        if listed and listed[2] == _digest(prefix):
             return Place(int(listed[1]), listed[3])
-        except InvalidInput:
-            pass
-    raise _wrong("with the same prefix")
+    except InvalidInput:
+        pass
+    raise Problem("invalid-cursor", "A cursor is the next of an earlier page with the same prefix, unchanged.")
 
 
 def _spelled(place: str) -> str:
@@ -56,10 +56,6 @@ def _read(form: str, text: str) -> str:
     if not re.fullmatch(form, text) or len(text) % 4 == 1:
         return ""
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode(errors="replace")
-
-
-def _wrong(of: str) -> Problem:
-    return Problem("invalid-cursor", f"A cursor is the next of an earlier page {of}, unchanged.")
 
 
 def _digest(text: str) -> str:

@@ -1,14 +1,18 @@
-"""The bodies that the API takes, as pydantic models: they check requests and are what docs/openapi.json describes.
+"""What the API takes, as pydantic describes it: bodies, names in paths and queries, the key's header, how to read.
 
-Rule 1: Nothing is converted (a number is no text, 1.0 is no whole number) and an unknown field is refused, because a
-misspelled one would be lost.
-Rule 2: A limit is the library's own, taken from it.
-Rule 3: How long a hold holds is a number of seconds: a duration of ISO 8601 may be in months, which have no length.
+Rule 1: This checks requests and is what docs/openapi.json says of them.
+Rule 2: In a body nothing is converted (a number is no text, 1.0 is no whole number) and an unknown field is refused,
+because a misspelled one would be lost.
+Rule 3: A limit is the library's own, taken from it.
+Rule 4: How long a hold holds is a number of seconds: a duration of ISO 8601 may be in months, which have no length.
 """
 
 from datetime import datetime
 from typing import Annotated, Any
+from urllib.parse import unquote
 
+from aws_lambda_powertools.event_handler.openapi.models import Example
+from aws_lambda_powertools.event_handler.openapi.params import Header, Path, Query
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -27,11 +31,19 @@ from ledger.errors import InvalidTime
 from ledger.message import time_of
 from ledger.ranges import CHANGE_MAX
 from ledger.tokens import HOLD_MS_MAX
-from service.api.keys import TIMED
+from reader.calls import PAGE_ENTRIES_MAX, SECONDS_MAX
+from service.api import cursor as cursors
+from service.api.keys import HEADER, TIMED, key_of_header
 
 BULK_MAX = 100
 HOLD_S_MAX = HOLD_MS_MAX // 1_000
 EXAMPLE_COUNTER, EXAMPLE_KEY = "stock:85123A", "01JGGKGE064BG4X58772SZHBM0"
+
+IN_PATH = "^[!-$&->@-~]{1,256}$"
+"""A name that can stand in a path: as any name, without % and ?."""
+
+HOLD_ID = r"^[0-7][0-9A-HJKMNP-TV-Z]{25}\.[a-z0-9-]{1,32}\.(0|[1-9][0-9]{0,2})\.-?[1-9][0-9]{0,17}$"
+"""How a hold's id looks. Of any other text there is no hold, so nothing checks it before the library reads it."""
 
 
 def _time(value: object) -> datetime:
@@ -41,14 +53,17 @@ def _time(value: object) -> datetime:
         raise PydanticCustomError("time", "A time is RFC 3339 text with its offset: 2010-12-01T08:26:00Z") from None
 
 
-Counter = Annotated[
-    str,
-    Field(
-        pattern=r"^[!-~]{1,256}$",
-        description="1 to 256 printable ASCII characters, no spaces",
-        examples=[EXAMPLE_COUNTER],
-    ),
-]
+def _text(pattern: str, **more: Any) -> WithJsonSchema:
+    """How a text is described that is checked elsewhere."""
+    return WithJsonSchema({"type": "string", "pattern": pattern} | more)
+
+
+_A_NAME = Field(
+    pattern=r"^[!-~]{1,256}$",
+    description="1 to 256 printable ASCII characters, no spaces",
+    examples=[EXAMPLE_COUNTER],
+)
+Counter = Annotated[str, _A_NAME]
 Time = Annotated[
     datetime,
     BeforeValidator(_time),
@@ -58,7 +73,7 @@ FirstAsked = Annotated[
     Time | None,
     Field(
         description="when the change was first asked for, the same on every retry, from 1970 to five minutes ahead; "
-        "required unless the key is a ULID or a UUIDv7 in its canonical spelling, which carries its time",
+        "required unless the key is a ULID or a UUIDv7 in its canonical spelling, which carries its time"
     ),
 ]
 InRegion = Annotated[
@@ -155,3 +170,38 @@ class NewCapture(EndOfHold):
         description="how much of it counts, from 0 to the amount that is held, of a hold below 0 with its sign or "
         "without; all of it if left out",
     )
+
+
+_PATH_NAME = Path(description="the counter's name, percent-encoded; without % and ?", examples=[EXAMPLE_COUNTER])
+InPath = Annotated[str, Field(pattern=IN_PATH), BeforeValidator(unquote), _PATH_NAME]
+_PATH_ID = Path(description="the hold's id, as the answer to its request gave it")
+IdInPath = Annotated[str, BeforeValidator(unquote), _text(HOLD_ID), _PATH_ID]
+Key = Annotated[
+    str,
+    BeforeValidator(key_of_header),
+    _text(HEADER, minLength=1),
+    Header(
+        alias="Idempotency-Key",
+        description="a ULID (upper case) or a UUIDv7 (lower case, with hyphens), or any other text with at in the body",
+        openapi_examples={"ulid": Example(value=EXAMPLE_KEY)},
+    ),
+]
+InQuery = Annotated[Counter, Query(description="the counter's name")]
+OrInQuery = Annotated[Counter | None, Query(alias="counter", description="the counter's name, to read it")]
+Prefix = Annotated[
+    Annotated[str, Field(pattern="^[!-~]{0,256}$")] | None,
+    Query(description="to list counters: what their names begin with; may be empty"),
+]
+After = Annotated[
+    Annotated[str, _text(cursors.AFTER, minLength=1)] | None,
+    Query(description="of a list: next of the page before, with the same prefix"),
+]
+NamesMax = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, alias="limit", description="of a list: names of a page")]
+_AGE = Query(ge=0, le=SECONDS_MAX, allow_inf_nan=False, description="seconds a cached value may have")
+MaxAge = Annotated[float, _AGE]
+Consistent = Annotated[bool, Query(description="false: half the price, may lag a little, still a true sum")]
+Since = Annotated[Time | None, Query(description="included; RFC 3339")]
+Until = Annotated[Time | None, Query(description="excluded; RFC 3339")]
+Limit = Annotated[int, Query(ge=1, le=PAGE_ENTRIES_MAX, description="entries of a page")]
+_OF_HISTORY = Annotated[str, _text(cursors.CURSOR, minLength=1)]
+Cursor = Annotated[_OF_HISTORY | None, Query(description="next of the page before")]

@@ -1,8 +1,7 @@
-"""The OpenAPI document of the HTTP API: `make openapi` writes it to docs/openapi.json.
+"""The OpenAPI document of the HTTP API: `make openapi` writes it to docs/openapi.json, and a test compares the file.
 
-Rule 1: It comes from the routes and models alone, so that it cannot say something else than the code.
-Rule 2: A test compares the file.
-Rule 3: It needs no table and no environment.
+Rule 1: It comes from the routes and models alone, so that it cannot say something else than the code. It needs no table
+and no environment.
 """
 
 import argparse
@@ -12,8 +11,7 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler.openapi.models import APIKey
 
-from ledger import Limit, Settings, __version__
-from ledger.memory import MemoryTable
+from ledger import __version__
 from service.api.app import Api
 from service.observe import Watch
 
@@ -22,18 +20,7 @@ ABOUT = (
     "Exact counters: a change that is acknowledged counts exactly once. Every failure is an RFC 9457 problem; "
     "docs/http-api.md describes them. Who may call is decided by API Gateway: by IAM (SigV4), or by a JWT authorizer."
 )
-
 SIGNED = {"name": "Authorization", "in": "header", "description": "AWS Signature Version 4, unless a JWT is asked for"}
-
-
-def in_memory(try_it: bool = False, watch: Watch | None = None) -> Api:
-    """The API on a table in memory, the same one in two Regions. What begins with "seats:" has a ceiling of 10,000."""
-    here, there = regions = ("eu-west-1", "us-east-1")
-    limits = {"seats:": Limit(ceiling=10_000, region=here)}
-    settings = Settings(table="memory", region=here, regions=regions, limits=limits)
-    table = MemoryTable()
-    table.peers = {there: table}
-    return Api(settings, watch or Watch.here("api"), table=table, try_it=try_it)
 
 
 def document() -> dict[str, Any]:
@@ -42,8 +29,9 @@ def document() -> dict[str, Any]:
     A parameter that may be left out is described as what it is when it is there: a query holds no null. A 204 has no
     body.
     """
+    app = Api.in_memory(Watch.here("api")).app
     said: dict[str, Any] = json.loads(
-        in_memory().app.get_openapi_json_schema(
+        app.get_openapi_json_schema(
             title="exact-counter",
             version=__version__,
             description=ABOUT,
@@ -53,13 +41,12 @@ def document() -> dict[str, Any]:
     )
     for name in ("HTTPValidationError", "ValidationError"):
         said["components"]["schemas"].pop(name)
-    for operations in said["paths"].values():
-        for operation in operations.values():
-            operation["responses"].get("204", {}).pop("content", None)
-            for parameter in operation.get("parameters", []):
-                schema = parameter["schema"]
-                for kind in schema.pop("anyOf", []):
-                    schema |= {} if kind == {"type": "null"} else kind
+    for operation in (operation for operations in said["paths"].values() for operation in operations.values()):
+        operation["responses"].get("204", {}).pop("content", None)
+        for parameter in operation.get("parameters", []):
+            schema = parameter["schema"]
+            for kind in schema.pop("anyOf", []):
+                schema |= {} if kind == {"type": "null"} else kind
     return said
 
 

@@ -49,6 +49,7 @@ TITLES = {
 }
 """Name -> status, title."""
 
+ELSEWHERE = "Give such a name in the body of POST /deltas."
 RETRY_AFTER_S = 1
 _RETRIED = (429, 503, 504)
 
@@ -92,6 +93,10 @@ def invalid(found: Iterable[Mapping[str, Any]]) -> Problem:
     """The problem of a request that does not fit its description, with where and what, and no value of it."""
     places = [{"at": "/".join(map(str, error["loc"])), "error": _reason(error)} for error in found]
     return Problem("invalid-request", "See errors.", members={"errors": places})
+
+
+def no_such_route() -> Problem:
+    return Problem("no-such-route", "The paths are those of docs/openapi.json.")
 
 
 def _reason(error: Mapping[str, Any]) -> str:

@@ -1,7 +1,4 @@
-"""What the API answers, as pydantic models that are filled from what the library returned.
-
-Rule 1: They are what docs/openapi.json describes of an answer.
-"""
+"""What the API answers, and docs/openapi.json says of it: pydantic models, filled from what the library returned."""
 
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -9,7 +6,6 @@ from aws_lambda_powertools.event_handler import Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from ledger import Receipt
-from ledger.gate.hold import Hold
 from ledger.message import time_text
 from ledger.values import Delta
 
@@ -147,26 +143,13 @@ class CounterStanding(BaseModel):
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def of(model: type[Model], counter: str, known: object) -> Model:
-    """The model's fields, as the library's value has them."""
-    fields = {name: getattr(known, name) for name in model.model_fields if name != "counter"}
-    return model(counter=counter, **fields)
+def filled(model: type[Model], known: object, **given: Any) -> Model:
+    """The model's fields as given, and the others as the library's value has them."""
+    fields = {name: getattr(known, name) for name in model.model_fields if name not in given}
+    return model.model_validate(fields | given)
 
 
-def added(receipt: Receipt) -> Added:
-    return Added.model_validate({**_named(receipt.delta), "outcome": receipt.outcome})
-
-
-def captured(receipt: Receipt) -> Captured:
-    change = receipt.delta.change
-    return Captured.model_validate({**_named(receipt.delta), "outcome": receipt.outcome, "change": change})
-
-
-def held(hold: Hold) -> Held:
-    return Held.model_validate({**_named(hold.delta), "id": hold.id, "amount": hold.amount, "until": hold.until})
-
-
-def _named(delta: Delta) -> dict[str, Any]:
+def named(delta: Delta) -> dict[str, Any]:
     return {"counter": delta.lane.counter, "token": delta.token, "region": delta.lane.region, "at": delta.at}
 
 
@@ -174,7 +157,9 @@ def status_of(receipt: Receipt) -> int:
     return 201 if receipt.outcome == "recorded" else 200
 
 
-def counted(model: Model, receipt: Receipt) -> Response[Model]:
+def counted(model: type[Model], receipt: Receipt, **given: Any) -> Response[Model]:
     """The answer to the request of one change: it names a repetition, also in a header."""
     hit = {"Idempotency-Hit": "true"} if receipt.outcome == "replayed" else {}
-    return Response(status_of(receipt), "application/json", model, hit)
+    return Response(
+        status_of(receipt), "application/json", filled(model, receipt, **named(receipt.delta), **given), hit
+    )

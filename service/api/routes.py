@@ -22,34 +22,9 @@ from service import observe
 from service.api import cursor as cursors
 from service.api import models, responses
 from service.api.keys import time_of_key
-from service.api.parameters import (
-    After,
-    Consistent,
-    Cursor,
-    IdInPath,
-    InPath,
-    InQuery,
-    Key,
-    Limit,
-    MaxAge,
-    NamesMax,
-    OrInQuery,
-    Prefix,
-    Since,
-    Until,
-)
-from service.api.paths import same
-from service.api.problems import Problem, invalid, problem_of
-from service.api.responses import (
-    Added,
-    BulkResults,
-    Captured,
-    CounterBalance,
-    CounterNames,
-    CounterStanding,
-    Held,
-    History,
-)
+from service.api.models import Consistent, IdInPath, InPath, InQuery, Key
+from service.api.problems import ELSEWHERE, Problem, invalid, problem_of
+from service.api.responses import Added, Captured, CounterBalance, CounterNames, CounterStanding, Held, History
 from service.observe import Watch, report
 from service.writable import Names
 
@@ -63,49 +38,53 @@ class Routes:
         self._ledger, self._readers, self._watch, self._names = ledger, readers, watch, names
 
     def add(self, counter: InPath, delta: Annotated[models.NewDelta, Body()], idempotency_key: Key) -> Response[Added]:
-        same(counter, delta.counter)
+        _same(counter, delta.counter)
         change = self._change(delta, idempotency_key)
         receipt = self._ledger.add(
-            change.counter, change.change, idempotency_key=change.idempotency_key, at=change.at, region=change.region
+            counter, change.change, idempotency_key=idempotency_key, at=change.at, region=change.region
         )
         report(self._watch, receipt)
-        return responses.counted(responses.added(receipt), receipt)
+        return responses.counted(Added, receipt)
 
-    def add_many(self, bulk: Annotated[models.Bulk, Body()]) -> BulkResults:
+    def add_many(self, bulk: Annotated[models.Bulk, Body()]) -> responses.BulkResults:
         changes = [self._change_or_problem(delta) for delta in bulk.deltas]
         outcomes = iter(self._ledger.add_many(change for change in changes if isinstance(change, Change)))
         results = [self._result(next(outcomes) if isinstance(change, Change) else change) for change in changes]
-        return BulkResults(results=results)
+        return responses.BulkResults(results=results)
 
     def read_or_list(
         self,
-        counter: OrInQuery = None,
-        max_age: MaxAge = 0,
+        counter: models.OrInQuery = None,
+        max_age: models.MaxAge = 0,
         consistent: Consistent = True,
-        prefix: Prefix = None,
-        after: After = None,
-        limit: NamesMax = 100,
+        prefix: models.Prefix = None,
+        after: models.After = None,
+        limit: models.NamesMax = 100,
     ) -> CounterBalance | CounterNames:
         if counter is None:
             return self._list(prefix or "", after, limit)
-        return responses.of(CounterBalance, counter, self._readers[consistent].read(counter, max_age=max_age))
+        balance = self._readers[consistent].read(counter, max_age=max_age)
+        return responses.filled(CounterBalance, balance, counter=counter)
 
     def history(
-        self, counter: InQuery, since: Since = None, until: Until = None, limit: Limit = 100, cursor: Cursor = None
+        self,
+        counter: InQuery,
+        since: models.Since = None,
+        until: models.Until = None,
+        limit: models.Limit = 100,
+        cursor: models.Cursor = None,
     ) -> History:
         after = None if cursor is None else cursors.position_of(counter, cursor)
         page = self._readers[True].history_page(counter, since=since, until=until, after=after, limit=limit)
         following = None if page.next is None else cursors.text_of(counter, page.next)
-        return History.model_validate({"counter": counter, "entries": page.entries, "next": following})
+        return responses.filled(History, page, counter=counter, next=following)
 
     def standing(self, counter: InQuery, consistent: Consistent = True) -> CounterStanding:
         self._must_be_limited(counter)
-        return responses.of(CounterStanding, counter, self._readers[consistent].standing(counter))
+        return responses.filled(CounterStanding, self._readers[consistent].standing(counter), counter=counter)
 
     def hold(self, counter: InPath, wanted: Annotated[models.NewHold, Body()], idempotency_key: Key) -> Held:
-        same(counter, wanted.counter)
-        self._must_be_writable(counter)
-        self._must_be_limited(counter)
+        self._must_take_holds(counter, wanted.counter)
         self._must_be_here(wanted.region)
         hold = self._ledger.hold(
             counter,
@@ -115,17 +94,17 @@ class Routes:
             at=time_of_key(idempotency_key, wanted.at),
             region=wanted.region,
         )
-        return responses.held(hold)
+        return responses.filled(Held, hold, **responses.named(hold.delta))
 
     def capture(self, counter: InPath, id: IdInPath, end: Annotated[models.NewCapture, Body()]) -> Response[Captured]:
-        same(counter, end.counter)
-        receipt = self._end(counter, id, lambda hold: self._ledger.capture(hold, end.amount))
+        self._must_take_holds(counter, end.counter)
+        receipt = _ended(counter, id, lambda hold: self._ledger.capture(hold, end.amount))
         report(self._watch, receipt)
-        return responses.counted(responses.captured(receipt), receipt)
+        return responses.counted(Captured, receipt, change=receipt.delta.change)
 
     def release(self, counter: InPath, id: IdInPath, end: Annotated[models.EndOfHold, Body()]) -> Response[str]:
-        same(counter, end.counter)
-        self._end(counter, id, self._ledger.release)
+        self._must_take_holds(counter, end.counter)
+        _ended(counter, id, self._ledger.release)
         return Response(204, body="")
 
     def _list(self, prefix: str, after: str | None, limit: int) -> CounterNames:
@@ -136,16 +115,6 @@ class Routes:
         self._watch.count(observe.LANES_DAMAGED, len(page.damaged))
         following = None if page.next is None else cursors.text_of_place(prefix, page.next)
         return CounterNames(counters=list(page.counters), next=following)
-
-    def _end(self, counter: str, id: str, end: Callable[[Hold], Ended]) -> Ended:
-        self._must_be_writable(counter)
-        self._must_be_limited(counter)
-        try:
-            return end(Hold.parse(counter, id))
-        except InvalidChange:  # what is to be captured is wrong, not the id
-            raise
-        except InvalidInput:
-            raise NoSuchHold(f"{shown(id, 120)} is the id of no hold of this table. Nothing was written.") from None
 
     def _change(self, delta: models.NewDelta, key: str) -> Change:
         """The change that a body describes. Raises Problem."""
@@ -162,16 +131,20 @@ class Routes:
             return problem
 
     def _result(self, outcome: Receipt | LedgerError | Problem) -> responses.BulkResult:
-        if isinstance(outcome, Receipt):
-            report(self._watch, outcome)
-            return responses.BulkResult(status=responses.status_of(outcome), added=responses.added(outcome))
         if isinstance(outcome, Problem):
             report(self._watch, InvalidInput("A delta of a bulk is not as described."))
-            problem = outcome
         else:
             report(self._watch, outcome)
-            problem = problem_of(outcome)
+        if isinstance(outcome, Receipt):
+            added = responses.filled(Added, outcome, **responses.named(outcome.delta))
+            return responses.BulkResult(status=responses.status_of(outcome), added=added)
+        problem = problem_of(outcome) if isinstance(outcome, LedgerError) else outcome
         return responses.BulkResult(status=problem.status, problem=responses.ProblemDetails(**problem.body()))
+
+    def _must_take_holds(self, counter: str, in_body: str) -> None:
+        _same(counter, in_body)
+        self._must_be_writable(counter)
+        self._must_be_limited(counter)
 
     def _must_be_writable(self, counter: str) -> None:
         if refused := self._names.refusal(counter):
@@ -185,3 +158,20 @@ class Routes:
         regions = self._ledger.settings.regions
         if region is not None and region not in regions:
             raise Problem("no-such-region", f"The service has the Regions {', '.join(regions)}.")
+
+
+def _same(in_path: str, in_body: str) -> None:
+    """Raises Problem unless the path and the body name the same counter."""
+    if in_path != in_body:
+        why = "If they were the same when they were sent, a gateway changed the path."
+        detail = f"The path, as it arrived, has another counter than the body names. {why} {ELSEWHERE}"
+        raise Problem("other-counter", detail)
+
+
+def _ended(counter: str, id: str, end: Callable[[Hold], Ended]) -> Ended:
+    try:
+        return end(Hold.parse(counter, id))
+    except InvalidChange:  # what is to be captured is wrong, not the id
+        raise
+    except InvalidInput:
+        raise NoSuchHold(f"{shown(id, 120)} is the id of no hold of this table. Nothing was written.") from None

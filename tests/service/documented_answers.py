@@ -23,9 +23,10 @@ from urllib.parse import unquote
 import schemathesis
 
 from service.api import openapi
+from service.api.app import Api
 from service.api.keys import TIMED
 from service.api.local import HOST, event_of
-from service.api.paths import IN_PATH
+from service.api.models import IN_PATH
 from service.observe import Watch
 from tests.service.http_client import served
 
@@ -104,7 +105,7 @@ class CountedApi:
     """The API, and how often each operation gave each status."""
 
     def __init__(self) -> None:
-        self.api = openapi.in_memory(watch=Watch.here("openapi", io.StringIO()))
+        self.api = Api.in_memory(Watch.here("openapi", io.StringIO()))
         self.statuses: Counter[tuple[str, int]] = Counter()
 
     def __call__(self, event: dict[str, Any], context: Any = None) -> dict[str, Any]:

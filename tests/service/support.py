@@ -1,23 +1,49 @@
-"""The service without AWS: a queue, metrics and log lines; and the events that Lambda hands over."""
+"""The service without AWS: one Region's table, work queue, event bus, metrics and log lines, and the functions on it.
 
+service = Service(fold_min=3)
+service.put(delta(1))
+service.before(Transact, fail(Throttled("slow")))     # as of any Region of tests/world.py; its queue and bus, too
+assert service.visit(Look(LANE)) == NOTHING
+assert service.taken() == [(Look(LANE, tries=1), 30)]
+"""
+
+import json
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Self
+from urllib.parse import quote
 
 from aws_lambda_powertools.metrics import MetricUnit
+from botocore.exceptions import EndpointConnectionError
 
-from ledger import items
+from ledger import Ledger, items
+from ledger.conditions import Absent
 from ledger.errors import LedgerError, Unavailable
-from ledger.requests import Item
+from ledger.memory import MemoryTable
+from ledger.requests import AlreadyThere, Item, Put, PutMany
 from ledger.values import Delta, Lane
+from reader import Reader
+from service.add_from_queue.handler import AddFromQueue
+from service.api.app import Api
+from service.api.local import event_of
+from service.compact.handler import Worker
 from service.job_queue import DeadLetter, Enqueue, Message
 from service.jobs import Job
+from service.messages import message_of
 from service.observe import Watch
+from service.ring.handler import Ringer
 from service.runtime import Runtime
+from service.sqs import SqsQueue
+from service.sweep.handler import Sweeper
+from service.sweep.sweep import Swept
 from service.thresholds.event_bus import Publish
-from tests.world import Region
+from service.writable import Names
+from tests.service.http_client import Answer
+from tests.world import COUNTER, NOW_MS, A, B, Region, fail, settings
 
 NOTHING: dict[str, list[Any]] = {"batchItemFailures": []}
+ULID, ULID_AT = "01JGGKGE064BG4X58772SZHBM0", "2025-01-01T09:35:20.070Z"
 
 
 def failed(*names: str) -> dict[str, list[Any]]:
@@ -25,45 +51,40 @@ def failed(*names: str) -> dict[str, list[Any]]:
     return {"batchItemFailures": [{"itemIdentifier": name} for name in names]}
 
 
-class JobQueue:
-    """What was put there: jobs in `sent`, each with its delay, and bodies in `dead`. What it does not confirm, it has
-    not: jobs in the lanes in `refused`, and all while it is `down`."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[Job, int]] = []
-        self.dead: list[str] = []
-        self.refused: set[Lane] = set()
-        self.down = False
-
-    def answer(self, request: Enqueue | DeadLetter) -> Any:
-        if isinstance(request, DeadLetter):
-            if self.down:
-                raise Unavailable("the DLQ does not answer")
-            return self.dead.append(request.body)
-        return tuple(map(self._put, request.messages))
-
-    def _put(self, message: Message) -> LedgerError | None:
-        if self.down or message.job.lane in self.refused:
-            return Unavailable("the queue does not answer")
-        self.sent.append((message.job, message.delay_s))
-        return None
+def never() -> bool:
+    return False
 
 
-class Bus:
-    """The details that were published, in order. Nothing is while it is `down`."""
+def stored(item: Item, event: str = "INSERT", sequence: int = 1, made_ms: int | None = None) -> dict[str, Any]:
+    """A stream record about an item. As Lambda gives it: bytes in base64, times in seconds, rounded down."""
+    change: dict[str, Any] = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": str(sequence)}
+    image = {name: {"B": b64encode(held["B"]).decode()} if "B" in held else held for name, held in item.items()}
+    change |= {"NewImage": image} if event != "REMOVE" else {"OldImage": image}
+    change |= {"ApproximateCreationDateTime": float(made_ms // 1_000)} if made_ms is not None else {}
+    return {"eventID": "1", "eventName": event, "eventSource": "aws:dynamodb", "dynamodb": change}
 
-    def __init__(self) -> None:
-        self.details: list[dict[str, Any]] = []
-        self.down = False
 
-    def answer(self, request: Publish) -> None:
-        if self.down:
-            raise Unavailable("the bus does not answer")
-        self.details.append(request.detail)
+def stream(*came: Delta | Item, made_ms: int | None = None, event: str = "INSERT") -> dict[str, Any]:
+    """A stream event of some items, numbered from 1."""
+    every = (items.delta_item(each) if isinstance(each, Delta) else each for each in came)
+    return {"Records": [stored(each, event, n, made_ms) for n, each in enumerate(every, start=1)]}
+
+
+def sqs(*bodies: str, **more: Any) -> dict[str, Any]:
+    """An SQS event with these message bodies, named m1, m2 and so on; its fields are those that AWS documents."""
+    source = {"eventSource": "aws:sqs", "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:ledger-dev-work"}
+    other: dict[str, Any] = {"messageAttributes": {}, "md5OfBody": "", "awsRegion": "eu-west-1"}
+    other |= {"attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1545082649183"}, **source, **more}
+    return {
+        "Records": [
+            {"messageId": f"m{n}", "receiptHandle": f"r{n}", "body": body, **other}
+            for n, body in enumerate(bodies, start=1)
+        ]
+    }
 
 
 class Notes:
-    """Metrics and log lines, as the handlers gave them."""
+    """Metrics and log lines, as the functions gave them."""
 
     def __init__(self) -> None:
         self.metrics: dict[str, float] = {}
@@ -76,65 +97,206 @@ class Notes:
         self.metrics[name] = self.metrics.get(name, 0) + value
 
     def __getattr__(self, level: str) -> Any:
-        if level not in ("debug", "info", "warning", "error"):
+        if level not in ("debug", "info", "warning", "error", "exception"):
             raise AttributeError(level)
         return lambda text, extra=None: self.lines.append((level, text, extra or {}))
 
-    def shown(self, *levels: str) -> str:
-        return repr([line for line in self.lines if line[0] in levels])
+
+class Sqs:
+    """An SQS client of all queues. It keeps by the queue's URL what it confirmed: all but what holds `refuses`; nothing
+    while it is `down`. It does not say what it confirmed where it is `silent`."""
+
+    def __init__(self, refuses: str = "nothing", *, silent: bool = False, down: bool = False) -> None:
+        self.refuses, self.silent, self.down = refuses, silent, down
+        self.taken: dict[str, list[Any]] = {}
+        self.sizes: list[int] = []  # of the batches
+
+    def send_message(self, *, QueueUrl: str, **asked: Any) -> dict[str, str]:
+        self.send_message_batch(QueueUrl=QueueUrl, Entries=[{"Id": "0", **asked}])
+        return {"MessageId": "x"}
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> dict[str, Any]:
+        if self.down:
+            raise EndpointConnectionError(endpoint_url=QueueUrl)
+        self.sizes.append(len(Entries))
+        assert len({entry["Id"] for entry in Entries}) == len(Entries)
+        done = [entry for entry in Entries if self.refuses not in str(entry)]
+        self.taken.setdefault(QueueUrl, []).extend(done)
+        lost = [{"Id": entry["Id"], "Code": "InternalError"} for entry in Entries if entry not in done]
+        return {} if self.silent else {"Successful": done, "Failed": lost}
+
+    change_message_visibility_batch = send_message_batch
 
 
-class Service:
-    """One Region's table, queue and event bus, and what hands requests to them. `before` sees each request first."""
+class Queues(MemoryTable):
+    """Answers what the work queue, its DLQ and the event bus answer. What they did not confirm, they have not: jobs in
+    the lanes in `refused`, all while `queue_down`, crossings while `bus_down`. A PutMany fails item by item."""
 
-    def __init__(self, table: Region | None = None) -> None:
-        self.table = table or Region()
-        self.queue, self.bus, self.notes = JobQueue(), Bus(), Notes()
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.sent: list[tuple[Job, int]] = []
+        self.dead: list[str] = []
+        self.details: list[dict[str, Any]] = []
+        self.refused: set[Lane] = set()
+        self.queue_down = self.bus_down = False
+
+    def answer(self, request: Any, /) -> Any:
+        match request:
+            case Enqueue(messages):
+                return tuple(map(self._put, messages))
+            case DeadLetter(body):
+                if self.queue_down:
+                    raise Unavailable("the DLQ does not answer")
+                return self.dead.append(body)
+            case Publish():
+                if self.bus_down:
+                    raise Unavailable("the bus does not answer")
+                return self.details.append(request.detail)
+            case PutMany(puts):
+                return tuple(map(self._put_item, puts))
+        return super().answer(request)
+
+    def _put_item(self, item: Item) -> AlreadyThere | LedgerError | None:
+        try:
+            there = self.answer(Put(item, Absent()))
+        except LedgerError as error:
+            return error
+        return None if there is None else AlreadyThere(there)
+
+    def _put(self, message: Message) -> LedgerError | None:
+        if self.queue_down or message.job.lane in self.refused:
+            return Unavailable("the queue does not answer")
+        self.sent.append((message.job, message.delay_s))
+        return None
+
+
+class Service(Region, Queues):
+    """A Region with its functions, and another Region `away` beside it."""
+
+    def __init__(self, region: str = A, *, now_ms: int = NOW_MS, page_size: int = 1_000, **changed: Any) -> None:
+        super().__init__(page_size=page_size)
+        self.now_ms = self.steady_ms = now_ms
+        self.away = Region()
+        self.tables = {region: self, {A: B, B: A}[region]: self.away}
+        self.peers = self.away.peers = self.tables
+        self.settings = settings(region, **changed)
+        self.notes, self.sqs = Notes(), Sqs()
         self.watch = Watch(self.notes, self.notes)  # type: ignore[arg-type]
-        self.before: Callable[[Any], None] = lambda _: None
-        self.runtime = Runtime(*(self._See(self, known) for known in (self.table, self.queue, self.bus)), workers=1)
-        self.runtime.now = self.table.now
+        self.runtime = Runtime(self, self, self, workers=1)
+        self.runtime.now = self.now
+        self.start()
 
-    @property
-    def metrics(self) -> dict[str, float]:
-        return self.notes.metrics
+    def start(
+        self,
+        *,
+        every_s: int = 60,
+        hours: float = 24,
+        verify_one_in: int = 0,
+        draw: float = 0.0,
+        pack: bool = False,
+        queues: tuple[str, ...] = ("outcomes", "dead_letters", "changes"),
+        names: Names | None = None,
+    ) -> Self:
+        """Make its functions anew, as a new process of each."""
+        known = self.settings, self.runtime, self.watch
+        self.ringer, self.worker = Ringer(*known, every_s), Worker(*known)
+        self.sweeper = Sweeper(*known, verify_one_in=verify_one_in, draw=lambda: draw, hours=hours)
+        own: Any = {name: SqsQueue(name, self.sqs) for name in queues}
+        ledger = Ledger(self.settings, tables=self.tables, clock=self.clock)
+        more: Any = {"clock": self.clock, "jitter": lambda: 0.0, "names": names}
+        self.adder = AddFromQueue(ledger, self.watch, pack=pack, **more, **own)
+        self.names = names
+        self.__dict__.pop("api", None)
+        return self
+
+    @cached_property
+    def api(self) -> Callable[..., dict[str, Any]]:
+        return Api(self.settings, self.watch, table=self, clock=self.clock, names=self.names)
+
+    def clock(self) -> int:
+        return self.now_ms
+
+    def is_request(self, kind: type, number: int) -> Callable[..., bool]:
+        """Whether a request is the so manieth of a kind, for `before` and `after`."""
+        return lambda request: isinstance(request, kind) and self.kinds.count(kind) == number
+
+    def time_goes(self, wall_ms: int, steady_ms: int | None = None) -> None:
+        self.now_ms += wall_ms
+        self.steady_ms += wall_ms if steady_ms is None else steady_ms
+
+    # -- what its functions do, and leave
+
+    def rings(self, *came: Delta | Item, made_ms: int | None = NOW_MS, event: str = "INSERT") -> Any:
+        """Of a batch with these new items; each record is of now, unless it says else."""
+        return self.ringer(stream(*came, made_ms=made_ms, event=event))
+
+    def visit(self, *jobs: str | Job, stop: Callable[[], bool] = never) -> Any:
+        return self.worker(sqs(*(job if isinstance(job, str) else message_of(job) for job in jobs)), stop)
+
+    def sweep(self, stop: Callable[[], bool] = never) -> Swept:
+        return self.sweeper(stop)
+
+    def adds(self, *bodies: str, receives: int = 1, **more: Any) -> list[int]:
+        """The numbers of the messages that are reported as failed, the first being 0."""
+        event = sqs(*bodies, **{"attributes": {"ApproximateReceiveCount": str(receives)}} | more)
+        names = (each["itemIdentifier"] for each in self.adder(event)["batchItemFailures"])
+        return [int(name.removeprefix("m")) - 1 for name in names]
 
     def taken(self) -> list[tuple[Job, int]]:
-        """What was sent since, with its delays."""
-        sent, self.queue.sent = self.queue.sent, []
+        """The jobs that were sent since, with their delays."""
+        sent, self.sent = self.sent, []
         return sent
 
-    class _See:
-        def __init__(self, service: "Service", known: Any) -> None:
-            self._service, self._known = service, known
+    def counted(self, *names: str) -> Any:
+        """The sum of a metric; of several, of each."""
+        sums = tuple(self.notes.metrics.get(name, 0) for name in names)
+        return sums if len(sums) > 1 else sums[0]
 
-        def answer(self, request: Any, /) -> Any:
-            self._service.before(request)
-            return self._known.answer(request)
+    def forget(self) -> Self:
+        """What it was asked and noted."""
+        self.asked.clear()
+        self.notes.metrics.clear()
+        self.notes.lines.clear()
+        return self
 
+    def lines(self, *levels: str) -> list[tuple[str, str, Mapping[str, Any]]]:
+        """All above debug, or those of some levels."""
+        return [line for line in self.notes.lines if line[0] in (levels or ("info", "warning", "error", "exception"))]
 
-def stored(item: Item, event: str = "INSERT", sequence: int = 1, made_ms: int | None = None) -> dict[str, Any]:
-    """A stream record about an item. As Lambda gives it: bytes in base64, times in seconds, rounded down."""
-    change: dict[str, Any] = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": str(sequence)}
-    image = {name: {"B": b64encode(held["B"]).decode()} if "B" in held else held for name, held in item.items()}
-    change |= {"NewImage": image} if event != "REMOVE" else {"OldImage": image}
-    change |= {"ApproximateCreationDateTime": float(made_ms // 1_000)} if made_ms is not None else {}
-    return {"eventID": "1", "eventName": event, "eventSource": "aws:dynamodb", "dynamodb": change}
+    def value(self, counter: str = COUNTER) -> int:
+        return Reader(self.settings, table=self, clock=self.clock).read(counter).value
 
+    # -- the HTTP API
 
-def stream(deltas: Iterable[Delta], made_ms: int | None = None) -> dict[str, Any]:
-    """A stream event with the inserts of some deltas, numbered from 1."""
-    records = (stored(items.delta_item(each), sequence=n, made_ms=made_ms) for n, each in enumerate(deltas, start=1))
-    return {"Records": list(records)}
+    def ask(self, method: str, target: str, body: object = None, headers: Mapping[str, str] | None = None) -> Answer:
+        """body: bytes and texts as they are, anything else as JSON."""
+        if not isinstance(body, str | bytes | None):
+            body = json.dumps(body)
+        data = body.encode() if isinstance(body, str) else body
+        return self.send(event_of(method, target, headers or {}, data))
 
+    def send(self, event: dict[str, Any]) -> Answer:
+        answer = self.api(event)
+        assert isinstance(answer["body"], str), "a gateway need not take a body that is null"
+        return Answer(answer["statusCode"], answer["headers"], answer["body"])
 
-def sqs(*bodies: str) -> dict[str, Any]:
-    """An SQS event with these message bodies, named m1, m2 and so on; its fields are those that AWS documents."""
-    source = {"eventSource": "aws:sqs", "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:ledger-dev-work"}
-    other: dict[str, Any] = {"receiptHandle": "r", "messageAttributes": {}, "md5OfBody": "", "awsRegion": "eu-west-1"}
-    other |= {"attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1545082649183"}, **source}
-    return {"Records": [{"messageId": f"m{n}", "body": body, **other} for n, body in enumerate(bodies, start=1)]}
+    def post(self, path: str, said: Mapping[str, Any], key: str | None = ULID) -> Answer:
+        """Of a path behind /counters/<the counter of the body>."""
+        target = f"/counters/{quote(said['counter'], safe='')}/{path}"
+        return self.ask("POST", target, said, {} if key is None else {"Idempotency-Key": key})
 
+    def add(self, change: object, key: str | None = ULID, counter: str = COUNTER, **more: object) -> Answer:
+        return self.post("deltas", {"counter": counter, "change": change, **more}, key)
 
-def never() -> bool:
-    return False
+    def read(self, counter: str = COUNTER, query: str = "") -> Answer:
+        return self.ask("GET", f"/counters?counter={quote(counter, safe='')}{query}")
+
+    def history(self, counter: str = COUNTER, query: str = "") -> Answer:
+        return self.ask("GET", f"/history?counter={quote(counter, safe='')}{query}")
+
+    def fails(self, error: Exception | None, *kinds: type) -> None:
+        """Its table answers requests of these kinds so; None: as ever again."""
+        self._before.clear()
+        self._after.clear()
+        if error is not None:
+            self.before(kinds, fail(error))

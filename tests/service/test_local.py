@@ -1,107 +1,80 @@
-"""The API on this computer: real HTTP, and the events it makes of it."""
+"""The API on this computer: real HTTP, the events it makes of it, pages of other origins; and docs/openapi.json."""
 
-import contextlib
 import http.client
 import io
 import json
-import os
+import re
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from service.api import openapi
+from service.api import cors, openapi
 from service.api.admission import BODY_BYTES_MAX
+from service.api.app import Api
 from service.api.local import HOST, event_of
+from service.api.problems import TITLES
 from service.observe import Watch
-from tests.service.http_client import ULID, served
+from tests.service.http_client import served
+from tests.service.support import ULID
 
-ROOT = Path(__file__).parents[2]
+PAGE = Path(__file__).parents[2] / "docs" / "http-api.md"
+
+
+def in_memory(**given: Any) -> Api:
+    return Api.in_memory(Watch.here("local", io.StringIO()), **given)
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
-    with served(openapi.in_memory(watch=Watch.here("local", io.StringIO()))) as port:
-        yield port
-
-
-@pytest.fixture
-def connection(port: int) -> Iterator[http.client.HTTPConnection]:
-    connection = http.client.HTTPConnection(HOST, port, timeout=120)
-    yield connection
-    connection.close()
+def connection() -> Iterator[http.client.HTTPConnection]:
+    with served(in_memory()) as port:
+        connection = http.client.HTTPConnection(HOST, port, timeout=120)
+        yield connection
+        connection.close()
 
 
 def test_changes_are_added_and_read_over_http_each_connection_by_its_own(
-    port: int, connection: http.client.HTTPConnection
+    connection: http.client.HTTPConnection,
 ) -> None:
     headers = {"Idempotency-Key": ULID, "Content-Type": "application/json"}
     for status in (201, 200):
-        body = b'{"counter": "stock:85123A", "change": -6}'
-        connection.request("POST", "/counters/stock%3A85123A/deltas", body, headers)
+        connection.request("POST", "/counters/a%3Ab/deltas", b'{"counter": "a:b", "change": -6}', headers)
         answer = connection.getresponse()
-        assert (answer.status, json.loads(answer.read())["counter"]) == (status, "stock:85123A")
-    connection.request("GET", "/counters?counter=stock:85123A&max_age=0&consistent=true")
-    assert json.loads(connection.getresponse().read())["value"] == -6
+        assert (answer.status, json.loads(answer.read())["counter"]) == (status, "a:b")
 
     def added(n: int) -> str:
-        connection = http.client.HTTPConnection(HOST, port, timeout=120)
+        other = http.client.HTTPConnection(HOST, connection.port, timeout=120)
         body = json.dumps({"counter": f"c{n}", "change": n, "at": "2010-12-01T08:26:00Z"})
-        connection.request("POST", f"/counters/c{n}/deltas", body, {"Idempotency-Key": "k"})
-        with contextlib.closing(connection):
-            return str(json.loads(connection.getresponse().read())["counter"])
+        other.request("POST", f"/counters/c{n}/deltas", body, {"Idempotency-Key": "k"})
+        said = json.loads(other.getresponse().read())
+        other.close()
+        return str(said["counter"])
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(added, range(40))) == [f"c{n}" for n in range(40)]
-
-
-def test_too_large_a_body_and_an_unknown_method_are_problems(connection: http.client.HTTPConnection) -> None:
-    connection.request("POST", "/deltas", b" " * (BODY_BYTES_MAX + 1))
-    answer = connection.getresponse()
-    assert (answer.status, answer.headers["Content-Type"]) == (413, "application/problem+json")
-    connection.close()
-    connection.request("BREW", "/counters")
-    assert connection.getresponse().status == 405
-
-
-def test_an_idle_connection_keeps_nobody_waiting(port: int, connection: http.client.HTTPConnection) -> None:
-    with socket.create_connection((HOST, port)), socket.create_connection((HOST, port)) as half:
+    with socket.create_connection((HOST, connection.port)) as half:  # one that says no more keeps nobody waiting
         half.sendall(b"POST /deltas HTTP/1.1\r\nContent-Length: 9\r\n\r\n")
         connection.timeout = 9  # the half one is given up after 10 s
-        connection.request("GET", "/counters?counter=c")
-        assert connection.getresponse().status == 200
+        connection.request("GET", "/counters?counter=a:b")
+        assert json.loads(connection.getresponse().read())["value"] == -6
 
 
-POST = b"POST /deltas HTTP/1.1\r\n"
-NO_REQUESTS = (
-    POST + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-    *(POST + b"Content-Length: " + length + b"\r\n\r\n{}" for length in (b"two", b"-1", b"\xb2", b"3", b"9" * 5_000)),
-    POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
-    POST + b"no header\r\n\r\n",
-    POST + b"A: " + b"b" * 70_000 + b"\r\n\r\n",
-    b"GET\r\n\r\n",
-    b"GET / HTTP/9.9.9\r\n\r\n",
-    b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n",
-)
-
-
-def test_what_is_no_whole_request_is_a_problem(port: int) -> None:
-    for sent in NO_REQUESTS:
-        with socket.create_connection((HOST, port), timeout=120) as connection:
-            connection.sendall(sent)
-            connection.shutdown(socket.SHUT_WR)
-            answer = http.client.HTTPResponse(connection)
-            answer.begin()
-            problem = json.loads(answer.read())
-        assert (answer.status, answer.headers["Content-Type"]) == (problem["status"], "application/problem+json")
-        assert problem["type"] == "urn:ledger:problem:malformed-request"
-
-
-def test_head_and_options_have_no_body_and_no_length_of_one(connection: http.client.HTTPConnection) -> None:
+def test_what_is_no_request_of_the_api_is_a_problem_and_head_and_options_have_no_body(
+    connection: http.client.HTTPConnection,
+) -> None:
+    for method, path, body, headers, status in (
+        ("POST", "/deltas", b" " * (BODY_BYTES_MAX + 1), {}, 413),
+        ("POST", "/deltas", None, {"Content-Length": "two"}, 400),
+        ("POST", "/deltas", iter([b"{}"]), {}, 400),  # in chunks
+        ("BREW", "/counters", None, {}, 405),
+    ):
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["Content-Type"]) == (status, "application/problem+json")
+        connection.close()
     for method, status in (("HEAD", 200), ("OPTIONS", 204)):
         connection.request(method, "/history?counter=c")
         answer = connection.getresponse()
@@ -112,24 +85,53 @@ def test_the_event_is_that_of_api_gateway() -> None:
     event = event_of("GET", "/counters/a%2Fb%3Fc?x=1&x=2&y=%20", {"Accept": "*/*"}, None)
     assert event["rawPath"] == event["requestContext"]["http"]["path"] == "/counters/a/b"
     assert event_of("GET", "/x%2541%253Fy%23", {}, None)["rawPath"] == "/xA?y#"
-    assert event["rawQueryString"] == "x=1&x=2&y=%20"
+    assert (event["rawQueryString"], event["headers"]) == ("x=1&x=2&y=%20", {"accept": "*/*"})
     assert event["queryStringParameters"] == {"x": "1,2", "y": " "}
-    assert event["headers"] == {"accept": "*/*"}
-    assert event_of("POST", "/", {}, b"\xff")["isBase64Encoded"] is True
+    binary = event_of("POST", "/", {}, b"\xff")
+    assert (binary["isBase64Encoded"], binary["body"]) == (True, "/w==")
 
 
-def test_the_entry_point_starts_from_the_environment_and_asks_no_table_before_a_request() -> None:
-    code = (
-        "import os, sys, runpy\n"
-        "from service.api.local import event_of\n"
-        "from tests.service.http_client import Context\n"
-        "for os.environ['LEDGER_STAGE'] in ('dev', 'production', ''):\n"
-        "    os.environ['LEDGER_STAGE'] or os.environ.pop('LEDGER_STAGE')\n"
-        "    handler = runpy.run_module('service.api.main')['handler']\n"
-        "    for target in ('/nowhere', '/try-it?format=json'):\n"
-        "        print(handler(event_of('GET', target, {}, None), Context())['statusCode'])\n"
-        "print('moto' in sys.modules)"
-    )
-    environ = {"PATH": os.environ["PATH"], "LEDGER_TABLE": "counters", "AWS_REGION": "eu-west-1"}
-    run = subprocess.run([sys.executable, "-c", code], env=environ, cwd=ROOT, capture_output=True, text=True)
-    assert run.stdout.split() == ["404", "200", "404", "404", "404", "404", "False"], run.stderr
+def test_a_page_of_a_named_origin_may_call_and_read_every_answer_and_no_other_page_may() -> None:
+    origins = ["https://shop.example", "http://localhost:5173"]
+    api = cors.allowing(origins, in_memory())
+    for origin in origins:
+        preflight = api(event_of("OPTIONS", "/counters/x/deltas", {"origin": origin}, None))["headers"]
+        assert preflight["Access-Control-Allow-Methods"] == "GET,HEAD,POST"
+        assert {"Idempotency-Key", "Content-Type"} <= set(preflight["Access-Control-Allow-Headers"].split(","))
+        for target in ("/counters?counter=a", "/history?counter=a b"):
+            headers = api(event_of("GET", target, {"Origin": origin}, None))["headers"]
+            assert (headers["Access-Control-Allow-Origin"], headers["Vary"]) == (origin, "Origin")
+            assert "Idempotency-Hit" in headers["Access-Control-Expose-Headers"]
+    for asked in ({"Origin": "https://evil.example"}, {}):
+        answer = api(event_of("GET", "/counters?counter=x", asked, None))
+        assert (answer["statusCode"], answer["headers"].get("Access-Control-Allow-Origin")) == (200, None)
+        assert answer["headers"].get("Vary") == ("Origin" if asked else None)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
+def test_the_page_to_try_it_is_there_only_when_asked_for_and_needs_no_other_host() -> None:
+    api = in_memory(try_it=True)
+    answer = api(event_of("GET", "/try-it", {}, None))
+    assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "text/html")
+    assert 'src="http' not in answer["body"].replace("'", '"')
+    assert len(answer["body"]) < 5_000_000, "Lambda answers 6 MB at most"
+    assert api(event_of("OPTIONS", "/try-it", {}, None))["headers"]["Allow"] == "GET, HEAD, OPTIONS"
+    document = json.loads(api(event_of("GET", "/try-it?format=json", {}, None))["body"])
+    assert document["openapi"].startswith("3.1")
+
+
+def test_the_document_is_what_make_openapi_writes_and_has_every_problem_and_every_route_of_the_page() -> None:
+    document: Any = openapi.document()
+    assert openapi.FILE.read_text() == openapi.text(), "run make openapi"
+    page = PAGE.read_text("utf-8")
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", page, re.MULTILINE)
+    assert {name: int(status) for name, status in rows} == {name: status for name, (status, _) in TITLES.items()}
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            assert f"`{method.upper()} {path}`" in page
+            problems = {code for code in operation["responses"] if code not in ("200", "201", "204")}
+            assert problems >= {"405", "422", "429", "500", "503"}, path
+            for code in problems:
+                assert list(operation["responses"][code]["content"]) == ["application/problem+json"]
+    references = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document["paths"])))
+    assert references <= set(document["components"]["schemas"])

@@ -1,4 +1,4 @@
-"""The entry points of all functions, as Lambda starts and calls them, one after the other on one table."""
+"""The entry points of all functions, as Lambda starts and calls them on one table; and what answers their requests."""
 
 import importlib
 import json
@@ -10,38 +10,49 @@ from typing import Any
 import boto3
 import pytest
 
+from compactor.report import Tally
+from compactor.visit import visit
 from lab.engines.ministack import Engine
 from ledger import Change
 from ledger.checks import to_ms
 from ledger.message import dumps
+from ledger.requests import DeleteMany, Get, Key, Put, Query, Scan, Transact
+from ledger.table import DynamoTable
 from ledger.values import Delta, Lane
 from service.api.local import event_of
 from service.jobs import Look, Verify
 from service.messages import message_of
+from service.observe import Watch
+from service.runtime import OutOfTime, Runtime, until
 from tests.service.http_client import Context
-from tests.service.support import sqs, stream
+from tests.service.support import NOTHING, Notes, sqs, stream
+from tests.world import LANE, A, Region, compact_for_long, delta, settings, two_regions
 
-FUNCTIONS = ("add_from_queue", "ring", "compact", "sweep", "api")
-REGION = "eu-west-1"
+FUNCTIONS = ("add_from_queue", "ring", "compact", "sweep", "api", "canary")
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
 SALES = [Change("stock:85123A", -k, f"536365/{k}", AT) for k in range(40)]
+
+
+def loaded(name: str) -> Any:
+    return importlib.reload(importlib.import_module(f"service.{name}.main")).handler
 
 
 @pytest.fixture
 def handlers(engine: Engine, table_names: Iterator[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Each function's handler, from the environment alone."""
     table = next(table_names)
-    engine.create_table(table, REGION)
+    engine.create_table(table, A)
     environ = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "test")
-    environ |= dict.fromkeys(("AWS_REGION", "AWS_DEFAULT_REGION"), REGION)
-    for name, value in (environ | {"AWS_ENDPOINT_URL": engine.endpoint_url, "LEDGER_TABLE": table}).items():
+    environ |= dict.fromkeys(("AWS_REGION", "AWS_DEFAULT_REGION"), A)
+    environ |= {"AWS_ENDPOINT_URL": engine.endpoint_url, "LEDGER_TABLE": table, "LEDGER_VERIFY_ONE_IN": "1"}
+    environ |= {"LEDGER_STAGE": "test", "POWERTOOLS_SERVICE_NAME": "ledger"}
+    for name, value in environ.items():
         monkeypatch.setenv(name, value)
     sqs_client = boto3.client("sqs", endpoint_url=engine.endpoint_url)
     for name in ("WORK_QUEUE", "WORK_DLQ", "CHANGES_QUEUE", "CHANGES_DLQ"):
         url = sqs_client.create_queue(QueueName=f"{table}-{name}")["QueueUrl"]
         monkeypatch.setenv(f"LEDGER_{name}_URL", url)
-    monkeypatch.setenv("LEDGER_VERIFY_ONE_IN", "1")
-    return {name: importlib.reload(importlib.import_module(f"service.{name}.main")).handler for name in FUNCTIONS}
+    return {name: loaded(name) for name in FUNCTIONS}
 
 
 def bodies(url: str) -> list[str]:
@@ -55,27 +66,29 @@ def test_what_every_function_answers_is_json_as_lambda_asks_for(handlers: dict[s
     def call(name: str, event: dict[str, Any]) -> Any:
         return json.loads(json.dumps(handlers[name](event, Context())))
 
-    lane = Lane(REGION, 0, "stock:85123A")
-    assert call("add_from_queue", sqs(*map(dumps, SALES))) == {"batchItemFailures": []}
-    came = stream([Delta(lane, f"0000000000{k:016d}", 1) for k in range(3)], made_ms=to_ms(AT))
-    assert call("ring", came) == {"batchItemFailures": []}
-    assert call("compact", sqs(message_of(Look(lane)))) == {"batchItemFailures": []}
+    lane = Lane(A, 0, "stock:85123A")
+    assert call("add_from_queue", sqs(*map(dumps, SALES))) == NOTHING
+    came = stream(*(Delta(lane, f"0000000000{k:016d}", 1) for k in range(3)), made_ms=to_ms(AT))
+    assert call("ring", came) == NOTHING
+    assert call("compact", sqs(message_of(Look(lane)))) == NOTHING
     assert bodies("LEDGER_WORK_QUEUE_URL") != []  # what rang
-    assert call("compact", sqs("no lane")) == {"batchItemFailures": []}
+    assert call("compact", sqs("no lane")) == NOTHING
     assert (bodies("LEDGER_WORK_DLQ_URL"), "no lane" in bodies("LEDGER_WORK_QUEUE_URL")) == (["no lane"], False)
     assert call("sweep", {}) is None
-    assert call("compact", sqs(message_of(Verify(lane)))) == {"batchItemFailures": []}
+    assert call("compact", sqs(message_of(Verify(lane)))) == NOTHING
     answer = call("api", event_of("GET", "/counters?counter=stock:85123A", {}, None))
-    assert answer["statusCode"] == 200
     said = json.loads(answer["body"])
     assert (said["value"], said["count"], said["pending"]) == (sum(sale.change for sale in SALES), len(SALES), 0)
+    first, second = call("canary", {}), call("canary", {})
+    assert (first | second, first["value"], second["value"], second["read"]) == (second, 32, 64, True)
+    assert (second["folded_ms"], second["lag_ms"] > 0) == (None, True)
 
 
-def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(handlers: dict[str, Any]) -> None:
-    client, url = (
-        boto3.client("sqs", endpoint_url=os.environ["AWS_ENDPOINT_URL"]),
-        os.environ["LEDGER_CHANGES_QUEUE_URL"],
-    )
+def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(
+    handlers: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = boto3.client("sqs", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+    url = os.environ["LEDGER_CHANGES_QUEUE_URL"]
     early = dumps(Change("stock:1", 1, "early", datetime.now(UTC) + timedelta(minutes=15)))
     for body in ("poison", early):
         client.send_message(QueueUrl=url, MessageBody=body)
@@ -89,3 +102,83 @@ def test_what_cannot_be_added_is_a_dead_letter_or_waits_in_the_queue(handlers: d
     assert event["Records"][int(failed["itemIdentifier"][1:]) - 1]["body"] == early
     assert bodies("LEDGER_CHANGES_DLQ_URL") == ["poison"]
     assert early not in bodies("LEDGER_CHANGES_QUEUE_URL")
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (metrics,) = [line for line in printed if "_aws" in line]
+    assert (metrics["DeltasRefused"], metrics["stage"], metrics["service"]) == ([2.0], "test", "ledger")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Powertools leaves its files open
+@pytest.mark.filterwarnings("ignore:Dimension")  # of all functions of this process
+def test_the_page_to_try_it_is_served_only_where_a_stage_is_named_that_is_not_production(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LEDGER_TABLE", "counters")
+    monkeypatch.setenv("AWS_REGION", A)
+    for stage, status in (("dev", 200), ("production", 404), (None, 404)):
+        monkeypatch.delenv("LEDGER_STAGE", raising=False)
+        if stage is not None:
+            monkeypatch.setenv("LEDGER_STAGE", stage)
+        answer = loaded("api")(event_of("GET", "/try-it?format=json", {}, None), Context())
+        assert answer["statusCode"] == status
+
+
+# -- the runtime -------------------------------------------------------------------------------------------------------
+
+
+def test_a_visit_is_stopped_before_any_of_its_requests_and_asks_nothing_more() -> None:
+    def visited(requests_max: int = 10**6) -> Region:
+        """A lane with deltas to delete, to fold and to settle is visited, for so many requests."""
+        home, away = two_regions()
+        for n in (2, 4):
+            home.put(delta(n))
+            compact_for_long(home, away, 2)
+        home.put(delta(1), delta(3), delta(5), delta(6))
+        home.asked.clear()
+        home.run(until(visit(LANE, Tally(), settings(fold_max=1)), lambda: len(home.asked) >= requests_max))
+        return home
+
+    asked = visited().asked
+    assert {DeleteMany, Transact} <= set(map(type, asked))
+    for number in range(len(asked)):
+        with pytest.raises(OutOfTime):
+            visited(number)
+
+
+def item(sk: str, size: int = 0) -> Any:
+    return {"pk": {"S": "p"}, "sk": {"S": sk}, "x": {"S": "x" * size}}
+
+
+def ask(request: Any) -> Any:
+    return (yield request)
+
+
+def test_a_function_publishes_what_its_requests_consumed_from_all_its_threads_and_when_it_fails(
+    engine: Engine, table_names: Iterator[str]
+) -> None:
+    name, notes = next(table_names), Notes()
+    engine.create_table(name, A)
+    client = engine.client(A)
+    watch, runtime = Watch.here("consumed"), Runtime(DynamoTable(name, A, lambda _: client))
+    object.__setattr__(watch, "metrics", notes)
+    notes.metric_set = {}  # type: ignore[attr-defined]
+
+    def work(requests: Any, _: Any) -> Any:
+        if not requests:
+            raise KeyError
+        return runtime.run_each(map(ask, requests))
+
+    def consumed(*requests: Any) -> tuple[float, float]:
+        notes.metrics.clear()
+        Watch.metered(watch, work)(requests, Context())  # type: ignore[arg-type]
+        return notes.metrics["ReadUnits"], notes.metrics["WriteUnits"]
+
+    assert consumed(Put(item("a", 1_500))) == (0, 2)
+    assert consumed(Get(Key("p", "a")), Query("p"), Query("p", consistent=False)) == (2.5, 0)
+    assert consumed(Scan()) == (0.5, 0)
+    assert consumed(Transact((Put(item("b")), Put(item("c"))))) == (0, 4)
+    assert runtime.run_each(ask(Get(Key("p", sk))) for sk in "bcd") == [item("b"), item("c"), None]  # in order
+    assert consumed(DeleteMany((item("b"), item("c")))) == (0, 2)
+    with pytest.raises(KeyError):
+        consumed()
+    assert (notes.metrics["ReadUnits"], notes.metrics["WriteUnits"]) == (0, 0)
+    client.close()

@@ -1,10 +1,9 @@
-"""The messages of the work queue, new and old, and the queue itself."""
+"""The messages of the work queue, new and old, and the queues themselves."""
 
 import json
 from typing import Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from service.job_queue import DeadLetter, Enqueue, Message, NotPut, WorkQueue
 from service.jobs import KEYS_MAX, Evaluate, Job, Look, Settle, Sweep, Verify
 from service.messages import InvalidWork, jobs_of, message_of
 from service.sqs import DELAY_S_MAX, SqsQueue
+from tests.service.support import Sqs
 from tests.strategies import counters
 from tests.world import LANE, A, B, delta, settings, token
 
@@ -30,8 +30,7 @@ named = st.builds(
     st.lists(sort_keys, max_size=5) | st.just([token(n) for n in range(KEYS_MAX)]),
     st.lists(st.tuples(sort_keys, sort_keys), max_size=3),
 )
-tries = st.integers(0, TRIES_MAX)
-since = st.none() | sort_keys
+tries, since = st.integers(0, TRIES_MAX), st.none() | sort_keys
 jobs: st.SearchStrategy[Job] = (
     st.builds(Look, lanes, follows=st.none() | st.integers(0, VERSION_MAX), since=since, tries=tries)
     | st.builds(Settle, lanes, named, again=st.booleans(), tries=tries)
@@ -47,7 +46,7 @@ def test_a_job_comes_back_from_its_message_which_is_small(job: Job) -> None:
     assert len(message_of(job)) < 10_000
 
 
-def test_the_messages_are_those_of_the_page() -> None:
+def test_the_messages_are_those_of_the_page_and_a_lane_has_the_shards_of_its_counter() -> None:
     both = Named((ONE, PACK), ((ONE, TWO),))
     written: list[tuple[Job, dict[str, Any]]] = [
         (Look(LANE), {"job": "look"}),
@@ -61,43 +60,29 @@ def test_the_messages_are_those_of_the_page() -> None:
     for job, message in written:
         assert json.loads(message_of(job)) == {"lane": str(LANE)} | message
         assert jobs_of(json.dumps({"lane": str(LANE), "note": 1} | message), OWN) == [job]
+    (job,) = jobs_of(message_of(Look(LANE)), settings(shards={"": 4}))
+    assert job.lane.shards == 4  # so that a pack of another shard shows as damage
 
 
 def test_what_the_version_before_put_on_the_queue_is_understood() -> None:
     """Written by its codec. What it asked for by flags, and what that is now."""
-    named = Named((ONE, PACK))
+    keys, named, between = [ONE, PACK], Named((ONE, PACK)), [[ONE, TWO]]
+    every: dict[str, Any] = {"late": keys, "again": [TWO], "again_between": between, "tries": 4}
+    every |= dict.fromkeys(("sweep", "verify", "thresholds"), True)
+    again = Settle(LANE, Named((TWO,), ((ONE, TWO),)), again=True, tries=4)
     written: list[tuple[dict[str, Any], list[Job]]] = [
         ({}, [Look(LANE)]),
         ({"planned": "yes", "follows": None, "since": None}, [Look(LANE)]),
-        ({"follows": 7, "tries": 2}, [Look(LANE, follows=7, tries=2)]),
-        ({"since": ONE, "tries": 1}, [Look(LANE, since=ONE, tries=1)]),
-        ({"late": [ONE, PACK], "fold": False}, [Settle(LANE, named)]),
-        ({"again": [ONE, PACK], "fold": False, "tries": 9}, [Settle(LANE, named, again=True, tries=9)]),
-        ({"late_between": [[ONE, TWO]], "fold": False}, [Settle(LANE, Named((), ((ONE, TWO),)))]),
-        ({"sweep": True}, [Sweep(LANE)]),
+        ({"follows": 7, "since": ONE, "tries": 2}, [Look(LANE, follows=7, since=ONE, tries=2)]),
+        ({"late": keys, "fold": False}, [Settle(LANE, named)]),
+        ({"again": keys, "fold": False, "tries": 9}, [Settle(LANE, named, again=True, tries=9)]),
+        ({"late_between": between, "fold": False}, [Settle(LANE, Named((), ((ONE, TWO),)))]),
         ({"sweep": True, "since": TWO, "tries": 1}, [Sweep(LANE, TWO, 1)]),
         ({"fold": False, "verify": True}, [Verify(LANE)]),
         ({"fold": False, "thresholds": True, "tries": 3}, [Evaluate(LANE, 3)]),
         ({"fold": False}, []),
-        (
-            {
-                "late": [ONE, PACK],
-                "again": [TWO],
-                "again_between": [[ONE, TWO]],
-                "sweep": True,
-                "verify": True,
-                "thresholds": True,
-                "tries": 4,
-            },
-            [
-                Settle(LANE, named, tries=4),
-                Settle(LANE, Named((TWO,), ((ONE, TWO),)), again=True, tries=4),
-                Sweep(LANE, tries=4),
-                Evaluate(LANE, 4),
-                Verify(LANE, 4),
-            ],
-        ),
-        ({"late": [ONE, PACK], "follows": 3}, [Settle(LANE, named), Look(LANE, follows=3)]),
+        (every, [Settle(LANE, named, tries=4), again, Sweep(LANE, tries=4), Evaluate(LANE, 4), Verify(LANE, 4)]),
+        ({"late": keys, "follows": 3}, [Settle(LANE, named), Look(LANE, follows=3)]),
     ]
     for said, asked in written:
         assert jobs_of(json.dumps({"lane": str(LANE)} | said), OWN) == asked
@@ -128,14 +113,8 @@ def test_a_field_that_is_not_as_described_refuses_the_message() -> None:
                 print(body, jobs_of(body, OWN))
     with pytest.raises(InvalidWork, match=f"not a lane of {A}"):
         jobs_of(message_of(Look(Lane(B, 0, "a"))), OWN)
-    longest = PACK + "#" * (KEY_MAX - len(PACK))
-    assert jobs_of(message_of(Settle(LANE, Named((longest,)))), OWN) == [Settle(LANE, Named((longest,)))]
-
-
-@given(st.text() | st.sampled_from(["null", "[]", "1", '"lane"', "{}", "NaN", "[" * 100_000, "\ud800", "\0"]))
-def test_any_text_is_refused(body: str) -> None:
-    with pytest.raises(InvalidWork):
-        jobs_of(body, OWN)
+    longest = Settle(LANE, Named((PACK + "#" * (KEY_MAX - len(PACK)),)))
+    assert jobs_of(message_of(longest), OWN) == [longest]
 
 
 anything: st.SearchStrategy[Any] = st.recursive(
@@ -143,10 +122,13 @@ anything: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
 )
 FIELDS = ("job", "keys", "between", "late", "again", "fold", "sweep", "verify", "follows", "since", "tries")
+NO_MESSAGES = st.text() | st.sampled_from(["null", "[]", "1", '"lane"', "{}", "NaN", "[" * 100_000, "\ud800", "\0"])
 
 
-@given(st.dictionaries(st.sampled_from(FIELDS), anything | st.sampled_from(["look", "settle"])))
-def test_whatever_a_message_holds_it_is_jobs_that_can_be_sent_again_or_refused(said: dict[str, Any]) -> None:
+@given(st.dictionaries(st.sampled_from(FIELDS), anything | st.sampled_from(["look", "settle"])), NO_MESSAGES)
+def test_whatever_a_message_holds_it_is_jobs_that_can_be_sent_again_or_refused(said: Any, body: str) -> None:
+    with pytest.raises(InvalidWork):
+        jobs_of(body, OWN)
     try:
         asked = jobs_of(json.dumps(said | {"lane": str(LANE)}), OWN)
     except InvalidWork:
@@ -155,75 +137,32 @@ def test_whatever_a_message_holds_it_is_jobs_that_can_be_sent_again_or_refused(s
         assert jobs_of(message_of(job), OWN) == [job]
 
 
-def test_a_lane_has_the_shards_of_its_counter_so_that_a_pack_of_another_shows_as_damage() -> None:
-    (job,) = jobs_of(message_of(Look(LANE)), settings(shards={"": 4}))
-    assert job.lane.shards == 4
-
-
-# -- the queue ---------------------------------------------------------------------------------------------------------
-
-
-class Client:
-    """An SQS client that keeps what it is asked, and confirms what does not hold a text; or it fails."""
-
-    def __init__(self, refuses: str = "nothing", names: bool = True, failure: Exception | None = None) -> None:
-        self.refuses, self.names, self.failure = refuses, names, failure
-        self.asked: list[Any] = []
-
-    def send_message_batch(self, **given: Any) -> Any:
-        self.asked.append(given)
-        if self.failure:
-            raise self.failure
-        names = [(entry["Id"], self.refuses in str(entry)) for entry in given["Entries"]]
-        failed = [{"Id": name, "Code": "InternalError"} for name, refused in names if refused]
-        done = [{"Id": name} for name, refused in names if not refused]
-        return {"Successful": done, "Failed": failed} if self.names else {}
-
-    change_message_visibility_batch = send_message_batch
-
-    def send_message(self, **given: Any) -> Any:
-        self.asked.append(given)
-        if self.failure:
-            raise self.failure
-        return {"MessageId": "1"}
-
-
-DOWN = EndpointConnectionError(endpoint_url="x")
+# -- the queues --------------------------------------------------------------------------------------------------------
 
 
 def test_jobs_are_put_in_batches_of_ten_each_with_its_delay_and_none_is_longer_than_sqs_takes() -> None:
-    client = Client()
-    queue = WorkQueue("url", client)
-    assert (queue.answer(Enqueue(())), client.asked) == ((), [])
+    client = Sqs()
+    queue = WorkQueue("url", client, "dlq")
+    assert (queue.answer(Enqueue(())), client.sizes) == ((), [])
     messages = tuple(Message(Look(Lane(A, n, "a")), 890 + n) for n in range(23))
     assert queue.answer(Enqueue(messages)) == (None,) * 23
-    assert [(batch["QueueUrl"], len(batch["Entries"])) for batch in client.asked] == [("url", n) for n in (10, 10, 3)]
-    entries = [entry for batch in client.asked for entry in batch["Entries"]]
-    assert [(entry["MessageBody"], entry["DelaySeconds"]) for entry in entries] == [
+    assert client.sizes == [10, 10, 3]
+    assert [(entry["MessageBody"], entry["DelaySeconds"]) for entry in client.taken["url"]] == [
         (message_of(message.job), min(message.delay_s, DELAY_S_MAX)) for message in messages
     ]
-    assert all(len({entry["Id"] for entry in batch["Entries"]}) == len(batch["Entries"]) for batch in client.asked)
-
-
-def test_what_the_queue_does_not_confirm_is_an_error_in_its_place() -> None:
-    good, bad = Message(Look(LANE)), Message(Look(Lane(A, 0, "bad")))
-    answers = WorkQueue("url", Client("bad")).answer(Enqueue((bad, good, bad)))
-    assert list(map(type, answers)) == [NotPut, type(None), NotPut]
-    for client in (Client(failure=DOWN), Client(names=False)):
-        assert [type(answer) for answer in WorkQueue("url", client).answer(Enqueue((good,) * 11))] == [NotPut] * 11
-    assert SqsQueue("url", Client(failure=DOWN)).hide(["a"], [3]) != [None]
-
-
-def test_a_dead_letter_is_put_on_the_dlq_as_it_came() -> None:
-    client = Client()
-    WorkQueue("url", client, "dlq").answer(DeadLetter("not JSON"))
-    (asked,) = client.asked
-    assert (asked["QueueUrl"], asked["MessageBody"]) == ("dlq", "not JSON")
-    with pytest.raises(NotPut):
-        WorkQueue("url", Client(failure=DOWN), "dlq").answer(DeadLetter("body"))
-
-
-def test_messages_are_hidden_for_their_seconds() -> None:
-    client = Client("bad")
+    queue.answer(DeadLetter("not JSON"))
+    assert [entry["MessageBody"] for entry in client.taken["dlq"]] == ["not JSON"]
+    client = Sqs("bad")
     assert [why is None for why in SqsQueue("url", client).hide(["a", "bad"], [3, 4])] == [True, False]
-    assert client.asked[0]["Entries"][0] == {"Id": "0", "ReceiptHandle": "a", "VisibilityTimeout": 3}
+    assert client.taken["url"] == [{"Id": "0", "ReceiptHandle": "a", "VisibilityTimeout": 3}]
+
+
+def test_what_a_queue_does_not_confirm_is_an_error_in_its_place() -> None:
+    good, bad = Message(Look(LANE)), Message(Look(Lane(A, 0, "bad")))
+    answers = WorkQueue("url", Sqs("bad")).answer(Enqueue((bad, good, bad)))
+    assert list(map(type, answers)) == [NotPut, type(None), NotPut]
+    for client in (Sqs(down=True), Sqs(silent=True)):
+        assert [type(answer) for answer in WorkQueue("url", client).answer(Enqueue((good,) * 11))] == [NotPut] * 11
+    assert SqsQueue("url", Sqs(down=True)).hide(["a"], [3]) != [None]
+    with pytest.raises(NotPut):
+        WorkQueue("url", Sqs(down=True), "dlq").answer(DeadLetter("body"))

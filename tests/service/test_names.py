@@ -1,24 +1,34 @@
-"""Whatever a gateway makes of a path: a request concerns the counter that was asked for, or it is refused."""
+"""Whatever a gateway makes of a path, and by whatever way a change comes in: it is the one that was asked for."""
 
+import hashlib
 import json
 import posixpath
 import re
 from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ledger import items
+from ledger import Change, Ledger, items
+from ledger.conditions import Absent
+from ledger.message import dumps
+from ledger.requests import Put
 from service.api.local import event_of
-from tests.service.http_client import ULID, Answer, Client
+from tests.ledgerctl.support import Tables
+from tests.service.http_client import Answer
+from tests.service.support import ULID, ULID_AT, Service
+from tests.service.test_api import OTHERS, UUID7
+from tests.service.test_holds import web
 from tests.strategies import effort
+from tests.world import COUNTER, A
 
-ALPHABET = "ab?%/#.;+,&=:*25Ff"
 PARTS = st.sampled_from(["a", "b", "?", "%3F", "%2F", "%25", "/", "..", ".", "#", "/deltas", "/holds"])
 JOINED = st.lists(PARTS, min_size=1).map("".join).filter(lambda name: len(name) < 60)
-NAMES = st.one_of(st.text(ALPHABET, min_size=1, max_size=9), JOINED)
+NAMES = st.one_of(st.text("ab?%/#.;+,&=:*25Ff", min_size=1, max_size=9), JOINED)
 
 
 def api_gateway(path: str) -> str:
@@ -26,30 +36,24 @@ def api_gateway(path: str) -> str:
     return unquote(unquote(path).partition("?")[0])
 
 
-GATEWAYS: dict[str, Callable[[str], str]] = {
-    "as it is": lambda path: path,
-    "decoded": unquote,
-    "decoded twice": lambda path: unquote(unquote(path)),
-    "decoded and cut": lambda path: unquote(path).partition("?")[0],
-    "an HTTP API": api_gateway,
-    "cut at a hash": lambda path: unquote(path).partition("#")[0],
-    "cut at a semicolon": lambda path: unquote(path).partition(";")[0],
-    "dots resolved": lambda path: posixpath.normpath(unquote(path)),
-    "slashes merged": lambda path: re.sub("/+", "/", unquote(path)),
-    "last slash taken": lambda path: unquote(path).rstrip("/"),
-    "all but slashes decoded": lambda path: "%2F".join(unquote(part) for part in re.split("%2F", path)),
-    "in small letters": lambda path: unquote(path).lower(),
-}
+GATEWAYS: list[Callable[[str], str]] = [
+    *(lambda path: path, unquote, lambda path: unquote(unquote(path)), api_gateway),
+    *(lambda path, cut=cut: unquote(path).partition(cut)[0] for cut in "?#;"),
+    lambda path: posixpath.normpath(unquote(path)),
+    lambda path: re.sub("/+", "/", unquote(path)),
+    lambda path: unquote(path).rstrip("/"),
+    lambda path: "%2F".join(unquote(part) for part in re.split("%2F", path)),
+    lambda path: unquote(path).lower(),
+]
 
 
-def add(client: Client, path: str, body: object) -> Answer:
+def add(service: Service, path: str, body: object) -> Answer:
     """The request of one change, with this path in its event."""
     event = event_of("POST", "/", {"Idempotency-Key": ULID}, json.dumps(body).encode())
     event["rawPath"] = event["requestContext"]["http"]["path"] = path
-    return client.send(event)
+    return service.send(event)
 
 
-@pytest.mark.parametrize("gateway", GATEWAYS.values(), ids=list(GATEWAYS))
 @given(name=NAMES)
 @example("a/deltas?x")
 @example("j?*?")
@@ -57,25 +61,88 @@ def add(client: Client, path: str, body: object) -> Answer:
 @example("a%3Fb")
 @example("..")
 @effort(0.2)
-def test_a_name_in_a_path_is_the_one_asked_for_or_is_refused(gateway: Callable[[str], str], name: str) -> None:
-    path = gateway(f"/counters/{quote(name, safe='')}/deltas")
-    for body in ({"change": 1}, {"change": 1, "counter": name}):
-        client = Client()
-        answer = add(client, path, body)
-        written = {lane.counter for _, lane in filter(None, (items.lane_of(pk) for pk, _ in client.table.items))}
-        assert (answer.status == 201) == (written == {name}), answer
-        assert answer.status == 201 or (400 <= answer.status < 500 and not client.table.items), answer
+def test_a_name_in_a_path_is_the_one_asked_for_or_is_refused(name: str) -> None:
+    service = web()
+    for gateway in GATEWAYS:
+        path = gateway(f"/counters/{quote(name, safe='')}/deltas")
+        for body in ({"change": 1}, {"change": 1, "counter": name}):
+            service.drop(*service.items)
+            answer = add(service, path, body)
+            written = {lane.counter for _, lane in filter(None, (items.lane_of(key.pk) for key in service.items))}
+            assert (answer.status == 201) == (written == {name}), answer
+            assert answer.status == 201 or (400 <= answer.status < 500 and not service.items), answer
 
 
-def test_an_ordinary_name_in_a_path_is_taken_behind_an_http_api_and_every_name_in_a_body_or_a_query() -> None:
+def test_an_ordinary_name_is_taken_behind_an_http_api_and_every_name_in_a_body_or_a_query() -> None:
     ordinary = ("stock:85123A", "a/b", "a#b", "a,b;c=d&e+f", '"<>[\\]^`{|}~', "x" * 256)
     for name in (*ordinary, "a%2Fb", "a/history", "x?y", "/", "a/../b", "100%"):
-        client = Client()
-        change = {"counter": name, "change": 5}
+        service, change = web(), {"counter": name, "change": 5}
         if name in ordinary:
             path = api_gateway(f"/counters/{quote(name, safe='')}/deltas")
-            assert add(client, path, change).said["counter"] == name
+            assert add(service, path, change).said["counter"] == name
         bulk = {"deltas": [change | {"idempotency_key": ULID}]}
-        assert client.ask("POST", "/deltas", bulk).said["results"][0]["added"]["counter"] == name
-        assert client.read(name).said["value"] == 5
-        assert len(client.history(name).said["entries"]) == 1
+        assert service.ask("POST", "/deltas", bulk).said["results"][0]["added"]["counter"] == name
+        assert service.read(name).said["value"] == 5
+        assert len(service.history(name).said["entries"]) == 1
+    service = web()
+    for in_path in ("b%C3%BC", "a%20b", "a%2525b", "", "%00", "x" * 257):
+        answer = service.ask("POST", f"/counters/{in_path}/deltas", {"counter": "a", "change": 1})
+        answer.refused(404, "invalid-counter")
+    answer = service.ask("POST", "/counters/b/deltas", {"counter": "a", "change": 1}, {"Idempotency-Key": ULID})
+    answer.refused(404, "other-counter")
+
+
+# -- one key -----------------------------------------------------------------------------------------------------------
+
+CHANGE, AT = 10, datetime.fromisoformat(ULID_AT)
+DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def put_item(service: Service, key: str) -> None:
+    """As docs/data-model.md tells a producer without this library, from that page alone."""
+    hashed = hashlib.sha256(f"{len(COUNTER)}:{COUNTER}{key}".encode()).digest()
+    number = int.from_bytes(int(AT.timestamp() * 1000).to_bytes(6, "big") + hashed[:10], "big")
+    token = "".join(DIGITS[number >> 5 * place & 31] for place in range(25, -1, -1))
+    item = {"pk": {"S": f"delta#{A}#0#{COUNTER}"}, "sk": {"S": token}, "change": {"N": str(CHANGE)}}
+    there = service.answer(Put(item, Absent()))
+    assert there is None or there["change"] == item["change"]
+
+
+def ways(service: Service, directory: Path) -> list[Callable[[str], Any]]:
+    """Each adds the same change to one table."""
+    ledger = Ledger(service.settings, tables=service.tables, clock=service.clock)
+    delta = {"counter": COUNTER, "change": CHANGE, "at": ULID_AT}
+
+    def by_import(key: str) -> None:
+        path = directory / "changes.csv"
+        path.write_text(f"counter,change,idempotency_key,at\n{COUNTER},{CHANGE},{key},{ULID_AT}\n")
+        assert Tables(service).ctl("import", str(path)).code == 0
+
+    return [
+        lambda key: ledger.add(COUNTER, CHANGE, idempotency_key=key, at=AT),
+        lambda key: list(ledger.add_many([Change(COUNTER, CHANGE, key, AT)])),
+        lambda key: service.adds(dumps(Change(COUNTER, CHANGE, key, AT))),
+        lambda key: put_item(service, key),
+        by_import,
+        lambda key: service.add(CHANGE, key, at=ULID_AT),
+        lambda key: service.add(CHANGE, f'"{key}"', at=ULID_AT),
+        lambda key: service.ask("POST", "/deltas", {"deltas": [delta | {"idempotency_key": key}]}),
+    ]
+
+
+def test_a_key_counts_as_given_by_every_way_and_its_change_once(tmp_path: Path) -> None:
+    spellings = [ULID, UUID7, *OTHERS, "536365/1"]
+    every, tokens = web().start(pack=True), set()
+    for spelling in spellings:
+        found = set()
+        for first in range(8):
+            service = web().start(pack=True)
+            ways(service, tmp_path)[first](spelling)
+            found |= {key.sk for key in service.items if key.pk == f"delta#{A}#0#{COUNTER}"}
+        (token,) = found
+        tokens.add(token)
+        for way in ways(every, tmp_path):
+            way(spelling)
+    assert len(tokens) == len(spellings)
+    assert every.value() == CHANGE * len(spellings)
+    assert tokens == {key.sk for key in every.items if key.pk == f"delta#{A}#0#{COUNTER}"}
