@@ -10,24 +10,18 @@ Rule 3: sent twice, as an SDK may, each does what it does once: its own effect b
 from collections.abc import Collection, Iterable, Mapping
 
 from ledger.actions import Action, Add, Remove, Set
-from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not, Value
+from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not
 from ledger.gate import items
 from ledger.gate.gate import EXPIRED, REFUSED, Cell, Gate, change_of, counts, fingerprint, shares
+from ledger.gate.items import number
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Update
 from ledger.values import Lane
 
 RECENT, HELD = "recent", "held"
 
-GROUP_MAX = 40
-"""Tokens that one Update decides: an expression has 300 operators."""
-
-EXPIRED_MAX = 60
-"""Holds that one Update ends, for the same reason."""
-
-
-def number(value: int) -> Value:
-    return {"N": str(value)}
+GROUP_MAX = 40  # tokens that one Update decides: an expression has 300 operators
+EXPIRED_MAX = 60  # holds that one Update ends, for the same reason
 
 
 def decide(
@@ -131,7 +125,6 @@ def _is_above_low(token: str) -> Condition:
 
 
 def _was(cell: str, amount: int | None) -> Condition:
-    """The cell is as it was seen."""
     return Absent(cell) if amount is None else Equals(cell, number(amount))
 
 
