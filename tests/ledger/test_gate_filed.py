@@ -1,6 +1,5 @@
 """What a roll files and leaves in the gate, when one begins, and how what was filed is looked up."""
 
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,24 +18,8 @@ from ledger.gate.recount import outcomes
 from ledger.limit import Limit
 from ledger.requests import PutMany, Query, Update
 from ledger.values import Delta
-from tests.ledger.seats import (
-    BASE_MS,
-    COUNTER,
-    EAGER,
-    GATE,
-    HERE,
-    SEATS,
-    add,
-    asked,
-    at,
-    decide,
-    gate,
-    put,
-    seats,
-    seen,
-    wrong,
-)
-from tests.world import A, World, fail
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, GATE, HERE, SEATS, Seats, at
+from tests.world import A, fail
 
 BUSY = Throttled("This Region is busy. Nothing was written.")
 NOW = 1_000_000
@@ -47,101 +30,92 @@ FEW, MANY = range(0, 9_000, 1_000), range(0, 50_000, 1_000)
 WIDE = Limit(ceiling=10**9, region=A)
 
 
-def rolled(world: World, gate: Any) -> Any:
+def rolled(world: Seats, gate: Any) -> Any:
     return world.home.run(roll(world.gates(COUNTER), gate))
 
 
-@pytest.mark.parametrize(
-    ("filing", "slack_ms", "recent", "held", "filed", "late", "noted", "low", "moved"),
-    [
-        ({}, 250, (0, 100, 900, 1_000), (), (0, 100, 900, 1_000), (), (), 750, (900, 1_000)),
-        ({}, 12_800, (0, 20_000), (), (0, 20_000), (), (), 7_300, (20_000,)),
-        ({"slack_ms": 0}, None, (0,), (), (0,), (), (), 0, (0,)),
-        ({}, None, (0, 2 * NOW), (), (0,), (), (), NOW - 250, ()),
-        ({}, None, (0, *AHEAD[:8]), (), (0,), (), (), NOW - 250, ()),
-        ({}, None, (0, *AHEAD), (), (0,), AHEAD, (), NOW - 250, AHEAD),
-        ({}, None, AHEAD, (), (), AHEAD, (), NOW - 250, AHEAD),
-        ({"slack_ms": 0, "beside": 0}, 0, (LATER - 1, LATER), (), (), (LATER - 1,), (), NOW, (LATER - 1,)),
-        ({"moved_max": 2}, 250, (0, *AHEAD), (), (0,), AHEAD, (), NOW, AHEAD),
-        ({}, 250, (0,), (5_000,), (0,), (), (), 4_750, ()),
-        ({}, 250, (-2_000, -1_000, 0), (), (0,), (-2_000, -1_000), (), -250, (0,)),
-        ({}, 250, (-2_000,), (), (), (-2_000,), (), -2_250, ()),
-        ({}, 250, (), FEW, (), (), FEW[:5], 7_750, ()),
-        ({}, 250, (9_000,), FEW[:8], (9_000,), (), (), 8_750, (9_000,)),
-        ({}, 250, (), MANY, (), (), MANY[:40], 48_750, ()),
-        ({"holds_kept": 0, "holds_left": 0}, 250, (), (0, 5 * NOW), (), (), (0,), NOW - 250, ()),
-        ({}, 250, range(0, 2_600, 10), (), range(0, 2_500, 10), (), (), 2_240, range(2_180, 2_500, 10)),
-        ({"moved_max": 2, "slack_ms": 1_000}, 0, FIVE, (), FIVE, (), (), 511, FIVE[3:]),
-        ({"moved_max": 2, "slack_ms": 300}, 0, (300, 700, 900), (), (300, 700, 900), (), (), 600, (700, 900)),
-    ],
-)  # fmt: skip
-def test_a_roll_files_what_is_near_and_remembers_what_lies_above_low(
-    filing: Mapping[str, int],
-    slack_ms: int | None,
-    recent: Collection[int],
-    held: Collection[int],
-    filed: Collection[int],
-    late: Collection[int],
-    noted: Collection[int],
-    low: int,
-    moved: Collection[int],
-) -> None:
-    world, kept = seats(filing=Filing(**filing)), Filing(**filing)
-    before = seen(world, recent, held, slack_ms=slack_ms)
-    assert rolled(world, before) == gate(world)
-    assert gate(world) == replace(
-        before,
-        recent={at(ms): 1 for ms in recent if ms not in {*filed, *late}},
-        held={at(ms): 1 for ms in held if ms not in noted},
-        total=5 + len(filed) + len(late),
-        count=4 + len(filed) + len(late),
-        version=7,
-        low=max(before.low, tokens.last_of(BASE_MS + low)),
-        top=max([before.top, *map(at, filed)]),
-        moved=frozenset(fingerprint(at(ms)) for ms in moved),
-        slack_ms=max(kept.slack_ms, (slack_ms or 0) * 127 // 128),
-    )
-    stored = [items.late_item(HERE, at(ms), 1, 7) for ms in late]
-    if filed:
-        stored.append(items.filed_item(Filed(HERE, gate(world).top, 7, before.low, {at(ms): 1 for ms in filed})))
-    stored += [items.hold_item(HERE, at(ms), 1) for ms in noted]
-    assert asked(world, PutMany)[0] == PutMany(tuple(stored))
+# (filing, slack, what it decided and holds; what is filed in a segment, as late entries, as notes; low, marks above it)
+ROLLS: list[tuple[Any, ...]] = [
+    ({}, 250, (0, 100, 900, 1_000), (), (0, 100, 900, 1_000), (), (), 750, (900, 1_000)),
+    ({}, 12_800, (0, 20_000), (), (0, 20_000), (), (), 7_300, (20_000,)),
+    ({"slack_ms": 0}, None, (0,), (), (0,), (), (), 0, (0,)),
+    ({}, None, (0, 2 * NOW), (), (0,), (), (), NOW - 250, ()),
+    ({}, None, (0, *AHEAD[:8]), (), (0,), (), (), NOW - 250, ()),
+    ({}, None, (0, *AHEAD), (), (0,), AHEAD, (), NOW - 250, AHEAD),
+    ({}, None, AHEAD, (), (), AHEAD, (), NOW - 250, AHEAD),
+    ({"slack_ms": 0, "beside": 0}, 0, (LATER - 1, LATER), (), (), (LATER - 1,), (), NOW, (LATER - 1,)),
+    ({"moved_max": 2}, 250, (0, *AHEAD), (), (0,), AHEAD, (), NOW, AHEAD),
+    ({}, 250, (0,), (5_000,), (0,), (), (), 4_750, ()),
+    ({}, 250, (-2_000, -1_000, 0), (), (0,), (-2_000, -1_000), (), -250, (0,)),
+    ({}, 250, (-2_000,), (), (), (-2_000,), (), -2_250, ()),
+    ({}, 250, (), FEW, (), (), FEW[:5], 7_750, ()),
+    ({}, 250, (9_000,), FEW[:8], (9_000,), (), (), 8_750, (9_000,)),
+    ({}, 250, (), MANY, (), (), MANY[:40], 48_750, ()),
+    ({"holds_kept": 0, "holds_left": 0}, 250, (), (0, 5 * NOW), (), (), (0,), NOW - 250, ()),
+    ({}, 250, range(0, 2_600, 10), (), range(0, 2_500, 10), (), (), 2_240, range(2_180, 2_500, 10)),
+    ({"moved_max": 2, "slack_ms": 1_000}, 0, FIVE, (), FIVE, (), (), 511, FIVE[3:]),
+    ({"moved_max": 2, "slack_ms": 300}, 0, (300, 700, 900), (), (300, 700, 900), (), (), 600, (700, 900)),
+]  # fmt: skip
+
+
+def test_a_roll_files_what_is_near_and_remembers_what_lies_above_low() -> None:
+    for filing, slack_ms, recent, held, filed, late, noted, low, moved in ROLLS:
+        world, kept = Seats(filing=Filing(**filing)), Filing(**filing)
+        before = world.rolled(recent, held, slack_ms=slack_ms)
+        assert rolled(world, before) == world.gate()
+        assert world.gate() == replace(
+            before,
+            recent={at(ms): 1 for ms in recent if ms not in {*filed, *late}},
+            held={at(ms): 1 for ms in held if ms not in noted},
+            total=5 + len(filed) + len(late),
+            count=4 + len(filed) + len(late),
+            version=7,
+            low=max(before.low, tokens.last_of(BASE_MS + low)),
+            top=max([before.top, *map(at, filed)]),
+            moved=frozenset(fingerprint(at(ms)) for ms in moved),
+            slack_ms=max(kept.slack_ms, (slack_ms or 0) * 127 // 128),
+        )
+        stored = [items.late_item(HERE, at(ms), 1, 7) for ms in late]
+        if filed:
+            stored.append(items.filed_item(Filed(HERE, world.gate().top, 7, before.low, {at(ms): 1 for ms in filed})))
+        stored += [items.hold_item(HERE, at(ms), 1) for ms in noted]
+        assert world.asked(PutMany)[0] == PutMany(tuple(stored))
 
 
 def test_fingerprints_of_earlier_rolls_stay_while_they_lie_above_low() -> None:
-    world, marks = seats(), frozenset(map(fingerprint, map(at, (-600, 500, 900))))
-    before = seen(world, (0, 1_000), moved=marks, top=at(2_000))
+    world, marks = Seats(), frozenset(map(fingerprint, map(at, (-600, 500, 900))))
+    before = world.rolled((0, 1_000), moved=marks, top=at(2_000))
     after = rolled(world, before)
     assert (after.moved, after.top) == ({fingerprint(at(900)), fingerprint(at(1_000))}, before.top)
     late = 900 - 2**16 * SLICE_MS  # as old as to have the fingerprint of one above low
     assert fingerprint(at(late)) == fingerprint(at(900))
-    other = seats()
-    after = rolled(other, seen(other, (late, 1_100), moved=frozenset({fingerprint(at(900))}), top=at(900)))
+    other = Seats()
+    after = rolled(other, other.rolled((late, 1_100), moved=frozenset({fingerprint(at(900))}), top=at(900)))
     assert after.moved == {fingerprint(at(900)), fingerprint(at(1_100))}
-    oldest = seats()
-    assert rolled(oldest, seen(oldest, (100 - BASE_MS,), low="0" * 26)).low == tokens.last_of(0)
+    oldest = Seats()
+    assert rolled(oldest, oldest.rolled((100 - BASE_MS,), low="0" * 26)).low == tokens.last_of(0)
 
 
 def test_a_roll_that_has_nothing_to_file_is_overtaken_or_fails_takes_nothing_out_of_the_gate() -> None:
     for held in ((), range(8)):
-        world = seats()
-        assert rolled(world, seen(world, (), held)) is None
+        world = Seats()
+        assert rolled(world, world.rolled((), held)) is None
         assert not world.home.kinds
-    world = seats()
-    before = seen(world, (0,))
+    world = Seats()
+    before = world.rolled((0,))
     assert rolled(world, replace(before, version=5)) is None
     world.home.after(PutMany, lambda *_: (BUSY,))
     with pytest.raises(Throttled):
         rolled(world, before)
-    assert gate(world) == before
+    assert world.gate() == before
 
 
 def test_a_roll_that_fails_is_no_failure_of_the_change_that_began_it() -> None:
     """Its "nothing was written" would be read as the change's, which counts."""
-    world = seats(filing=EAGER)
-    add(world, 1)
+    world = Seats(filing=EAGER)
+    world.sell(1)
     world.home.before(PutMany, fail(BUSY))
-    assert (add(world, 2), gate(world).value, len(gate(world).recent)) == (2, 3, 1)
+    assert (world.sell(2), world.gate().value, len(world.gate().recent)) == (2, 3, 1)
 
 
 def test_who_sees_enough_begins_a_roll_when_its_token_is_drawn_and_everyone_at_twice_as_much() -> None:
@@ -152,52 +126,52 @@ def test_who_sees_enough_begins_a_roll_when_its_token_is_drawn_and_everyone_at_t
         ((2, 4, 6, 7, 8), 0, [0, 0, 0, 0, 1]),
         ((2, 4, 6, 8), 3, [0, 0, 1, 1]),
     ):
-        world, rolls = seats(filing=Filing(enough=4, beside=2, draw=2)), []
-        add(world, 0)
-        put(world, recent={}, held={at(-n - 1): 1 for n in range(held)})
+        world, rolls = Seats(filing=Filing(enough=4, beside=2, draw=2)), []
+        world.sell(0)
+        world.put(recent={}, held={at(-n - 1): 1 for n in range(held)})
         for ms in times:
-            decide(world, Delta(HERE, at(ms), 0))
-            rolls.append(gate(world).version)
+            world.decide(Delta(HERE, at(ms), 0))
+            rolls.append(world.gate().version)
         assert rolls == versions
-    world, rolls = seats(), []
+    world, rolls = Seats(), []
     for n in range(0, 300, 30):
         world.home.run(add_group(world.gates(COUNTER), HERE, dict.fromkeys(map(at, range(n, n + 30)), 0)))
-        rolls.append(gate(world).version)
+        rolls.append(world.gate().version)
     assert (rolls[:3], rolls[-1] in (1, 2)) == ([0, 0, 0], True)
 
 
 def test_what_is_refused_is_filed_too() -> None:
     """Else the gate of a counter that is sold out grows until it is full."""
-    world = seats()
-    add(world, 10)
-    assert [add(world, 1) for _ in range(80)] == [REFUSED] * 80
-    assert (len(gate(world).recent) <= 2 * SHIPPED.enough, wrong(world)) == (True, [])
+    world = Seats()
+    world.sell(10)
+    assert [world.sell(1) for _ in range(80)] == [REFUSED] * 80
+    assert (len(world.gate().recent) <= 2 * SHIPPED.enough, world.audit()) == (True, [])
 
 
 def test_what_a_roll_that_lost_has_filed_stays_as_it_is_and_an_old_change_is_filed_by_itself() -> None:
-    world = seats(filing=EAGER)
+    world = Seats(filing=EAGER)
     for _ in range(3):
-        add(world, 1)
+        world.sell(1)
     old = Delta(HERE, tokens.keyed(COUNTER, "old", world.now_ms - 86_400_000), 2)
     world.home.before(PutMany, fail(BUSY), times=1)
-    assert decide(world, old).known == Known(2)
-    copy = items.late_item(HERE, old.token, 2, gate(world).version + 1)
+    assert world.decide(old).known == Known(2)
+    copy = items.late_item(HERE, old.token, 2, world.gate().version + 1)
     world.home.store([copy])
     world.home.answer(Update(GATE, (Add("version", 1),)))  # another roll was first
-    add(world, 1)
-    assert old.token not in gate(world).recent
+    world.sell(1)
+    assert old.token not in world.gate().recent
     assert world.home.items[items.late_key(HERE, old.token)] == copy
-    assert decide(world, old).before
+    assert world.decide(old).before
     listed = world.home.run(outcomes(HERE, consistent=True))
     assert (list(listed), sum(listed.values())) == (sorted(listed), 6)
 
 
 def test_a_gate_that_is_full_is_filed_and_decides_again() -> None:
-    world = seats(replace(SEATS, ceiling=100_000))
-    add(world, 1)
-    put(world, recent={tokens.keyed("", str(n), world.now_ms + n): 1 for n in range(14_150)})
+    world = Seats(replace(SEATS, ceiling=100_000))
+    world.sell(1)
+    world.put(recent={tokens.keyed("", str(n), world.now_ms + n): 1 for n in range(14_150)})
     world.now_ms += 60_000
-    assert (add(world, 1), gate(world).value, len(gate(world).recent) < 14_150) == (1, 14_151, True)
+    assert (world.sell(1), world.gate().value, len(world.gate().recent) < 14_150) == (1, 14_151, True)
 
 
 # -- looked up ---------------------------------------------------------------------------------------------------------
@@ -213,22 +187,22 @@ def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later() -> Non
         (0, 1, None, 1),
         (6, 0, None, 1),
     ):
-        world = seats()
+        world = Seats()
         world.home.store(items.filed_item(Filed(HERE, at(n), n, at(low), {at(n): n})) for n in range(1, 6))
         assert world.home.run(look_up(world.gates(COUNTER), HERE, at(token))) == known
-        assert len(asked(world, Query)) == pages
+        assert len(world.asked(Query)) == pages
 
 
 def test_many_are_looked_up_at_once_and_found_as_each_alone_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is late, ahead of now and in order, filed a few at a time; and what was never asked for, between them."""
     monkeypatch.setattr("ledger.gate.past.LATE_OF_PAGE", 2)
-    world, times = seats(WIDE, Filing(enough=3, beside=0, draw=1, slack_ms=500)), list[str]()
+    world, times = Seats(WIDE, Filing(enough=3, beside=0, draw=1, slack_ms=500)), list[str]()
     for n in range(120):
         world.now_ms += 100
         times.append(at(n * 100 + (0, 0, 0, -3_000, 0, 2_000, -700)[n % 7] + n % 2))
-        decide(world, Delta(HERE, times[-1], n))
+        world.decide(Delta(HERE, times[-1], n))
     file_as(SHIPPED)
-    unknown = sorted({*times, *(at(n * 100 + 50) for n in range(-40, 140))} - gate(world).recent.keys())
+    unknown = sorted({*times, *(at(n * 100 + 50) for n in range(-40, 140))} - world.gate().recent.keys())
     gates = world.gates(COUNTER)
     alone = {token: known.outcome for token in unknown if (known := world.home.run(look_up(gates, HERE, token)))}
     assert len(alone) > 80
@@ -239,7 +213,7 @@ def test_many_are_looked_up_at_once_and_found_as_each_alone_is(monkeypatch: pyte
 
 
 def test_what_much_lies_between_is_passed_over() -> None:
-    world = seats(page_size=1_000)
+    world = Seats(page_size=1_000)
     for n in range(1, 400):
         world.home.store([items.filed_item(Filed(HERE, at(n), n, at(n - 1), {at(n): n}))])
         world.home.store([items.late_item(HERE, at(n), n, n)])

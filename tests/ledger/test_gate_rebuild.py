@@ -20,70 +20,48 @@ from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import At, Get, GetMany, Item, Key, Put, Query
 from ledger.values import Lane
-from tests.ledger.seats import (
-    BASE_MS,
-    COUNTER,
-    EAGER,
-    FROM_HERE,
-    GATE,
-    HERE,
-    SEATS,
-    STOCK,
-    THERE,
-    TO_THERE,
-    add,
-    at,
-    copied,
-    decide,
-    gate,
-    hold,
-    new,
-    put,
-    seats,
-    value,
-    wrong,
-)
-from tests.world import A, B, Region, World
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Seats, at
+from tests.world import A, B, Region
 
 ITEMS = {lane: items.gate_key(lane) for lane in (HERE, THERE)}
 
 
-def backup(world: World) -> dict[str, dict[Key, Item]]:
+def backup(world: Seats) -> dict[str, dict[Key, Item]]:
     return {region: dict(table.items) for region, table in world.regions.items()}
 
 
-def restore(world: World, backup: Mapping[str, Mapping[Key, Item]], kind: str) -> None:
+def restore(world: Seats, backup: Mapping[str, Mapping[Key, Item]], kind: str) -> None:
     """The items of that kind ("gate", "past", "hold") become those of the backup."""
     for region, table in world.regions.items():
         table.drop(*[key for key in table.items if key.pk.startswith(kind)])
         table.store([item for key, item in backup[region].items() if key.pk.startswith(kind)])
 
 
-def rebuilt(world: World) -> dict[Lane, Rebuilt]:
+def rebuilt(world: Seats) -> dict[Lane, Rebuilt]:
     """By lane; and an audit finds nothing wrong after it."""
     made = {each.gate.lane: each for each in world.home.run(rebuild(world.gates(COUNTER)))}
-    assert wrong(world) == []
-    assert all(gate(world, lane) == each.gate for lane, each in made.items())
+    assert world.audit() == []
+    assert all(world.gate(lane) == each.gate for lane, each in made.items())
     return made
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> Seats:
     """Ten seats, of which five are sold here, one by one; all that is decided is filed at once."""
-    world = seats(filing=EAGER)
+    world = Seats(filing=EAGER)
     for _ in range(5):
-        add(world, 1)
+        world.sell(1)
     return world
 
 
 # -- an audit ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_audit_finds_what_a_gate_cannot_have_come_to(world: World) -> None:
-    add(world, 2, THERE)
+def test_an_audit_finds_what_a_gate_cannot_have_come_to(world: Seats) -> None:
+    world.sell(2, THERE)
     for _ in range(2):
-        hold(world, 1)
-    assert wrong(world) == []
+        world.hold(1)
+    assert world.audit() == []
     table, whole = world.home, world.home.items[GATE]
     segment = next(key for key in table.items if key.sk.startswith("segment#"))
     note = next(key for key in table.items if key.pk.startswith("hold#"))
@@ -103,16 +81,16 @@ def test_an_audit_finds_what_a_gate_cannot_have_come_to(world: World) -> None:
         (items.late_item(HERE, future, 4, 99), "was never decided"),
     ):
         table.drop(change) if isinstance(change, Key) else table.store([change])
-        assert [each for each in wrong(world) if finding in each], (finding, wrong(world))
+        assert [each for each in world.audit() if finding in each], (finding, world.audit())
         table.drop(*table.items)
         table.store(before.values())
-    assert wrong(world) == []
+    assert world.audit() == []
 
 
-def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: World) -> None:
-    add(world, 1, THERE)
+def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Seats) -> None:
+    world.sell(1, THERE)
     world.home.asked.clear()
-    assert wrong(world) == []
+    assert world.audit() == []
     made = [each.request if isinstance(each, At) else each for each in world.home.asked]
     reads = [each for each in made if isinstance(each, Get | GetMany | Query)]
     assert all(each.consistent for each in reads)
@@ -127,35 +105,35 @@ def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: World) -> No
         world.home.run(outcomes(HERE, consistent=True))
 
 
-def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it(world: World) -> None:
-    add(world, 1, THERE)
-    hold(world, 1)
+def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it(world: Seats) -> None:
+    world.sell(1, THERE)
+    world.hold(1)
     whole = backup(world)
     for kinds in (("past", "hold"), ("past",), ("hold",)):
         world.home.drop(*[key for key in world.home.items if not key.pk.startswith(kinds)])
-        assert f"{HERE}: its gate is gone" in wrong(world)
+        assert f"{HERE}: its gate is gone" in world.audit()
         restore(world, whole, "")
     for gone, filing in ((HERE, SHIPPED), (THERE, SHIPPED)):
-        other = seats(filing=filing)
-        add(other, 1)
-        assert wrong(other) == []  # a lane that never had a gate is not missed
-        add(other, 2, THERE)
+        other = Seats(filing=filing)
+        other.sell(1)
+        assert other.audit() == []  # a lane that never had a gate is not missed
+        other.sell(2, THERE)
         other[gone.region].drop(ITEMS[gone])
-        assert [each for each in wrong(other) if each.startswith(f"{gone}:")] == [f"{gone}: its gate is gone"]
+        assert [each for each in other.audit() if each.startswith(f"{gone}:")] == [f"{gone}: its gate is gone"]
 
 
-def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: World) -> None:
+def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: Seats) -> None:
     """A gate is made, and rights are given, after the first was read; one that is always written is given up."""
-    made = seats()
-    add(made, 1)
-    made.home.before(Get, lambda _: made.away.run(decide_change(made.gates(COUNTER, B), new(made, 1, THERE))), times=1)
-    assert wrong(made) == []
-    add(world, 1, THERE)
-    world.away.before(Get, lambda _: [add(world, 1, THERE) for _ in range(4)], times=1)
-    assert wrong(world) == []
+    made = Seats()
+    made.sell(1)
+    made.home.before(Get, lambda _: made.away.run(decide_change(made.gates(COUNTER, B), made.new(1, THERE))), times=1)
+    assert made.audit() == []
+    world.sell(1, THERE)
+    world.away.before(Get, lambda _: [world.sell(1, THERE) for _ in range(4)], times=1)
+    assert world.audit() == []
     world.home.before(Query, lambda _: world.home.alter(GATE, slack={"N": f"{len(world.home.asked)}"}))
     with pytest.raises(GaveUp, match="written 5 times while it was recounted"):
-        wrong(world)
+        world.audit()
 
 
 def test_a_note_keeps_rights_while_its_token_is_known_nowhere_else() -> None:
@@ -168,50 +146,50 @@ def test_a_note_keeps_rights_while_its_token_is_known_nowhere_else() -> None:
 # -- a rebuild ---------------------------------------------------------------------------------------------------------
 
 
-def test_of_gates_that_nothing_happened_to_nothing_is_lost_and_all_is_answered_the_same(world: World) -> None:
-    delta = new(world, 2, THERE)
-    decide(world, delta)
+def test_of_gates_that_nothing_happened_to_nothing_is_lost_and_all_is_answered_the_same(world: Seats) -> None:
+    delta = world.new(2, THERE)
+    world.decide(delta)
     before = world.home.run(outcomes(HERE, consistent=True))
     made = rebuilt(world)
     assert [(each.lost, each.short, each.told) for each in made.values()] == [(0, {}, [])] * 2
     assert (made[HERE].gate.moved, world.home.run(outcomes(HERE, consistent=True))) == (frozenset(), before)
-    assert (decide(world, delta, A).before, add(world, 3), add(world, 1)) == (True, 3, REFUSED)
-    recent = seats()  # nothing is filed
-    add(recent, 1)
+    assert (world.decide(delta, A).before, world.sell(3), world.sell(1)) == (True, 3, REFUSED)
+    recent = Seats()  # nothing is filed
+    recent.sell(1)
     made = rebuilt(recent)
-    assert (made[HERE].gate.recent, made[HERE].gate.version, made[HERE].told) == (gate(recent).recent, 1, [])
+    assert (made[HERE].gate.recent, made[HERE].gate.version, made[HERE].told) == (recent.gate().recent, 1, [])
     assert len(made[HERE].gate.recent) == 1
 
 
-def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(world: World) -> None:
-    older, deltas = backup(world), [new(world, 1) for _ in range(3)]
+def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(world: Seats) -> None:
+    older, deltas = backup(world), [world.new(1) for _ in range(3)]
     for delta in deltas:
-        decide(world, delta)
+        world.decide(delta)
     restore(world, older, "gate")
     recent = world.home.items[GATE]["recent"]["M"]
     world.home.alter(GATE, recent={"M": {**recent, deltas[0].token: {"N": "2"}}})
     made = rebuilt(world)[HERE]
-    assert (value(world), gate(world).number, made.lost, made.twice) == (8, 8, 0, (deltas[0].token,))
+    assert (world.total(), world.gate().number, made.lost, made.twice) == (8, 8, 0, (deltas[0].token,))
     assert "which counts" in " ".join(made.told)
-    assert [decide(world, delta).before for delta in deltas] == [True] * 3
+    assert [world.decide(delta).before for delta in deltas] == [True] * 3
     restore(world, older, "gate")
-    add(world, 1)  # before the rebuild: it files under a version that was used
+    world.sell(1)  # before the rebuild: it files under a version that was used
     made = rebuilt(world)[HERE]
-    assert (made.lost < 0, "that its gate did not count" in made.told[0], value(world)) == (True, True, 9)
+    assert (made.lost < 0, "that its gate did not count" in made.told[0], world.total()) == (True, True, 9)
 
 
 def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once_though_a_rebuild_is_repeated(
-    world: World,
+    world: Seats,
 ) -> None:
     older = backup(world)
     for change in (2, 1, 1):
-        add(world, change)
+        world.sell(change)
     restore(world, older, "past")
-    half, top = world.home.items[GATE], gate(world).top
+    half, top = world.home.items[GATE], world.gate().top
     made = rebuilt(world)[HERE]
     name = f"lost: {HERE} {made.gate.version - 1} 3 4"
     assert made.late == {tokens.keyed(COUNTER, name, tokens.time_ms(top)): 4}
-    assert (made.lost, made.lost_sum, value(world), gate(world).number) == (
+    assert (made.lost, made.lost_sum, world.total(), world.gate().number) == (
         3,
         4,
         9,
@@ -222,52 +200,52 @@ def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once_though_a_r
     assert rebuilt(world)[HERE].lost == 0
     world.home.store([half])  # as if it had ended when the entry was written, and the gate was not
     rebuilt(world)
-    assert (value(world), [key.sk for key in world.home.items]) == (9, [key.sk for key in whole[A]])
-    put(world, total=gate(world).total + 5)  # of as many changes: they sum to what they sum to
-    assert (rebuilt(world)[HERE].late, value(world), add(world, 2)) == ({}, 9, REFUSED)
+    assert (world.total(), [key.sk for key in world.home.items]) == (9, [key.sk for key in whole[A]])
+    world.put(total=world.gate().total + 5)  # of as many changes: they sum to what they sum to
+    assert (rebuilt(world)[HERE].late, world.total(), world.sell(2)) == ({}, 9, REFUSED)
 
 
 def test_a_loss_above_the_largest_change_is_kept_in_several_entries() -> None:
-    world = seats(STOCK)
-    add(world, 1)
+    world = Seats(STOCK)
+    world.sell(1)
     world.home.alter(GATE, total={"N": str(2 * CHANGE_MAX + 5)}, count={"N": "4"})
     made = rebuilt(world)[HERE]
     assert (made.lost, sorted(made.late.values())) == (4, [5, CHANGE_MAX, CHANGE_MAX])
-    assert gate(world).value == 2 * CHANGE_MAX + 6
+    assert world.gate().value == 2 * CHANGE_MAX + 6
 
 
 def test_a_gate_that_is_gone_or_damaged_is_made_from_what_it_filed() -> None:
     for damage in ({}, {"low": {"N": "1"}}, {"recent": {"S": "?"}}):
-        world = seats(filing=EAGER)
+        world = Seats(filing=EAGER)
         for lane in (HERE, HERE, THERE):
-            add(world, 1, lane)
+            world.sell(1, lane)
         file_as(SHIPPED)
-        add(world, 1)
-        (last,) = gate(world).recent
+        world.sell(1)
+        (last,) = world.gate().recent
         listed = {t: n for t, n in world.home.run(outcomes(HERE, consistent=True)).items() if t != last}
         if damage:
             world.home.alter(GATE, **damage)
         else:
             world.home.drop(GATE)
-            copied(world, THERE, A)
+            world.copy(THERE, A)
             with pytest.raises(GateLost):
-                add(world, 1)
+                world.sell(1)
         made = rebuilt(world)[HERE]
         assert (made.was, "no gate could be read" in made.told[0]) == (None, True)
         assert world.home.run(outcomes(HERE, consistent=True)) == listed
-        assert gate(world).given == {TO_THERE: gate(world, THERE).got[FROM_HERE]}
-        assert [add(world, 1, THERE) for _ in range(8)] == [*[1] * 7, REFUSED]
+        assert world.gate().given == {TO_THERE: world.gate(THERE).got[FROM_HERE]}
+        assert [world.sell(1, THERE) for _ in range(8)] == [*[1] * 7, REFUSED]
 
 
-def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(world: World) -> None:
+def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(world: Seats) -> None:
     world.home.run(set_limit(world.gates(COUNTER), None, 7))
     for epoch, ceiling in ((1, 7), (0, 10)):
         rebuilt(world)
-        assert (gate(world).bounds[UP], gate(world).epoch) == (ceiling, epoch)
+        assert (world.gate().bounds[UP], world.gate().epoch) == (ceiling, epoch)
         world.home.drop(GATE)
-    unused = seats(Limit(floor=-2, ceiling=5, region=B))
+    unused = Seats(Limit(floor=-2, ceiling=5, region=B))
     rebuilt(unused)  # lanes that were never used get gates with the first rights
-    assert [gate(unused, lane).rights for lane in (HERE, THERE)] == [{DOWN: 0, UP: 0}, {DOWN: 2, UP: 5}]
+    assert [unused.gate(lane).rights for lane in (HERE, THERE)] == [{DOWN: 0, UP: 0}, {DOWN: 2, UP: 5}]
 
 
 OVER, BACK = TO_THERE, FROM_HERE
@@ -303,7 +281,7 @@ def settled(seen: list[Gate]) -> list[Gate]:
 
 
 def test_tokens_that_a_lower_segment_hides_are_found_in_every_segment_above_and_low_is_not_below_a_name() -> None:
-    world = seats()
+    world = Seats()
     first, second, *above = (tokens.make(BASE_MS + n, bytes(10)) for n in range(5))
     for version, (hi, low, hidden) in enumerate(
         zip(above, (second, LOWEST, LOWEST), (None, first, second), strict=True)
@@ -313,23 +291,23 @@ def test_tokens_that_a_lower_segment_hides_are_found_in_every_segment_above_and_
     hi = tokens.make(BASE_MS + 99, bytes(10))
     world.home.store([items.filed_item(Filed(HERE, hi, 4, LOWEST, {above[-1]: 0}))])
     assert rebuilt(world)[HERE].late == {first: 1, second: 2}
-    assert (gate(world).low, gate(world).top, gate(world).version) == (hi, hi, 5)
+    assert (world.gate().low, world.gate().top, world.gate().version) == (hi, hi, 5)
 
 
-def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(world: World) -> None:
+def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(world: Seats) -> None:
     world.home.before(lambda each: is_put(each), lambda _: world.home.alter(GATE, slack={"N": "7"}), times=1)
     with pytest.raises(GaveUp, match="rebuild again"):
         world.home.run(rebuild(world.gates(COUNTER)))
-    assert (gate(world).slack_ms, gate(world).version) == (7, 5)
+    assert (world.gate().slack_ms, world.gate().version) == (7, 5)
     world.home.before(is_put, lambda each: Region.answer(world.home, each), times=1)  # as an SDK may
-    assert rebuilt(world)[HERE].gate == gate(world)
+    assert rebuilt(world)[HERE].gate == world.gate()
 
 
 def is_put(request: Any) -> bool:
     return isinstance(request, Put) and request.key == GATE
 
 
-def test_what_only_a_person_can_decide_and_another_limit_rebuild_nothing(world: World) -> None:
+def test_what_only_a_person_can_decide_and_another_limit_rebuild_nothing(world: Seats) -> None:
     token = next(iter(world.home.run(outcomes(HERE, consistent=True))))
     late = items.late_item(HERE, token, 7, 1)
     for error, limit, stored in ((LaneDamaged, SEATS, [late]), (LimitMismatch, STOCK, [])):
