@@ -49,12 +49,23 @@ def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None =
 
 def end(lane: Lane, limit: Limit, token: str, amount: int, outcome: int, filed: int | None = None) -> Update:
     """A hold ends: what it used counts, the rest goes back. filed: the version at which it was found to be filed."""
-    return _end(lane, limit, {token: amount}, outcome, filed)
+    return expire(lane, limit, {token: amount}, filed, outcome)
 
 
-def expire(lane: Lane, limit: Limit, amounts: Mapping[str, int], filed: int | None = None) -> Update:
-    """Holds whose time is over end, all at once."""
-    return _end(lane, limit, amounts, EXPIRED, filed)
+def expire(
+    lane: Lane, limit: Limit, amounts: Mapping[str, int], filed: int | None = None, outcome: int = EXPIRED
+) -> Update:
+    """Holds whose time is over end, all at once; or one ends otherwise."""
+    used = change_of(outcome)
+    back_down, back_up = shares(amounts.values())
+    if filed is None:
+        conditions: list[Condition] = [Equals((HELD, token), number(n)) for token, n in amounts.items()]
+    else:
+        conditions = [Absent((name, token)) for token in amounts for name in (RECENT, HELD)]
+        conditions.append(_version_is(filed))
+    gone = [Remove((HELD, token)) for token in amounts] if filed is None else []
+    ended = dict.fromkeys(amounts, outcome)
+    return _update(lane, limit, {RECENT: ended}, conditions, down=back_down + used, up=back_up - used, more=gone)
 
 
 def give(giver: Gate, to: Cell, amount: int) -> Update:
@@ -96,19 +107,6 @@ def finish_roll(
     actions += [Set("low", {"S": low}), Set("top", {"S": top}), Set("slack", number(slack_ms))]
     actions.append(Set("moved", {"BS": sorted(moved)}) if moved else Remove("moved"))
     return Update(items.gate_key(gate.lane), tuple(actions), _version_is(gate.version), shows=True)
-
-
-def _end(lane: Lane, limit: Limit, amounts: Mapping[str, int], outcome: int, filed: int | None) -> Update:
-    used = change_of(outcome)
-    back_down, back_up = shares(amounts.values())
-    if filed is None:
-        conditions: list[Condition] = [Equals((HELD, token), number(n)) for token, n in amounts.items()]
-    else:
-        conditions = [Absent((name, token)) for token in amounts for name in (RECENT, HELD)]
-        conditions.append(_version_is(filed))
-    gone = [Remove((HELD, token)) for token in amounts] if filed is None else []
-    ended = dict.fromkeys(amounts, outcome)
-    return _update(lane, limit, {RECENT: ended}, conditions, down=back_down + used, up=back_up - used, more=gone)
 
 
 def _open(names: Collection[str], seen: int | None) -> list[Condition]:

@@ -18,7 +18,7 @@ from ledger.gate.gates import SoldOut
 from ledger.gate.past import Known
 from ledger.gate.recount import Standing, outcomes, standing
 from ledger.limit import DOWN, SIDES, UP, Limit
-from ledger.requests import At, GetMany, Instant, Query, Together, Update
+from ledger.requests import At, GetMany, Instant, Query, Update
 from ledger.values import Checkpoint, Delta
 from tests.calls import passed
 from tests.ledger.seats import COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Seats, at
@@ -189,19 +189,6 @@ def test_a_gate_that_is_gone_is_not_made_anew() -> None:
         with pytest.raises(GateLost, match=f"{HERE} shows .* Nothing was written"):
             world.sell(1, gone)
         assert items.gate_key(gone) not in world[gone.region].items
-
-
-def test_a_gate_that_another_process_made_meanwhile_is_not_lost_though_another_lane_names_it() -> None:
-    world = Seats()
-    world.sell(0)
-
-    def made_and_given_to(_: object) -> None:
-        world.sell(1, THERE)
-        world.copy(HERE, B)
-
-    world.away.before(Together, made_and_given_to, times=1)
-    assert world.sell(1, THERE) == 1
-    assert world.gate(THERE).number == 2
 
 
 def test_changes_from_before_the_limit_that_have_arrived_let_nobody_open() -> None:

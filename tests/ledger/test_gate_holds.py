@@ -15,7 +15,7 @@ from ledger.gate.past import Known, find
 from ledger.limit import UP, Limit
 from ledger.requests import DeleteMany, Get, Instant, Put, PutMany, Query, Together, Update
 from ledger.values import Delta
-from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, STOCK, Seats
+from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Seats
 from tests.world import A
 
 HUNDRED = Limit(ceiling=100, region=A)
@@ -74,12 +74,6 @@ def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_anot
     with pytest.raises(NoSuchHold, match="is of 3, not of 4"):
         world.end(Delta(HERE, held.token, 4), 3)
     assert world.end(held, 3) == Decision(Known(3), before=False)
-
-
-def test_a_hold_of_what_needs_no_right_sets_nothing_aside_and_counts() -> None:
-    world = Seats(STOCK)
-    assert world.end(world.hold(3), 3).known == Known(3)
-    assert (world.gate().value, world.audit()) == (3, [])
 
 
 def test_holds_that_are_over_end_the_oldest_first_and_those_that_are_not_stay() -> None:
@@ -154,15 +148,6 @@ def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked
         never = world.new(1, length_ms=1_000)
         assert world.home.run(find(world.gates(COUNTER), HERE, never.token)) == (None, world.gate().version)
         assert world.home.kinds == [Get, Together, Get, Get, Query] * 2  # MemoryTable asks itself for each of Together
-
-
-def test_what_others_ended_meanwhile_is_not_ended_again() -> None:
-    world = Seats(filing=KEPT)
-    first, second = world.hold(1), world.hold(1)
-    stale = world.gate()
-    world.end(first, 1)
-    world.now_ms += 61_000
-    assert freed(world, stale).recent == {first.token: 1, second.token: EXPIRED}
 
 
 def test_the_note_of_a_filed_hold_goes_with_its_end_and_one_that_stays_is_harmless() -> None:

@@ -1,6 +1,5 @@
 """What a gate, a segment, a note and an Update say, as values and in the table, and what of it is damage."""
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +9,8 @@ from hypothesis import strategies as st
 
 from lab.histories.filing import Filing, file_as
 from ledger import tokens
-from ledger.actions import update_expression
-from ledger.conditions import Names
 from ledger.errors import DamagedItem, InvalidSettings
-from ledger.gate import items, past, updates
+from ledger.gate import items, past
 from ledger.gate.gate import (
     EXPIRED,
     LOWEST,
@@ -31,7 +28,7 @@ from ledger.gate.gate import (
 from ledger.gate.items import Filed
 from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX, COUNT_MAX, VERSION_MAX
-from ledger.requests import Item, Key, Update
+from ledger.requests import Item, Key
 from ledger.tokens import hold_token
 from ledger.values import Lane
 
@@ -247,67 +244,3 @@ def test_a_limit_that_is_none_or_whose_first_rights_are_nowhere_is_refused() -> 
         with pytest.raises(InvalidSettings):
             Limit(**arguments)
     assert Limit(floor=-(10**18), ceiling=10**18, **far).opening(DOWN) == 10**18
-
-
-# -- Updates, in DynamoDB's words --------------------------------------------------------------------------------------
-
-
-def said(update: Update) -> str:
-    """What it does, if what, with the names and values where an expression has placeholders; tokens by a letter."""
-    names = Names()
-    assert update.condition is not None
-    text = f"{update_expression(update.actions, names)} IF {update.condition.expression(names)}"
-    arguments = names.arguments()
-    spelled: dict[str, str] = dict(arguments["ExpressionAttributeNames"])
-    spelled |= {name: str(*value.values()) for name, value in arguments["ExpressionAttributeValues"].items()}
-    text = re.sub(r"[#:]\d+", lambda found: spelled[found[0]], text).replace("attribute_not_exists", "no")
-    short = {OLD: "O", YOUNG: "Y", HELD: "H", str(fingerprint(OLD)): "o", str(fingerprint(YOUNG)): "y", CELL: "B"}
-    for long, letter in short.items():
-        text = text.replace(long, letter)
-    return text.replace("IF NOT no(pk) AND", "IF THERE AND")
-
-
-OPEN, BOTH = "THERE AND no(recent.O) AND no(held.O)", "NOT no(down) AND NOT no(up)"
-FRESH, SEEN = f"{OPEN} AND NOT contains(moved, o) AND NOT low >= O", f"{OPEN} AND version = 3"
-TWO = FRESH.replace("THERE", "THERE AND no(recent.Y) AND no(held.Y) AND NOT contains(moved, y)")
-ENDED = "THERE AND no(recent.H) AND no(held.H) AND version = 4"
-REMOVED = "REMOVE recent.O, recent.Y, held.H SET total = 5, count = 3"
-FROM_FLOOR = replace(GATE, rights={DOWN: 3}), FLOOR, {DOWN: -6, UP: None}
-ROLL = OLD, YOUNG, frozenset({b"bbbb", b"aaaa"}), 7
-L, N = LANE, LIMIT
-UPDATES = {
-    f"SET recent.O = -2 ADD down -2, up 2 IF {FRESH} AND down >= 2 AND NOT no(up)": updates.decide(L, N, {OLD: -2}),
-    f"SET recent.O = 2 ADD down 2, up -2 IF {SEEN} AND NOT no(down) AND up >= 2": updates.decide(L, N, {OLD: 2}, 3),
-    f"SET recent.O = 0, slack = 9 IF {SEEN} AND NOT no(down) AND no(up)": updates.decide(L, FLOOR, {OLD: 0}, 3, 9),
-    f"SET recent.Y = 5, recent.O = -5 IF {TWO} AND {BOTH}": updates.decide(L, N, {YOUNG: 5, OLD: -5}),
-    f"SET held.O = -2 ADD down -2 IF {FRESH} AND down >= 2 AND NOT no(up)": updates.hold(L, N, OLD, -2),
-    f"SET held.O = 2 ADD up -2 IF {SEEN} AND NOT no(down) AND up >= 2": updates.hold(L, N, OLD, 2, 3),
-    f"SET recent.O = {REFUSED} IF {FRESH} AND NOT down >= 2 AND {BOTH}": updates.refuse(L, N, OLD, -2),
-    f"SET recent.O = {REFUSED} IF {SEEN} AND NOT up >= 1 AND {BOTH}": updates.refuse(L, N, OLD, 1, 3),
-    f"SET recent.H = -1 ADD down 2, up 1 REMOVE held.H IF THERE AND held.H = -3 AND {BOTH}": updates.end(
-        *(L, N, HELD, -3, -1)
-    ),
-    f"SET recent.H = {RELEASED} ADD up 3 IF {ENDED} AND {BOTH}": updates.end(L, N, HELD, 3, RELEASED, 4),
-    "ADD up -4, given:B:up 4 IF up >= 4 AND given:B:up = 5": updates.give(GATE, (CELL, UP), 4),
-    "ADD down -4, given:B:down 4 IF down >= 4 AND no(given:B:down)": updates.give(GATE, (CELL, DOWN), 4),
-    "ADD down 2 SET got:B:down = 8 IF NOT no(down) AND got:B:down = 6": updates.take_over(GATE, (CELL, DOWN), 8),
-    "ADD up 8 SET got:B:up = 8 IF NOT no(up) AND no(got:B:up)": updates.take_over(BARE, (CELL, UP), 8),
-    "ADD up -2 SET floor = -5, ceiling = 7, epoch = 2 IF THERE AND epoch = 1 AND NOT no(down) AND up >= 2": (
-        updates.set_limit(GATE, N, {DOWN: -5, UP: 7})
-    ),
-    "ADD down 1 SET floor = -6, epoch = 2 IF THERE AND epoch = 1 AND NOT no(down) AND no(up)": (
-        updates.set_limit(*FROM_FLOOR)
-    ),
-    f"{REMOVED}, version = 4, low = O, top = Y, slack = 7, moved = [b'aaaa', b'bbbb'] IF version = 3": (
-        updates.finish_roll(BARE, [OLD, YOUNG], [HELD], *ROLL)
-    ),
-    "SET total = 7, count = 2, version = 4, low = O, top = Y, slack = 7 REMOVE moved IF version = 3": (
-        updates.finish_roll(BARE, [], [], OLD, YOUNG, frozenset(), 7)
-    ),
-}
-
-
-def test_an_update_of_a_gate_is_one_request_that_says_all_it_rests_on() -> None:
-    for text, update in UPDATES.items():
-        assert said(update) == text
-        assert (update.key, update.shows) == (items.gate_key(LANE), True)

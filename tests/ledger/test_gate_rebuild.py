@@ -178,9 +178,7 @@ def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(
     assert (made.lost < 0, "that its gate did not count" in made.told[0], world.total()) == (True, True, 9)
 
 
-def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once_though_a_rebuild_is_repeated(
-    world: Seats,
-) -> None:
+def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once(world: Seats) -> None:
     older = backup(world)
     for change in (2, 1, 1):
         world.sell(change)
@@ -189,12 +187,8 @@ def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once_though_a_r
     made = rebuilt(world)[HERE]
     name = f"lost: {HERE} {made.gate.version - 1} 3 4"
     assert made.late == {tokens.keyed(COUNTER, name, tokens.time_ms(top)): 4}
-    assert (made.lost, made.lost_sum, world.total(), world.gate().number) == (
-        3,
-        4,
-        9,
-        6,
-    )  # one entry in the place of three
+    assert (made.lost, made.lost_sum, world.total()) == (3, 4, 9)
+    assert world.gate().number == 6  # one entry in the place of three
     assert "3 changes of sum 4 are in the value and their tokens are lost" in made.told[0]
     whole = backup(world)
     assert rebuilt(world)[HERE].lost == 0

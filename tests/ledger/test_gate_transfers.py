@@ -7,12 +7,12 @@ import pytest
 
 from ledger import tokens
 from ledger.errors import GateLost, GaveUp, OutOfReach, Unavailable
-from ledger.gate import items, updates
+from ledger.gate import items
 from ledger.gate.bounds import set_limit
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
 from ledger.gate.move import obtain, take_over
-from ledger.limit import DOWN, UP
+from ledger.limit import UP
 from ledger.requests import At, GetMany, Now, Pause, Update
 from ledger.values import Delta, Lane
 from tests.ledger.seats import COUNTER, FROM_HERE, GATE, HERE, SEATS, THERE, TO_THERE, Seats, at
@@ -78,21 +78,6 @@ def test_what_has_arrived_is_not_taken_over_again(world: Seats) -> None:
     giver, stale = world.put(HERE, given={TO_THERE: 6}), world.gate(THERE)
     arrived = world.put(THERE, got={FROM_HERE: 6}, rights={UP: 3})  # by another process, meanwhile
     assert world.away.run(take_over(world.gates(COUNTER, B), stale, giver, UP)) == arrived == world.gate(THERE)
-
-
-def test_of_two_who_ask_for_one_lane_at_once_the_second_takes_over_what_the_first_was_given(world: Seats) -> None:
-    came = list[bool]()
-    world.home.asked.clear()
-    world.home.before(Update, lambda _: came.append(obtained(world, 1)), times=1)
-    assert obtained(world, 1)
-    assert (came, len(world.asked(Update))) == ([True], 2)
-    assert world.gate().given == {TO_THERE: 5}
-    assert world.gate(THERE).rights == {UP: 5}
-
-
-def test_what_was_given_and_lost_on_its_way_is_taken_over_by_whoever_needs_it(world: Seats) -> None:
-    world.home.answer(updates.give(world.gate(), TO_THERE, 10))  # as by a process that died after it
-    assert (world.gate().rights, world.sell(4), world.sell(6, THERE)) == ({UP: 0}, 4, 6)
 
 
 def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(world: Seats) -> None:
@@ -212,14 +197,3 @@ def test_a_gate_that_cannot_be_read_does_not_silence_its_region(world: Seats) ->
     with pytest.raises(OutOfReach, match="eu-west-1#0#"):
         obtained(world, 6, THERE, HERE, SECOND)
     assert obtained(world, 5, THERE, HERE, SECOND)
-
-
-def test_what_is_on_its_way_to_a_third_lane_is_taken_over_there_and_is_no_reason_to_refuse(world: Seats) -> None:
-    giver = world.put(rights={UP: 0}, given={(f"{A}#1", UP): 10, (f"{A}#1", DOWN): 3})
-    store(world, giver, SECOND, given={})
-    lanes = THERE, HERE, SECOND
-    assert obtained(world, 10, *lanes)
-    assert (world.gate(SECOND).rights, world.gate(SECOND).got) == ({UP: 10}, {FROM_HERE: 10})
-    assert obtained(world, 10, *lanes)
-    assert world.gate(THERE).rights == {UP: 10}
-    assert not obtained(world, 11, *lanes)
