@@ -70,7 +70,8 @@ def _of_page(gates: Gates, gate: Gate, notes: dict[str, int]) -> Program[Gate]:
     """End what is not decided, then delete the notes of all that are."""
     for _ in range(TRIES_MAX):
         unknown = [token for token in notes if token not in gate.recent and token not in gate.held]
-        filed = (yield from outcomes_of(gates, gate.lane, unknown)) if unknown else {}
+        look_up = outcomes_of(gate.lane, sorted(unknown))
+        filed = (yield from gates.home(gate.lane, look_up)) if unknown else {}
         over = {token: notes[token] for token in unknown if token not in filed}
         gone = {token: notes[token] for token in notes if token in gate.recent or token in filed} | over
         ended = True

@@ -64,11 +64,6 @@ def look_up(gates: Gates, lane: Lane, token: str) -> Program[Known | None]:
     return gates.home(lane, _look_up(lane, token))
 
 
-def outcomes_of(gates: Gates, lane: Lane, names: Iterable[str]) -> Program[dict[str, int]]:
-    """Of some tokens that the gate does not know those that were decided."""
-    return gates.home(lane, _outcomes_of(lane, sorted(names)))
-
-
 def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, int | None]]:
     """What became of a token, and the gate's version at which it was found to be filed (None: the gate knows)."""
     missed = -1
@@ -107,7 +102,8 @@ def _look_up(lane: Lane, token: str) -> Program[Known | None]:
     return Known(held=items.hold_of(lane, hold)[1]) if hold is not None else None
 
 
-def _outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
+def outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
+    """Of some tokens, in their order, that the gate does not know: those that were decided. At the lane's home."""
     found: dict[str, int] = {}
     left = names
     while left:

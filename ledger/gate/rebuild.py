@@ -133,7 +133,7 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
     """
     found: list[Books] = []
     for lane in gates.lanes:
-        found.append((yield from books(gates, lane)))
+        found.append((yield from gates.home(lane, books(lane))))
     alone = [_recounted(gates, each) for each in found]
     settled = settle(found, [each.gate for each in alone])
     rebuilt = [replace(each, gate=gate) for each, gate in zip(alone, settled, strict=True)]
@@ -151,7 +151,9 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
 
 def _recounted(gates: Gates, found: Books) -> Rebuilt:
     """The gate that follows from what is listed; its rights and cells are as they were."""
-    lane, was = found.lane, _readable(gates, found)
+    lane, was = found.lane, None
+    with suppress(DamagedItem):
+        was = gates.gate(lane, found.item) if found.item is not None else None
     gate = was or items.gate_of(lane, items.new_gate(lane, gates.limit))
     filed = filed_by(gate, found.listed).values()
     lost, lost_sum = gate.count - sum(map(counts, filed)), gate.total - sum(map(change_of, filed))
@@ -174,12 +176,6 @@ def _recounted(gates: Gates, found: Books) -> Rebuilt:
     )
     twice = tuple(token for token, outcome in gate.recent.items() if listed.get(token, outcome) != outcome)
     return Rebuilt(after, was, lost, lost_sum, twice, late)
-
-
-def _readable(gates: Gates, found: Books) -> Gate | None:
-    with suppress(DamagedItem):
-        return gates.gate(found.lane, found.item) if found.item is not None else None
-    return None
 
 
 def _listed_once(found: Books) -> dict[str, int]:

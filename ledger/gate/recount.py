@@ -136,11 +136,8 @@ class Books:
         return {token: amount for token, amount in self.notes.items() if token not in known}
 
 
-def books(gates: Gates, lane: Lane) -> Program[Books]:
-    return gates.home(lane, _books(lane))
-
-
-def _books(lane: Lane) -> Program[Books]:
+def books(lane: Lane) -> Program[Books]:
+    """Asked for at the lane's home."""
     item: Item | None = yield Get(items.gate_key(lane))
     segments, late = yield from past_in(lane, consistent=True)
     notes: dict[str, int] = {}
@@ -168,7 +165,9 @@ def audited(gates: Gates) -> Program[Audited]:
             answer[lane] = (None, [GONE] if found.listed or found.notes else [])
             continue
         known[name_of(lane)] = gate
-        answer[lane] = (gate, [*_listed(found, gate), *_rights(found, gate)])
+        due = rights_due(gate, {**gate.held, **found.open(gate)})
+        off = [f"its rights {of} are {n}, and should be {due[of]}" for of, n in gate.rights.items() if n != due[of]]
+        answer[lane] = (gate, [*_listed(found, gate), *off])
     missed = {name for gate in known.values() for name in gate.others}
     for lane, (gate, wrong) in answer.items():
         if gate is None and not wrong and name_of(lane) in missed:
@@ -187,7 +186,7 @@ def audited(gates: Gates) -> Program[Audited]:
 
 def _at_rest(gates: Gates, lane: Lane) -> Program[tuple[Books, Gate | None]]:
     for _ in range(TRIES_MAX):
-        found = yield from books(gates, lane)
+        found = yield from gates.home(lane, books(lane))
         again: Item | None = yield gates.at(lane, Get(items.gate_key(lane)))
         if again == found.item:
             return found, gates.gate(lane, again) if again is not None else None
@@ -212,15 +211,6 @@ def _listed(found: Books, gate: Gate) -> list[str]:
     if (total, count) != (gate.total, gate.count):
         wrong.append(f"{count} changes of {total} are listed, and its gate says {gate.count} of {gate.total}")
     return wrong
-
-
-def _rights(found: Books, gate: Gate) -> list[str]:
-    due = rights_due(gate, {**gate.held, **found.open(gate)})
-    return [
-        f"its rights {side} are {gate.rights[side]}, and should be {due[side]}"
-        for side in gate.rights
-        if gate.rights[side] != due[side]
-    ]
 
 
 def rights_due(gate: Gate, held: Mapping[str, int]) -> dict[str, int]:

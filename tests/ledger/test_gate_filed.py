@@ -208,7 +208,7 @@ def test_many_are_looked_up_at_once_and_found_as_each_alone_is(monkeypatch: pyte
     assert len(alone) > 80
     for world.home.page_size in (1, 2, 1_000):
         for some in (unknown, unknown[::9], unknown[5:6], unknown[-3:]):
-            found = world.home.run(outcomes_of(gates, HERE, some))
+            found = world.home.run(outcomes_of(HERE, some))
             assert found == {token: alone[token] for token in some if token in alone}
 
 
@@ -217,5 +217,5 @@ def test_what_much_lies_between_is_passed_over() -> None:
     for n in range(1, 400):
         world.home.store([items.filed_item(Filed(HERE, at(n), n, at(n - 1), {at(n): n}))])
         world.home.store([items.late_item(HERE, at(n), n, n)])
-    found = world.home.run(outcomes_of(world.gates(COUNTER), HERE, [at(7), at(390), at(400)]))
+    found = world.home.run(outcomes_of(HERE, [at(7), at(390), at(400)]))
     assert (found, world.home.kinds) == ({at(7): 7, at(390): 390}, [Query] * 3)
