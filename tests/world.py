@@ -24,6 +24,7 @@ from lab.histories.checker import deltas_in
 from ledger import Ledger, Receipt, items, tokens
 from ledger.checks import to_datetime
 from ledger.errors import Unavailable
+from ledger.gate.gates import Gates
 from ledger.lane.shape import write
 from ledger.memory import MemoryTable
 from ledger.requests import (
@@ -281,6 +282,10 @@ class World:
 
     def value(self, counter: str = COUNTER, region: str = A) -> int:
         return self.reader(region).read(counter).value
+
+    def gates(self, counter: str, region: str = A) -> Gates:
+        """The gates of a limited counter, as a process of that Region reaches them."""
+        return Gates.limited(self.settings(region), counter, "a test")
 
     def shape(self, **changed: Any) -> None:
         """What an operator did: the table has the shape of these settings, in each Region."""

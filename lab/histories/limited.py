@@ -18,8 +18,9 @@ from lab.histories.limited_judge import Asked, Judge, WatchedWorld
 from lab.histories.recall import Memory
 from ledger import tokens
 from ledger.errors import LedgerError, LimitReached
+from ledger.gate.answers import Decision
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.decide import add_group, decide_change, decide_hold, end
 from ledger.gate.gate import EXPIRED, REFUSED, RELEASED
 from ledger.gate.recount import outcomes, standing
 from ledger.limit import DOWN, SIDES, UP, Limit

@@ -127,9 +127,9 @@ _PLANTED = (
     Mistake(
         "looked up before the version is read",
         "ledger/gate/decide.py",
-        "            seen, slack_ms = gate.version, slack_after(gate, token)\n",
-        "            gate = yield from gates.read(lane)\n"
-        "            seen, slack_ms = gate.version, slack_after(gate, token)\n",
+        "                seen, slack_ms = gate.version, slack_after(gate, token)\n",
+        "                gate = yield from gates.read(lane)\n"
+        "                seen, slack_ms = gate.version, slack_after(gate, token)\n",
         cast="a_late_add_twice_at_once_and_its_roll",
     ),
     Mistake(
@@ -328,8 +328,8 @@ _PLANTED = (
     Mistake(
         "refused though a Region was not asked",
         "ledger/gate/move.py",
-        "    if silent:\n",
-        "    if not asked:\n",
+        "    return silent[0] if silent else Asked(",
+        "    return Asked(",
     ),
     Mistake(
         "rights are summed, not what lanes own",
@@ -340,7 +340,7 @@ _PLANTED = (
     Mistake(
         "what is on its way to a third lane stays there",
         "ledger/gate/move.py",
-        "                yield from take_over(gates, asked[name], giver, side)\n",
+        "                yield from take_over(gates, known[name], giver, side)\n",
         "                yield from ()\n",
     ),
     Mistake(
@@ -406,8 +406,8 @@ _PLANTED = (
     Mistake(
         "sold out is noted for less than was asked",
         "ledger/gate/decide.py",
-        "            gates.sold_out.note(lane.counter, side, need, began)\n",
-        "            gates.sold_out.note(lane.counter, side, 1, began)\n",
+        "gates.sold_out.note(lane.counter, side, need, began)\n",
+        "gates.sold_out.note(lane.counter, side, 1, began)\n",
     ),
     Mistake(
         "a history takes whatever is listed",

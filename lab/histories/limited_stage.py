@@ -15,8 +15,9 @@ from lab.histories.limited_judge import Asked, Judge, WatchedWorld
 from ledger import tokens
 from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
+from ledger.gate.answers import Decision
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, add_group, decide_change, decide_hold, end
+from ledger.gate.decide import add_group, decide_change, decide_hold, end
 from ledger.gate.gates import Gates, SoldOut
 from ledger.gate.move import free
 from ledger.gate.past import roll

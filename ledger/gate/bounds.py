@@ -19,8 +19,7 @@ from ledger.limit import DOWN, SIDES, UP
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import Program, Written
 
-Bounds = Mapping[str, int | None]
-"""The amount that `down` or `up` leads to at most: the floor, the ceiling."""
+Bounds = Mapping[str, int | None]  # what `down` or `up` leads to at most: the floor, the ceiling
 
 
 def set_limit(gates: Gates, floor: int | None, ceiling: int | None) -> Program[Gate]:

@@ -1,4 +1,4 @@
-"""What a gate decides: a change, a group of changes, a hold and its end; and what their callers are answered.
+"""What a gate decides: a change, a group of changes, a hold and the end of a hold.
 
 Rule 1: a token is decided once, by one conditional Update, and a refusal is a decision, too; a second call is answered
 as the first one was, for ever. The Update asks that the token is open; where it is not certain from the gate alone that
@@ -13,23 +13,21 @@ each is decided alone: one refusal does not fail the others.
 Rule 6: a hold's own token decides its end: in the gate IF the hold is there as it was granted; of one that was filed as
 any token that is looked up. What was not used goes back in the same Update, and the opposite right comes with what was.
 The note of a filed hold is deleted after that; one that stays is harmless.
-Rule 7: who asks for something else under a token that is taken gets a TokenConflict, or how the hold ended. An error of
-a change carries its delta; one of a hold carries none, because to apply it would be an add.
+Rule 7: an error of a change carries its delta; one of a hold carries none, because to apply it would be an add.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NoReturn
 
 from ledger import tokens
-from ledger.errors import HoldEnded, InvalidTime, LedgerError, LimitReached, NoSuchHold, TokenConflict
+from ledger.errors import InvalidTime, LedgerError, NoSuchHold
 from ledger.gate import updates
-from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, change_of
-from ledger.gate.gates import TRIES_MAX, Gates, Left, gave_up
+from ledger.gate.answers import Decision, MayBeFiled, NoGate, TooFew, check_granted, ended, needs, read, receipt
+from ledger.gate.gate import REFUSED, RELEASED
+from ledger.gate.gates import TRIES_MAX, Enough, Gates, gave_up
 from ledger.gate.move import forget, obtain
 from ledger.gate.past import Known, find, known_in, look_up, perhaps_roll, slack_after, write
 from ledger.lane.add import Outcome, failed
-from ledger.limit import DOWN, SIDES, UP
+from ledger.limit import SIDES
 from ledger.requests import Instant, Now, Program, Update, Written
 from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
@@ -39,65 +37,52 @@ PAUSE_MS = 200
 many who are short at once, the first to ask brings enough for all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a token stands for. before: it was decided before this call. left: of a refusal, what was seen to be left;
-    remembered: by an earlier call of this process."""
-
-    known: Known
-    before: bool
-    left: Left = field(default=Left(), compare=False)
-    remembered: bool = field(default=False, compare=False)
-
-
 def decide_change(gates: Gates, delta: Delta) -> Program[Decision]:
     """Decide a change. Raises OutOfReach, GateLost, LimitMismatch, GaveUp, DamagedItem and the TableErrors."""
     return _decide(gates, delta, hold=False)
 
 
 def decide_hold(gates: Gates, delta: Delta) -> Program[Decision]:
-    """Decide a hold; its token says until when. Raises what `add` does."""
+    """Decide a hold; its token says until when. Raises what `decide_change` does."""
     return _decide(gates, delta, hold=True)
 
 
 def _decide(gates: Gates, delta: Delta, *, hold: bool) -> Program[Decision]:
-    lane, token, limit = delta.lane, delta.token, gates.limit
+    lane, token = delta.lane, delta.token
+    side, need = needs(delta)
     seen: int | None = None
     slack_ms: int | None = None
-    side, need, short = DOWN if delta.change < 0 else UP, abs(delta.change), False
-    remembered = False
+    short = remembered = False
     for _ in range(TRIES_MAX):
         began: Instant = yield Now()
         if not short:
             short = remembered = gates.sold_out.knows(lane.counter, side, need, began)
         answer = yield from write(gates, lane, _asked(gates, delta, hold, short, seen, slack_ms))
-        if isinstance(answer, Written):
-            if not short:
-                gates.sold_out.changed(lane.counter, delta.change)
-            yield from perhaps_roll(gates, lane, answer.item, token)
-            granted = Known(held=delta.change) if hold else Known(delta.change)
-            if not short:
-                return Decision(granted, before=False)
-            left = gates.sold_out.left(lane.counter, side)
-            return Decision(Known(REFUSED), before=False, left=left, remembered=remembered)
-        if not answer:
-            yield from gates.create(lane)
-            continue
-        gate = gates.gate(lane, answer)
-        if (known := known_in(gate, token)) is not None:
-            return Decision(known, before=True)
-        if not gate.is_fresh(token) and gate.version != seen:
-            known = yield from look_up(gates, lane, token)
-            if known is not None:
+        match read(gates, delta, answer, seen):
+            case Written(item):
+                if not short:
+                    gates.sold_out.changed(lane.counter, delta.change)
+                yield from perhaps_roll(gates, lane, item, token)
+                if short:
+                    left = gates.sold_out.left(lane.counter, side)
+                    return Decision(Known(REFUSED), before=False, left=left, remembered=remembered)
+                return Decision(Known(held=delta.change) if hold else Known(delta.change), before=False)
+            case NoGate():
+                yield from gates.create(lane)
+            case Known() as known:
                 return Decision(known, before=True)
-            seen, slack_ms = gate.version, slack_after(gate, token)
-            continue
-        if need == 0 or not limit.has(side) or gate.rights[side] >= need:
-            gates.sold_out.forget(lane.counter, side)  # it came meanwhile
-            short = False
-        elif not short and not (yield from obtain(gates, lane, side, need, tokens.draw(token, PAUSE_MS))):
-            gates.sold_out.note(lane.counter, side, need, began)
-            short = True
+            case MayBeFiled(gate):
+                found = yield from look_up(gates, lane, token)
+                if found is not None:
+                    return Decision(found, before=True)
+                seen, slack_ms = gate.version, slack_after(gate, token)
+            case Enough():
+                gates.sold_out.forget(lane.counter, side)  # it came meanwhile
+                short = False
+            case TooFew() if not short:
+                if not (yield from obtain(gates, lane, side, need, tokens.draw(token, PAUSE_MS))):
+                    gates.sold_out.note(lane.counter, side, need, began)
+                    short = True
     raise gave_up(lane)
 
 
@@ -109,9 +94,7 @@ def _asked(gates: Gates, delta: Delta, hold: bool, short: bool, seen: int | None
     return updates.decide(delta.lane, gates.limit, {delta.token: delta.change}, seen, slack_ms)
 
 
-TRIES = 8
-"""How often a group travels before each goes alone."""
-
+TRIES = 8  # how often a group travels before each goes alone
 Decisions = dict[str, Decision | LedgerError]
 
 
@@ -159,10 +142,8 @@ def add_group(gates: Gates, lane: Lane, changes: Mapping[str, int]) -> Program[D
 
 
 def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
-    """End a hold of `held.change`, as it was granted, with what counts, RELEASED or EXPIRED; or tell how it had ended.
-
-    Raises NoSuchHold, GaveUp, GateLost, LimitMismatch, DamagedItem and the TableErrors.
-    """
+    """End a hold of `held.change`, as it was granted, with what counts, RELEASED or EXPIRED; or say how it had ended.
+    Raises NoSuchHold, and what `decide_change` does but OutOfReach."""
     lane, token, amount, limit = held.lane, held.token, held.change, gates.limit
     for _ in range(TRIES_MAX):
         known, filed = yield from find(gates, lane, token)
@@ -188,14 +169,10 @@ def end(gates: Gates, held: Delta, outcome: int) -> Program[Decision]:
     raise gave_up(lane)
 
 
-STATES: Mapping[int | None, str] = {RELEASED: "released", EXPIRED: "expired"}
-
-
 def add(gates: Gates, delta: Delta) -> Program[Receipt]:
-    """Raises LimitReached, OutOfReach, TokenConflict, GateLost, LimitMismatch, GaveUp, DamagedItem and the TableErrors,
-    each with `delta`."""
+    """Raises LimitReached, TokenConflict, and what `decide_change` does, each with `delta`."""
     try:
-        return _receipt(delta, (yield from decide_change(gates, delta)))
+        return receipt(delta, (yield from decide_change(gates, delta)))
     except LedgerError as error:
         error.delta = delta
         raise
@@ -219,7 +196,7 @@ def _answer(delta: Delta, decided: Mapping[str, Decision | LedgerError], *, is_f
     try:
         if isinstance(decision, LedgerError):
             return failed(decision, delta)
-        return _receipt(delta, decision if is_first else Decision(decision.known, before=True))
+        return receipt(delta, decision if is_first else Decision(decision.known, before=True))
     except LedgerError as error:
         error.delta = delta
         return error
@@ -235,13 +212,7 @@ def hold(gates: Gates, delta: Delta) -> Program[None]:
         decision = Decision(found, before=True)
     else:
         decision = yield from decide_hold(gates, delta)
-    known = decision.known
-    if known.held not in (None, delta.change):
-        _conflict(delta, f"a hold of {known.held}")
-    if known.outcome == REFUSED:
-        _refused(delta, decision)
-    if known.outcome is not None:
-        raise ended(delta, known.outcome)
+    check_granted(delta, decision)
 
 
 def capture(gates: Gates, held: Delta, amount: int) -> Program[Receipt]:
@@ -257,42 +228,3 @@ def release(gates: Gates, held: Delta) -> Program[None]:
     decision = yield from end(gates, held, RELEASED)
     if decision.known.outcome != RELEASED:
         raise ended(held, decision.known.outcome)
-
-
-def ended(held: Delta, outcome: int | None) -> HoldEnded:
-    state, actual = STATES.get(outcome, "captured"), change_of(outcome or 0)
-    what = f"captured: {actual} of {held.change} counts" if state == "captured" else f"{state}: nothing of it counts"
-    return HoldEnded(f"{held.lane.counter}: the hold {held.token} was {what}. Nothing was written.", state, actual)
-
-
-def _receipt(delta: Delta, decision: Decision) -> Receipt:
-    known = decision.known
-    if known.outcome == REFUSED:
-        _refused(delta, decision)
-    if known.held is not None:
-        _conflict(delta, f"a hold of {known.held}")
-    if known.outcome in STATES:
-        _conflict(delta, f"a hold that was {STATES[known.outcome]}")
-    if known.outcome != delta.change:
-        _conflict(delta, f"a change of {known.outcome}")
-    return Receipt("replayed" if decision.before else "recorded", delta)
-
-
-def _refused(delta: Delta, decision: Decision) -> NoReturn:
-    (limit, available), remembered = decision.left, decision.remembered
-    detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
-    detail += " up to a second ago" if remembered else ""
-    raise LimitReached(
-        f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
-        "that is final for this token: a new attempt needs a new idempotency key.",
-        limit=limit,
-        available=available,
-        remembered=remembered,
-    )
-
-
-def _conflict(delta: Delta, what: str) -> NoReturn:
-    raise TokenConflict(
-        f"{delta.lane.counter}: the token {delta.token} already stands for {what}, not for {delta.change}. Nothing was "
-        "written; what it stands for counts. A new change needs a new idempotency key."
-    )

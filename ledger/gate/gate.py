@@ -41,9 +41,7 @@ def check_outcome(outcome: int) -> int:
     return outcome
 
 
-SLICE_MS = 128
-"""The time of a fingerprint is counted in slices of so many milliseconds, modulo 2^16: 2.3 hours."""
-
+SLICE_MS = 128  # the time of a fingerprint is counted in such slices, modulo 2^16: 2.3 hours
 _SLICES = 2**16
 FINGERPRINT_BYTES = 4
 
@@ -91,17 +89,17 @@ class Gate:
 
     lane: Lane
     rights: Mapping[str, int]
-    recent: Mapping[str, int]
-    held: Mapping[str, int]
-    total: int
-    count: int
-    version: int
-    low: str
-    top: str
-    moved: frozenset[bytes]
-    slack_ms: int | None
-    given: Mapping[Cell, int]
-    got: Mapping[Cell, int]
+    recent: Mapping[str, int] = field(default_factory=dict)
+    held: Mapping[str, int] = field(default_factory=dict)
+    total: int = 0
+    count: int = 0
+    version: int = 0
+    low: str = LOWEST
+    top: str = LOWEST
+    moved: frozenset[bytes] = frozenset()
+    slack_ms: int | None = None
+    given: Mapping[Cell, int] = field(default_factory=dict)
+    got: Mapping[Cell, int] = field(default_factory=dict)
     epoch: int = 0
     bounds: Mapping[str, int | None] = field(default_factory=lambda: dict.fromkeys(SIDES))
 
@@ -130,22 +128,9 @@ class Gate:
     def new(cls, lane: Lane, limit: Limit) -> Self:
         """A gate that decided nothing yet."""
         opens = limit.opens(lane)
-        return cls(
-            lane,
-            rights={side: limit.opening(side) if opens else 0 for side in SIDES if limit.has(side)},
-            recent={},
-            held={},
-            total=0,
-            count=0,
-            version=0,
-            low=LOWEST,
-            top=LOWEST,
-            moved=frozenset(),
-            slack_ms=None,
-            given={},
-            got={},
-            bounds={DOWN: limit.floor, UP: limit.ceiling} if opens else dict.fromkeys(SIDES),
-        )
+        rights = {side: limit.opening(side) if opens else 0 for side in SIDES if limit.has(side)}
+        bounds = {DOWN: limit.floor, UP: limit.ceiling} if opens else dict.fromkeys(SIDES)
+        return cls(lane, rights, bounds=bounds)
 
     @property
     def value(self) -> int:

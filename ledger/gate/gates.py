@@ -30,6 +30,7 @@ from ledger.requests import At, Get, GetMany, Instant, Item, Page, Program, Put,
 from ledger.settings import Settings
 from ledger.values import Lane
 
+TRIES_MAX = 60  # how often a program looks again at a gate that others write, before it gives up
 REMEMBERED_MS = 1_000
 COUNTERS_MAX = 10_000
 
@@ -39,6 +40,10 @@ class Left(NamedTuple):
 
     limit: int | None = None
     available: int | None = None
+
+
+class Enough(NamedTuple):
+    """There are rights enough, as far as was seen."""
 
 
 @dataclass(slots=True)
@@ -66,7 +71,6 @@ class SoldOut:
         return need >= short and _is_recent(since_ms, now)
 
     def note_silent(self, region: str, error: LedgerError, now: Instant) -> None:
-        """A Region did not answer."""
         self._silent[region] = (now.wall_ms, f"a moment ago its Region did not answer: {error}")
 
     def silent(self, now: Instant) -> dict[str, str]:
@@ -78,21 +82,18 @@ class SoldOut:
         return {region: why for region, (at_ms, why) in known if at_ms != now.wall_ms and _is_recent(at_ms, now)}
 
     def note_left(self, counter: str, side: str, left: Left) -> None:
-        """All lanes were asked, and had too little. A refusal carries it, and nothing is decided by it."""
+        """All lanes were asked, and had too little. Refusals carry what was noted last; nothing is decided by it."""
         if len(self._left) >= COUNTERS_MAX:
             self._left.clear()
         self._left[counter, side] = left
 
     def left(self, counter: str, side: str) -> Left:
-        """What `note_left` kept last."""
         return self._left.get((counter, side), Left())
 
     def changed(self, counter: str, change: int) -> None:
         """A change counts: what it took of one side came to the other."""
-        if change < 0:
-            self.forget(counter, UP)
-        if change > 0:
-            self.forget(counter, DOWN)
+        if change:
+            self.forget(counter, UP if change < 0 else DOWN)
 
     def forget(self, counter: str, *sides: str) -> None:
         """Some of it came back."""
@@ -102,10 +103,6 @@ class SoldOut:
 
 def _is_recent(since_ms: int, now: Instant) -> bool:
     return 0 <= now.wall_ms - since_ms <= REMEMBERED_MS
-
-
-TRIES_MAX = 60
-"""How often a program looks again at a gate that others write, before it gives up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +177,7 @@ class Gates:
         filed = [Query(pk, limit=1) for pk in (items.past_pk(lane), items.hold_pk(lane))]
         pages: tuple[Page | LedgerError, ...] = yield self.at(lane, Together(tuple(filed)))
         copies: tuple[Item | None, ...] = (yield self.at(lane, GetMany(keys))) if keys else ()
-        known = []
+        known: list[str] = []
         for page in pages:
             if isinstance(page, LedgerError):
                 raise page

@@ -10,35 +10,27 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from ledger.checks import to_datetime
 from ledger.errors import HoldEnded, InvalidInput, LedgerError, shown
 from ledger.tokens import until_ms
 from ledger.values import Delta, Lane, Receipt
 
-SHOWN_MAX = 130
-"""Of an id that is none, so much is told: all of one that is damaged at its end."""
-
-
-class Ends(Protocol):
-    """Who ends holds: a Ledger."""
-
-    def capture(self, hold: Hold, amount: int | None = None, /) -> Receipt: ...
-
-    def release(self, hold: Hold, /) -> None: ...
+SHOWN_MAX = 130  # of an id that is none: all of one that is damaged at its end
 
 
 class Hold:
     """A hold that was granted: `amount` of `counter` is set aside until `until`, by the clock of who is short of it.
 
-    With `with`, leaving the block releases what was not captured in it. In another process, where it came as its `id`
-    or pickled, `Ledger.parse_hold(counter, id)` makes it anew, or `Ledger.capture` and `Ledger.release` end it.
+    ends: the Ledger that ends it. With `with`, leaving the block releases what was not captured in it. In another
+    process, where it came as its `id` or pickled, `Ledger.parse_hold(counter, id)` makes it anew, or `Ledger.capture`
+    and `Ledger.release` end it.
     """
 
     __slots__ = ("_ends", "_is_over", "delta")
 
-    def __init__(self, delta: Delta, ends: Ends | None = None) -> None:
+    def __init__(self, delta: Delta, ends: Any = None) -> None:
         if not isinstance(delta, Delta):
             raise InvalidInput(f"A hold is of a Delta, not {shown(delta)}: Hold.parse reads its id.")
         self.delta = delta

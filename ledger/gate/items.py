@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ledger import tokens
-from ledger.conditions import Item
+from ledger.conditions import Item, Value
 from ledger.decoding import binary, decoded, integer, text_of
 from ledger.entries import ENTRY
 from ledger.errors import InvalidInput
@@ -54,6 +54,10 @@ BOUNDS = {DOWN: "floor", UP: "ceiling"}
 _GATE = "gate"
 _SEGMENT = re.compile(r"segment#([^#]+)#([0-9]{10})#[0-9a-f]{32}")
 _CELL = re.compile(r"(given|got):([a-z0-9-]+#\d+):(down|up)")
+
+
+def number(value: int) -> Value:
+    return {"N": str(value)}
 
 
 def gate_key(lane: Lane) -> Key:
@@ -110,23 +114,23 @@ def new_gate(lane: Lane, limit: Limit) -> Item:
 
 
 def gate_item(gate: Gate) -> Item:
-    bounds = {BOUNDS[side]: _n(amount) for side, amount in gate.bounds.items() if amount is not None}
-    cells = {cell_name("given", cell): _n(amount) for cell, amount in gate.given.items()}
-    cells |= {cell_name("got", cell): _n(amount) for cell, amount in gate.got.items()}
+    bounds = {BOUNDS[side]: number(amount) for side, amount in gate.bounds.items() if amount is not None}
+    cells = {cell_name("given", cell): number(amount) for cell, amount in gate.given.items()}
+    cells |= {cell_name("got", cell): number(amount) for cell, amount in gate.got.items()}
     return keyed(
         gate_key(gate.lane),
-        recent={"M": {token: _n(outcome) for token, outcome in gate.recent.items()}},
-        held={"M": {token: _n(amount) for token, amount in gate.held.items()}},
-        total=_n(gate.total),
-        count=_n(gate.count),
-        version=_n(gate.version),
+        recent={"M": {token: number(outcome) for token, outcome in gate.recent.items()}},
+        held={"M": {token: number(amount) for token, amount in gate.held.items()}},
+        total=number(gate.total),
+        count=number(gate.count),
+        version=number(gate.version),
         low={"S": gate.low},
         top={"S": gate.top},
-        **{side: _n(amount) for side, amount in gate.rights.items()},
+        **{side: number(amount) for side, amount in gate.rights.items()},
         **cells,
-        **(bounds | {"epoch": _n(gate.epoch)} if bounds else {}),
+        **(bounds | {"epoch": number(gate.epoch)} if bounds else {}),
         **({"moved": {"BS": sorted(gate.moved)}} if gate.moved else {}),
-        **({"slack": _n(gate.slack_ms)} if gate.slack_ms is not None else {}),
+        **({"slack": number(gate.slack_ms)} if gate.slack_ms is not None else {}),
     )
 
 
@@ -186,7 +190,7 @@ def filed_of(lane: Lane, item: Item) -> Filed:
 
 
 def late_item(lane: Lane, token: str, outcome: int, version: int) -> Item:
-    return keyed(late_key(lane, token), outcome=_n(outcome), version=_n(version))
+    return keyed(late_key(lane, token), outcome=number(outcome), version=number(version))
 
 
 def late_of(lane: Lane, item: Item) -> tuple[str, int, int]:
@@ -202,7 +206,7 @@ def late_of(lane: Lane, item: Item) -> tuple[str, int, int]:
 
 
 def hold_item(lane: Lane, token: str, amount: int) -> Item:
-    return keyed(hold_key(lane, token), n=_n(amount))
+    return keyed(hold_key(lane, token), n=number(amount))
 
 
 def hold_of(lane: Lane, item: Item) -> tuple[str, int]:
@@ -222,7 +226,3 @@ def _numbers(item: Item, name: str) -> dict[str, int]:
     if there is None:
         raise ValueError(f"{name} is missing or no map")
     return {token: integer(there, token) for token in there}
-
-
-def _n(number: int) -> dict[str, str]:
-    return {"N": str(number)}

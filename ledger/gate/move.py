@@ -18,11 +18,12 @@ A page of notes is looked up and ended together. What ended leaves the gate on t
 
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 from ledger.errors import LedgerError, OutcomeUnknown, OutOfReach, Unavailable
 from ledger.gate import items, updates
 from ledger.gate.gate import Gate, name_of
-from ledger.gate.gates import TRIES_MAX, Gates, Left
+from ledger.gate.gates import TRIES_MAX, Enough, Gates, Left
 from ledger.gate.past import fullness, outcomes_of, roll, write
 from ledger.lane.tail import Pages
 from ledger.limit import SIDES
@@ -33,11 +34,21 @@ from ledger.values import Lane
 NOTES_OF_PAGE = 25
 
 
-def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Program[Gate]:
-    """The gate after holds that are over have ended there: all of them, or until it has the rights that are needed.
+class Silent(NamedTuple):
+    """This lane could not be asked."""
 
-    Raises the TableErrors, GaveUp and DamagedItem.
-    """
+    lane: Lane
+    why: LedgerError | str
+
+
+class Asked(NamedTuple):
+    """All lanes answered, by their names, and this one is still short."""
+
+    known: dict[str, Gate]
+
+
+def free(gates: Gates, gate: Gate, side: str | None = None, need: int = 0) -> Program[Gate]:
+    """The gate after holds that are over have ended there: all of them, or until it has the rights that are needed."""
     now: Instant = yield Now()
     for _ in range(TRIES_MAX):
         over = dict(sorted(gate.over(now.wall_ms).items())[: updates.EXPIRED_MAX])
@@ -59,7 +70,8 @@ def _of_page(gates: Gates, gate: Gate, notes: dict[str, int]) -> Program[Gate]:
     """End what is not decided, then delete the notes of all that are."""
     for _ in range(TRIES_MAX):
         unknown = [token for token in notes if token not in gate.recent and token not in gate.held]
-        filed = (yield from outcomes_of(gates, gate.lane, unknown)) if unknown else {}
+        look_up = outcomes_of(gate.lane, sorted(unknown))
+        filed = (yield from gates.home(gate.lane, look_up)) if unknown else {}
         over = {token: notes[token] for token in unknown if token not in filed}
         gone = {token: notes[token] for token in notes if token in gate.recent or token in filed} | over
         ended = True
@@ -100,46 +112,53 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
     gate = yield from free(gates, (yield from gates.read(lane)), side, need)
     if gate.rights[side] >= need:
         return True
+    match (yield from _ask_others(gates, gate, side, need, pause_ms)):
+        case Silent(other, why):
+            raise OutOfReach(
+                f"{lane}: {need} is more than is left here, and {other} could not be asked: {why} Nothing was decided. "
+                "The same call again."
+            ) from (why if isinstance(why, LedgerError) else None)
+        case Asked(known):
+            left = sum(each.own(side) for each in known.values())
+            if left < need:
+                bound = gates.bound(side, known.values())
+                gates.sold_out.note_left(lane.counter, side, Left(bound, max(0, left)))
+                return False
+            yield from _deliver(gates, known, side)
+    return True
+
+
+def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Enough | Silent | Asked]:
+    """Take over what is on its way here, then ask one lane after the other until there is enough."""
+    lane = gate.lane
     others = [other for other in gates.lanes if other != lane]
     copies = yield from _copies(gates, lane, others)
     for copy in copies.values():
         if gate.rights[side] < need:
             gate = yield from take_over(gates, gate, copy, side)
-    asked, silent = {name_of(lane): gate}, dict[Lane, LedgerError | str]()
+    known, silent = {name_of(lane): gate}, list[Silent]()
     down: dict[str, LedgerError | str] = {**gates.sold_out.silent((yield Now()))}
     for other in sorted(others, key=lambda each: _promise(copies.get(each), each, lane, side)):
         if gate.rights[side] < need and other.region in down:
-            silent[other] = down[other.region]
+            silent.append(Silent(other, down[other.region]))
             continue
         if gate.rights[side] < need and pause_ms and other.region != lane.region:
             yield Pause(pause_ms)
             gate, pause_ms = (yield from gates.read(lane)), 0
         if gate.rights[side] >= need:
-            return True
+            return Enough()
         try:
             there, gate = yield from _ask(gates, gate, other, copies.get(other), side, need)
+            known[name_of(other)] = there
         except LedgerError as error:
-            silent[other] = error
+            silent.append(Silent(other, error))
             if isinstance(error, Unavailable | OutcomeUnknown) and other.region != gates.here:
                 down[other.region] = error
                 if isinstance(error, Unavailable):  # one answer that was lost says nothing of the next
                     gates.sold_out.note_silent(other.region, error, (yield Now()))
-        else:
-            asked[name_of(other)] = there
     if gate.rights[side] >= need:
-        return True
-    if silent:
-        other, why = next(iter(silent.items()))
-        raise OutOfReach(
-            f"{lane}: {need} is more than is left here, and {other} could not be asked: {why} Nothing was decided. "
-            "The same call again."
-        ) from (why if isinstance(why, LedgerError) else None)
-    known = [*(asked | {name_of(lane): gate}).values()]
-    if (left := sum(each.own(side) for each in known)) < need:
-        gates.sold_out.note_left(lane.counter, side, Left(gates.bound(side, known), max(0, left)))
-        return False
-    yield from _deliver(gates, asked, side)
-    return True
+        return Enough()
+    return silent[0] if silent else Asked(known | {name_of(lane): gate})
 
 
 def take_over(gates: Gates, gate: Gate, giver: Gate, side: str) -> Program[Gate]:
@@ -201,9 +220,9 @@ def _pace(gate: Gate) -> float:
     return len(times) * 1_000 / (1_000 + max(times) - min(times)) + 1 if times else 1.0
 
 
-def _deliver(gates: Gates, asked: Mapping[str, Gate], side: str) -> Program[None]:
+def _deliver(gates: Gates, known: Mapping[str, Gate], side: str) -> Program[None]:
     """What was given to a lane and has not been taken over there is taken over on its behalf."""
-    for giver in asked.values():
+    for giver in known.values():
         for name, of in giver.given:
-            if of == side and name in asked:
-                yield from take_over(gates, asked[name], giver, side)
+            if of == side and name in known:
+                yield from take_over(gates, known[name], giver, side)

@@ -36,6 +36,19 @@ from ledger.values import Lane
 
 SEGMENTS_OF_PAGE = 4
 LATE_OF_PAGE = 50
+FILED_MAX = 250  # entries of one roll: an expression removes 300
+HOLDS_FILED_MAX = 40
+FAR_MS = 3_600_000
+SLACK_FALLS = 128  # of the slack, this part goes with each roll
+LATE_MS_MAX = 10_000  # what is later than that says nothing about the others
+
+# When, and how much, is filed decides nothing but cost, so processes may differ, and histories replace these.
+ENOUGH = 16  # decided tokens are worth a roll
+BESIDE = 8  # holds are counted with them from so many more, and as many that are ahead of now stay
+DRAW = 4  # one in so many of those who see enough begins a roll; at twice as much everyone does
+HOLDS_KEPT, HOLDS_LEFT = 8, 4  # so many holds stay in the gate; above that all but the newest few are filed
+SLACK_MS = 250  # how far `low` stays behind what is filed, where changes have not come later
+MOVED_MAX = 1_500  # fingerprints of a gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +62,6 @@ class Known:
 def look_up(gates: Gates, lane: Lane, token: str) -> Program[Known | None]:
     """None: it was never decided, and is no hold."""
     return gates.home(lane, _look_up(lane, token))
-
-
-def outcomes_of(gates: Gates, lane: Lane, names: Iterable[str]) -> Program[dict[str, int]]:
-    """Of some tokens that the gate does not know those that were decided."""
-    return gates.home(lane, _outcomes_of(lane, sorted(names)))
 
 
 def find(gates: Gates, lane: Lane, token: str) -> Program[tuple[Known | None, int | None]]:
@@ -94,7 +102,8 @@ def _look_up(lane: Lane, token: str) -> Program[Known | None]:
     return Known(held=items.hold_of(lane, hold)[1]) if hold is not None else None
 
 
-def _outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
+def outcomes_of(lane: Lane, names: list[str]) -> Program[dict[str, int]]:
+    """Of some tokens, in their order, that the gate does not know: those that were decided. At the lane's home."""
     found: dict[str, int] = {}
     left = names
     while left:
@@ -124,37 +133,6 @@ def _listed(lane: Lane, left: list[str], pages: Pages[Query], page: Page) -> Pro
         page = yield from pages.read()
 
 
-FILED_MAX = 250
-"""Entries of one roll: an expression removes 300."""
-
-HOLDS_FILED_MAX = 40
-FAR_MS = 3_600_000
-SLACK_FALLS = 128
-"""Of the slack, this part goes with each roll."""
-
-# When, and how much, is filed decides nothing but cost, so processes may differ, and histories replace these.
-ENOUGH = 16
-"""Decided tokens that are worth a roll."""
-
-BESIDE = 8
-"""Holds are counted with them from so many more, and as many that are ahead of now stay."""
-
-DRAW = 4
-"""One in so many of those who see enough begins a roll; at twice as much everyone does."""
-
-HOLDS_KEPT, HOLDS_LEFT = 8, 4
-"""So many holds stay in the gate; above that all but the newest few are filed."""
-
-SLACK_MS = 250
-"""How far `low` stays behind what is filed, where changes have not come later."""
-
-LATE_MS_MAX = 10_000
-"""What is later than that says nothing about the others."""
-
-MOVED_MAX = 1_500
-"""Fingerprints of a gate."""
-
-
 def fullness(gate: Gate, size: int = 1) -> float:
     """1 and more when there is enough to file. size: of the group that was decided."""
     enough = max(ENOUGH, len(gate.moved) / 16, 4 * (size - 1))
@@ -171,8 +149,7 @@ def slack_after(gate: Gate, token: str) -> int | None:
 
 
 def roll(gates: Gates, gate: Gate) -> Program[Gate | None]:
-    """File what can be, of a gate as it was seen; the gate after that, None if this call took nothing out of it.
-    Raises the TableErrors."""
+    """File what can be, of a gate as it was seen; the gate after that, None if this call took nothing out of it."""
     now: Instant = yield Now()
     was_ms = gate.slack_ms or 0
     slack_ms = max(SLACK_MS, was_ms - was_ms // SLACK_FALLS)

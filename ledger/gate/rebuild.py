@@ -14,6 +14,7 @@ the value goes no further beyond its limit than it is; and who owes and needs so
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from ledger import tokens
@@ -100,24 +101,24 @@ class Rebuilt:
     def told(self) -> list[str]:
         """What an operator must know, in sentences."""
         lane = self.gate.lane
-        said = []
+        sentences = []
         if self.was is None:
-            said.append("no gate could be read: what it had not filed, if there was one, is lost.")
+            sentences.append("no gate could be read: what it had not filed, if there was one, is lost.")
         if self.lost > 0:
-            said.append(
+            sentences.append(
                 f"{self.lost} changes of sum {self.lost_sum} are in the value and their tokens are lost: a retry of "
                 "one of these counts again."
             )
         elif self.lost < 0:
-            said.append(f"{-self.lost} changes of sum {-self.lost_sum} are listed that its gate did not count.")
+            sentences.append(f"{-self.lost} changes of sum {-self.lost_sum} are listed that its gate did not count.")
         if self.twice:
-            said.append(f"it had decided otherwise than is listed, which counts: {', '.join(self.twice)}.")
-        said += [
+            sentences.append(f"it had decided otherwise than is listed, which counts: {', '.join(self.twice)}.")
+        sentences += [
             f"{n} {side} are owed: what was decided is beyond the limit. It goes no further; when changes have made it "
             "up, rebuild once more."
             for side, n in self.short.items()
         ]
-        return [f"{lane}: {each}" for each in said]
+        return [f"{lane}: {each}" for each in sentences]
 
 
 def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
@@ -132,7 +133,7 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
     """
     found: list[Books] = []
     for lane in gates.lanes:
-        found.append((yield from books(gates, lane)))
+        found.append((yield from gates.home(lane, books(lane))))
     alone = [_recounted(gates, each) for each in found]
     settled = settle(found, [each.gate for each in alone])
     rebuilt = [replace(each, gate=gate) for each, gate in zip(alone, settled, strict=True)]
@@ -150,7 +151,9 @@ def rebuild(gates: Gates) -> Program[list[Rebuilt]]:
 
 def _recounted(gates: Gates, found: Books) -> Rebuilt:
     """The gate that follows from what is listed; its rights and cells are as they were."""
-    lane, was = found.lane, _readable(gates, found)
+    lane, was = found.lane, None
+    with suppress(DamagedItem):
+        was = gates.gate(lane, found.item) if found.item is not None else None
     gate = was or items.gate_of(lane, items.new_gate(lane, gates.limit))
     filed = filed_by(gate, found.listed).values()
     lost, lost_sum = gate.count - sum(map(counts, filed)), gate.total - sum(map(change_of, filed))
@@ -173,13 +176,6 @@ def _recounted(gates: Gates, found: Books) -> Rebuilt:
     )
     twice = tuple(token for token, outcome in gate.recent.items() if listed.get(token, outcome) != outcome)
     return Rebuilt(after, was, lost, lost_sum, twice, late)
-
-
-def _readable(gates: Gates, found: Books) -> Gate | None:
-    try:
-        return gates.gate(found.lane, found.item) if found.item is not None else None
-    except DamagedItem:
-        return None
 
 
 def _listed_once(found: Books) -> dict[str, int]:

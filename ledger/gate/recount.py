@@ -27,7 +27,8 @@ from ledger.limit import DOWN, UP
 from ledger.requests import Get, GetMany, Item, Page, Program, Query
 from ledger.values import Lane
 
-HISTORY_TRIES = 5
+TRIES_MAX = 5
+GONE = "its gate is gone"
 
 Listed = tuple[int, str, int]
 """(version, token, outcome), as often as it is listed."""
@@ -75,13 +76,13 @@ def outcomes(lane: Lane, *, consistent: bool) -> Program[dict[str, int]]:
     What counts is whole. From copies, in a Region that lags, refusals and holds that ended without a change may be
     missing: the gate does not count them. Raises NotYetReplicated, DamagedItem and the TableErrors.
     """
-    for _ in range(HISTORY_TRIES):
+    for _ in range(TRIES_MAX):
         item: Item | None = yield Get(items.gate_key(lane), consistent)
         if item is None:
             return {}
         gate = items.gate_of(lane, item)
-        listed = yield from listed_in(lane, consistent=consistent)
-        left = filed_by(gate, listed)
+        segments, late = yield from past_in(lane, consistent=consistent)
+        left = filed_by(gate, [*late, *_entries_of(segments)])
         if sum(map(counts, left.values())) == gate.count:
             return dict(sorted((left | dict(gate.recent)).items()))
     raise NotYetReplicated(f"{lane}: not all that its gate counts is here yet. Nothing was written. Ask again later.")
@@ -92,18 +93,12 @@ def filed_by(gate: Gate, listed: Iterable[Listed]) -> dict[str, int]:
     return {token: n for version, token, n in listed if version <= gate.version and token not in gate.recent}
 
 
-def listed_in(lane: Lane, *, consistent: bool) -> Program[list[Listed]]:
-    """All that segments and late entries list. Raises DamagedItem and the TableErrors."""
-    segments, late = yield from past_in(lane, consistent=consistent)
-    return [*late, *entries_of(segments)]
-
-
-def entries_of(segments: Iterable[Filed]) -> list[Listed]:
+def _entries_of(segments: Iterable[Filed]) -> list[Listed]:
     return [(filed.version, token, outcome) for filed in segments for token, outcome in filed.outcomes.items()]
 
 
 def past_in(lane: Lane, *, consistent: bool) -> Program[tuple[list[Filed], list[Listed]]]:
-    """The segments, in the order of their `hi`, and the late entries. Raises DamagedItem and the TableErrors."""
+    """The segments, in the order of their `hi`, and the late entries."""
     segments: list[Filed] = []
     late: list[Listed] = []
     pages = Pages(Query(items.past_pk(lane), consistent=consistent))
@@ -116,10 +111,6 @@ def past_in(lane: Lane, *, consistent: bool) -> Program[tuple[list[Filed], list[
                 token, outcome, version = items.late_of(lane, item)
                 late.append((version, token, outcome))
     return segments, late
-
-
-TRIES_MAX = 5
-GONE = "its gate is gone"
 
 
 Audited = dict[Lane, tuple[Gate | None, list[str]]]
@@ -137,25 +128,16 @@ class Books:
 
     @property
     def listed(self) -> list[Listed]:
-        return [*self.late, *entries_of(self.segments)]
-
-    @property
-    def outcomes(self) -> dict[str, int]:
-        """What is listed, whatever its version."""
-        return {token: outcome for _, token, outcome in self.listed}
+        return [*self.late, *_entries_of(self.segments)]
 
     def open(self, gate: Gate) -> dict[str, int]:
         """The filed holds that go on: their tokens are decided nowhere."""
-        known = gate.recent.keys() | gate.held.keys() | self.outcomes.keys()
+        known = gate.recent.keys() | gate.held.keys() | {token for _, token, _ in self.listed}
         return {token: amount for token, amount in self.notes.items() if token not in known}
 
 
-def books(gates: Gates, lane: Lane) -> Program[Books]:
-    """Raises DamagedItem and the TableErrors."""
-    return gates.home(lane, _books(lane))
-
-
-def _books(lane: Lane) -> Program[Books]:
+def books(lane: Lane) -> Program[Books]:
+    """Asked for at the lane's home."""
     item: Item | None = yield Get(items.gate_key(lane))
     segments, late = yield from past_in(lane, consistent=True)
     notes: dict[str, int] = {}
@@ -173,10 +155,8 @@ def audit(gates: Gates) -> Program[list[str]]:
 
 
 def audited(gates: Gates) -> Program[Audited]:
-    """The gate of each lane, None where there is none, and what is wrong with it.
-
-    Raises GaveUp, DamagedItem, LimitMismatch and the TableErrors.
-    """
+    """The gate of each lane, None where there is none, and what is wrong with it. Raises GaveUp, DamagedItem,
+    LimitMismatch and the TableErrors."""
     answer: Audited = {}
     known: dict[str, Gate] = {}
     for lane in gates.lanes:
@@ -185,19 +165,20 @@ def audited(gates: Gates) -> Program[Audited]:
             answer[lane] = (None, [GONE] if found.listed or found.notes else [])
             continue
         known[name_of(lane)] = gate
-        answer[lane] = (gate, [*_listed(found, gate), *_rights(found, gate)])
+        due = rights_due(gate, {**gate.held, **found.open(gate)})
+        off = [f"its rights {of} are {n}, and should be {due[of]}" for of, n in gate.rights.items() if n != due[of]]
+        answer[lane] = (gate, [*_listed(found, gate), *off])
     missed = {name for gate in known.values() for name in gate.others}
     for lane, (gate, wrong) in answer.items():
         if gate is None and not wrong and name_of(lane) in missed:
             again: Item | None = yield gates.at(lane, Get(items.gate_key(lane)))
             wrong += [GONE] if again is None else []
-    for gate in list(known.values()):
+    for gate in known.values():
         for (name, side), got in gate.got.items():
-            giver = known.get(name)
-            given = giver.given.get((name_of(gate.lane), side), 0) if giver else 0
+            giver, to = known.get(name), (name_of(gate.lane), side)
+            given = giver.given.get(to, 0) if giver else 0
             if giver and given < got:
-                giver = yield from gates.read(giver.lane)
-                given = giver.given.get((name_of(gate.lane), side), 0)
+                given = (yield from gates.read(giver.lane)).given.get(to, 0)
             if given < got:
                 answer[gate.lane][1].append(f"it got {got} of {side} from {name}, which gave {given}")
     return answer
@@ -205,7 +186,7 @@ def audited(gates: Gates) -> Program[Audited]:
 
 def _at_rest(gates: Gates, lane: Lane) -> Program[tuple[Books, Gate | None]]:
     for _ in range(TRIES_MAX):
-        found = yield from books(gates, lane)
+        found = yield from gates.home(lane, books(lane))
         again: Item | None = yield gates.at(lane, Get(items.gate_key(lane)))
         if again == found.item:
             return found, gates.gate(lane, again) if again is not None else None
@@ -214,9 +195,9 @@ def _at_rest(gates: Gates, lane: Lane) -> Program[tuple[Books, Gate | None]]:
 
 def _listed(found: Books, gate: Gate) -> list[str]:
     wrong = []
-    told: dict[str, int] = {}
+    first: dict[str, int] = {}
     for version, token, outcome in found.listed:
-        if told.setdefault(token, outcome) != outcome:
+        if first.setdefault(token, outcome) != outcome:
             wrong.append(f"{token} is listed with two outcomes")
         known = gate.recent.get(token, outcome)
         if known != outcome:
@@ -232,20 +213,10 @@ def _listed(found: Books, gate: Gate) -> list[str]:
     return wrong
 
 
-def _rights(found: Books, gate: Gate) -> list[str]:
-    due = rights_due(gate, {**gate.held, **found.open(gate)})
-    return [
-        f"its rights {side} are {gate.rights[side]}, and should be {due[side]}"
-        for side in gate.rights
-        if gate.rights[side] != due[side]
-    ]
-
-
 def rights_due(gate: Gate, held: Mapping[str, int]) -> dict[str, int]:
     """The rights that follow from its limit, if it had the first ones, and what it decided, holds, gave and got."""
-    kept_down, kept_up = shares(held.values())
-    due = {}
-    for side, toward, kept in ((DOWN, 1, kept_down), (UP, -1, kept_up)):
-        first = -toward * (gate.bounds[side] or 0)
-        due[side] = first + toward * gate.value - kept + gate.received(side)
-    return due
+    down, up = shares(held.values())
+    return {
+        side: toward * (gate.value - (gate.bounds[side] or 0)) - kept + gate.received(side)
+        for side, toward, kept in ((DOWN, 1, down), (UP, -1, up))
+    }

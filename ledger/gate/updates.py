@@ -10,24 +10,18 @@ Rule 3: sent twice, as an SDK may, each does what it does once: its own effect b
 from collections.abc import Collection, Iterable, Mapping
 
 from ledger.actions import Action, Add, Remove, Set
-from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not, Value
+from ledger.conditions import Absent, All, AtLeast, Condition, Contains, Either, Equals, Not
 from ledger.gate import items
 from ledger.gate.gate import EXPIRED, REFUSED, Cell, Gate, change_of, counts, fingerprint, shares
+from ledger.gate.items import number
 from ledger.limit import DOWN, UP, Limit
 from ledger.requests import Update
 from ledger.values import Lane
 
 RECENT, HELD = "recent", "held"
 
-GROUP_MAX = 40
-"""Tokens that one Update decides: an expression has 300 operators."""
-
-EXPIRED_MAX = 60
-"""Holds that one Update ends, for the same reason."""
-
-
-def number(value: int) -> Value:
-    return {"N": str(value)}
+GROUP_MAX = 40  # tokens that one Update decides: an expression has 300 operators
+EXPIRED_MAX = 60  # holds that one Update ends, for the same reason
 
 
 def decide(
@@ -55,12 +49,23 @@ def refuse(lane: Lane, limit: Limit, token: str, amount: int, seen: int | None =
 
 def end(lane: Lane, limit: Limit, token: str, amount: int, outcome: int, filed: int | None = None) -> Update:
     """A hold ends: what it used counts, the rest goes back. filed: the version at which it was found to be filed."""
-    return _end(lane, limit, {token: amount}, outcome, filed)
+    return expire(lane, limit, {token: amount}, filed, outcome)
 
 
-def expire(lane: Lane, limit: Limit, amounts: Mapping[str, int], filed: int | None = None) -> Update:
-    """Holds whose time is over end, all at once."""
-    return _end(lane, limit, amounts, EXPIRED, filed)
+def expire(
+    lane: Lane, limit: Limit, amounts: Mapping[str, int], filed: int | None = None, outcome: int = EXPIRED
+) -> Update:
+    """Holds whose time is over end, all at once; or one ends otherwise."""
+    used = change_of(outcome)
+    back_down, back_up = shares(amounts.values())
+    if filed is None:
+        conditions: list[Condition] = [Equals((HELD, token), number(n)) for token, n in amounts.items()]
+    else:
+        conditions = [Absent((name, token)) for token in amounts for name in (RECENT, HELD)]
+        conditions.append(_version_is(filed))
+    gone = [Remove((HELD, token)) for token in amounts] if filed is None else []
+    ended = dict.fromkeys(amounts, outcome)
+    return _update(lane, limit, {RECENT: ended}, conditions, down=back_down + used, up=back_up - used, more=gone)
 
 
 def give(giver: Gate, to: Cell, amount: int) -> Update:
@@ -104,19 +109,6 @@ def finish_roll(
     return Update(items.gate_key(gate.lane), tuple(actions), _version_is(gate.version), shows=True)
 
 
-def _end(lane: Lane, limit: Limit, amounts: Mapping[str, int], outcome: int, filed: int | None) -> Update:
-    used = change_of(outcome)
-    back_down, back_up = shares(amounts.values())
-    if filed is None:
-        conditions: list[Condition] = [Equals((HELD, token), number(n)) for token, n in amounts.items()]
-    else:
-        conditions = [Absent((name, token)) for token in amounts for name in (RECENT, HELD)]
-        conditions.append(_version_is(filed))
-    gone = [Remove((HELD, token)) for token in amounts] if filed is None else []
-    ended = dict.fromkeys(amounts, outcome)
-    return _update(lane, limit, {RECENT: ended}, conditions, down=back_down + used, up=back_up - used, more=gone)
-
-
 def _open(names: Collection[str], seen: int | None) -> list[Condition]:
     conditions: list[Condition] = []
     for token in names:
@@ -131,7 +123,6 @@ def _is_above_low(token: str) -> Condition:
 
 
 def _was(cell: str, amount: int | None) -> Condition:
-    """The cell is as it was seen."""
     return Absent(cell) if amount is None else Equals(cell, number(amount))
 
 

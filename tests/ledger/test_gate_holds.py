@@ -1,45 +1,165 @@
-"""Holds as values, and how they end: what is asked of the table, and what is told."""
+"""Holds at a gate: how each ends once, in the gate and among those that were filed, and when its time is over."""
 
-from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from ledger import Hold
-from ledger.errors import HoldEnded, InvalidInput, LedgerError
-from tests.ledger.test_limits import SEATS, A, B, World, refused
+from lab.histories.filing import SHIPPED, Filing, file_as
+from ledger.errors import NoSuchHold
+from ledger.gate import items, updates
+from ledger.gate.answers import Decision
+from ledger.gate.decide import decide_hold
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate
+from ledger.gate.move import free
+from ledger.gate.past import Known, find
+from ledger.limit import UP, Limit
+from ledger.requests import DeleteMany, Get, Instant, Put, PutMany, Query, Together, Update
+from ledger.values import Delta
+from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Seats
+from tests.world import A
+
+HUNDRED = Limit(ceiling=100, region=A)
 
 
-def test_a_hold_that_ended_in_its_block_asks_nothing_when_the_block_is_left() -> None:
-    world = World()
-    for end in (Hold.capture, Hold.release):
-        with world.hold(2) as hold:
-            end(hold)
-            world.tables[A].asked.clear()
-        assert not world.tables[A].asked
+def again(world: Seats, held: Delta) -> Known:
+    """What a second request for a hold is answered."""
+    decision = world.home.run(decide_hold(world.gates(COUNTER), held))
+    assert decision.before
+    return decision.known
 
 
-def test_a_release_that_fails_is_told_when_the_block_did_not_fail() -> None:
-    world = World()
-    with pytest.raises(LedgerError, match="It is down"), world.hold(2):
-        world.tables[A].is_down = True
+def notes(world: Seats) -> set[str]:
+    return {key.sk.rpartition("#")[2] for key in world.home.items if key.pk == items.hold_pk(HERE)}
 
 
-def test_a_hold_that_a_ledger_parsed_is_ended_by_it_and_two_holds_are_two() -> None:
-    world = World()
-    hold, other = world.hold(2), world.hold(2)
-    assert hash(hold) != hash(other)
-    world.ledgers[B].parse_hold(SEATS, hold.id).release()
-    refused(HoldEnded, lambda: world.ledgers[A].capture(hold), "released")
-    with world.ledgers[B].parse_hold(SEATS, other.id) as parsed:
-        assert parsed == other
-    refused(HoldEnded, lambda: other.capture(), "released")
-    refused(InvalidInput, lambda: world.ledgers[A].parse_hold(SEATS, "x"), "is the id of no hold")
+def freed(world: Seats, seen: Gate, side: str | None = None, need: int = 0, gates: Any = None) -> Gate:
+    world.home.asked.clear()
+    after = world.home.run(free(gates or world.gates(COUNTER), seen, side, need))
+    assert after == world.gate()
+    return after
 
 
-def test_of_a_hold_that_was_captured_with_nothing_nothing_counts() -> None:
-    world = World()
-    hold = world.hold(4, expires=timedelta(hours=1))
-    world.ledgers[A].capture(hold, 0)
-    error = refused(HoldEnded, lambda: world.ledgers[A].capture(hold, 4), "0 of 4 counts")
-    assert isinstance(error, HoldEnded)
-    assert (error.state, error.actual, world.value()) == ("captured", 0, 0)
+@pytest.fixture(params=[SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
+def world(request: pytest.FixtureRequest) -> Seats:
+    return Seats(filing=request.param)
+
+
+def test_a_hold_is_captured_whole_or_in_part_or_released_once(world: Seats) -> None:
+    for outcome, left in ((3, 7), (1, 6), (RELEASED, 6), (0, 6)):
+        held = world.hold(3)
+        assert again(world, held) == Known(held=3)
+        assert world.end(held, outcome) == Decision(Known(outcome), before=False)
+        for other in (outcome, 2, RELEASED):
+            assert world.end(held, other) == Decision(Known(outcome), before=True)
+        assert again(world, held) == Known(outcome)
+        assert world.gate().rights[UP] == left
+    assert (world.gate().number, notes(world)) == (3, set())
+
+
+def test_a_hold_that_is_over_ends_when_somebody_needs_what_it_keeps(world: Seats) -> None:
+    holds = [world.hold(3) for _ in range(3)]
+    assert world.sell(2) == REFUSED
+    world.now_ms += MINUTE_MS
+    assert world.sell(8) == 8
+    assert [world.end(held, 3) for held in holds] == [Decision(Known(EXPIRED), before=True)] * 3
+    assert notes(world) == set()
+
+
+def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(world: Seats) -> None:
+    refused, never, held = world.new(11, length_ms=1_000), world.new(3, length_ms=1_000), world.hold(3)
+    assert world.home.run(decide_hold(world.gates(COUNTER), refused)).known == Known(REFUSED)
+    for other, outcome in ((refused, 11), (refused, RELEASED), (never, 3)):
+        with pytest.raises(NoSuchHold, match="there is no hold"):
+            world.end(other, outcome)
+    with pytest.raises(NoSuchHold, match="is of 3, not of 4"):
+        world.end(Delta(HERE, held.token, 4), 3)
+    assert world.end(held, 3) == Decision(Known(3), before=False)
+
+
+def test_holds_that_are_over_end_the_oldest_first_and_those_that_are_not_stay() -> None:
+    world = Seats(HUNDRED, KEPT)
+    holds = [world.hold(1).token for _ in range(70)]
+    world.now_ms += 55_000
+    assert list(freed(world, world.gate()).held) == holds[65:]
+    parts = holds[: updates.EXPIRED_MAX], holds[updates.EXPIRED_MAX : 65]
+    assert world.asked(Update) == [updates.expire(HERE, HUNDRED, dict.fromkeys(part, 1)) for part in parts]
+    assert world.asked((Query, DeleteMany)) == [Query(items.hold_pk(HERE), None, items.holds_until(world.now_ms), 25)]
+
+
+def test_holds_that_are_over_end_until_there_is_enough_and_the_process_knows() -> None:
+    """70 of 100 are held: 20 in the gate, 50 as notes, of which 25 are a page."""
+    world = Seats(HUNDRED, EAGER, page_size=100)
+    for n in range(70):
+        file_as(EAGER if n < 50 else KEPT)
+        world.hold(1)
+    world.now_ms += 60_000
+    page = [Query, Query, Query, Update, DeleteMany]
+    for need, left, kinds in ((30, 70, []), (31, 50, [Update]), (50, 50, []), (51, 25, page), (100, 0, page)):
+        gates, now = world.gates(COUNTER), Instant(world.now_ms, 0)
+        gates.sold_out.note(COUNTER, UP, 1, now)
+        assert 100 - freed(world, world.gate(), UP, need, gates).rights[UP] == left
+        assert world.home.kinds == kinds
+        assert gates.sold_out.knows(COUNTER, UP, 1, now) is (not kinds)
+
+
+def test_what_ended_leaves_the_gate_on_the_way_and_a_roll_that_fails_does_not_matter() -> None:
+    for fails in (False, True):
+        world = Seats(HUNDRED, EAGER)
+        for _ in range(60):
+            world.hold(1)
+        file_as(Filing(enough=4))
+        world.now_ms += 60_000
+        if fails:
+            world.home.before(PutMany, lambda _: (_ for _ in ()).throw(NoSuchHold("any error")))
+        after = freed(world, world.gate())
+        assert after.rights == {UP: 100}
+        assert len(after.recent) == 60 if fails else len(after.recent) < 8
+
+
+def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_ended_go() -> None:
+    """One goes on; one release is in the gate, one is filed; one is held, and a roll that lost left a note of it."""
+    world = Seats(filing=EAGER, page_size=100)
+    going_on, released, long_ago = (world.hold(1) for _ in range(3))
+    stored = [item for key, item in world.home.items.items() if key.pk == items.hold_pk(HERE)]
+    world.end(long_ago, RELEASED)
+    file_as(KEPT)
+    world.end(released, RELEASED)
+    stale, kept = world.gate(), world.hold(1)
+    world.home.store([*stored, items.hold_item(HERE, kept.token, 1)])
+    world.now_ms += 60_000
+    after = freed(world, stale)
+    assert (after.rights, after.held, after.recent[going_on.token]) == ({UP: 9}, {kept.token: 1}, EXPIRED)
+    over = {going_on.token: 1}
+    tried = [{**over, kept.token: 1}, over]
+    assert world.asked(Update) == [updates.expire(HERE, SEATS, each, stale.version) for each in tried]
+    assert (notes(world), len(world.asked(DeleteMany))) == ({kept.token}, 1)
+
+
+def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked_for_once_more() -> None:
+    world = Seats(filing=EAGER)
+    held = world.hold(1)
+    file_as(KEPT)
+    world.home.after(Get, lambda _, item: (world.end(held, 1), item)[1], times=1)
+    assert world.home.run(find(world.gates(COUNTER), HERE, held.token)) == (Known(1), None)
+    for filing in (KEPT, EAGER):
+        file_as(filing)
+        world.sell(1)
+        world.home.asked.clear()
+        never = world.new(1, length_ms=1_000)
+        assert world.home.run(find(world.gates(COUNTER), HERE, never.token)) == (None, world.gate().version)
+        assert world.home.kinds == [Get, Together, Get, Get, Query] * 2  # MemoryTable asks itself for each of Together
+
+
+def test_the_note_of_a_filed_hold_goes_with_its_end_and_one_that_stays_is_harmless() -> None:
+    world = Seats(filing=EAGER)
+    held = world.hold(3)
+    (note,) = (item for key, item in world.home.items.items() if key.pk == items.hold_pk(HERE))
+    assert world.end(held, 2) == Decision(Known(2), before=False)
+    assert notes(world) == set()
+    world.home.answer(Put(note))
+    assert (again(world, held), world.end(held, 3).known) == (Known(2), Known(2))
+    world.now_ms += 61_000
+    file_as(KEPT)
+    world.home.asked.clear()
+    assert world.sell(9) == REFUSED
+    assert (notes(world), world.audit(), len(world.asked(Update))) == (set(), [], 2)  # both of the change

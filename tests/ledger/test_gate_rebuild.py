@@ -1,366 +1,314 @@
-"""What a rebuild makes of gates that were restored, deleted or damaged, on two tables in memory."""
+"""What an audit finds, and what a rebuild makes of gates that were restored, deleted or damaged."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from lab.histories.filing import Filing
+from lab.histories.filing import SHIPPED, file_as
 from ledger import tokens
-from ledger.errors import GateLost, GaveUp, LaneDamaged, LimitMismatch
-from ledger.gate import items, updates
+from ledger.errors import GateLost, GaveUp, LaneDamaged, LimitMismatch, NotYetReplicated
+from ledger.gate import items
 from ledger.gate.bounds import set_limit
-from ledger.gate.decide import Decision, decide_change, decide_hold, end
-from ledger.gate.gate import REFUSED
+from ledger.gate.decide import decide_change
+from ledger.gate.gate import LOWEST, REFUSED, Gate
 from ledger.gate.items import Filed
-from ledger.gate.past import Known, look_up
-from ledger.gate.rebuild import Rebuilt, rebuild
-from ledger.gate.recount import audit, outcomes, standing
+from ledger.gate.rebuild import Rebuilt, rebuild, settle
+from ledger.gate.recount import Books, outcomes, standing
 from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX
-from ledger.requests import Delete, Item, Key, Put, Request
-from ledger.values import Delta, Lane
-from tests.ledger.test_gate import EAGER, HERE, SEATS, STOCK, THERE, A, B, World, counted
+from ledger.requests import At, Get, GetMany, Item, Key, Put, Query
+from ledger.values import Lane
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Seats, at
+from tests.world import A, B, Region
 
-GATE = items.gate_key(HERE)
-
-
-def backup(world: World) -> dict[str, dict[Key, Item]]:
-    return {region: dict(table.items) for region, table in world.tables.items()}
+ITEMS = {lane: items.gate_key(lane) for lane in (HERE, THERE)}
 
 
-def restore(world: World, backup: Mapping[str, Mapping[Key, Item]], kind: str = "") -> None:
-    """The items of that kind ("gate", "past", "hold") become those of the backup; without a kind: all of them."""
-    for region, table in world.tables.items():
-        for key in [key for key in table.items if key.pk.startswith(kind)]:
-            table.answer(Delete(key))
-        for key, item in backup[region].items():
-            if key.pk.startswith(kind):
-                table.answer(Put(item))
+def backup(world: Seats) -> dict[str, dict[Key, Item]]:
+    return {region: dict(table.items) for region, table in world.regions.items()}
 
 
-def rebuilt(world: World) -> dict[Lane, Rebuilt]:
+def restore(world: Seats, backup: Mapping[str, Mapping[Key, Item]], kind: str) -> None:
+    """The items of that kind ("gate", "past", "hold") become those of the backup."""
+    for region, table in world.regions.items():
+        table.drop(*[key for key in table.items if key.pk.startswith(kind)])
+        table.store([item for key, item in backup[region].items() if key.pk.startswith(kind)])
+
+
+def rebuilt(world: Seats) -> dict[Lane, Rebuilt]:
     """By lane; and an audit finds nothing wrong after it."""
-    told = {each.gate.lane: each for each in world.run(rebuild(world.gates(A)))}
-    assert world.run(audit(world.gates(A))) == []
-    for lane, each in told.items():
-        assert world.gate(lane) == each.gate
-    return told
-
-
-def value(world: World) -> int:
-    return world.gate(HERE).value + world.gate(THERE).value
+    made = {each.gate.lane: each for each in world.home.run(rebuild(world.gates(COUNTER)))}
+    assert world.audit() == []
+    assert all(world.gate(lane) == each.gate for lane, each in made.items())
+    return made
 
 
 @pytest.fixture
-def world() -> World:
+def world() -> Seats:
     """Ten seats, of which five are sold here, one by one; all that is decided is filed at once."""
-    world = World(SEATS, EAGER)
+    world = Seats(filing=EAGER)
     for _ in range(5):
-        world.add(1)
+        world.sell(1)
     return world
 
 
-def test_of_gates_that_nothing_happened_to_nothing_is_lost_and_all_is_answered_the_same(world: World) -> None:
-    delta = world.delta(2, THERE)
-    world.run(decide_change(world.gates(B), delta), B)
-    before = world.run(outcomes(HERE, consistent=True))
-    told = rebuilt(world)
-    assert [(each.lost, each.short, each.told) for each in told.values()] == [(0, {}, [])] * 2
-    assert world.run(outcomes(HERE, consistent=True)) == before
-    assert world.run(decide_change(world.gates(A), delta)) == counted(2, before=True)
-    assert world.add(3) == counted(3)
-    assert world.add(1).known == Known(REFUSED)
+# -- an audit ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_gate_older_than_its_segments_counts_each_token_once(world: World) -> None:
-    older = backup(world)
-    deltas = [world.delta(1) for _ in range(3)]
-    for delta in deltas:
-        world.run(decide_change(world.gates(A), delta))
-    restore(world, older, "gate")
-    told = rebuilt(world)[HERE]
-    assert (value(world), world.gate().number, told.lost) == (8, 8, 0)
-    for delta in deltas:
-        assert world.run(decide_change(world.gates(A), delta)) == counted(1, before=True)
-    assert value(world) == 8
-
-
-def test_what_was_decided_otherwise_after_a_restore_is_what_is_listed(world: World) -> None:
-    older = backup(world)
-    delta = world.delta(2)
-    world.run(decide_change(world.gates(A), delta))
-    world.add(1)
-    restore(world, older, "gate")
-    item = world.tables[A].items[GATE]
-    world.tables[A].answer(Put({**item, "recent": {"M": {**item["recent"]["M"], delta.token: {"N": "1"}}}}))
-    told = rebuilt(world)[HERE]
-    assert told.twice == (delta.token,)
-    assert "which counts" in " ".join(told.told)
-    assert world.run(decide_change(world.gates(A), delta)) == counted(2, before=True)
-
-
-def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_and_its_tokens_are_told_to_be_lost(
-    world: World,
-) -> None:
-    older = backup(world)
-    lost = world.delta(2)
-    world.run(decide_change(world.gates(A), lost))
+def test_an_audit_finds_what_a_gate_cannot_have_come_to(world: Seats) -> None:
+    world.sell(2, THERE)
     for _ in range(2):
-        world.add(1)
-    restore(world, older, "past")
-    told = rebuilt(world)[HERE]
-    assert (told.lost, told.lost_sum, value(world)) == (3, 4, 9)
-    assert "3 changes of sum 4 are in the value and their tokens are lost" in told.told[0]
-    assert world.run(standing(world.gates(A), consistent=True)).count == 6  # one entry in the place of three
-    again = rebuilt(world)[HERE]
-    assert (again.lost, value(world)) == (0, 9)
-    assert world.add(2).known == Known(REFUSED)
+        world.hold(1)
+    assert world.audit() == []
+    table, whole = world.home, world.home.items[GATE]
+    segment = next(key for key in table.items if key.sk.startswith("segment#"))
+    note = next(key for key in table.items if key.pk.startswith("hold#"))
+    token = next(iter(items.filed_of(HERE, table.items[segment]).outcomes))
+    future = tokens.keyed(COUNTER, "never", world.now_ms)
+    before = dict(table.items)
+    for change, finding in (
+        (segment, "its gate says"),
+        (note, "its rights up"),
+        (GATE, "its gate is gone"),
+        ({**whole, "total": {"N": "9"}}, "its gate says"),
+        ({**whole, "up": {"N": "9"}}, "its rights up"),
+        ({**whole, f"given:{B}#0:up": {"N": "0"}}, "it got"),
+        ({**whole, "recent": {"M": {token: {"N": "4"}}}}, "with another outcome than the gate has"),
+        ({**whole, "held": {"M": {token: {"N": "1"}}}}, "is listed and held"),
+        (items.late_item(HERE, token, 4, 1), "with two outcomes"),
+        (items.late_item(HERE, future, 4, 99), "was never decided"),
+    ):
+        table.drop(change) if isinstance(change, Key) else table.store([change])
+        assert [each for each in world.audit() if finding in each], (finding, world.audit())
+        table.drop(*table.items)
+        table.store(before.values())
+    assert world.audit() == []
 
 
-def test_a_rebuild_that_ended_half_way_is_repeated(world: World) -> None:
-    older = backup(world)
-    world.add(2)
-    world.add(1)
-    restore(world, older, "past")
-    half = world.tables[A].items[GATE]
-    rebuilt(world)
+def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Seats) -> None:
+    world.sell(1, THERE)
+    world.home.asked.clear()
+    assert world.audit() == []
+    made = [each.request if isinstance(each, At) else each for each in world.home.asked]
+    reads = [each for each in made if isinstance(each, Get | GetMany | Query)]
+    assert all(each.consistent for each in reads)
+    assert [reads.count(Get(key)) for key in ITEMS.values()] == [2, 2]
+    for consistent in (True, False):
+        world.home.asked.clear()
+        world.home.run(outcomes(HERE, consistent=consistent))
+        world.home.run(standing(world.gates(COUNTER), consistent=consistent))
+        assert {getattr(each, "consistent", None) for each in world.home.asked} == {consistent}
+    world.home.drop(next(key for key in world.home.items if key.sk.startswith("segment#")))
+    with pytest.raises(NotYetReplicated, match="not all that its gate counts"):
+        world.home.run(outcomes(HERE, consistent=True))
+
+
+def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it(world: Seats) -> None:
+    world.sell(1, THERE)
+    world.hold(1)
     whole = backup(world)
-    world.tables[A].answer(Put(half))  # the entry is written, and the gate is not
+    for kinds in (("past", "hold"), ("past",), ("hold",)):
+        world.home.drop(*[key for key in world.home.items if not key.pk.startswith(kinds)])
+        assert f"{HERE}: its gate is gone" in world.audit()
+        restore(world, whole, "")
+    for gone, filing in ((HERE, SHIPPED), (THERE, SHIPPED)):
+        other = Seats(filing=filing)
+        other.sell(1)
+        assert other.audit() == []  # a lane that never had a gate is not missed
+        other.sell(2, THERE)
+        other[gone.region].drop(ITEMS[gone])
+        assert [each for each in other.audit() if each.startswith(f"{gone}:")] == [f"{gone}: its gate is gone"]
+
+
+def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: Seats) -> None:
+    """A gate is made, and rights are given, after the first was read; one that is always written is given up."""
+    made = Seats()
+    made.sell(1)
+    made.home.before(Get, lambda _: made.away.run(decide_change(made.gates(COUNTER, B), made.new(1, THERE))), times=1)
+    assert made.audit() == []
+    world.sell(1, THERE)
+    world.away.before(Get, lambda _: [world.sell(1, THERE) for _ in range(4)], times=1)
+    assert world.audit() == []
+    world.home.before(Query, lambda _: world.home.alter(GATE, slack={"N": f"{len(world.home.asked)}"}))
+    with pytest.raises(GaveUp, match="written 5 times while it was recounted"):
+        world.audit()
+
+
+def test_a_note_keeps_rights_while_its_token_is_known_nowhere_else() -> None:
+    held, recent, late, other = (at(n) for n in range(4))
+    seen = replace(Gate.new(HERE, SEATS), recent={recent: 1}, held={held: 1})
+    books = Books(HERE, None, [], [(1, late, 1)], {late: 1, recent: 2, held: 3, other: 4})
+    assert books.open(seen) == {other: 4}
+
+
+# -- a rebuild ---------------------------------------------------------------------------------------------------------
+
+
+def test_of_gates_that_nothing_happened_to_nothing_is_lost_and_all_is_answered_the_same(world: Seats) -> None:
+    delta = world.new(2, THERE)
+    world.decide(delta)
+    before = world.home.run(outcomes(HERE, consistent=True))
+    made = rebuilt(world)
+    assert [(each.lost, each.short, each.told) for each in made.values()] == [(0, {}, [])] * 2
+    assert (made[HERE].gate.moved, world.home.run(outcomes(HERE, consistent=True))) == (frozenset(), before)
+    assert (world.decide(delta, A).before, world.sell(3), world.sell(1)) == (True, 3, REFUSED)
+    recent = Seats()  # nothing is filed
+    recent.sell(1)
+    made = rebuilt(recent)
+    assert (made[HERE].gate.recent, made[HERE].gate.version, made[HERE].told) == (recent.gate().recent, 1, [])
+    assert len(made[HERE].gate.recent) == 1
+
+
+def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(world: Seats) -> None:
+    older, deltas = backup(world), [world.new(1) for _ in range(3)]
+    for delta in deltas:
+        world.decide(delta)
+    restore(world, older, "gate")
+    recent = world.home.items[GATE]["recent"]["M"]
+    world.home.alter(GATE, recent={"M": {**recent, deltas[0].token: {"N": "2"}}})
+    made = rebuilt(world)[HERE]
+    assert (world.total(), world.gate().number, made.lost, made.twice) == (8, 8, 0, (deltas[0].token,))
+    assert "which counts" in " ".join(made.told)
+    assert [world.decide(delta).before for delta in deltas] == [True] * 3
+    restore(world, older, "gate")
+    world.sell(1)  # before the rebuild: it files under a version that was used
+    made = rebuilt(world)[HERE]
+    assert (made.lost < 0, "that its gate did not count" in made.told[0], world.total()) == (True, True, 9)
+
+
+def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once(world: Seats) -> None:
+    older = backup(world)
+    for change in (2, 1, 1):
+        world.sell(change)
+    restore(world, older, "past")
+    half, top = world.home.items[GATE], world.gate().top
+    made = rebuilt(world)[HERE]
+    name = f"lost: {HERE} {made.gate.version - 1} 3 4"
+    assert made.late == {tokens.keyed(COUNTER, name, tokens.time_ms(top)): 4}
+    assert (made.lost, made.lost_sum, world.total()) == (3, 4, 9)
+    assert world.gate().number == 6  # one entry in the place of three
+    assert "3 changes of sum 4 are in the value and their tokens are lost" in made.told[0]
+    whole = backup(world)
+    assert rebuilt(world)[HERE].lost == 0
+    world.home.store([half])  # as if it had ended when the entry was written, and the gate was not
     rebuilt(world)
-    assert value(world) == 8
-    assert [key.sk for key in backup(world)[A]] == [key.sk for key in whole[A]]
+    assert (world.total(), [key.sk for key in world.home.items]) == (9, [key.sk for key in whole[A]])
+    world.put(total=world.gate().total + 5)  # of as many changes: they sum to what they sum to
+    assert (rebuilt(world)[HERE].late, world.total(), world.sell(2)) == ({}, 9, REFUSED)
 
 
 def test_a_loss_above_the_largest_change_is_kept_in_several_entries() -> None:
-    world = World(STOCK)
-    world.add(1)
-    total = 2 * CHANGE_MAX + 5
-    world.tables[A].answer(Put({**world.tables[A].items[GATE], "total": {"N": str(total)}, "count": {"N": "4"}}))
-    told = rebuilt(world)[HERE]
-    assert (told.lost, sorted(told.late.values())) == (4, [5, CHANGE_MAX, CHANGE_MAX])
-    assert world.gate().value == total + 1
+    world = Seats(STOCK)
+    world.sell(1)
+    world.home.alter(GATE, total={"N": str(2 * CHANGE_MAX + 5)}, count={"N": "4"})
+    made = rebuilt(world)[HERE]
+    assert (made.lost, sorted(made.late.values())) == (4, [5, CHANGE_MAX, CHANGE_MAX])
+    assert world.gate().value == 2 * CHANGE_MAX + 6
 
 
-def test_more_that_is_listed_than_a_gate_counted_counts(world: World) -> None:
-    older = backup(world)
-    world.add(1)
-    world.add(1)
-    restore(world, older, "gate")
-    for _ in range(3):
-        world.add(1)  # before the rebuild: it files under versions that were used
-    told = rebuilt(world)[HERE]
-    assert told.lost < 0
-    assert "that its gate did not count" in told.told[0]
-    assert value(world) == 10
+def test_a_gate_that_is_gone_or_damaged_is_made_from_what_it_filed() -> None:
+    for damage in ({}, {"low": {"N": "1"}}, {"recent": {"S": "?"}}):
+        world = Seats(filing=EAGER)
+        for lane in (HERE, HERE, THERE):
+            world.sell(1, lane)
+        file_as(SHIPPED)
+        world.sell(1)
+        (last,) = world.gate().recent
+        listed = {t: n for t, n in world.home.run(outcomes(HERE, consistent=True)).items() if t != last}
+        if damage:
+            world.home.alter(GATE, **damage)
+        else:
+            world.home.drop(GATE)
+            world.copy(THERE, A)
+            with pytest.raises(GateLost):
+                world.sell(1)
+        made = rebuilt(world)[HERE]
+        assert (made.was, "no gate could be read" in made.told[0]) == (None, True)
+        assert world.home.run(outcomes(HERE, consistent=True)) == listed
+        assert world.gate().given == {TO_THERE: world.gate(THERE).got[FROM_HERE]}
+        assert [world.sell(1, THERE) for _ in range(8)] == [*[1] * 7, REFUSED]
 
 
-def test_a_filed_hold_goes_on_keeps_its_rights_and_ends_once(world: World) -> None:
-    older = backup(world)
-    held, other = world.held(2), world.held(1)
-    for each in (held, other):
-        world.run(decide_hold(world.gates(A), each))
-    world.run(end(world.gates(A), other, 1))
-    world.add(1)
-    restore(world, older, "gate")
-    rebuilt(world)
-    assert (value(world), world.gate().rights[UP]) == (7, 1)
-    assert world.run(decide_hold(world.gates(A), held)) == Decision(Known(held=2), before=True)
-    assert world.run(end(world.gates(A), held, 1)) == Decision(Known(1), before=False)
-    assert world.gate().rights[UP] == 2
+def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(world: Seats) -> None:
+    world.home.run(set_limit(world.gates(COUNTER), None, 7))
+    for epoch, ceiling in ((1, 7), (0, 10)):
+        rebuilt(world)
+        assert (world.gate().bounds[UP], world.gate().epoch) == (ceiling, epoch)
+        world.home.drop(GATE)
+    unused = Seats(Limit(floor=-2, ceiling=5, region=B))
+    rebuilt(unused)  # lanes that were never used get gates with the first rights
+    assert [unused.gate(lane).rights for lane in (HERE, THERE)] == [{DOWN: 0, UP: 0}, {DOWN: 2, UP: 5}]
 
 
-def test_a_hold_in_the_gate_whose_end_is_listed_has_ended() -> None:
-    world = World(SEATS, Filing(enough=1, beside=0, draw=1, holds_kept=9, holds_left=9))
-    held = world.held(3)
-    world.run(decide_hold(world.gates(A), held))
-    older = backup(world)
-    world.run(end(world.gates(A), held, 2))
-    world.add(1)
-    world.add(1)
-    restore(world, older, "gate")
-    rebuilt(world)
-    assert (world.gate().held, world.gate().rights[UP]) == ({}, 10 - value(world))
-    assert world.run(decide_hold(world.gates(A), held)) == Decision(Known(2), before=True)
+OVER, BACK = TO_THERE, FROM_HERE
 
 
-@pytest.mark.parametrize("damage", [None, {"low": {"N": "1"}}, {"recent": {"S": "?"}}], ids=["gone", "low", "recent"])
-def test_a_gate_that_is_gone_or_damaged_is_made_from_what_it_filed(
-    world: World, damage: Mapping[str, Mapping[str, str]] | None
-) -> None:
-    world.add(3, THERE, B)
-    world.filing = Filing()
-    world.add(1)
-    (last,) = world.gate().recent
-    listed = {t: n for t, n in world.run(outcomes(HERE, consistent=True)).items() if t != last}
-    whole = world.tables[A].items[GATE]
-    world.tables[A].answer(Delete(GATE) if damage is None else Put({**whole, **damage}))
-    if damage is None:
-        world.tables[A].answer(Put(world.tables[B].items[items.gate_key(THERE)]))
-        with pytest.raises(GateLost):
-            world.add(1)
-    told = rebuilt(world)[HERE]
-    assert told.was is None
-    assert "no gate could be read" in told.told[0]
-    assert world.run(outcomes(HERE, consistent=True)) == listed
-    assert world.gate().given == {(f"{B}#0", UP): world.gate(THERE).got[f"{A}#0", UP]}
-    for _ in range(10 - value(world)):
-        assert world.add(1, THERE, B) == counted(1)
-    assert world.add(1).known == Known(REFUSED)
+def test_rights_are_settled_until_none_owes_while_another_has_some() -> None:
+    for sold, given, got, rights, sent in (
+        ((1, 0), {}, {}, (9, 0), {}),
+        ((1, 0), {OVER: 0}, {}, (9, 0), {OVER: 0}),
+        ((1, 1), {}, {}, (8, 0), {OVER: 1}),
+        ((1, 8), {OVER: 3}, {BACK: 2}, (1, 0), {OVER: 8}),
+        ((1, 8), {OVER: 2}, {BACK: 3}, (1, 0), {OVER: 8}),
+        ((1, 2), {OVER: 5}, {BACK: 3}, (4, 3), {OVER: 5}),
+        ((1, 2), {OVER: 3}, {BACK: 5}, (4, 3), {OVER: 5}),
+        ((8, 5), {}, {}, (0, -3), {OVER: 2}),
+    ):
+        here, there = settled([replace(selling(HERE, sold[0]), given=given), replace(selling(THERE, sold[1]), got=got)])
+        assert (here.rights[UP], there.rights[UP]) == rights
+        assert (here.given, here.got, there.given) == (sent, {}, {})
+        assert there.got == ({BACK: sent[OVER]} if sent else {})
+    lanes = [replace(HERE, shard=shard) for shard in range(4)]
+    after = settled([selling(lane, change) for lane, change in zip(lanes, (6, -2, 3, 2), strict=True)])
+    assert [gate.rights[UP] for gate in after] == [0, 1, 0, 0]
+    assert [dict(gate.given) for gate in after] == [{(f"{A}#2", UP): 3, (f"{A}#3", UP): 1}, {(f"{A}#3", UP): 1}, {}, {}]
 
 
-def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(world: World) -> None:
-    world.run(set_limit(world.gates(A), None, 7))
-    rebuilt(world)
-    assert (world.gate().bounds[UP], world.gate().epoch) == (7, 1)
-    world.tables[A].answer(Delete(GATE))
-    rebuilt(world)
-    assert (world.gate().bounds[UP], world.gate().epoch) == (10, 0)
+def selling(lane: Lane, change: int) -> Gate:
+    return replace(items.gate_of(lane, items.new_gate(lane, SEATS)), recent={at(0): change})
 
 
-def test_what_was_given_and_not_taken_over_has_arrived_and_what_was_got_and_not_given_is_given(world: World) -> None:
-    world.add(1, THERE, B)
-    older = backup(world)
-    world.tables[A].answer(updates.give(world.gate(), (f"{B}#0", UP), 1))
-    rebuilt(world)
-    given = world.gate().given[f"{B}#0", UP]
-    assert world.gate(THERE).got == {(f"{A}#0", UP): given}
-    world.tables[A].answer(Put(older[A][GATE]))
-    rebuilt(world)
-    assert world.gate().given == {(f"{B}#0", UP): given}
-    assert world.gate().rights[UP] + world.gate(THERE).rights[UP] == 10 - value(world)
+def settled(seen: list[Gate]) -> list[Gate]:
+    return settle([Books(each.lane, None, [], [], {}) for each in seen], seen)
 
 
-def test_no_lane_owes_while_another_has_some() -> None:
-    world = World(SEATS, EAGER)
-    world.add(1)
-    older = backup(world)
-    for _ in range(4):
-        world.add(2, THERE, B)
-    restore(world, {A: older[A], B: backup(world)[B]})
-    gate = world.gate()
-    world.tables[B].answer(Put(items.gate_item(replace(world.gate(THERE), got={}))))
-    assert gate.given == {}
-    told = rebuilt(world)
-    assert [each.short for each in told.values()] == [{}, {}]
-    assert [world.gate(lane).rights[UP] for lane in (HERE, THERE)] == [1, 0]
-    assert world.gate().given == {(f"{B}#0", UP): 8}
+def test_tokens_that_a_lower_segment_hides_are_found_in_every_segment_above_and_low_is_not_below_a_name() -> None:
+    world = Seats()
+    first, second, *above = (tokens.make(BASE_MS + n, bytes(10)) for n in range(5))
+    for version, (hi, low, hidden) in enumerate(
+        zip(above, (second, LOWEST, LOWEST), (None, first, second), strict=True)
+    ):
+        listed = {hidden: version, hi: 0} if hidden else {hi: 0}
+        world.home.store([items.filed_item(Filed(HERE, hi, version + 1, low, listed))])
+    hi = tokens.make(BASE_MS + 99, bytes(10))
+    world.home.store([items.filed_item(Filed(HERE, hi, 4, LOWEST, {above[-1]: 0}))])
+    assert rebuilt(world)[HERE].late == {first: 1, second: 2}
+    assert (world.gate().low, world.gate().top, world.gate().version) == (hi, hi, 5)
 
 
-def test_beyond_its_limit_a_counter_of_one_lane_refuses_until_it_is_back_within() -> None:
-    world = World(STOCK, EAGER)
-    gates = replace(world.gates(A), lanes=(HERE,))
-    for change in (3, -3, 0):
-        world.run(decide_change(gates, world.delta(change)))
-    segment = next(key for key, item in world.tables[A].items.items() if "segment#" in key.sk and _of(item, 3))
-    world.tables[A].answer(Delete(segment))
-    world.tables[A].answer(Delete(GATE))  # so nobody knows of the 3
-    (told,) = world.run(rebuild(gates))
-    assert told.short == {DOWN: 3}
-    assert "3 down are owed" in told.told[-1]
-    assert world.run(audit(gates)) == []
-    for change, right in ((-1, REFUSED), (2, 2), (-1, REFUSED), (2, 2), (-2, REFUSED), (-1, -1), (-1, REFUSED)):
-        assert world.run(decide_change(gates, world.delta(change))).known == Known(right)
-    assert world.gate().value == 0
-
-
-def _of(item: Item, change: int) -> bool:
-    return change in items.filed_of(HERE, item).outcomes.values()
-
-
-def test_beyond_its_limit_a_counter_goes_no_further_and_a_second_rebuild_makes_it_exact() -> None:
-    world = World(STOCK)
-    world.add(1)
-    world.add(0, THERE, B)
-    for lane in (HERE, THERE):  # four more were sold here than ever came
-        short = world.gate(lane)
-        sold = {**short.recent, world.delta(0).token: -4} if lane == HERE else short.recent
-        world.tables[lane.region].answer(Put(items.gate_item(replace(short, recent=sold))))
-    assert [each.short for each in rebuilt(world).values()] == [{DOWN: 3}, {}]
-    assert world.add(-1, THERE, B).known == Known(REFUSED)
-    world.add(5, THERE, B)
-    assert [each.short for each in rebuilt(world).values()] == [{}, {}]
-    assert value(world) == 2
-    assert [world.add(-1, lane, lane.region).known for lane in (HERE, THERE, HERE, THERE)] == [
-        *[Known(-1)] * 2,
-        *[Known(REFUSED)] * 2,
-    ]
-
-
-def test_a_token_that_a_look_up_would_miss_since_others_went_on_before_the_rebuild_is_found(world: World) -> None:
-    older = backup(world)
-    times = (world.now_ms + ms for ms in (1_000, 9_000, 5_000, 5_500))
-    token, high, *between = (tokens.make(time_ms, bytes(10)) for time_ms in times)
-    world.now_ms += 10_000
-    world.filing = replace(EAGER, enough=2)
-    for each in (token, high):  # filed together
-        world.run(decide_change(world.gates(A), Delta(HERE, each, 1)))
-    world.filing = EAGER
-    restore(world, older, "gate")
-    for each in between:  # filed below `high`, with a low above `token`
-        assert world.run(decide_change(world.gates(A), Delta(HERE, each, 1))) == counted(1)
-    assert world.run(look_up(world.gates(A), HERE, token)) is None
-    assert rebuilt(world)[HERE].late == {token: 1}
-    assert world.run(decide_change(world.gates(A), Delta(HERE, token, 1))) == counted(1, before=True)
-    assert value(world) == 9
-
-
-def test_low_is_not_below_the_name_of_a_segment() -> None:
-    world = World(SEATS)
-    listed, hi = (tokens.make(world.now_ms + n, bytes(10)) for n in (0, 9))
-    filed = Filed(HERE, hi, 2, "0" * 26, {listed: 1})
-    world.tables[A].answer(Put(items.filed_item(filed)))
-    rebuilt(world)
-    assert (world.gate().low, world.gate().top, world.gate().version) == (hi, hi, 3)
-
-
-def meanwhile(world: World, does: Callable[[Put], Request], monkeypatch: pytest.MonkeyPatch) -> list[Rebuilt]:
-    """A rebuild during which somebody writes, just before the gate here is put."""
-    table = world.tables[A]
-    answer = table.answer
-
-    def answers(request: Request, /) -> Any:
-        if isinstance(request, Put) and request.key == GATE:
-            answer(does(request))
-        return answer(request)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(table, "answer", answers)
-        return world.run(rebuild(world.gates(A)))
-
-
-def test_a_gate_that_is_written_meanwhile_is_left_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(world: Seats) -> None:
+    world.home.before(lambda each: is_put(each), lambda _: world.home.alter(GATE, slack={"N": "7"}), times=1)
     with pytest.raises(GaveUp, match="rebuild again"):
-        meanwhile(world, lambda put: updates.give(world.gate(), (f"{B}#0", UP), 1), monkeypatch)
-    assert world.gate().given == {(f"{B}#0", UP): 1}
-    rebuilt(world)
-    assert world.gate(THERE).got == {(f"{A}#0", UP): 1}
+        world.home.run(rebuild(world.gates(COUNTER)))
+    assert (world.gate().slack_ms, world.gate().version) == (7, 5)
+    world.home.before(is_put, lambda each: Region.answer(world.home, each), times=1)  # as an SDK may
+    assert rebuilt(world)[HERE].gate == world.gate()
 
 
-def test_a_gate_that_is_put_twice_as_an_sdk_may_is_rebuilt(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert meanwhile(world, lambda put: put, monkeypatch)[0].gate == world.gate()
+def is_put(request: Any) -> bool:
+    return isinstance(request, Put) and request.key == GATE
 
 
-def test_a_token_that_is_listed_with_two_outcomes_is_for_a_person(world: World) -> None:
-    before = backup(world)
-    token = next(iter(world.run(outcomes(HERE, consistent=True))))
-    world.tables[A].answer(Put(items.late_item(HERE, token, 7, 1)))
-    with pytest.raises(LaneDamaged, match="only a person"):
-        world.run(rebuild(world.gates(A)))
-    assert world.tables[A].items[GATE] == before[A][GATE]
-
-
-def test_settings_with_another_limit_rebuild_nothing(world: World) -> None:
-    before = backup(world)
-    world.limit = STOCK
-    with pytest.raises(LimitMismatch):
-        world.run(rebuild(world.gates(A)))
-    assert backup(world) == before
-
-
-def test_lanes_that_were_never_used_get_gates_with_the_first_rights() -> None:
-    world = World(Limit(floor=-2, ceiling=5, region=B))
-    rebuilt(world)
-    assert (world.gate(HERE).rights, world.gate(THERE).rights) == ({DOWN: 0, UP: 0}, {DOWN: 2, UP: 5})
-    assert world.add(5) == counted(5)
+def test_what_only_a_person_can_decide_and_another_limit_rebuild_nothing(world: Seats) -> None:
+    token = next(iter(world.home.run(outcomes(HERE, consistent=True))))
+    late = items.late_item(HERE, token, 7, 1)
+    for error, limit, stored in ((LaneDamaged, SEATS, [late]), (LimitMismatch, STOCK, [])):
+        world.changed["limits"] = {COUNTER: limit}
+        world.home.store(stored)
+        before = backup(world)
+        with pytest.raises(error):
+            world.home.run(rebuild(world.gates(COUNTER)))
+        assert backup(world) == before
+        world.home.drop(items.late_key(HERE, token))

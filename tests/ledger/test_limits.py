@@ -1,597 +1,390 @@
-"""Limited counters as their users see them: a Ledger and a Reader in each of two Regions, on tables in memory."""
+"""Limited counters as their users see them: a Ledger and a Reader in each of two Regions that do not replicate."""
 
 import pickle
-import threading
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from itertools import count
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from compactor import Compactor
-from ledger import Change, Hold, Ledger, Limit, Receipt, Settings
-from ledger.clocks import instants
-from ledger.errors import (
-    GateLost,
-    HoldEnded,
-    InvalidChange,
-    InvalidInput,
-    InvalidTime,
-    LaneUnread,
-    LedgerError,
-    LimitMismatch,
-    LimitReached,
-    NoSuchHold,
-    OutOfReach,
-    SettingsMismatch,
-    TokenConflict,
-)
+from ledger import Change, Hold, Ledger, Limit, Receipt, errors
+from ledger.actions import Set
 from ledger.gate import items, updates
 from ledger.gate.updates import GROUP_MAX
-from ledger.lane.shape import write
-from ledger.memory import MemoryTable
-from ledger.requests import At, Delete, Pause, Request, Update, run
-from ledger.table import ByRegion
+from ledger.items import SHAPE_KEY
+from ledger.requests import Pause, Update
 from ledger.values import Lane
-from reader import Reader, Room
+from reader import Room
+from tests.world import A, B, World
 
-A, B = "eu-west-1", "us-east-1"
 SEATS, STOCK = "seats:gig", "stock:85123A"
 LIMITS = {"seats:": Limit(ceiling=10, region=A), "stock:": Limit(floor=0)}
 MINUTE = timedelta(minutes=1)
 
 
-class Table(MemoryTable):
-    """Keeps what it was asked, and answers nothing while it is down."""
+class Sale:
+    """A World whose limits are in the table's shape, and a Ledger in each Region."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[Request] = []
-        self.is_down = False
+    def __init__(self, *, gather: bool = False) -> None:
+        self.world = World(limits=LIMITS)
+        self.world.shape()
+        self.here, self.there = (self.world.ledger(region, gather=gather) for region in (A, B))
+        self.home, self.away = self.world.home, self.world.away
+        self.key = self.world.key
 
-    def answer(self, request: Request, /) -> Any:
-        if self.is_down:
-            raise LedgerError("It is down. Nothing was written.")
-        self.asked.append(request)
-        return super().answer(request)
+    def add(self, counter: str, change: int, ledger: Ledger | None = None) -> str:
+        return (ledger or self.here).add(counter, change, **self.key()).outcome
 
-
-class World:
-    def __init__(self, **given: Any) -> None:
-        self.tables = {A: Table(), B: Table()}
-        self.now_ms = 1_700_000_000_000
-        self._keys = count()
-        self.given = given
-        self.ledgers = {region: self.ledger(region) for region in (A, B)}
-
-    def settings(self, region: str = A, **changed: Any) -> Settings:
-        return Settings(**{"table": "counters", "region": region, "regions": (A, B), "limits": LIMITS, **changed})
-
-    def ledger(self, region: str, **changed: Any) -> Ledger:
-        return Ledger(self.settings(region, **changed), tables=self.tables, clock=self.clock, **self.given)
-
-    def clock(self) -> int:
-        return self.now_ms
-
-    @property
-    def at(self) -> datetime:
-        return datetime.fromtimestamp(self.now_ms / 1_000, UTC)
-
-    def key(self) -> dict[str, Any]:
-        """A new key and its time."""
-        self.now_ms += 10
-        return {"idempotency_key": str(next(self._keys)), "at": self.at}
-
-    def add(self, counter: str, change: int, region: str = A) -> Receipt:
-        return self.ledgers[region].add(counter, change, **self.key())
-
-    def hold(self, amount: int, expires: timedelta = MINUTE, region: str = A, counter: str = SEATS) -> Hold:
-        return self.ledgers[region].hold(counter, amount, expires=expires, **self.key())
-
-    def reader(self, region: str = A) -> Reader:
-        return Reader(self.settings(region), table=ByRegion(region, self.tables), clock=self.clock)
-
-    def shape(self, settings: Settings) -> str:
-        """What an operator in A did to the table's shape there."""
-        return run(write(settings), ByRegion(A, self.tables), instants(self.clock))
+    def hold(self, amount: int, expires: Any = MINUTE, counter: str = SEATS) -> Hold:
+        return self.here.hold(counter, amount, expires=expires, **self.key())
 
     def value(self, counter: str = SEATS) -> int:
         """What all gates hold together."""
-        return sum(self.reader(region).read(counter).by_region[region] for region in (A, B))
+        return sum(self.world.reader(region).read(counter).by_region[region] for region in (A, B))
 
 
-@pytest.fixture(params=[{}, {"gather": True}], ids=["alone", "gather"])
-def world(request: pytest.FixtureRequest) -> World:
-    return World(**request.param)
+def raised(error: type[errors.LedgerError], says: str, call: Callable[..., object], *args: Any, **given: Any) -> Any:
+    with pytest.raises(error, match=says) as caught:
+        call(*args, **given)
+    return caught.value
 
 
-def refused(error: type[LedgerError], call: Callable[[], object], says: str = "Nothing") -> LedgerError:
-    with pytest.raises(error, match=says) as raised:
-        call()
-    return raised.value
+@pytest.fixture
+def sale() -> Sale:
+    return Sale()
 
 
-def test_a_change_of_a_limited_counter_counts_once_and_a_retry_is_told_so(world: World) -> None:
-    key = world.key()
-    assert world.ledgers[A].add(SEATS, 4, **key).outcome == "recorded"
-    assert world.ledgers[A].add(SEATS, 4, **key).outcome == "replayed"
-    assert world.ledgers[B].add(SEATS, 4, region=A, **key).outcome == "replayed"
-    error = refused(TokenConflict, lambda: world.ledgers[A].add(SEATS, 5, **key), "stands for a change of 4, not for 5")
-    assert error.delta is not None
-    assert (error.delta.change, world.value()) == (5, 4)
+def test_a_change_of_a_limited_counter_counts_once_and_a_refusal_is_final_for_its_key() -> None:
+    for gather in (False, True):
+        sale = Sale(gather=gather)
+        key, other = sale.key(), sale.key()
+        assert [sale.here.add(SEATS, 4, **key).outcome for _ in range(2)] == ["recorded", "replayed"]
+        assert sale.there.add(SEATS, 4, region=A, **key).outcome == "replayed"
+        error = raised(errors.TokenConflict, "stands for a change of 4, not for 5", sale.here.add, SEATS, 5, **key)
+        assert (error.delta.change, sale.value()) == (5, 4)
+        error = raised(errors.LimitReached, "Nothing counts", sale.here.add, SEATS, 7, **other)
+        sale.add(SEATS, -4)
+        raised(errors.LimitReached, "final", sale.here.add, SEATS, 7, **other)
+        raised(errors.LimitReached, "final", sale.here.apply, error.delta)
+        assert sale.add(SEATS, 7) == "recorded"
+        sale.here.close()
 
 
-def test_what_the_limit_refuses_is_final_for_its_key_and_carries_its_delta(world: World) -> None:
-    world.add(SEATS, 8)
-    key = world.key()
-    error = refused(LimitReached, lambda: world.ledgers[A].add(SEATS, 3, **key), "Nothing counts")
-    delta = error.delta
-    assert delta is not None
-    world.add(SEATS, -8)
-    refused(LimitReached, lambda: world.ledgers[A].add(SEATS, 3, **key), "final")
-    refused(LimitReached, lambda: world.ledgers[A].apply(delta), "final")
-    assert world.add(SEATS, 3).outcome == "recorded"
-
-
-def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_it_has_none(world: World) -> None:
-    world.add(STOCK, 60)
-    assert world.add(STOCK, -4, B).outcome == "recorded"  # its gate had none
-    asked = len(world.tables[A].asked)
-    world.tables[A].is_down = True
-    moved = world.reader(B).standing(STOCK).here.down
+def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_it_has_none(sale: Sale) -> None:
+    sale.add(STOCK, 60)
+    assert sale.add(STOCK, -4, sale.there) == "recorded"  # its gate had none
+    sale.home.down = True
+    moved = sale.world.reader(B).standing(STOCK).here.down
     assert moved
-    assert world.add(STOCK, -moved, B).outcome == "recorded"
-    error = refused(OutOfReach, lambda: world.add(STOCK, -57, B), "eu-west-1#0#.* could not be asked")
-    assert error.delta is not None
-    world.tables[A].is_down = False
-    assert len(world.tables[A].asked) == asked
-    refused(LimitReached, lambda: world.ledgers[B].apply(error.delta))
-    assert world.value(STOCK) == 60 - 4 - moved
+    assert sale.add(STOCK, -moved, sale.there) == "recorded"
+    error = raised(errors.OutOfReach, "eu-west-1#0#.* could not be asked", sale.add, STOCK, -57, sale.there)
+    sale.home.down = False
+    sale.world.now_ms += 1_001
+    raised(errors.LimitReached, "Nothing", sale.there.apply, error.delta)
+    assert sale.value(STOCK) == 60 - 4 - moved
 
 
-def test_an_add_that_the_gate_has_room_for_is_one_update(world: World) -> None:
-    world.add(SEATS, 1)
-    world.tables[A].asked.clear()
-    world.add(SEATS, 1)
-    assert [type(request) for request in world.tables[A].asked] == [Update]
+def test_who_is_short_waits_a_moment_before_it_asks_another_region_and_remembers_what_is_sold_out(sale: Sale) -> None:
+    sale.add(SEATS, 10)
+    sale.away.asked.clear()
+    raised(errors.LimitReached, "Nothing", sale.add, SEATS, 1, sale.there)
+    assert sale.away.kinds.count(Pause) == 1
+    asked = len(sale.home.asked)
+    for change in (1, 2):
+        assert raised(errors.LimitReached, "Nothing", sale.add, SEATS, change, sale.there).remembered
+    assert len(sale.home.asked) == asked
+    sale.add(SEATS, -1, sale.there)  # what comes back through this process is known to it at once
+    assert sale.add(SEATS, 1, sale.there) == "recorded"
+    raised(errors.LimitReached, "Nothing", sale.add, SEATS, 1, sale.there)
+    sale.add(SEATS, -1)
+    raised(errors.LimitReached, "Nothing", sale.add, SEATS, 1, sale.there)
+    sale.world.now_ms += 1_000
+    assert sale.add(SEATS, 1, sale.there) == "recorded"
 
 
-def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other(world: World) -> None:
-    key = world.key()
-    asked = [Change(SEATS, 1, f"{n}", key["at"]) for n in range(12)]
-    twice = [Change(SEATS, 1, "0", key["at"]), Change(SEATS, 2, "0", key["at"])]
-    outcomes = world.ledgers[A].add_many([*asked, *twice, Change("likes", 1, **key), Change(STOCK, 2, **key)])
-    told = [each.outcome if isinstance(each, Receipt) else type(each).__name__ for each in outcomes]
-    assert told[:12].count("recorded") == 10
-    assert told[:12].count("LimitReached") == 2
-    assert told[12:] == ["replayed", "TokenConflict", "recorded", "recorded"]
-    assert all(each.delta is not None for each in outcomes)
-    assert [each.delta.change for each in outcomes if each.delta] == [1] * 13 + [2, 1, 2]
+def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other() -> None:
+    for gather in (False, True):
+        sale = Sale(gather=gather)
+        key = sale.key()
+        many = [Change(SEATS, 1, f"{n}", key["at"]) for n in range(12)]
+        twice = [Change(SEATS, 1, "0", key["at"]), Change(SEATS, 2, "0", key["at"])]
+        outcomes = sale.here.add_many([*many, *twice, Change("likes", 1, **key), Change(STOCK, 2, **key)])
+        told = [each.outcome if isinstance(each, Receipt) else type(each).__name__ for each in outcomes]
+        assert (told[:12].count("recorded"), told[:12].count("LimitReached")) == (10, 2)
+        assert told[12:] == ["replayed", "TokenConflict", "recorded", "recorded"]
+        assert [each.delta.change for each in outcomes if each.delta] == [1] * 13 + [2, 1, 2]
+        for pack in (False, True):
+            sale.home.asked.clear()
+            lots = [Change(STOCK, 1, f"{pack} {n}", key["at"]) for n in range(2 * GROUP_MAX)]
+            assert all(isinstance(each, Receipt) for each in sale.here.add_many(lots, pack=pack))
+            made = [each.actions for each in sale.home.asked if isinstance(each, Update)]
+            decided = [sum(isinstance(action, Set) for action in actions) for actions in made]
+            assert [number for number in decided if number >= GROUP_MAX] == [GROUP_MAX] * 2
+        sale.here.close()
 
 
-@pytest.mark.parametrize("pack", [False, True])
-def test_a_batch_is_one_update_for_each_group_of_a_gate(world: World, pack: bool) -> None:
-    world.add(STOCK, 1)
-    world.tables[A].asked.clear()
-    many = [Change(STOCK, 1, f"many {n}", world.at) for n in range(2 * GROUP_MAX)]
-    assert {each.outcome for each in world.ledgers[A].add_many(many, pack=pack)} == {"recorded"}  # type: ignore[union-attr]
-    updates = [each for each in world.tables[A].asked if isinstance(each, Update)]
-    decided = [each for each in updates if any("recent" in str(a) and "Set" in type(a).__name__ for a in each.actions)]
-    assert len(decided) == 2
-    assert world.value(STOCK) == 1 + 2 * GROUP_MAX
+# -- what a refusal carries --------------------------------------------------------------------------------------------
 
 
-def test_threads_that_want_the_same_gate_gather() -> None:
-    world = World(gather=True)
-    world.add(STOCK, 1)
-    slow = threading.Event()
-    answer = world.tables[A].answer
+def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Sale) -> None:
+    def carried(says: str, call: Any, *args: Any, **given: Any) -> tuple[int | None, int | None, bool]:
+        error = raised(errors.LimitReached, says, call, *args, **given)
+        return error.limit, error.available, error.remembered
 
-    def wait(request: Request, /) -> Any:
-        if isinstance(request, Update) and not slow.is_set():
-            slow.wait(5)
-        return answer(request)
+    key, refused_hold = sale.key(), sale.key()
+    assert carried("would pass", sale.here.add, SEATS, 11, **key) == (10, 10, False)
+    assert carried("11 would pass the limit. Nothing", sale.here.add, SEATS, 11, **key) == (None, None, False)
+    sale.world.now_ms += 1_001
+    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (10, 10, False)
+    sale.add(SEATS, 3)
+    sale.add(SEATS, 5, sale.there)
+    sale.world.now_ms += 120_000
+    assert carried("would pass", sale.here.hold, SEATS, 12, expires=MINUTE, **refused_hold) == (None, None, False)
+    assert carried("limit of 10; all Regions together had 2 left.", sale.add, SEATS, 3) == (10, 2, False)
+    assert carried("left up to a second ago.", sale.add, SEATS, 4) == (10, 2, True)
+    sale.add(STOCK, 60, sale.there)
+    assert carried("would pass", sale.hold, -61, counter=STOCK) == (0, 60, False)
+    assert carried("beyond", sale.here.set_limit, SEATS, ceiling=7) == (10, 2, False)
+    sale.hold(1)
+    sale.here.set_limit(SEATS, ceiling=9)
+    assert carried("would pass", sale.add, SEATS, 1, sale.there) == (9, 0, False)
+    many = sale.here.add_many([Change(SEATS, 11), Change(SEATS, 12)])
+    assert [(each.limit, each.available) for each in many if isinstance(each, errors.LimitReached)] == [(9, 0)] * 2
+    error = errors.LimitReached("no", limit=10, available=2, remembered=True)
+    assert pickle.loads(pickle.dumps(error)).__dict__ == error.__dict__
 
-    world.tables[A].answer = wait  # type: ignore[method-assign]
-    deltas = [world.ledgers[A].prepare(STOCK, 1, **world.key()) for _ in range(9)]
-    threads = [threading.Thread(target=world.ledgers[A].apply, args=(delta,)) for delta in deltas]
-    for thread in threads:
-        thread.start()
-    slow.set()
-    for thread in threads:
-        thread.join()
-    world.ledgers[A].close()
-    assert world.value(STOCK) == 10
+
+# -- holds -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_hold_sets_aside_and_what_is_not_captured_goes_back(world: World) -> None:
-    with world.hold(8) as hold:
-        assert (hold.counter, hold.amount, hold.until) == (SEATS, 8, world.at + MINUTE)
-        refused(LimitReached, lambda: world.add(SEATS, 3))
-        assert hold.capture(5) == Receipt("recorded", hold.delta.__class__(hold.delta.lane, hold.delta.token, 5))
-    assert world.value() == 5
-    assert world.add(SEATS, 5).outcome == "recorded"
-    assert world.ledgers[B].capture(hold, 5).outcome == "replayed"
-    error = refused(HoldEnded, lambda: world.ledgers[A].capture(hold), "5 of 8 counts")
-    assert isinstance(error, HoldEnded)
+def test_a_hold_sets_aside_and_what_is_not_captured_goes_back(sale: Sale) -> None:
+    with sale.hold(8) as hold:
+        assert (hold.counter, hold.amount) == (SEATS, 8)
+        raised(errors.LimitReached, "Nothing", sale.add, SEATS, 3)
+        receipt = hold.capture(5)
+        sale.home.asked.clear()
+    assert (receipt.outcome, receipt.delta.change, sale.home.asked) == ("recorded", 5, [])
+    assert (sale.value(), sale.add(SEATS, 5)) == (5, "recorded")
+    assert sale.there.capture(hold, 5).outcome == "replayed"
+    error = raised(errors.HoldEnded, "captured: 5 of 8 counts", sale.here.capture, hold)
     assert (error.state, error.actual) == ("captured", 5)
-    refused(HoldEnded, lambda: world.ledgers[A].release(hold), "captured")
+    raised(errors.HoldEnded, "captured", sale.here.release, hold)
 
 
-def test_leaving_without_a_capture_releases_also_when_the_block_fails(world: World) -> None:
-    with world.hold(8) as hold:
-        pass
-    error = refused(HoldEnded, lambda: world.ledgers[A].capture(hold), "released")
-    assert isinstance(error, HoldEnded)
+def test_leaving_without_a_capture_releases_also_when_the_block_fails(sale: Sale) -> None:
+    def left(fails: bool, down: bool) -> Hold:
+        with sale.hold(10) as hold:
+            sale.home.down = down
+            if fails:
+                raise KeyError
+        return hold
+
+    hold = left(fails=False, down=False)
+    error = raised(errors.HoldEnded, "released: nothing of it counts", sale.here.capture, hold)
     assert (error.state, error.actual) == ("released", 0)
-    world.ledgers[A].release(hold)
-    with pytest.raises(KeyError), world.hold(10):
-        raise KeyError
-
-    def fails() -> None:
-        with world.hold(10):
-            world.tables[A].is_down = True
-            raise KeyError
-
+    sale.here.release(hold)  # as before
     with pytest.raises(KeyError):
-        fails()
-    world.tables[A].is_down = False
-    refused(LimitReached, lambda: world.add(SEATS, 1))
-    world.now_ms += 60_100
-    assert world.add(SEATS, 1).outcome == "recorded"
+        left(fails=True, down=False)
+    with pytest.raises(errors.Unavailable):
+        left(fails=False, down=True)
+    sale.home.down = False
+    sale.world.now_ms += 61_000
+    with pytest.raises(KeyError):  # and not that it could not be released
+        left(fails=True, down=True)
+    sale.home.down = False
+    raised(errors.LimitReached, "Nothing", sale.add, SEATS, 1)
+    sale.world.now_ms += 61_000
+    assert sale.add(SEATS, 1) == "recorded"
 
 
-def test_a_hold_ends_at_its_time_and_whoever_is_short_takes_it(world: World) -> None:
-    key = world.key()
-    hold = world.ledgers[A].hold(SEATS, 10, expires=MINUTE, **key)
-    assert world.ledgers[B].hold(SEATS, 10, expires=MINUTE, region=A, **key) == hold
-    world.now_ms += 30_000
-    refused(LimitReached, lambda: world.add(SEATS, 1, B))
-    world.now_ms += 30_100
-    assert world.add(SEATS, 1, B).outcome == "recorded"
-    error = refused(HoldEnded, lambda: world.ledgers[A].capture(hold), "expired: nothing of it counts")
-    assert isinstance(error, HoldEnded)
+def test_a_hold_ends_at_its_time_and_whoever_is_short_takes_it(sale: Sale) -> None:
+    key = sale.key()
+    hold = sale.here.hold(SEATS, 10, expires=MINUTE, **key)
+    assert hold.until == key["at"] + MINUTE
+    assert sale.there.hold(SEATS, 10, expires=MINUTE, region=A, **key) == hold
+    sale.world.now_ms += 60_001
+    assert sale.here.hold(SEATS, 10, expires=MINUTE, **key) == hold  # nobody has ended it
+    assert sale.add(SEATS, 1, sale.there) == "recorded"
+    error = raised(errors.HoldEnded, "expired: nothing of it counts", sale.here.capture, hold)
     assert (error.state, error.actual) == ("expired", 0)
-    refused(HoldEnded, lambda: world.ledgers[A].hold(SEATS, 10, expires=MINUTE, **key), "expired")
-    with world.hold(1) as late:
-        world.now_ms += 60_100
-        world.add(SEATS, 9)
-    assert world.value() == 10
-    refused(HoldEnded, lambda: world.ledgers[A].capture(late), "expired")
+    raised(errors.HoldEnded, "expired", sale.here.hold, SEATS, 10, expires=MINUTE, **key)
+    late = sale.key()
+    sale.world.now_ms += 60_000
+    raised(errors.InvalidTime, "over already", sale.here.hold, SEATS, 4, expires=MINUTE, **late)
+    assert sale.here.hold(SEATS, 4, expires=2 * MINUTE, **late).capture().outcome == "recorded"
 
 
-def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(world: World) -> None:
-    hold = world.hold(4)
+def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(sale: Sale) -> None:
+    hold, other = sale.hold(4), sale.hold(2)
     same = Hold.parse(SEATS, hold.id)
     assert same == hold == pickle.loads(pickle.dumps(hold))
-    assert len({same, hold}) == 1
+    assert (len({same, hold, other}), hold != "another") == (2, True)
     assert hold.id == f"{hold.delta.token}.{A}.0.4"
+    assert repr(hold).startswith(f"Hold('{SEATS}', 4, until=")
     for call in (same.release, same.capture, same.__enter__):
-        refused(InvalidInput, call, r"came from elsewhere: ask Ledger\.parse_hold\(counter, id\) for one that can")
-    assert world.reader().holds(SEATS) == [hold]
-    assert world.ledgers[B].capture(same).outcome == "recorded"
+        raised(errors.InvalidInput, r"elsewhere: ask Ledger\.parse_hold\(counter, id\) for one that can", call)
+    assert sorted(each.amount for each in sale.world.reader().holds(SEATS)) == [2, 4]
+    with sale.there.parse_hold(SEATS, other.id) as parsed:
+        assert parsed == other
+    assert sale.there.capture(same).outcome == "recorded"
     with hold:  # another process has captured it
         pass
-    assert world.reader().holds(SEATS) == []
-    assert (world.value(), hold != "another", repr(hold).startswith(f"Hold('{SEATS}', 4, until=")) == (4, True, True)
+    assert (sale.world.reader().holds(SEATS), sale.value()) == ([], 4)
+    raised(errors.InvalidInput, "A hold is of a Delta", Hold, hold)
 
 
-@pytest.mark.parametrize("spoiled", ["", "x", "01.a.0.4", "{token}.eu-west-1.0.0x4", "{token}.eu-west-1.00.4", 5, None])
-def test_an_id_that_was_spoiled_is_the_id_of_no_hold(spoiled: Any) -> None:
-    hold = World().hold(4)
-    given = spoiled.format(token=hold.delta.token) if isinstance(spoiled, str) else spoiled
-    refused(InvalidInput, lambda: Hold.parse(SEATS, given), "is the id of no hold")
+def test_an_id_that_was_spoiled_is_the_id_of_no_hold_and_one_of_another_names_none(sale: Sale) -> None:
+    hold = sale.hold(4)
+    token = hold.delta.token
+    for spoiled in ("", "x", "01.a.0.4", f"{token}.eu-west-1.0.0x4", f"{token}.eu-west-1.00.4", 5, None, f"{hold.id} "):
+        for parse in (Hold.parse, sale.here.parse_hold):
+            raised(errors.InvalidInput, "is the id of no hold", parse, SEATS, spoiled)
+    raised(errors.InvalidInput, f"'{hold.id} ' is the id of no hold; {hold.id} is", Hold.parse, SEATS, f"{hold.id} ")
+    others = ("seats:other", hold.id), (SEATS, hold.id.replace(A, B)), (SEATS, hold.id[:-1] + "5")
+    for other in (Hold.parse(*each) for each in others):
+        for call in (sale.here.capture, sale.here.release):
+            raised(errors.NoSuchHold, "Nothing was written", call, other)
+    raised(errors.InvalidInput, "Nothing", sale.here.capture, Hold.parse(SEATS, hold.id.replace(A, "ap-south-1")))
+    raised(errors.InvalidInput, "has no limit", sale.here.capture, Hold.parse("likes", hold.id))
+    raised(errors.InvalidInput, "takes a Hold", sale.here.release, "a hold")
 
 
-def test_what_is_wrong_at_the_end_of_an_id_is_shown() -> None:
-    hold = World().hold(4)
-    refused(InvalidInput, lambda: Hold.parse(SEATS, f"{hold.id} "), f"'{hold.id} ' is the id of no hold; {hold.id} is")
+def test_a_capture_is_of_what_was_held_or_less_and_below_0_of_its_magnitude_or_sign(sale: Sale) -> None:
+    hold = sale.hold(4)
+    for amount in (5, -1, -4, 10**19, 1.0, True, "4"):
+        raised(errors.InvalidChange, "Nothing", sale.here.capture, hold, amount)
+    assert sale.here.capture(hold, 0).outcome == "recorded"
+    error = raised(errors.HoldEnded, "0 of 4 counts", sale.here.capture, hold, 4)
+    assert (error.state, error.actual, sale.value()) == ("captured", 0, 0)
+    sale.add(STOCK, 8)
+    for amounts, left in (((3, -3), 5), ((-3, 3), 2)):
+        lower = sale.hold(-4, counter=STOCK)
+        raised(errors.InvalidChange, r"captured from 0 to -4 \(or to 4\), not 5\.", lower.capture, 5)
+        receipts = [lower.capture(amount) for amount in amounts]
+        assert [(each.outcome, each.delta.change) for each in receipts] == [("recorded", -3), ("replayed", -3)]
+        raised(errors.HoldEnded, "-3 of -4 counts", lower.capture, 2)
+        assert sale.value(STOCK) == left
 
 
-def test_a_hold_that_was_never_granted_is_told_from_one_that_ended(world: World) -> None:
-    hold = world.hold(4)
-    for other in (
-        Hold.parse("seats:other", hold.id),
-        Hold.parse(SEATS, hold.id.replace(A, B)),
-        Hold.parse(SEATS, hold.id[:-1] + "5"),
-    ):
-        refused(NoSuchHold, lambda other=other: world.ledgers[A].capture(other), "Nothing was written")  # type: ignore[misc]
-        refused(NoSuchHold, lambda other=other: world.ledgers[A].release(other), "Nothing was written")  # type: ignore[misc]
-    refused(InvalidInput, lambda: world.ledgers[A].capture(Hold.parse(SEATS, hold.id.replace(A, "ap-south-1"))))
-    refused(InvalidInput, lambda: world.ledgers[A].capture(Hold.parse("likes", hold.id)), "has no limit")
-    assert world.ledgers[A].capture(hold).outcome == "recorded"
+def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(sale: Sale) -> None:
+    days = timedelta(-1), timedelta.min, timedelta(0), timedelta(days=401), timedelta.max
+    for expires in (*days, 60, None, "PT5M"):
+        raised(errors.InvalidTime, "expires", sale.hold, 4, expires)
+    raised(errors.InvalidChange, "0 sets nothing aside", sale.hold, 0)
+    assert not any(key.pk.startswith("gate#") for key in sale.home.items)
+    at = sale.world.now_ms
+    assert sale.hold(4, timedelta(days=400)).until.timestamp() * 1_000 >= at + 400 * 86_400_000
+    assert sale.hold(4, timedelta(microseconds=1)).until.timestamp() * 1_000 == sale.world.now_ms + 1
 
 
-@pytest.mark.parametrize("amount", [5, -1, -4, 10**19, 1.0, True, "4"])
-def test_a_capture_is_of_what_was_held_or_less_and_of_its_sign(amount: Any) -> None:
-    world = World()
-    hold = world.hold(4)
-    refused(InvalidChange, lambda: world.ledgers[A].capture(hold, amount))
-    assert world.ledgers[A].capture(hold, 0).outcome == "recorded"
-    assert world.value() == 0
-
-
-@pytest.mark.parametrize("amounts", [(3, -3), (-3, 3)])
-def test_of_a_hold_below_0_a_capture_takes_the_magnitude_or_the_sign(amounts: tuple[int, int]) -> None:
-    world = World()
-    world.add(STOCK, 5)
-    lower = world.hold(-4, counter=STOCK)
-    for amount in (5, -5, 10**19):
-        refused(InvalidChange, lambda amount=amount: world.ledgers[A].capture(lower, amount))  # type: ignore[misc]
-    refused(InvalidChange, lambda: lower.capture(5), r"A hold of -4 is captured from 0 to -4 \(or to 4\), not 5\.")
-    receipts = [lower.capture(amount) for amount in amounts]
-    assert [(receipt.outcome, receipt.delta.change) for receipt in receipts] == [("recorded", -3), ("replayed", -3)]
-    assert world.value(STOCK) == 2
-    refused(HoldEnded, lambda: lower.capture(2), "-3 of -4 counts")
-    assert world.value(STOCK) == 2
-
-
-@pytest.mark.parametrize(
-    "expires", [timedelta(0), timedelta(-1), timedelta.min, timedelta(days=401), timedelta.max, 60, None, "PT5M"]
-)
-def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(expires: Any) -> None:
-    world = World()
-    refused(InvalidTime, lambda: world.hold(4, expires), "expires")
-    assert not world.tables[A].items
-    assert world.hold(4, timedelta(days=400)).until >= world.at + timedelta(days=400)
-    assert world.hold(4, timedelta(microseconds=1)).until == world.at + timedelta(milliseconds=1)
-
-
-def test_a_hold_that_would_be_over_already_is_not_granted_and_one_that_was_is_told(world: World) -> None:
-    key = world.key()
-    world.now_ms += 60_000
-    refused(InvalidTime, lambda: world.ledgers[A].hold(SEATS, 4, expires=MINUTE, **key), "over already")
-    assert world.reader().standing(SEATS).held == Room(None, 0)
-    early = world.ledgers[A].hold(SEATS, 4, expires=2 * MINUTE, **key)
-    world.now_ms += 120_000
-    assert world.ledgers[A].hold(SEATS, 4, expires=2 * MINUTE, **key) == early  # nobody has ended it
-    assert early.capture().outcome == "recorded"
-
-
-def test_a_key_of_a_hold_is_not_that_of_a_change_and_another_amount_is_a_conflict(world: World) -> None:
-    key = world.key()
-    hold = world.ledgers[A].hold(SEATS, 4, expires=MINUTE, **key)
-    assert world.ledgers[A].add(SEATS, 4, **key).outcome == "recorded"
-    refused(TokenConflict, lambda: world.ledgers[A].hold(SEATS, 3, expires=MINUTE, **key), "a hold of 4, not for 3")
-    refused(TokenConflict, lambda: world.ledgers[A].apply(hold.delta), "a hold of 4")
+def test_a_key_of_a_hold_is_not_that_of_a_change_and_another_amount_is_a_conflict(sale: Sale) -> None:
+    key = sale.key()
+    hold = sale.here.hold(SEATS, 4, expires=MINUTE, **key)
+    assert sale.here.add(SEATS, 4, **key).outcome == "recorded"
+    raised(errors.TokenConflict, "a hold of 4, not for 3", sale.here.hold, SEATS, 3, expires=MINUTE, **key)
+    raised(errors.TokenConflict, "a hold of 4", sale.here.apply, hold.delta)
     hold.release()
-    refused(TokenConflict, lambda: world.ledgers[A].apply(hold.delta), "a hold that was released")
-    refused(HoldEnded, lambda: world.ledgers[A].hold(SEATS, 4, expires=MINUTE, **key), "released")
-    full = world.key()
-    refused(LimitReached, lambda: world.ledgers[A].hold(SEATS, 7, expires=MINUTE, **full))
-    refused(LimitReached, lambda: world.ledgers[A].hold(SEATS, 7, expires=MINUTE, **full), "final")
+    raised(errors.TokenConflict, "a hold that was released", sale.here.apply, hold.delta)
+    raised(errors.HoldEnded, "released", sale.here.hold, SEATS, 4, expires=MINUTE, **key)
 
 
-def test_a_counter_without_a_limit_has_no_holds_and_no_standing() -> None:
-    world = World()
-    for call in (
-        lambda: world.hold(4, counter="likes"),
-        lambda: world.ledgers[A].set_limit("likes", floor=0),
-        lambda: world.reader().standing("likes"),
-        lambda: world.reader().holds("likes"),
+# -- another limit, reads and repairs ----------------------------------------------------------------------------------
+
+
+def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(sale: Sale) -> None:
+    sale.add(SEATS, 8)
+    sale.there.set_limit(SEATS, ceiling=12)
+    assert sale.add(SEATS, 4) == "recorded"
+    assert [sale.world.reader().standing(counter).ceiling for counter in (SEATS, "seats:other")] == [12, 10]
+    both = World(limits={SEATS: Limit(floor=-1, ceiling=1, region=A)}).ledger()
+    for ledger, counter, bounds, says in (
+        (sale.here, SEATS, {"floor": 0}, "limits another side"),
+        (sale.here, SEATS, {}, "a floor, a ceiling or both"),
+        (sale.here, SEATS, {"ceiling": 0.5}, "int of magnitude"),
+        (sale.here, SEATS, {"ceiling": 10**18 + 1}, "int of magnitude"),
+        (sale.here, STOCK, {"floor": -1}, "names no region"),
+        (sale.here, "likes", {"floor": 0}, "has no limit in limits="),
+        (both, SEATS, {"floor": 2}, "above the ceiling"),
+        (both, SEATS, {"floor": 2, "ceiling": 1}, "above the ceiling"),
     ):
-        refused(InvalidInput, call, "has no limit in limits=")
-    refused(InvalidInput, lambda: world.ledgers[A].release("a hold"), "takes a Hold")  # type: ignore[arg-type]
-    refused(InvalidChange, lambda: world.hold(0), "0 sets nothing aside")
+        raised(errors.InvalidInput, says, ledger.set_limit, counter, **bounds)
+    both.set_limit(SEATS, floor=0, ceiling=0)
 
 
-def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(world: World) -> None:
-    world.add(SEATS, 8)
-    world.ledgers[B].set_limit(SEATS, ceiling=12)
-    assert world.add(SEATS, 4).outcome == "recorded"
-    refused(LimitReached, lambda: world.ledgers[A].set_limit(SEATS, ceiling=11), "beyond")
-    refused(InvalidInput, lambda: world.ledgers[A].set_limit(SEATS, floor=0), "limits another side")
-    refused(InvalidInput, lambda: world.ledgers[A].set_limit(SEATS), "a floor, a ceiling or both")
-    refused(InvalidInput, lambda: world.ledgers[A].set_limit(STOCK, floor=-1), "names no region")
-    assert world.reader().standing(SEATS).ceiling == 12
-    assert world.reader().standing("seats:other").ceiling == 10
-
-
-def test_a_standing_tells_what_is_left_here_and_everywhere_what_is_held_and_on_its_way() -> None:
-    world = World()
-    nothing = world.reader().standing(SEATS)
+def test_a_standing_says_what_is_left_here_and_everywhere_what_is_held_and_on_its_way(sale: Sale) -> None:
+    nothing = sale.world.reader().standing(SEATS)
     assert (nothing.value, nothing.count, nothing.floor, nothing.ceiling, nothing.closed) == (0, 0, None, 10, True)
     assert (nothing.here, nothing.available, nothing.held) == (Room(None, 10), Room(None, 10), Room(None, 0))
-    assert world.reader(B).standing(SEATS).here == Room(None, 0)
-    world.add(SEATS, 2)
-    world.hold(3)
-    world.add(SEATS, 1, B)
-    for table, other in ((A, B), (B, A)):  # each Region's gate arrives in the other
-        world.tables[table].answer(world_put(world, Lane(other, 0, SEATS)))
-    seen = world.reader().standing(SEATS)
+    sale.add(SEATS, 2)
+    sale.hold(3)
+    sale.add(SEATS, 1, sale.there)
+    lanes = Lane(A, 0, SEATS), Lane(B, 0, SEATS)
+    gates = [items.gate_of(lane, sale.world[lane.region].items[items.gate_key(lane)]) for lane in lanes]
+    sale.home.copy_to(sale.away, items.gate_key(lanes[0]))
+    sale.away.copy_to(sale.home, items.gate_key(lanes[1]))
+    seen = sale.world.reader().standing(SEATS)
     assert (seen.value, seen.count, seen.available, seen.held) == (3, 2, Room(None, 4), Room(None, 3))
-    assert seen.here.up is not None
-    there = world.reader(B).standing(SEATS).here.up
-    assert there is not None
-    assert (seen.here.up + there, seen.moving, seen.closed) == (4, Room(None, 0), True)
-    gate = items.gate_of(Lane(A, 0, SEATS), world.tables[A].items[items.gate_key(Lane(A, 0, SEATS))])
-    world.tables[A].answer(updates.give(gate, (f"{B}#0", "up"), 2))
-    assert gate.rights["up"] - 2 == world.reader().standing(SEATS).here.up
-    assert world.reader().standing(SEATS).moving == Room(None, 2)
-    assert world.reader().standing(SEATS).available == Room(None, 4)
+    assert (seen.moving, seen.closed, seen.here.up) == (Room(None, 0), True, 4 - gates[1].rights["up"])
+    sale.home.answer(updates.give(gates[0], (f"{B}#0", "up"), 2))
+    moved = sale.world.reader().standing(SEATS)
+    assert (moved.here.up, moved.moving, moved.available) == (gates[0].rights["up"] - 2, Room(None, 2), Room(None, 4))
+    for call in (sale.world.reader().standing, sale.world.reader().holds):
+        raised(errors.InvalidInput, "has no limit in limits=", call, "likes")
 
 
-def world_put(world: World, lane: Lane) -> Any:
-    from ledger.requests import Put
-
-    return Put(world.tables[lane.region].items[items.gate_key(lane)])
-
-
-def test_a_read_a_history_and_its_pages_are_of_what_counts(world: World) -> None:
+def test_a_read_a_history_and_its_pages_are_of_what_counts(sale: Sale) -> None:
     for change in (4, -1, 2):
-        world.add(SEATS, change)
-    world.hold(2).release()
-    world.hold(2).capture(1)
-    refused(LimitReached, lambda: world.add(SEATS, 9))
-    balance = world.reader().read(SEATS)
+        sale.add(SEATS, change)
+    sale.hold(2).release()
+    sale.hold(2).capture(1)
+    raised(errors.LimitReached, "Nothing", sale.add, SEATS, 9)
+    reader = sale.world.reader()
+    balance = reader.read(SEATS)
     assert (balance.value, balance.count, balance.pending, balance.by_region) == (6, 4, 0, {A: 6, B: 0})
-    history = list(world.reader().history(SEATS))
-    assert [entry.change for entry in history] == [4, -1, 2, 1]
-    assert {entry.region for entry in history} == {A}
-    first = world.reader().history_page(SEATS, limit=3)
-    rest = world.reader().history_page(SEATS, limit=3, after=first.next)
-    assert [*first.entries, *rest.entries] == history
-    assert rest.next is None
-    since = history[1].at
-    assert [e.change for e in world.reader().history_page(SEATS, since=since, until=history[3].at).entries] == [-1, 2]
-    world.add("likes", 5)
-    assert world.reader().values([SEATS, "likes", STOCK]) == {SEATS: 6, "likes": 5, STOCK: 0}
-    assert world.reader().value(SEATS) == 6
-
-
-def test_a_long_history_is_read_in_pages_that_are_all_of_it() -> None:
-    world = World()
-    rising = [world.add(STOCK, n + 1).delta for n in range(200)]
-    late = [world.ledgers[A].add(STOCK, 1_000, idempotency_key=f"late {n}", at=rising[n].at) for n in range(5)]
-    everything = sorted([(d.token, d.change) for d in (*rising, *(each.delta for each in late))])
-    assert any(key.sk.startswith(items.LATE_FROM) for key in world.tables[A].items)
-    assert any(key.sk.startswith(items.SEGMENTS_FROM) for key in world.tables[A].items)
-    reader = world.reader()
+    assert [(entry.change, entry.region) for entry in reader.history(SEATS)] == [(n, A) for n in (4, -1, 2, 1)]
+    rising = [sale.here.add(STOCK, n + 1, **sale.key()).delta for n in range(200)]
+    late = [sale.here.add(STOCK, 1_000, idempotency_key=f"late {n}", at=rising[n].at).delta for n in range(5)]
+    everything = sorted((delta.token, delta.change) for delta in (*rising, *late))
     assert [(entry.token, entry.change) for entry in reader.history(STOCK)] == everything
-    for limit in (1, 7, 64, 1_000):
-        found, after = [], None
-        while True:
-            page = reader.history_page(STOCK, limit=limit, after=after)
-            assert len(page.entries) <= limit
-            found += [(entry.token, entry.change) for entry in page.entries]
-            after = page.next
-            if after is None:
-                break
-        assert found == everything
+    for limit in (7, 64, 1_000):
+        found, page = list[Any](), reader.history_page(STOCK, limit=limit)
+        while page.next is not None:
+            found += page.entries
+            page = reader.history_page(STOCK, limit=limit, after=page.next)
+        assert [(entry.token, entry.change) for entry in (*found, *page.entries)] == everything
+    some = reader.history_page(STOCK, since=rising[7].at, until=rising[9].at).entries
+    assert [entry.change for entry in some] == [8, 9]
+    sale.add("likes", 5)
+    assert reader.values([SEATS, "likes", STOCK]) == {SEATS: 6, "likes": 5, STOCK: sum(n for _, n in everything)}
 
 
-def test_verify_recounts_a_limited_counter_and_finds_what_no_gate_can_have_come_to(world: World) -> None:
-    compactor = Compactor(world.settings(), tables=world.tables, clock=world.clock)
-    for n in range(40):
-        world.add(STOCK, n)
-    world.add(STOCK, -7, B)
-    found = compactor.verify(STOCK)
-    assert (found.ok, found.value) == (True, sum(range(40)) - 7)
-    segment = next(key for key in world.tables[A].items if key.sk.startswith(items.SEGMENTS_FROM))
-    world.tables[A].answer(Delete(segment))
-    assert "are listed, and its gate says" in compactor.verify(STOCK).differences[0]
+def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_region(sale: Sale) -> None:
+    for _ in range(20):
+        sale.add(STOCK, 1)
+    key = items.gate_key(Lane(A, 0, STOCK))
+    older = sale.home.items[key]
+    sale.home.drop(key)
+    assert raised(errors.GateLost, "its gate is gone", sale.add, STOCK, -1).delta.change == -1
+    sale.home.store([older])
+    sale.add(STOCK, -3, sale.there)
+    compactor = sale.world.compactor(B)
+    assert (compactor.verify(STOCK).ok, compactor.verify(STOCK).value) == (True, 17)
+    sale.home.store([older])
+    assert "which gave 0" in compactor.verify(STOCK).differences[0]
+    assert compactor.rebuild(STOCK) == {Lane(A, 0, STOCK): 20, Lane(B, 0, STOCK): -3}
+    assert compactor.verify(STOCK).ok
+    raised(errors.LimitReached, "Nothing counts", sale.add, STOCK, -18, sale.there)
+    assert sale.add(STOCK, -17, sale.there) == "recorded"
 
 
-def test_changes_that_came_past_the_gate_are_told_and_in_no_value() -> None:
-    world = World()
-    world.add(SEATS, 2)
-    world.ledger(B, limits={}).add(SEATS, 5, **world.key())
-    compactor = Compactor(world.settings(), tables=world.tables, clock=world.clock)
-    found = compactor.verify(SEATS)
+def test_changes_that_came_past_the_gate_are_found_in_no_value_and_their_lane_gets_no_gate(sale: Sale) -> None:
+    sale.add(SEATS, 2)
+    bare = sale.world.ledger(B, limits={}, unshared_limits=True)
+    sale.away.drop(SHAPE_KEY)
+    bare.add(SEATS, 5, **sale.key())
+    found = sale.world.compactor().verify(SEATS)
     assert (found.value, found.ok, found.unread) == (2, False, (Lane(B, 0, SEATS),))
     assert "without its limit" in found.differences[0]
-    away = Compactor(world.settings(B), tables=world.tables, clock=world.clock)
-    assert isinstance(away.run().problems[Lane(B, 0, SEATS)], LaneUnread)
-    assert world.value() == 2
-
-
-def test_a_counter_that_has_changes_without_a_limit_gets_no_gate() -> None:
-    world = World()
-    world.ledger(A, limits={}).add(SEATS, 5, **world.key())
-    error = refused(LimitMismatch, lambda: world.add(SEATS, 1), "from before the counter had a limit")
-    assert error.delta is not None
-    folded = World()
-    folded.ledger(A, limits={}).add(SEATS, 5, **folded.key())
-    folded.now_ms += 10**6
-    Compactor(folded.settings(limits={}, fold_min=1), tables=folded.tables, clock=folded.clock).compact(SEATS)
-    folded.tables[A].items = {k: v for k, v in folded.tables[A].items.items() if not k.pk.startswith("delta#")}
-    folded.tables[A]._sort_keys = {k: v for k, v in folded.tables[A]._sort_keys.items() if not k.startswith("delta#")}
-    refused(LimitMismatch, lambda: folded.add(SEATS, 1), "from before the counter had a limit")
-
-
-def test_a_gate_that_was_deleted_decides_nothing_until_it_is_back() -> None:
-    world = World()
-    for _ in range(20):
-        world.add(STOCK, 1)
-    key = items.gate_key(Lane(A, 0, STOCK))
-    kept = world.tables[A].items[key]
-    world.tables[A].answer(Delete(key))
-    assert any(each.sk.startswith(items.SEGMENTS_FROM) for each in world.tables[A].items)
-    error = refused(GateLost, lambda: world.add(STOCK, -1), "its gate is gone")
-    assert error.delta is not None
-    world.tables[A].answer(world_put_item(kept))
-    assert world.add(STOCK, -1).outcome == "recorded"
-
-
-def test_a_limited_counter_that_was_restored_is_rebuilt_in_every_region() -> None:
-    world = World()
-    for _ in range(20):
-        world.add(STOCK, 1)
-    older = dict(world.tables[A].items)
-    world.add(STOCK, -3, B)
-    world.tables[A].answer(world_put_item(older[items.gate_key(Lane(A, 0, STOCK))]))
-    compactor = Compactor(world.settings(B), tables=world.tables, clock=world.clock)
-    assert not compactor.verify(STOCK).ok
-    rebuilt = compactor.rebuild(STOCK)
-    assert (rebuilt, compactor.verify(STOCK).ok) == ({Lane(A, 0, STOCK): 20, Lane(B, 0, STOCK): -3}, True)
-    assert world.value(STOCK) == 17
-    refused(LimitReached, lambda: world.add(STOCK, -18, B), "Nothing counts")
-    assert world.add(STOCK, -17, B).outcome == "recorded"
-
-
-def world_put_item(item: Any) -> Any:
-    from ledger.requests import Put
-
-    return Put(item)
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {},
-        {"stock:": LIMITS["stock:"]},
-        {**LIMITS, "seats:": Limit(ceiling=11, region=A)},
-        {**LIMITS, "seats:": Limit(ceiling=10, region=B)},
-        {**LIMITS, "stock:": Limit(floor=0, ceiling=9, region=A)},
-    ],
-    ids=["none", "one less", "another ceiling", "another region", "another side"],
-)
-def test_a_process_without_the_limits_of_the_table_is_refused(limits: dict[str, Limit]) -> None:
-    world = World()
-    world.shape(world.settings())
-    before = dict(world.tables[A].items)
-    wrong = world.ledger(A, limits=limits)
-    refused(SettingsMismatch, lambda: wrong.add(SEATS, 1), "LEDGER_LIMITS")
-    refused(SettingsMismatch, lambda: world.shape(world.settings(limits=limits)), "as it is")
-    assert world.tables[A].items == before
-    more = {**LIMITS, "wallet:": Limit(floor=0)}
-    assert world.ledger(A, limits=more).add(SEATS, 1).outcome == "recorded"
-    assert world.shape(world.settings(limits=more)) == "grown"
-    refused(SettingsMismatch, lambda: world.ledger(A).add(SEATS, 1), "wallet:")
-
-
-def test_a_shape_takes_no_limit_for_some_of_the_counters_of_another() -> None:
-    world = World()
-    world.shape(world.settings())
-    narrower = world.settings(limits={**LIMITS, "seats:gig": Limit(ceiling=5, region=B)})
-    refused(SettingsMismatch, lambda: world.shape(narrower), "would change the limit")
-
-
-def test_a_gate_of_other_sides_than_the_settings_say_decides_nothing() -> None:
-    world = World()
-    world.ledger(A, unshared_limits=True).add(SEATS, 1, **world.key())
-    other = world.ledger(A, limits={"seats:": Limit(floor=0)}, unshared_limits=True)
-    refused(LimitMismatch, lambda: other.add(SEATS, 1, **world.key()), "its gate has rights of up")
-
-
-def test_who_is_short_waits_a_moment_before_it_asks_another_region_and_remembers_what_is_sold_out() -> None:
-    world = World()
-    world.add(SEATS, 10)
-    world.tables[B].asked.clear()
-    world.tables[A].asked.clear()
-    refused(LimitReached, lambda: world.add(SEATS, 1, B))
-    assert [type(request) for request in world.tables[B].asked].count(Pause) == 1
-    asked = len(world.tables[A].asked)
-    assert asked > 0
-    refused(LimitReached, lambda: world.add(SEATS, 1, B))
-    refused(LimitReached, lambda: world.add(SEATS, 2, B))
-    assert len(world.tables[A].asked) == asked
-    assert not any(isinstance(request, At) for request in world.tables[B].asked[-2:])
-    world.ledgers[B].add(SEATS, -1, **world.key())  # what comes back here is known at once
-    assert world.add(SEATS, 1, B).outcome == "recorded"
-    refused(LimitReached, lambda: world.add(SEATS, 1, B))
-    world.add(SEATS, -1, A)
-    refused(LimitReached, lambda: world.add(SEATS, 1, B))
-    world.now_ms += 1_000
-    assert world.add(SEATS, 1, B).outcome == "recorded"
+    assert isinstance(sale.world.compactor(B).run().problems[Lane(B, 0, SEATS)], errors.LaneUnread)
+    error = raised(errors.LimitMismatch, "from before the counter had a limit", sale.add, SEATS, 1, sale.there)
+    assert (error.delta.change, sale.value()) == (1, 2)

@@ -3,52 +3,53 @@
 import logging
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from compactor import Compactor
-from ledger import Change, Ledger, Limit, Settings, items
-from ledger.clocks import instants, wall_clock
-from ledger.errors import LedgerError, LimitMismatch, SettingsMismatch, Unavailable
+from ledger import Change, Ledger, Limit, errors
+from ledger.items import SHAPE_KEY, shape_of
+from ledger.lane import directory
 from ledger.lane.shape import write
 from ledger.limit import Shape
-from ledger.memory import MemoryTable
-from ledger.requests import Get, Put, Request, Update, run
+from ledger.requests import Put, Update
 from reader import Reader
+from tests.world import A, B, World, fail, refused
 
-A = "eu-west-1"
-SEATS, STOCK, PLAIN = "seats:gig", "stock:85123A", "plain"
+SEATS, STOCK = "seats:gig", "stock:85123A"
 LIMITS = {"seats:": Limit(ceiling=10, region=A), "stock:": Limit(floor=0)}
-NOW = instants(wall_clock)
-ASKED = Get(items.SHAPE_KEY)
+OTHERS = {
+    "none": {},
+    "one less": {"stock:": LIMITS["stock:"]},
+    "another ceiling": {**LIMITS, "seats:": Limit(ceiling=11, region=A)},
+    "another region": {**LIMITS, "seats:": Limit(ceiling=10, region=B)},
+    "another side": {**LIMITS, "stock:": Limit(floor=0, ceiling=9, region=A)},
+    "some of the counters of another": {**LIMITS, "seats:gig": Limit(ceiling=5, region=B)},
+}
 
 
-class Table(MemoryTable):
-    """Keeps what it was asked; it may have no answer to writes of the shape."""
-
-    def __init__(self, *, fails: bool = False) -> None:
-        super().__init__()
-        self.asked: list[Request] = []
-        self.fails = fails
-
-    def answer(self, request: Request, /) -> Any:
-        self.asked.append(request)
-        if self.fails and isinstance(request, Put) and request.key == items.SHAPE_KEY:
-            raise Unavailable("No answer. Nothing was written.")
-        return super().answer(request)
+def is_of_shape(request: object) -> bool:
+    return isinstance(request, Put) and request.key == SHAPE_KEY
 
 
-def settings(limits: dict[str, Limit] = LIMITS, **changed: Any) -> Settings:
-    return Settings(table="counters", region=A, limits=limits, **changed)
+def shaped(world: World, **changed: Any) -> str:
+    return world.home.run(write(world.settings(**changed)))
 
 
-def table_with(limits: dict[str, Limit]) -> Table:
-    table = Table()
-    run(write(settings(limits)), table, NOW)
-    table.asked.clear()
-    return table
+def test_a_process_without_the_limits_of_the_table_is_refused_until_the_shape_has_grown() -> None:
+    world = World(limits=LIMITS)
+    world.shape()
+    for name, limits in OTHERS.items():
+        with refused(world.home, errors.SettingsMismatch, "LEDGER_LIMITS" if "some" not in name else "limits"):
+            world.ledger(limits=limits).add(SEATS, 1)
+        with refused(world.home, errors.SettingsMismatch, "as it is|would change the limit"):
+            shaped(world, limits=limits)
+    more = {**LIMITS, "wallet:": Limit(floor=0)}
+    assert world.ledger(limits=more).add(SEATS, 1).outcome == "recorded"
+    assert shaped(world, limits=more) == "grown"
+    with refused(world.home, errors.SettingsMismatch, "wallet:"):
+        world.ledger().add(SEATS, 1)
 
 
 USES: dict[str, Callable[[Ledger, Reader, Compactor], Any]] = {
@@ -56,7 +57,7 @@ USES: dict[str, Callable[[Ledger, Reader, Compactor], Any]] = {
     "hold": lambda ledger, _, __: ledger.hold(SEATS, 1, expires=timedelta(minutes=1)).release(),
     "set_limit": lambda ledger, _, __: ledger.set_limit(SEATS, ceiling=11),
     "read": lambda _, reader, __: reader.read(SEATS),
-    "values": lambda _, reader, __: reader.values([PLAIN, SEATS]),
+    "values": lambda _, reader, __: reader.values(["plain", SEATS]),
     "history": lambda _, reader, __: list(reader.history(SEATS)),
     "history_page": lambda _, reader, __: reader.history_page(SEATS),
     "standing": lambda _, reader, __: reader.standing(SEATS),
@@ -66,156 +67,83 @@ USES: dict[str, Callable[[Ledger, Reader, Compactor], Any]] = {
 }
 
 
-def use(name: str, table: MemoryTable, ours: Settings) -> Any:
-    return USES[name](Ledger(ours, table=table), Reader(ours, table=table), Compactor(ours, tables={A: table}))
-
-
-@pytest.mark.parametrize("name", USES)
-def test_a_limit_that_the_shape_lacks_is_refused_at_its_first_use_and_once_the_shape_has_it_all_goes_on(
-    name: str,
-) -> None:
-    table = table_with({"stock:": LIMITS["stock:"]})
-    before = dict(table.items)
-    ours = settings()
-    ledger, reader = Ledger(ours, table=table), Reader(ours, table=table)
-    compactor = Compactor(ours, tables={A: table})
-    for _ in range(2):
-        with pytest.raises(SettingsMismatch, match=r"'seats:'.*ledgerctl init.*LEDGER_LIMITS="):
-            USES[name](ledger, reader, compactor)
-    assert table.items == before
-    assert ledger.add(PLAIN, 1).outcome == ledger.add(STOCK, 1).outcome == "recorded"
-    assert (reader.read(PLAIN).value, reader.read(STOCK).value) == (1, 1)
-    run(write(ours), table, NOW)
-    USES[name](ledger, reader, compactor)
-
-
-@pytest.mark.parametrize("name", USES)
-def test_an_argument_of_the_settings_lets_it_pass(name: str) -> None:
-    table = table_with({})
-    use(name, table, settings(unshared_limits=True))
-    bare = Table()
-    use(name, bare, settings(unshared_limits=True))
-    assert items.SHAPE_KEY not in bare.items
+def test_a_limit_that_the_shape_lacks_is_refused_at_each_use_but_where_the_settings_let_it_pass() -> None:
+    for name, use in USES.items():
+        world = World(limits=LIMITS)
+        shaped(world, limits={"stock:": LIMITS["stock:"]})
+        process = world.ledger(), world.reader(), world.compactor()
+        for _ in range(2):
+            with refused(world.home, errors.SettingsMismatch, r"'seats:'.*ledgerctl init.*LEDGER_LIMITS="):
+                use(*process)
+        assert process[0].add("plain", 1).outcome == process[0].add(STOCK, 1).outcome == "recorded"
+        assert [process[1].read(counter).value for counter in ("plain", STOCK)] == [1, 1], name
+        shaped(world)
+        use(*process)
+        unshared = World(limits=LIMITS, unshared_limits=True)
+        use(unshared.ledger(), unshared.reader(), unshared.compactor())
+        assert SHAPE_KEY not in unshared.home.items
 
 
 def test_in_a_batch_the_changes_below_other_prefixes_go_on() -> None:
-    table = table_with({"stock:": LIMITS["stock:"]})
+    world = World(limits=LIMITS)
+    shaped(world, limits={"stock:": LIMITS["stock:"]})
     for gather in (False, True):
-        ledger = Ledger(settings(), table=table, gather=gather)
-        changes = [Change(name, 1) for name in (SEATS, STOCK, PLAIN, SEATS)]
-        told = [type(each).__name__ for each in ledger.add_many(changes)]
-        assert told == ["SettingsMismatch", "Receipt", "Receipt", "SettingsMismatch"]
-        with pytest.raises(SettingsMismatch) as refused:
+        ledger = world.ledger(gather=gather)
+        outcomes = ledger.add_many([Change(name, 1) for name in (SEATS, STOCK, "plain", SEATS)])
+        assert [type(each).__name__ for each in outcomes] == ["SettingsMismatch", *["Receipt"] * 2, "SettingsMismatch"]
+        with pytest.raises(errors.SettingsMismatch) as raised:
             ledger.add(SEATS, 1)
-        assert refused.value.delta is not None
+        assert raised.value.delta is not None
         ledger.close()
 
 
-def test_where_there_is_no_shape_the_first_who_uses_a_limit_writes_it_and_each_other_is_held_to_it() -> None:
-    table = Table()
-    ours = settings()
-    Reader(ours, table=table).read(SEATS)
-    assert Ledger(ours, table=table).add(PLAIN, 1).outcome == "recorded"
-    assert items.SHAPE_KEY not in table.items
-    ledger = Ledger(ours, table=table)
-    ledger.add(PLAIN, 1)
-    ledger.add(SEATS, 5)
-    assert items.shape_of(table.items[items.SHAPE_KEY]) == Shape((A,), {}, limits=LIMITS)
-    for use_without in (
-        lambda: Ledger(settings({}), table=table).add(SEATS, 50),
-        lambda: Reader(settings({}), table=table).read(SEATS),
-    ):
-        with pytest.raises(SettingsMismatch, match="LEDGER_LIMITS"):
-            use_without()
-    assert Reader(ours, table=table).read(SEATS).value == 5
-
-
-def test_when_the_shape_is_known_an_add_asks_for_nothing_more() -> None:
-    for table in (Table(), table_with(LIMITS)):
-        ledger = Ledger(settings(), table=table)
-        for counter in (SEATS, STOCK, PLAIN):
-            ledger.add(counter, 1)
-        table.asked.clear()
-        for counter in (SEATS, STOCK, PLAIN):
-            ledger.add(counter, 1)
-        ledger.add_many([Change(SEATS, 1)])
-        assert [type(each) for each in table.asked if not isinstance(each, Put)] == [Update, Update, Update]
+def test_where_there_is_no_shape_the_first_who_uses_a_limit_writes_it_and_asks_for_nothing_more() -> None:
+    world = World(limits=LIMITS)
+    world.reader().read(SEATS)
+    ledger = world.ledger()
+    assert ledger.add("plain", 1).outcome == "recorded"
+    assert SHAPE_KEY not in world.home.items
+    for counter in (SEATS, STOCK):
+        ledger.add(counter, 1)
+    assert shape_of(world.home.items[SHAPE_KEY]) == Shape((A, B), {}, limits=LIMITS)
+    world.home.asked.clear()
+    for counter in (SEATS, STOCK, "plain"):
+        ledger.add(counter, 1)
+    ledger.add_many([Change(SEATS, 1)])
+    assert world.home.kinds == [Update, Update, Put, Update]
 
 
 def test_a_first_use_that_cannot_write_the_shape_says_so_once_and_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    table = Table(fails=True)
-    ledger = Ledger(settings(), table=table)
-    with caplog.at_level(logging.WARNING, logger="ledger"):
-        for _ in range(3):
-            ledger.add(SEATS, 1)
-            ledger.add(STOCK, 1)
-    (line,) = caplog.messages
-    assert "the table has no shape" in line
-    assert "ledgerctl init" in line
-    assert sum(isinstance(each, Put) and each.key == items.SHAPE_KEY for each in table.asked) == 1
+    """It had no answer; or counters below the prefix have changes, and they alone are refused."""
+    silent, denied, before = (World(limits=LIMITS, allowed_lateness_ms=0) for _ in range(3))
+    silent.home.before(is_of_shape, fail(errors.Unavailable("No answer.")))
+    denied.home.before(is_of_shape, fail(errors.NotAllowed("This role may not write that.")))
+    before.ledger(limits={}).add("seats:old", 1)
+    before.now_ms += 3_600_000
+    before.compactor(limits={}).compact("seats:old")  # which lists it
+    no_shape = "the table has no shape"
+    for world, says in ((silent, no_shape), (denied, no_shape), (before, "counters seats:old have changes")):
+        caplog.clear()
+        ledger = world.ledger()
+        with caplog.at_level(logging.WARNING, logger="ledger"):
+            assert [ledger.add(counter, 1).outcome for counter in (SEATS, STOCK) * 2] == ["recorded"] * 4
+        (line,) = caplog.messages
+        assert says in line
+        assert SHAPE_KEY not in world.home.items
+    with refused(before.home, errors.LimitMismatch, "from before the counter had a limit"):
+        before.ledger().add("seats:old", 1)
 
 
-def test_a_first_use_writes_no_shape_where_counters_below_the_prefix_have_changes_and_they_alone_are_refused(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    table = MemoryTable()
-    before = settings({}, fold_min=1, allowed_lateness_ms=0)
-    Ledger(before, table=table).add("seats:old", 1)
-    later = lambda: wall_clock() + 3_600_000  # noqa: E731
-    Compactor(before, tables={A: table}, clock=later).compact("seats:old")  # which lists it
-    ledger = Ledger(settings(), table=table)
-    with caplog.at_level(logging.WARNING, logger="ledger"):
-        assert ledger.add(SEATS, 1).outcome == "recorded"
-        with pytest.raises(LimitMismatch):
-            ledger.add("seats:old", 1)
-    assert "counters seats:old have changes" in caplog.messages[0]
-    assert len(caplog.messages) == 1
-    assert items.SHAPE_KEY not in table.items
-
-
-class Client:
-    """A DynamoDB client whose role may not write the shape, nor see it, nor list lanes, as it is said."""
-
-    def __init__(self, *denied: str) -> None:
-        self.denied, self.called = denied, list[str]()
-        self.table = MemoryTable()
-
-    def __getattr__(self, operation: str) -> Any:
-        def call(**arguments: Any) -> Any:
-            self.called.append(operation)
-            if operation in self.denied:
-                raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
-            return {"Attributes": {}, "Items": [], "Responses": {}}
-
-        return call
-
-
-@pytest.mark.parametrize(
-    ("denied", "warns"), [(("put_item", "query"), True), (("query",), True), (("get_item", "put_item", "query"), False)]
-)
-def test_a_role_that_may_not_write_the_shape_goes_on(
-    denied: tuple[str, ...], warns: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    from ledger.lane.shape import ShapeCheck
-    from ledger.table import DynamoTable
-
-    client = Client(*denied)
-    check = ShapeCheck(settings(), writes=True)
-    table = DynamoTable("counters", A, lambda _: cast(Any, client))
-    with caplog.at_level(logging.WARNING, logger="ledger"):
-        for _ in range(3):
-            check.ask(table, NOW, SEATS)
-    assert len(caplog.messages) == warns
-    assert client.called.count("get_item") == 1
-    assert check.is_known
-
-
-def test_the_environment_may_let_it_pass() -> None:
-    environ = {"LEDGER_TABLE": "counters", "AWS_REGION": A, "LEDGER_UNSHARED_LIMITS": "true"}
-    assert Settings.from_env(environ).unshared_limits is True
-    assert Settings.from_env(environ | {"LEDGER_UNSHARED_LIMITS": "false"}).unshared_limits is False
-    assert settings().unshared_limits is False
-    with pytest.raises(LedgerError, match=r"LEDGER_UNSHARED_LIMITS.*true or false"):
-        Settings.from_env(environ | {"LEDGER_UNSHARED_LIMITS": "yes"})
-    with pytest.raises(LedgerError, match="unshared_limits"):
-        settings(unshared_limits=cast(Any, 1))
+def test_a_limit_is_not_added_for_counters_that_have_changes_or_while_a_region_cannot_be_asked() -> None:
+    world = World(limits=LIMITS)
+    for counter in ("seats:a", "seats:b", "other"):
+        world.away.store([directory.item_of(world.ledger(B, limits={}).add(counter, 1).delta.lane)])
+    for has_shape in (False, True):
+        if has_shape:
+            shaped(world, limits={})
+        with refused(world.home, errors.SettingsMismatch, "counters seats:a seats:b have changes.*another name"):
+            shaped(world)
+    world.away.down = True
+    with refused(world.home, errors.Unavailable, f"{B} was not asked .*a limit is added when every Region answers"):
+        shaped(world)
+    assert shaped(world, limits={}) == "kept"

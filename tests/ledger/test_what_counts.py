@@ -9,35 +9,21 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ledger import Change, Ledger, Settings, tokens
+from ledger import Change, tokens
 from ledger.checks import to_datetime
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey, InvalidTime
-from ledger.memory import MemoryTable
 from ledger.ranges import CHANGE_MAX
-from reader import Reader
-from tests.strategies import (
-    FOLDED_HOUR,
-    MISSING_HOUR,
-    Name,
-    Number,
-    Overdrawn,
-    Unlike,
-    changes,
-    counters,
-    datetimes,
-    keys,
-    made_tokens,
-    zones,
-)
+from tests.strategies import FOLDED_HOUR, MISSING_HOUR, changes, counters, datetimes, keys, zones
+from tests.world import A, World
 
-SETTINGS = Settings(table="counters", region="eu-west-1")
 NOW_MS = 253_370_764_800_000  # the year 9999, so that nearly every time that hypothesis draws is past
 AHEAD_MS = 300_000
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
-def ledger(table: MemoryTable) -> Ledger:
-    return Ledger(SETTINGS, table=table, clock=lambda: NOW_MS)
+def alone() -> World:
+    """One Region in the year 9999."""
+    return World((A,), now_ms=NOW_MS)
 
 
 def ms(at: datetime) -> int:
@@ -62,18 +48,18 @@ def token_of(counter: str, key: str, at_ms: int) -> str:
 def test_whatever_is_valid_counts_once(counter: str, change: int, key: str, at: datetime, zone: Any) -> None:
     at_ms = ms(at)
     assume(0 <= at_ms <= NOW_MS + AHEAD_MS)
-    table = MemoryTable()
-    first = ledger(table).add(counter, change, idempotency_key=key, at=at)
+    world = alone()
+    first = world.ledger().add(counter, change, idempotency_key=key, at=at)
     assert first.delta.token == token_of(counter, key, at_ms)
     assert ms(first.delta.at) == at_ms
     there = to_datetime(at_ms).astimezone(zone)
-    again = ledger(table).add(counter, change, idempotency_key=key, at=there)
-    (batched,) = ledger(table).add_many([Change(counter, change, key, at)])
+    again = world.ledger().add(counter, change, idempotency_key=key, at=there)
+    (batched,) = world.ledger().add_many([Change(counter, change, key, at)])
     assert [first.outcome, again.outcome, getattr(batched, "outcome", batched)] == ["recorded", "replayed", "replayed"]
-    assert list(table.items.values()) == [
+    assert list(world.home.items.values()) == [
         {"pk": {"S": f"delta#eu-west-1#0#{counter}"}, "sk": {"S": first.delta.token}, "change": {"N": str(change)}}
     ]
-    reader = Reader(SETTINGS, table=table, clock=lambda: NOW_MS)
+    reader = world.reader()
     assert (reader.read(counter).value, reader.read(counter).count) == (change, 1)
     assert [(entry.change, ms(entry.at)) for entry in reader.history(counter)] == [(change, at_ms)]
 
@@ -122,66 +108,20 @@ def test_whatever_is_not_is_refused_by_name_and_nothing_is_written(wrong: str, d
     strategy, error = INVALID[wrong]
     call: dict[str, Any] = {"counter": "c", "change": 1, "idempotency_key": "k", "at": to_datetime(NOW_MS)}
     call[wrong] = data.draw(strategy, label=wrong)
-    table = MemoryTable()
+    world = alone()
     with pytest.raises(error, match="Nothing was written") as raised:
-        ledger(table).add(**call)
-    (value,) = ledger(table).add_many([Change(**call)])
+        world.ledger().add(**call)
+    (value,) = world.ledger().add_many([Change(**call)])
     assert (type(value), str(value)) == (type(raised.value), str(raised.value))
     assert len(str(value).encode()) < 400
-    assert table.items == {}
-
-
-@given(st.integers(0, NOW_MS), st.integers(0, 999), st.integers(0, 999))
-def test_two_times_are_one_in_the_same_millisecond_and_two_in_the_next(at_ms: int, one: int, other: int) -> None:
-    at, micro = to_datetime(at_ms), timedelta(microseconds=1)
-    prepared = [
-        ledger(MemoryTable()).prepare("c", 1, idempotency_key="k", at=each).token
-        for each in (at + one * micro, at + other * micro, at + (1_000 + other) * micro)
-    ]
-    assert prepared[0] == prepared[1] < prepared[2]
+    assert world.home.items == {}
 
 
 def test_an_hour_that_a_clock_shows_twice_is_two_times_and_one_that_none_shows_is_what_its_zone_says() -> None:
-    table = MemoryTable()
+    world = alone()
     for hour in (FOLDED_HOUR, FOLDED_HOUR.replace(fold=1)):
-        assert ledger(table).add("c", 1, idempotency_key="k", at=hour).outcome == "recorded"
-    first, second = sorted(tokens.time_ms(key.sk) for key in table.items)
+        assert world.ledger().add("c", 1, idempotency_key="k", at=hour).outcome == "recorded"
+    first, second = sorted(tokens.time_ms(key.sk) for key in world.home.items)
     assert second - first == 3_600_000
     for hour in (MISSING_HOUR, MISSING_HOUR.replace(fold=1)):
-        assert tokens.time_ms(ledger(table).prepare("c", 1, idempotency_key="k", at=hour).token) == ms(hour)
-
-
-@pytest.mark.parametrize(
-    ("change", "counted"), [(Number.ONE, 1), (Overdrawn(5), 5), (Overdrawn(CHANGE_MAX), CHANGE_MAX)]
-)
-def test_an_int_of_another_class_counts_as_the_number_it_holds(change: int, counted: int) -> None:
-    table = MemoryTable()
-    assert type(ledger(table).add("c", change).delta.change) is int
-    assert Reader(SETTINGS, table=table).value("c") == counted
-    with pytest.raises(InvalidChange, match="67 bits"):
-        ledger(table).add("c", Overdrawn(10**20))
-
-
-@pytest.mark.parametrize("counter", [Name.COUNTER, Unlike("c")])
-def test_a_text_of_another_class_is_the_counter_of_its_letters(counter: str) -> None:
-    table = MemoryTable()
-    ledger(table).add(counter, 4)
-    reader = Reader(SETTINGS, table=table)
-    assert reader.value(counter) == reader.read(counter).value == reader.values([counter])["c"] == 4
-    assert [entry.change for entry in reader.history(counter)] == [4]
-
-
-spellings = st.text(CROCKFORD, min_size=25, max_size=25).flatmap(
-    lambda end: st.sampled_from("01234567").map(end.__add__)
-)
-
-
-@given(made_tokens | spellings | st.text() | st.text(CROCKFORD + "ilouILOU8", min_size=26, max_size=26))
-def test_a_token_is_what_its_bytes_spell_and_nothing_else(text: str) -> None:
-    canonical = len(text) == 26 and set(text) <= set(CROCKFORD) and text[0] in "01234567"
-    assert tokens.is_token(text) == canonical
-    if canonical:
-        number = sum(CROCKFORD.index(letter) << 5 * place for place, letter in enumerate(reversed(text)))
-        assert tokens.to_bytes(text) == number.to_bytes(16, "big")
-        assert tokens.from_bytes(tokens.to_bytes(text)) == text
-        assert tokens.time_ms(text) == number >> 80
+        assert tokens.time_ms(world.ledger().prepare("c", 1, idempotency_key="k", at=hour).token) == ms(hour)

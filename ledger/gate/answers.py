@@ -1,0 +1,115 @@
+"""What a gate's answer says of a token, and what its caller is answered: pure.
+
+Rule 1: who asks for something else under a token that is taken gets a TokenConflict, or how the hold ended.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, NoReturn
+
+from ledger.errors import HoldEnded, LimitReached, TokenConflict
+from ledger.gate.gate import EXPIRED, REFUSED, RELEASED, Gate, change_of
+from ledger.gate.gates import Enough, Gates, Left
+from ledger.gate.past import Known, known_in
+from ledger.limit import DOWN, UP
+from ledger.requests import Item, Written
+from ledger.values import Delta, Receipt
+
+STATES: Mapping[int | None, str] = {RELEASED: "released", EXPIRED: "expired"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a token stands for. before: it was decided before this call. left: of a refusal, what was seen to be left;
+    remembered: by an earlier call of this process."""
+
+    known: Known
+    before: bool
+    left: Left = field(default=Left(), compare=False)
+    remembered: bool = field(default=False, compare=False)
+
+
+class NoGate(NamedTuple):
+    """The lane has no gate yet."""
+
+
+class MayBeFiled(NamedTuple):
+    """The gate alone does not tell that the token is new."""
+
+    gate: Gate
+
+
+class TooFew(NamedTuple):
+    """The rights are too few."""
+
+
+def needs(delta: Delta) -> tuple[str, int]:
+    """The right that a change takes, and how much of it."""
+    return DOWN if delta.change < 0 else UP, abs(delta.change)
+
+
+def read(
+    gates: Gates, delta: Delta, answer: Item | Written, seen: int | None
+) -> Written | NoGate | Known | MayBeFiled | Enough | TooFew:
+    """What the answer to an Update that decides says."""
+    if isinstance(answer, Written):
+        return answer
+    if not answer:
+        return NoGate()
+    gate = gates.gate(delta.lane, answer)
+    if (known := known_in(gate, delta.token)) is not None:
+        return known
+    if not gate.is_fresh(delta.token) and gate.version != seen:
+        return MayBeFiled(gate)
+    side, need = needs(delta)
+    return Enough() if need == 0 or not gates.limit.has(side) or gate.rights[side] >= need else TooFew()
+
+
+def receipt(delta: Delta, decision: Decision) -> Receipt:
+    known = decision.known
+    if known.outcome == REFUSED:
+        _refused(delta, decision)
+    if known.held is not None:
+        _conflict(delta, f"a hold of {known.held}")
+    if known.outcome in STATES:
+        _conflict(delta, f"a hold that was {STATES[known.outcome]}")
+    if known.outcome != delta.change:
+        _conflict(delta, f"a change of {known.outcome}")
+    return Receipt("replayed" if decision.before else "recorded", delta)
+
+
+def check_granted(delta: Delta, decision: Decision) -> None:
+    """Raises HoldEnded, LimitReached and TokenConflict, where its token does not stand for this hold."""
+    known = decision.known
+    if known.held not in (None, delta.change):
+        _conflict(delta, f"a hold of {known.held}")
+    if known.outcome == REFUSED:
+        _refused(delta, decision)
+    if known.outcome is not None:
+        raise ended(delta, known.outcome)
+
+
+def ended(held: Delta, outcome: int | None) -> HoldEnded:
+    state, actual = STATES.get(outcome, "captured"), change_of(outcome or 0)
+    what = f"captured: {actual} of {held.change} counts" if state == "captured" else f"{state}: nothing of it counts"
+    return HoldEnded(f"{held.lane.counter}: the hold {held.token} was {what}. Nothing was written.", state, actual)
+
+
+def _refused(delta: Delta, decision: Decision) -> NoReturn:
+    (limit, available), remembered = decision.left, decision.remembered
+    detail = f" of {limit}; all Regions together had {available} left" if limit is not None else ""
+    detail += " up to a second ago" if remembered else ""
+    raise LimitReached(
+        f"{delta.lane.counter}: {delta.change} would pass the limit{detail}. Nothing counts, and "
+        "that is final for this token: a new attempt needs a new idempotency key.",
+        limit=limit,
+        available=available,
+        remembered=remembered,
+    )
+
+
+def _conflict(delta: Delta, what: str) -> NoReturn:
+    raise TokenConflict(
+        f"{delta.lane.counter}: the token {delta.token} already stands for {what}, not for {delta.change}. Nothing was "
+        "written; what it stands for counts. A new change needs a new idempotency key."
+    )

@@ -1,0 +1,301 @@
+"""What a gate decides: changes and groups of changes, once and for ever; who makes a gate; what a process remembers."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lab.histories.filing import SHIPPED
+from ledger import items as stored
+from ledger.errors import DamagedItem, GateLost, GaveUp, LimitMismatch, Throttled
+from ledger.gate import gates as gates_module
+from ledger.gate import items, updates
+from ledger.gate.answers import Decision
+from ledger.gate.bounds import set_limit
+from ledger.gate.decide import add_group, decide_change, decide_hold, end
+from ledger.gate.gate import REFUSED, RELEASED, Gate
+from ledger.gate.gates import SoldOut
+from ledger.gate.past import Known
+from ledger.gate.recount import Standing, outcomes, standing
+from ledger.limit import DOWN, SIDES, UP, Limit
+from ledger.requests import At, GetMany, Instant, Query, Update
+from ledger.values import Checkpoint, Delta
+from tests.calls import passed
+from tests.ledger.seats import COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Seats, at
+from tests.world import A, B, fail
+
+BOTH = Limit(floor=-10, ceiling=10, region=A)
+BUSY = Throttled("This Region is busy. Nothing was written.")
+
+
+def grouped(world: Seats, some: dict[str, int], gates: Any = None) -> list[object]:
+    answer = world.home.run(add_group(gates or world.gates(COUNTER), HERE, some))
+    return [answer[token] for token in some]
+
+
+def counted(change: int, *, before: bool = False) -> Decision:
+    return Decision(Known(change), before)
+
+
+@pytest.fixture(params=[SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
+def world(request: pytest.FixtureRequest) -> Seats:
+    """Ten seats; and the same where everything that was decided leaves the gate at once."""
+    return Seats(filing=request.param)
+
+
+def test_a_change_counts_once_and_a_refusal_is_as_final(world: Seats) -> None:
+    delta, refused = world.new(4), world.new(7)
+    assert world.decide(delta) == counted(4)
+    assert world.sell(1) == 1
+    assert world.decide(refused) == counted(REFUSED)
+    assert world.sell(-5) == -5
+    for region in (A, B):
+        assert world.decide(delta, region) == counted(4, before=True)
+        assert world.decide(refused, region) == counted(REFUSED, before=True)
+    assert world.decide(replace(delta, change=5)) == counted(4, before=True)
+    listed = world.home.run(outcomes(HERE, consistent=True))
+    assert (list(listed), listed[refused.token]) == (sorted(listed), REFUSED)
+    assert (world.gate().value, world.gate().number) == (0, 3)
+
+
+def test_a_limited_add_is_one_update_and_passes_through_few_functions() -> None:
+    world = Seats()
+    world.sell(1)
+    ledger, key = world.ledger(unshared_limits=True), world.key()
+    ledger.add(COUNTER, 1, **world.key())
+    world.home.asked.clear()
+    in_memory = ("memory", "conditions", "actions", "cost", "requests")
+    found = passed(
+        lambda: ledger.add(COUNTER, 1, **key),
+        below="ledger/gate/decide.py:add",
+        without=tuple(f"ledger/{name}.py" for name in in_memory),
+    )
+    assert len(found.functions) <= 40, found.functions
+    assert world.home.kinds == [Update]
+
+
+def test_a_change_of_nothing_counts_and_needs_no_right() -> None:
+    world = Seats(STOCK)
+    assert (world.sell(0), world.sell(-1), world.gate().value, world.gate().number) == (0, REFUSED, 0, 1)
+
+
+def test_a_lane_without_rights_gets_them_from_the_other_region_and_all_can_be_taken_there(world: Seats) -> None:
+    assert [world.sell(1, THERE) for _ in range(11)] == [*[1] * 10, REFUSED]
+    assert world.sell(1) == REFUSED
+    here, there = world.gate(), world.gate(THERE)
+    assert (here.given, there.got, here.own(UP) + there.own(UP)) == ({TO_THERE: 10}, {FROM_HERE: 10}, 0)
+
+
+def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again() -> None:
+    world = Seats()
+    world.sell(1)
+    numbers = iter(range(1, 1_000))
+
+    def written_by_another(_: object) -> None:
+        number = {"N": str(next(numbers))}
+        world.home.alter(GATE, version=number, epoch=number, low={"S": at(10**9)})
+
+    world.home.before(Update, written_by_another)
+    for program in (decide_change(world.gates(COUNTER), world.new(1)), set_limit(world.gates(COUNTER), None, 12)):
+        with pytest.raises(GaveUp, match="The same call again"):
+            world.home.run(program)
+
+
+def test_what_is_decided_at_a_gate_that_is_damaged_elsewhere_is_decided() -> None:
+    for damage in ({"top": {"N": "1"}}, {"total": {"S": "many"}}, {"ceiling": {"S": "high"}}):
+        world = Seats()
+        world.sell(1)
+        world.home.alter(GATE, **damage)
+        assert world.sell(1) == 1
+        assert grouped(world, {world.new(1).token: 1 for _ in range(2)}) == [counted(1)] * 2
+        with pytest.raises(DamagedItem):
+            world.home.run(standing(world.gates(COUNTER), consistent=True))
+
+
+def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:
+    for decides, amount, known, slack_ms in (
+        (decide_change, 2, Known(2), 250 + (2_000 - 250) // 4),
+        (decide_change, 11, Known(REFUSED), None),
+        (decide_hold, 2, Known(held=2), None),
+        (decide_hold, 11, Known(REFUSED), None),
+    ):
+        world, late = Seats(), Delta(HERE, at(-2_500), amount)
+        world.rolled(slack_ms=None)
+        assert world.home.run(decides(world.gates(COUNTER), late)) == Decision(known, before=False)
+        segments = Query(items.past_pk(HERE), items.segments_from(late.token), items.SEGMENTS_UPTO, 4)
+        assert (world.home.asked.count(segments), world.gate().slack_ms) == (1, slack_ms)
+
+
+# -- groups ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_group_is_one_update_and_a_refusal_in_it_fails_nobody_else() -> None:
+    world = Seats()
+    world.sell(0)
+    world.home.asked.clear()
+    some = {world.new(0).token: change for change in (1, 2, 3)}
+    assert grouped(world, some) == [counted(1), counted(2), counted(3)]
+    assert world.home.kinds == [Update]
+    more = {world.new(0).token: change for change in (4, 3)} | dict([next(iter(some.items()))])
+    assert grouped(world, more) == [counted(4), counted(REFUSED), counted(1, before=True)]
+    fresh = Seats()
+    assert grouped(fresh, {fresh.new(0).token: 1 for _ in range(2)}) == [counted(1)] * 2
+    assert fresh.asked(Update)[-1].actions[1].path[0] == "recent"  # both in one, once the gate is made
+
+
+def test_a_group_goes_on_without_what_was_decided_when_what_may_have_been_filed_was_looked_up() -> None:
+    """Of six, one is in the gate, one is filed, two are as late and were never decided."""
+    world = Seats()
+    before = world.rolled((0,), slack_ms=None)
+    world.home.store([items.late_item(HERE, at(-3_500), 1, 2)])
+    everything = {at(ms): 1 for ms in (0, -3_500, -2_500, -1_500, 1, 2)}
+    assert grouped(world, everything) == [counted(1, before=True)] * 2 + [counted(1)] * 4
+    left = {at(ms): 1 for ms in (-2_500, -1_500, 1, 2)}
+    slack_ms = 250 + (3_000 - 250) // 4  # towards the latest
+    assert world.asked(Update) == [
+        updates.decide(HERE, SEATS, everything),
+        updates.decide(HERE, SEATS, left, before.version, slack_ms),
+    ]
+    new_ones = {at(1): 1, at(3): 1, at(4): 1}
+    assert grouped(world, new_ones) == [counted(1, before=True), counted(1), counted(1)]
+    assert world.asked(Update)[-1] == updates.decide(HERE, SEATS, {at(3): 1, at(4): 1})
+
+
+def test_a_group_that_needs_more_than_there_is_or_is_not_answered_goes_one_by_one() -> None:
+    for times, sizes in (((0, 1), [2, 1, 1]), ((-20_000, -21_000), [2, 2, 1])):
+        world = Seats()
+        world.rolled((), slack_ms=100_000)
+        assert grouped(world, {at(ms): 6 for ms in times}) == [counted(6), counted(REFUSED)]
+        updated = [sum("recent" in action.path for action in each.actions) for each in world.asked(Update)]
+        assert updated[:3] == sizes
+    world = Seats()
+    world.rolled()
+    world.home.before(Update, fail(BUSY), times=1)
+    assert grouped(world, {at(0): 1, at(1): 1}) == [counted(1)] * 2
+    assert len(world.asked(Update)) == 3
+
+
+# -- who makes a gate --------------------------------------------------------------------------------------------------
+
+
+def test_a_gate_that_is_gone_is_not_made_anew() -> None:
+    for filing, gone, does in ((EAGER, HERE, Seats.sell), (SHIPPED, THERE, Seats.sell), (EAGER, HERE, Seats.hold)):
+        world = Seats(filing=filing)
+        for _ in range(2):
+            does(world, 1)  # what is filed may be holds alone
+        world.sell(1, THERE) if does is Seats.sell else None
+        world.copy(HERE, B)
+        world[gone.region].drop(items.gate_key(gone))
+        with pytest.raises(GateLost, match=f"{HERE} shows .* Nothing was written"):
+            world.sell(1, gone)
+        assert items.gate_key(gone) not in world[gone.region].items
+
+
+def test_changes_from_before_the_limit_that_have_arrived_let_nobody_open() -> None:
+    """Of any lane, where the first gate of all is made or the one with the first rights; else of its own lane alone."""
+    token = at(-9)
+    folded = stored.checkpoint_item(Checkpoint(HERE, 7, 1, token, 1, token, 1))
+    for opens, lane, changed, refused in (
+        *((HERE, None, each, True) for each in (HERE, THERE)),
+        *((THERE, None, each, True) for each in (HERE, THERE)),
+        *((HERE, THERE, each, True) for each in (HERE, THERE)),
+        *((THERE, HERE, each, each == THERE) for each in (HERE, THERE)),
+    ):
+        for item in (folded, stored.delta_item(Delta(changed, token, 7))):
+            world = Seats()
+            if lane is not None:  # which has a gate already
+                world.sell(0, lane)
+                world.copy(lane, opens.region)
+            pk = item["pk"]["S"].replace(str(HERE), str(changed))
+            world[opens.region].store([{**item, "pk": {"S": pk}}])
+            if not refused:
+                assert world.sell(0, opens) == 0
+                continue
+            with pytest.raises(LimitMismatch, match=f"{changed}: it has changes that no gate decided.* another name"):
+                world.sell(0, opens)
+            assert items.gate_key(opens) not in world[opens.region].items
+    assert not world.asked(At, B)
+
+
+def test_a_read_is_closed_when_nothing_that_was_taken_over_is_still_to_be_seen_as_given() -> None:
+    world = Seats()
+    world.sell(1)
+    world.sell(3, THERE)
+    for numbers in ((3, 1, False), (4, 2, True)):
+        found = world.away.run(standing(world.gates(COUNTER, B), consistent=True))
+        assert (found.value, found.count, found.is_closed) == numbers
+        assert world.away.asked[-1] == GetMany((items.gate_key(THERE), GATE), True)
+        world.copy(HERE, B)
+    here, there = (Gate.new(lane, SEATS) for lane in (HERE, THERE))
+    taker = replace(there, rights={UP: 3}, got={FROM_HERE: 3})
+    for given, closed in (({TO_THERE: 2}, False), ({TO_THERE: 4}, True), ({(f"{B}#1", UP): 9, TO_THERE: 0}, False)):
+        assert Standing((replace(here, given=given), taker)).is_closed is closed
+    assert not Standing((taker,)).is_closed
+
+
+# -- what a process remembers ------------------------------------------------------------------------------------------
+
+
+def test_as_much_or_more_is_known_to_be_sold_out_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = SoldOut()
+    memory.note(COUNTER, UP, 5, Instant(7_000, 0))
+    for need, later_ms, known in ((5, 0, True), (6, 1_000, True), (4, 0, False), (5, 1_001, False), (5, -1, False)):
+        assert memory.knows(COUNTER, UP, need, Instant(7_000 + later_ms, 0)) is known
+    assert not memory.knows(COUNTER, DOWN, 5, Instant(7_000, 0))
+    assert not memory.knows("another", UP, 5, Instant(7_000, 0))
+    monkeypatch.setattr(gates_module, "COUNTERS_MAX", 2)
+    full, now = SoldOut(), Instant(7_000, 0)
+    for number in range(3):
+        full.note(f"{number}", UP, 1, now)
+        left = [full.knows(f"{each}", UP, 1, now) for each in range(3)]
+        assert left == [(number < 2 and each <= number) or each == number == 2 for each in range(3)]
+
+
+def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
+    """The end of a hold and another limit bring back both sides, also where the limit is there already."""
+    world = Seats(BOTH)
+    held = world.hold(3)
+    programs: list[tuple[Any, set[str]]] = [(lambda gates: end(gates, held, RELEASED), set())]
+    programs += [(lambda gates: set_limit(gates, -12, 12), set())] * 2
+    for changes, left in (((-1,), {DOWN}), ((0,), {DOWN, UP}), ((1,), {UP}), ((-3, 1), {DOWN}), ((-3, 3), {DOWN, UP})):
+        some = {world.new(0).token: change for change in changes}
+        programs.append((lambda gates, some=some: add_group(gates, HERE, some), left))
+    for program, left in programs:
+        gates, now = world.gates(COUNTER), Instant(world.now_ms, 0)
+        for side in SIDES:
+            gates.sold_out.note(COUNTER, side, 20, now)
+        world.home.run(program(gates))
+        assert {side for side in SIDES if gates.sold_out.knows(COUNTER, side, 20, now)} == left
+
+
+def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_sold_out() -> None:
+    world = Seats()
+    world.sell(0)
+    gates = world.gates(COUNTER)
+    gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms + 1_000, 0))
+    delta = world.new(10)
+    world.home.asked.clear()
+    assert world.home.run(decide_change(gates, delta)) == counted(10)
+    assert world.home.kinds == [Update, Update]
+    assert not gates.sold_out.knows(COUNTER, UP, 20, Instant(world.now_ms, 0))
+
+
+# -- another limit -----------------------------------------------------------------------------------------------------
+
+
+def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends_of_what_it_may_be() -> None:
+    world = Seats()
+    world.sell(1, THERE)
+    run = world.home.run
+    assert run(set_limit(world.gates(COUNTER), None, 2)).rights[UP] + world.gate(THERE).rights[UP] == 1
+    assert run(set_limit(world.gates(COUNTER), None, 10**18)).bounds[UP] == 10**18
+    assert [run(set_limit(world.gates(COUNTER), None, 9)).epoch for _ in range(2)] == [3, 3]
+    both = Seats(Limit(floor=-1, ceiling=1, region=A))
+    assert both.home.run(set_limit(both.gates(COUNTER), 0, 0)).bounds == {DOWN: 0, UP: 0}
+    for missing in ("ceiling", "epoch"):
+        item = dict(both.home.items[GATE])
+        del item[missing]
+        both.home.store([item])
+        with pytest.raises(DamagedItem, match=f"{missing} is missing"):
+            both.home.run(set_limit(both.gates(COUNTER), -1, 1 if missing == "epoch" else None))
+        both.home.alter(GATE, ceiling={"N": "0"}, epoch={"N": "1"})

@@ -1,0 +1,199 @@
+"""How rights come to a lane that has too few: how much is given, what is taken over, and what that asks of whom."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ledger import tokens
+from ledger.errors import GateLost, GaveUp, OutOfReach, Unavailable
+from ledger.gate import items
+from ledger.gate.bounds import set_limit
+from ledger.gate.gate import Gate
+from ledger.gate.gates import Gates
+from ledger.gate.move import obtain, take_over
+from ledger.limit import UP
+from ledger.requests import At, GetMany, Now, Pause, Update
+from ledger.values import Delta, Lane
+from tests.ledger.seats import COUNTER, FROM_HERE, GATE, HERE, SEATS, THERE, TO_THERE, Seats, at
+from tests.world import A, B, fail
+
+MANY = 10**9
+SECOND = Lane(A, 1, COUNTER)
+START = ["here Get", "here Query", "here GetMany"]
+
+
+@pytest.fixture
+def world() -> Seats:
+    """Ten seats, and a gate in each Region."""
+    world = Seats()
+    world.sell(0)
+    world.sell(0, THERE)
+    return world
+
+
+def obtained(world: Seats, need: int, *lanes: Lane, gates: Gates | None = None, **given: int) -> bool:
+    """Whether the first of these lanes, or that there, may have enough now."""
+    world.away.asked.clear()
+    named = gates or (Gates(lanes, SEATS, B) if lanes else world.gates(COUNTER, B))
+    return world.away.run(obtain(named, named.lanes[0], UP, need, **given))
+
+
+def steps(world: Seats) -> list[str]:
+    """What a process there asked, in order: the home of what it is of, and the kind of request."""
+    made = [("there", each.request) if isinstance(each, At) else ("here", each) for each in world.away.asked]
+    return [f"{home} {type(request).__name__}" for home, request in made if not isinstance(request, Now)]
+
+
+def store(world: Seats, seen: Gate, lane: Lane, *regions: str, **changed: Any) -> None:
+    """A gate like another one, in a lane, as some Regions see it."""
+    for region in regions or (lane.region,):
+        world[region].store([items.gate_item(replace(seen, lane=lane, **changed))])
+
+
+def test_who_gives_keeps_in_proportion_to_how_fast_tokens_came_to_both() -> None:
+    for giver, taker, given in (
+        ((), (), MANY / 2),
+        ((0, 500, 1_000), (), MANY / 3.5),  # three in a second, and the second that is not seen: 1.5 a second, and 1
+        ((), (0, 500, 1_000), MANY * 2.5 / 3.5),
+        ((7_000,), (0, 1_000), MANY * 2 / 4),
+        ((0, 19_000), (0,), MANY * 2 / 3.1),
+    ):
+        world = Seats()
+        for lane, times, rights in ((HERE, giver, MANY), (THERE, taker, 0)):
+            world.sell(0, lane)
+            world.put(lane, rights={UP: rights}, recent={at(ms): 0 for ms in times})
+        assert obtained(world, 1)
+        assert world.gate().given == {TO_THERE: int(given)}
+        assert (world.gate().rights, world.gate(THERE).rights) == ({UP: MANY - int(given)}, {UP: int(given)})
+
+
+def test_what_has_arrived_is_not_taken_over_again(world: Seats) -> None:
+    for given in (0, 3):
+        giver = world.put(HERE, given={TO_THERE: given})
+        taker = world.put(THERE, got={FROM_HERE: given} if given else {})
+        world.away.asked.clear()
+        assert world.away.run(take_over(world.gates(COUNTER, B), taker, giver, UP)) == taker
+        assert not world.asked(Update, B)
+    giver, stale = world.put(HERE, given={TO_THERE: 6}), world.gate(THERE)
+    arrived = world.put(THERE, got={FROM_HERE: 6}, rights={UP: 3})  # by another process, meanwhile
+    assert world.away.run(take_over(world.gates(COUNTER, B), stale, giver, UP)) == arrived == world.gate(THERE)
+
+
+def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(world: Seats) -> None:
+    world.put(rights={UP: 0}, given={("ap-south-1#0", UP): 10})
+    with pytest.raises(GaveUp, match="Nothing was decided"):
+        world.sell(1)
+
+
+def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_left(world: Seats) -> None:
+    gates = world.gates(COUNTER, B)
+    assert not obtained(world, 11, gates=gates)
+    assert steps(world) == [*START, "there Get", "there Update", "here Update", "there Query"]
+    assert GetMany((GATE,), consistent=False) in world.away.asked
+    assert tuple(gates.sold_out.left(COUNTER, UP)) == (10, 10)
+    assert not obtained(world, 11)
+    assert steps(world) == [*START, "there Get", "there Query"]
+    assert obtained(world, 10)
+    assert steps(world) == START[:1]
+    world.put(rights={UP: -4})  # owed, since a restore
+    world.home.run(set_limit(world.gates(COUNTER), None, 12))
+    assert not obtained(world, 11, gates=gates)
+    assert tuple(gates.sold_out.left(COUNTER, UP)) == (12, 8)
+    world.put(THERE, rights={UP: 0})
+    assert not obtained(world, 11, gates=gates)
+    assert tuple(gates.sold_out.left(COUNTER, UP)) == (12, 0)
+
+
+def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(world: Seats) -> None:
+    world.put(recent={at(ms): 0 for ms in range(900)})  # so busy that it keeps what is not needed
+    world.put(THERE, rights={UP: 1})
+    assert obtained(world, 5, pause_ms=7)
+    assert steps(world) == [*START, "here Pause", "here Get", "there Get", "there Update", "here Update"]
+    assert Pause(7) in world.away.asked
+    assert world.gate().given == {TO_THERE: 4}
+
+
+def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_its_token(world: Seats) -> None:
+    for n in range(60):
+        world.decide(Delta(HERE, tokens.keyed(COUNTER, f"waits {n}", world.now_ms), 11))
+    waits = [each.ms for each in world.asked(Pause)]
+    assert len(waits) > 55
+    assert 180 < max(waits) < 200
+    assert 70 < sum(waits) / len(waits) < 130
+
+
+def test_a_hold_elsewhere_that_is_over_ends_before_its_lane_is_empty(world: Seats) -> None:
+    world.hold(10)
+    world.now_ms += 61_000
+    assert obtained(world, 10)
+    assert steps(world) == [*START, "there Get", "there Update", "there Update", "here Update"]
+
+
+def test_who_is_seen_to_have_some_is_asked_at_once_and_of_others_the_gate_is_read(world: Seats) -> None:
+    for seen_to_have, first in ((9, []), (0, ["there Get"])):
+        store(world, world.gate(), HERE, B, rights={UP: seen_to_have})
+        world.put(rights={UP: 2})
+        world.put(THERE, rights={UP: 0})
+        assert not obtained(world, 9)
+        refused = ["there Update"] if seen_to_have else []  # its copy had more
+        assert steps(world) == [*START, *first, *refused, "there Update", "here Update", "there Query"]
+
+
+def test_a_gate_elsewhere_that_is_gone_is_not_asked_for_its_copy_s_rights(world: Seats) -> None:
+    world.put(given={TO_THERE: 1})
+    world.put(THERE, got={FROM_HERE: 1})
+    world.copy(HERE, B)
+    world.copy(THERE, A)
+    world.home.drop(GATE)
+    with pytest.raises(OutOfReach, match="its gate is gone") as raised:
+        obtained(world, 11)
+    assert isinstance(raised.value.__cause__, GateLost)
+
+
+def test_lanes_here_are_asked_first_then_those_that_are_seen_to_have_most(world: Seats) -> None:
+    """Three lanes there, with 4 that are not seen, with 1 and 5; one here, with 1."""
+    taker, others = Lane(B, 1, COUNTER), (HERE, SECOND, Lane(A, 2, COUNTER), THERE)
+    for lane, has in zip(others, (4, 1, 5, 1), strict=True):
+        store(world, world.gate(), lane, *({lane.region, B} if lane != HERE else {A}), rights={UP: has})
+    assert obtained(world, 11, taker, *others, pause_ms=9)
+    assert world.asked(Pause, B) == [Pause(9)]
+    updated = [each.request if isinstance(each, At) else each for each in world.away.asked]
+    keys = [each.key for each in updated if isinstance(each, Update) and each.key != items.gate_key(taker)]
+    assert keys == [items.gate_key(others[n]) for n in (3, 2, 1, 0)]
+
+
+def test_who_has_enough_by_what_is_on_its_way_waits_for_nobody_and_takes_no_more(world: Seats) -> None:
+    giver = world.put(given={TO_THERE: 3})
+    for lane in (SECOND, HERE):
+        store(world, giver, lane, B)
+    assert obtained(world, 3, THERE, SECOND, HERE, pause_ms=9)
+    assert steps(world) == [*START, "here Update"]
+
+
+def test_a_lane_that_cannot_be_asked_is_not_missed_where_others_have_enough(world: Seats) -> None:
+    away = Lane("ap-south-1", 0, COUNTER)
+    store(world, world.gate(), away, B)  # seen to have most
+    assert obtained(world, 10, THERE, away, HERE)
+    with pytest.raises(OutOfReach, match=r"ap-south-1#0#.* could not be asked"):
+        obtained(world, 11, THERE, away, HERE)
+
+
+def test_a_region_that_does_not_answer_is_asked_once_for_all_its_lanes_and_again_after_a_second(world: Seats) -> None:
+    gates = Gates((THERE, HERE, *(Lane(A, shard, COUNTER) for shard in range(1, 8))), SEATS, B)
+    world.home.before(object, fail(Unavailable("No answer.")))
+    world.home.asked.clear()
+    for later_ms, times in ((0, 1), (1_000, 1), (1, 2), (1_000, 2), (1, 3)):
+        world.now_ms += later_ms
+        with pytest.raises(OutOfReach, match=r"eu-west-1#0#.* could not be asked: .*No answer"):
+            obtained(world, 1, gates=gates)
+        assert len(world.home.asked) == times
+        assert obtained(world, 0, gates=gates)
+
+
+def test_a_gate_that_cannot_be_read_does_not_silence_its_region(world: Seats) -> None:
+    world.home.alter(GATE, total={"S": "many"})
+    store(world, world.gate(THERE), SECOND, rights={UP: 5})
+    with pytest.raises(OutOfReach, match="eu-west-1#0#"):
+        obtained(world, 6, THERE, HERE, SECOND)
+    assert obtained(world, 5, THERE, HERE, SECOND)
