@@ -68,6 +68,10 @@ class Replica(MemoryTable):
         cell = self.cell(key)
         return cell.item if cell else None
 
+    def expect(self, key: Key, item: Item | None, stamp: Stamp, home: str) -> None:
+        if key not in self.inbox or self.inbox[key][1] < stamp:
+            self.inbox[key] = (item, stamp, home)
+
     def _answer_at(self, region: str, request: Request) -> Any:
         if self._world.is_cut(self._region, region):
             raise Unavailable(f"{region} cannot be reached from {self._region}. Nothing was written.")
@@ -138,8 +142,6 @@ class World:
         self._skew = dict(zip(regions, [*clock_skew_ms, *[0] * len(regions)], strict=False))
         self._writes = 0
 
-    # -- requests ------------------------------------------------------------------------------------------------------
-
     def answer(self, region: str, request: Request) -> Any:
         """What `region` answers at this moment. A Transact may return its Landing: None, once it has landed."""
         return self.replicas[region].answer(request)
@@ -159,9 +161,7 @@ class World:
         self._store(region, key, item, stamp)
         for other in self.regions:
             if other != region:
-                inbox = self.replicas[other].inbox
-                if key not in inbox or inbox[key][1] < stamp:
-                    inbox[key] = (item, stamp, region)
+                self.replicas[other].expect(key, item, stamp, region)
 
     def _store(self, region: str, key: Key, item: Item | None, stamp: Stamp) -> None:
         cells = self.replicas[region].cells.setdefault(key.pk, {})
@@ -171,8 +171,6 @@ class World:
             return
         cell.past = [*cell.past[1 - PAST_MAX :], (self.step, cell.item)]
         cell.item, cell.stamp = item, stamp
-
-    # -- what happens by itself ----------------------------------------------------------------------------------------
 
     def is_cut(self, a: str, b: str) -> bool:
         """Whether two Regions cannot reach each other."""
@@ -223,17 +221,16 @@ class World:
         for key, (stamp, item, holder) in newest.items():
             self._store(region, key, item, stamp)
             for other in others:
-                held, inbox = self.replicas[other].cell(key), self.replicas[other].inbox
-                if (held is None or held.stamp < stamp) and (key not in inbox or inbox[key][1] < stamp):
-                    inbox[key] = (item, stamp, holder)
+                held = self.replicas[other].cell(key)
+                if held is None or held.stamp < stamp:
+                    self.replicas[other].expect(key, item, stamp, holder)
         self.landings = [landing for landing in self.landings if landing.region != region]
         self.late = [(home, request) for home, request in self.late if home != region]
 
     def settle_late(self, region: str) -> None:
         """Whatever was sent in a Region and whose sender stopped waiting has arrived and landed."""
-        for home, request in [each for each in self.late if each[0] == region]:
-            self.late.remove((home, request))
-            self.answer_or_error(region, request)
+        for late in [each for each in self.late if each[0] == region]:
+            self.apply_late(self.late.index(late))
             self._land_all(region)
         self._land_all(region)
 
@@ -253,12 +250,10 @@ class World:
         on_its_way = {key for replica in self.replicas.values() for key in (*replica.inbox, *replica.locked)}
         for replica in self.replicas.values():
             for pk, cells in replica.cells.items():
-                for sk in [sk for sk, cell in cells.items() if self._is_forgettable(cell)]:
-                    if Key(pk, sk) not in on_its_way:
+                gone = [sk for sk, cell in cells.items() if cell.item is None and Key(pk, sk) not in on_its_way]
+                for sk in gone:
+                    if all(ended <= self.step - self.lag_steps for ended, _ in cells[sk].past):
                         del cells[sk]
-
-    def _is_forgettable(self, cell: Cell) -> bool:
-        return cell.item is None and all(ended <= self.step - self.lag_steps for ended, _ in cell.past)
 
     def _land_all(self, region: str | None = None) -> None:
         for landing in [each for each in self.landings if region in (None, each.region)]:
