@@ -1,6 +1,7 @@
 """A table in memory that answers every request as DynamoDB does: for tests, also those of the library's users.
 
-Rule 1: One Region, one replica, strongly consistent always.
+Rule 1: One Region, one replica, strongly consistent always. What can be otherwise in a replica is a method of its own:
+the simulator's Replica is such a table, whose items lag, land and are replicated.
 Rule 2: Items are never changed in place, so what was answered stays as it was.
 Rule 3: A request it does not know is a TypeError.
 Rule 4: Nothing replicates by itself.
@@ -12,12 +13,12 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right, insort
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ledger import items
 from ledger.conditions import Absent, has
-from ledger.errors import InvalidInput, LedgerError, TokenConflict, Unavailable, shown
+from ledger.errors import InvalidInput, LedgerError, TokenConflict, TransactionConflict, Unavailable, shown
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.requests import (
@@ -48,6 +49,9 @@ from ledger.requests import (
     refusals,
 )
 
+TOKEN_MS = 600_000
+"""How long the token of a transaction is remembered."""
+
 
 class MemoryTable:
     """A table in memory. Thread-safe. `page_size` items make a page of a Query or a Scan.
@@ -67,48 +71,41 @@ class MemoryTable:
             raise InvalidInput(f"peers is a mapping by Region, not {shown(given)}.")
         if type(lists) is not bool:
             raise InvalidInput(f"lists={shown(lists)} is not True or False.")
-        self.items: dict[Key, Item] = {}
-        self._sort_keys: dict[str, list[str]] = {}  # of each item collection, in order
         self.page_size = page_size
+        self.items: dict[Key, Item] = {}
+        self._sorted: dict[str, list[str]] = {}  # the sort keys of each item collection
         self.peers = peers or {}
         self._lists = lists
         self._listed: dict[Key, Item] = {}
-        self._tokens: dict[str, tuple[Write, ...]] = {}
+        self._tokens: dict[str | None, tuple[tuple[Write, ...], int]] = {}
         self._lock = threading.RLock()
 
     def answer(self, request: Request, /) -> Any:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
-        if isinstance(request, At):
-            if request.region not in self.peers:
-                raise Unavailable(f"This table has no peer {request.region}. Nothing was written.")
-            return self.peers[request.region].answer(request.request)
+        if isinstance(request, At):  # without the lock, which the other table may wait for
+            return self._answer_at(request.region, request.request)
         with self._lock:
             match request:
-                case Put() | Update() | Delete():
-                    return self._write(request)
-                case PutMany(items):
-                    answers = (self.answer(Put(item, Absent())) for item in items)
-                    return tuple(None if there is None else AlreadyThere(there) for there in answers)
-                case Get(key):
-                    return self._there(key)
-                case GetMany(keys):
-                    return tuple(map(self._there, keys))
+                case Get(key, consistent):
+                    return self._seen(key, consistent)
+                case GetMany(keys, consistent):
+                    return tuple(self._seen(key, consistent) for key in keys)
                 case Query():
                     return self._page(request)
+                case Put() | Update() | Delete():
+                    return self._write(request)
                 case Transact():
                     return self._transact(request)
+                case PutMany(items):
+                    return tuple(self._outcome(self.answer, Put(item, Absent())) for item in items)
                 case DeleteMany(items):
-                    answers = (self._write(Delete(key_of(item), has(item))) for item in items)
-                    return tuple(AlreadyThere(there) if there else None for there in answers)
+                    return tuple(self._outcome(self._delete, item) for item in items)
                 case Pause():
                     return None
                 case Scan(after):
-                    every = sorted(self.items.keys() | self._listed.keys())
-                    start = bisect_right(every, after) if after else 0
-                    found = every[start : start + self.page_size]
-                    return KeyPage(tuple(found), found[-1] if start + len(found) < len(every) else None)
+                    return self._scan(after)
                 case Together(requests):
-                    return tuple(self._or_error(each) for each in requests)
+                    return tuple(map(self._or_error, requests))
                 case _:
                     raise TypeError(f"not a request that a table answers: {request!r}")
 
@@ -118,47 +115,105 @@ class MemoryTable:
         except LedgerError as error:
             return error
 
+    def _outcome(self, answer: Callable[[Any], Any], asked: object) -> AlreadyThere | LedgerError | None:
+        """Of one write among several."""
+        try:
+            there = answer(asked)
+        except TransactionConflict as error:
+            return error
+        return AlreadyThere(there) if there else None
+
+    def _delete(self, item: Item) -> Any:
+        key = key_of(item)
+        return None if self._there(key) is None else self._write(Delete(key, has(item)))
+
     def _write(self, write: Write) -> Any:
         there = self._there(write.key)
         if not holds(write, there):
             return there or {}
-        self._store(write.key, becomes(write, there))
-        return Written(self.items[write.key]) if isinstance(write, Update) and write.shows else None
+        after = becomes(write, there)
+        self._store(write.key, after)
+        return Written(after or {}) if isinstance(write, Update) and write.shows else None
 
-    def _transact(self, transaction: Transact) -> tuple[Item | None, ...] | None:
-        writes, token = transaction
-        if token is not None and token in self._tokens:
-            if self._tokens[token] != writes:
+    def _transact(self, transaction: Transact) -> Any:
+        (writes, token), now_ms = transaction, self._now_ms()
+        known, at_ms = self._tokens.get(token, (writes, None))
+        if at_ms is not None and now_ms - at_ms <= TOKEN_MS:
+            if known != writes:
                 raise TokenConflict(f"The token {shown(token)} stands for another transaction. Nothing was written.")
             return None
         found = [(write, self._there(write.key)) for write in writes]
         refused = refusals(found)
         if refused is not None:
             return refused
-        for key, item in [(write.key, becomes(write, there)) for write, there in found]:
-            self._store(key, item)
+        landed = self._land([(write.key, becomes(write, there)) for write, there in found])
         if token is not None:
-            self._tokens[token] = writes
-        return None
+            self._tokens[token] = writes, now_ms
+        return landed
+
+    def _page(self, query: Query) -> Page:
+        keys = self._sort_keys(query.pk)
+        start = 0 if query.after is None else bisect_right(keys, query.after)
+        end = len(keys) if query.upto is None else bisect_right(keys, query.upto)
+        size = min(query.limit or self.page_size, self.page_size)
+        found: list[Item] = []
+        last = None
+        for n in range(start, end):
+            item = self._seen(Key(query.pk, keys[n]), query.consistent)
+            if item is None:
+                continue
+            if len(found) == size:
+                return Page(tuple(found), last)
+            found.append(item)
+            last = keys[n]
+        return Page(tuple(found), None)
+
+    def _answer_at(self, region: str, request: Request) -> Any:
+        if region not in self.peers:
+            raise Unavailable(f"This table has no peer {region}. Nothing was written.")
+        return self.peers[region].answer(request)
+
+    def _now_ms(self) -> int:
+        return 0  # it has no clock, and forgets no token
 
     def _there(self, key: Key) -> Item | None:
+        """What a write finds."""
         return self.items.get(key) or self._listed.get(key)
+
+    def _seen(self, key: Key, consistent: bool) -> Item | None:
+        """What a read finds."""
+        return self._there(key)
+
+    def _sort_keys(self, pk: str) -> Sequence[str]:
+        """Those of an item collection, in order."""
+        return self._sorted.get(pk, [])
+
+    def _scan(self, after: Key | None) -> KeyPage:
+        every = sorted(self.items.keys() | self._listed.keys())
+        start = bisect_right(every, after) if after else 0
+        found = every[start : start + self.page_size]
+        return KeyPage(tuple(found), found[-1] if start + len(found) < len(every) else None)
+
+    def _land(self, writes: list[tuple[Key, Item | None]]) -> Any:
+        """The answer to a transaction, whose writes are visible at once."""
+        for key, item in writes:
+            self._store(key, item)
 
     def _store(self, key: Key, item: Item | None) -> None:
         there = self._there(key) is not None
         if item is None and there:
             self.items.pop(key, None)
             self._listed.pop(key, None)
-            self._sort_keys[key.pk].remove(key.sk)
+            self._sorted[key.pk].remove(key.sk)
         elif item is not None:
-            if self._lists and key.pk not in self._sort_keys:
+            if self._lists and key.pk not in self._sorted:
                 self._list(key)
             self._sort(key, there)
             self.items[key] = item
 
     def _sort(self, key: Key, there: bool) -> None:
         if not there:
-            insort(self._sort_keys.setdefault(key.pk, []), key.sk)
+            insort(self._sorted.setdefault(key.pk, []), key.sk)
 
     def _list(self, key: Key) -> None:
         """The lane of a delta or a gate is in the directory from here on."""
@@ -167,12 +222,3 @@ class MemoryTable:
             entry = directory.key_of(lane)
             self._sort(entry, self._there(entry) is not None)
             self._listed[entry] = directory.item_of(lane)
-
-    def _page(self, query: Query) -> Page:
-        keys = self._sort_keys.get(query.pk, [])
-        start = 0 if query.after is None else bisect_right(keys, query.after)
-        end = len(keys) if query.upto is None else bisect_right(keys, query.upto)
-        found = keys[start : min(end, start + min(query.limit or self.page_size, self.page_size))]
-        more = start + len(found) < end
-        held = (self._there(Key(query.pk, sk)) for sk in found)
-        return Page(tuple(item for item in held if item is not None), found[-1] if more else None)

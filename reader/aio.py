@@ -15,7 +15,7 @@ from ledger.observing import READ, Observe, observed
 from ledger.settings import Settings
 from ledger.table import Given
 from reader.balance import Balance
-from reader.cache import Cache, own
+from reader.cache import Cache
 from reader.calls import Asked, Calls
 
 
@@ -53,7 +53,8 @@ class AsyncReader(Edge):
         names = self._calls.names(counters)
         self._check_loop()
         known = self._cache.young(names, self.ttl)
-        known |= await self._load([name for name in names if name not in known])
+        lacking = [name for name in names if name not in known]
+        known |= await self._load(lacking) if lacking else {}
         return {name: known[name].value for name in names}
 
     @observed("reader.read", READ)
@@ -65,10 +66,10 @@ class AsyncReader(Edge):
         counter, most_s, behind_ms = asked
         self._check_loop()
         if not most_s:
-            return own((await self._load([counter], behind_ms))[counter])
+            return (await self._load([counter], behind_ms))[counter]
         async with self._loading.setdefault(counter, asyncio.Lock()):
             known = self._cache.young([counter], most_s).get(counter)
-            return own(known, cached=True) if known else own((await self._load([counter]))[counter])
+            return known or (await self._load([counter]))[counter]
 
     history = awaited(Calls.history, "reader.history", READ)
     """As `Reader.history`; all its requests are made when it is awaited."""
@@ -82,7 +83,7 @@ class AsyncReader(Edge):
     """As `Reader.holds`."""
 
     async def _load(self, counters: Sequence[str], behind_ms: int = 0) -> dict[str, Balance]:
-        found = await self._run(self._calls.balances(counters, behind_ms)) if counters else {}
+        found = await self._run(self._calls.balances(counters, behind_ms))
         if not behind_ms:
             self._cache.keep(found)
         return found

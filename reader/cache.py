@@ -2,12 +2,14 @@
 
 Rule 1: A balance is a whole read's answer, never a mixture.
 Rule 2: Its age is counted from the beginning of that read.
-Rule 3: Many threads that ask for the same counter at once cause one load. A cache is one process's: what another thread
-was loading or changing at a fork stays so in the child for ever.
+Rule 3: Many threads that ask for the same counter at once cause one load: who asks while another loads waits for it. A
+load that fails fails for its thread alone, and the next one loads. A cache is one process's: what another thread was
+loading or changing at a fork stays so in the child for ever.
+Rule 4: What it answers is the caller's own: what is done to it does not reach the cache.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from cachetools import TTLCache
@@ -15,7 +17,6 @@ from cachetools import TTLCache
 from ledger.checks import to_ms
 from ledger.clocks import Clock
 from reader.balance import Balance
-from reader.once import Once
 
 COUNTERS_MAX = 10_000
 LOADS_AWAITED_MAX = 2
@@ -27,45 +28,51 @@ class Cache:
 
     def __init__(self, ttl: float, clock: Clock) -> None:
         self._clock = clock
-        self._balances: TTLCache[str, Balance] = TTLCache(COUNTERS_MAX, ttl, timer=lambda: clock() / 1000)
+        self._balances: TTLCache[str, Balance] = TTLCache(COUNTERS_MAX, ttl * 1_000, timer=clock)
         self._condition = threading.Condition()
-        self._once = Once(self._balances, self._condition)
+        self._loading: dict[str, object] = {}
 
     def young(self, counters: Sequence[str], most_s: float) -> dict[str, Balance]:
-        """Those that are here and younger than `most_s`, by name."""
+        """Those that are here and younger than `most_s`, by name.
+
+        Older ones are dropped, and those from the future: a clock that stepped back cannot tell their age.
+        """
+        found: dict[str, Balance] = {}
         with self._condition:
-            self._forget(counters, most_s)
-            found = {counter: self._balances.get(counter) for counter in counters}
-        return {counter: balance for counter, balance in found.items() if balance is not None}
+            for counter in counters:
+                balance = self._balances.get(counter)
+                if balance is not None and 0 <= self._clock() - to_ms(balance.as_of) < most_s * 1_000:
+                    found[counter] = replace(balance, cached=True, by_region=dict(balance.by_region))
+                else:
+                    self._balances.pop(counter, None)
+        return found
 
     def keep(self, balances: Mapping[str, Balance]) -> None:
+        kept = {name: replace(each, by_region=dict(each.by_region)) for name, each in balances.items()}
         with self._condition:
-            self._balances.update(balances)
+            self._balances.update(kept)
 
-    def balance(self, counter: str, most_s: float, load: Callable[[str], Balance]) -> Balance | None:
-        """One that is younger than `most_s`, from here, from another thread's load, or loaded; it is the caller's own.
-
-        None after waiting for loads that had begun too long ago. load(counter) reads one from the table.
+    def balance(self, counter: str, most_s: float, load: Callable[[], Balance]) -> Balance:
+        """One that is younger than `most_s`, from here or from another thread's load; else what load() answers, and
+        keeps.
         """
-        for _ in range(LOADS_AWAITED_MAX):
+        mine = object()
+        with self._condition:
+            for _ in range(LOADS_AWAITED_MAX):
+                found = self.young([counter], most_s)
+                if found:
+                    return found[counter]
+                theirs = self._loading.setdefault(counter, mine)
+                if theirs is mine:
+                    break
+                self._wait_for(counter, theirs)
+        try:
+            return load()
+        finally:
             with self._condition:
-                self._forget([counter], most_s)
-            balance, loaded = self._once.get(counter, lambda: load(counter))
-            if loaded or self._is_younger(balance, most_s):
-                return own(balance, cached=not loaded)
-        return None
+                if self._loading.get(counter) is mine:
+                    del self._loading[counter]
+                    self._condition.notify_all()
 
-    def _forget(self, counters: Iterable[str], most_s: float) -> None:
-        """Drop balances older than `most_s`, or from the future: a clock that stepped back cannot tell their age."""
-        for counter in counters:
-            balance = self._balances.get(counter)
-            if balance is not None and not self._is_younger(balance, most_s):
-                self._balances.pop(counter, None)
-
-    def _is_younger(self, balance: Balance, most_s: float) -> bool:
-        return 0 <= self._clock() - to_ms(balance.as_of) < most_s * 1000
-
-
-def own(balance: Balance, *, cached: bool = False) -> Balance:
-    """A balance of the caller's own: what is done to it does not reach the cache."""
-    return replace(balance, cached=cached, by_region=dict(balance.by_region))
+    def _wait_for(self, counter: str, load: object) -> None:
+        self._condition.wait_for(lambda: self._loading.get(counter) is not load)

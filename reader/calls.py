@@ -1,7 +1,6 @@
 """What a reader's calls ask of the table: `Reader` sends it, `AsyncReader` awaits it.
 
-Rule 1: what a caller passes is checked when the program is made, before anything is sent.
-Rule 2: the table's shape is asked for before the first request.
+Rule 1: what a caller passes is checked before anything is sent, then the table's shape is asked for.
 """
 
 import heapq
@@ -15,7 +14,7 @@ from ledger.errors import InvalidInput, shown
 from ledger.gate.gates import Gates
 from ledger.gate.hold import Hold
 from ledger.lane.shape import ShapeCheck
-from ledger.requests import Program, Result
+from ledger.requests import Program
 from ledger.settings import Settings, check_settings
 from ledger.values import Lane
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
@@ -67,8 +66,8 @@ class Calls:
         return list(dict.fromkeys(check_counter(counter) for counter in counters))
 
     def balances(self, counters: Sequence[str], behind_ms: int = 0) -> Program[dict[str, Balance]]:
-        program = balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms)
-        return self._first(program, *counters)
+        yield from self._shape.program(*counters)
+        return (yield from balances(counters, self.settings, consistent=self._consistent, behind_ms=behind_ms))
 
     # -- histories -----------------------------------------------------------------------------------------------------
 
@@ -76,23 +75,20 @@ class Calls:
         self, counter: str, *, since: datetime | None = None, until: datetime | None = None
     ) -> Program[Iterator[Entry]]:
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
-        return self._first(self._history(self.settings.lanes_of(counter), since_ms, until_ms), counter)
-
-    def _history(self, lanes: Sequence[Lane], since_ms: int | None, until_ms: int | None) -> Program[Iterator[Entry]]:
-        found = []
+        lanes, limit_ms = self.settings.lanes_of(counter), self.settings.read_time_max_ms
+        yield from self._shape.program(counter)
+        found: list[Iterable[Entry]] = []
         for lane in lanes:
-            found.append((yield from self._entries(lane)))
+            if self.settings.limit_of(counter) is not None:
+                found.append((yield from decided(lane, consistent=self._consistent)))
+            else:
+                whole = yield from history(lane, consistent=self._consistent, read_time_max_ms=limit_ms)
+                found.append(entries(lane, *whole))
         return (
             entry
             for entry in heapq.merge(*found, key=lambda entry: entry.token)
             if (since_ms is None or to_ms(entry.at) >= since_ms) and (until_ms is None or to_ms(entry.at) < until_ms)
         )
-
-    def _entries(self, lane: Lane) -> Program[Iterable[Entry]]:
-        if self.settings.limit_of(lane.counter) is not None:
-            return (yield from decided(lane, consistent=self._consistent))
-        limit_ms = self.settings.read_time_max_ms
-        return entries(lane, *(yield from history(lane, consistent=self._consistent, read_time_max_ms=limit_ms)))
 
     def history_page(
         self,
@@ -103,29 +99,21 @@ class Calls:
         after: Position | None = None,
         limit: int = 100,
     ) -> Program[HistoryPage]:
-        _check_limit(limit)
-        given: object = after
-        if given is not None and not isinstance(given, Position):
-            raise InvalidInput(f"after is the next of an earlier page, not {shown(given)}.")
+        _check_page(limit, after, Position)
         since_ms, until_ms = _bound_ms("since", since), _bound_ms("until", until)
         lanes = self.settings.lanes_of(counter)
         if until_ms is not None and until_ms <= 0:
-            return self._history_page((), None, limit)
+            return HistoryPage((), None)
         upto = None if until_ms is None else tokens.last_of(until_ms - 1)
-        bounds = [(lane, _above(lane, since_ms, after)) for lane in lanes]
-        wanted = [(lane, above) for lane, above in bounds if above is None or upto is None or above < upto]
-        return self._history_page(wanted, upto, limit)
-
-    def _history_page(
-        self, lanes: Sequence[tuple[Lane, str | None]], upto: str | None, limit: int
-    ) -> Program[HistoryPage]:
+        yield from self._shape.program(counter)
         found: list[Entry] = []
-        for lane, above in lanes:
-            found += yield from self._first(self._page(lane, above, upto, limit + 1), lane.counter)
+        for lane in lanes:
+            above = _above(lane, since_ms, after)
+            if above is None or upto is None or above < upto:
+                found += yield from self._page(lane, above, upto, limit + 1)
         found.sort(key=lambda entry: (entry.token, entry.region))
-        entries = tuple(found[:limit])
-        last = Position(entries[-1].token, entries[-1].region) if len(found) > limit else None
-        return HistoryPage(entries, last)
+        last = found[limit - 1] if len(found) > limit else None
+        return HistoryPage(tuple(found[:limit]), None if last is None else Position(last.token, last.region))
 
     def _page(self, lane: Lane, above: str | None, upto: str | None, most: int) -> Program[list[Entry]]:
         if self.settings.limit_of(lane.counter) is not None:
@@ -136,37 +124,29 @@ class Calls:
     # -- names and limits ----------------------------------------------------------------------------------------------
 
     def counters(self, prefix: str = "", *, after: Place | None = None, limit: int = 100) -> Program[CountersPage]:
-        _check_limit(limit)
+        _check_page(limit, after, Place)
         given: object = prefix
         prefix = "" if isinstance(given, str) and not str.__len__(given) else check_counter(given)
-        given = after
-        if given is not None and not isinstance(given, Place):
-            raise InvalidInput(f"after is the next of an earlier page, not {shown(given)}.")
-        return self._first(counters_page(self.settings.regions, prefix, after, limit))
+        yield from self._shape.program()
+        return (yield from counters_page(self.settings.regions, prefix, after, limit))
 
     def standing(self, counter: str) -> Program[Standing]:
-        return self._first(self._standing(Gates.limited(self.settings, counter, "standing")), counter)
-
-    def _standing(self, gates: Gates) -> Program[Standing]:
+        gates = Gates.limited(self.settings, counter, "standing")
+        yield from self._shape.program(counter)
         began, (copies,) = yield from read_gates([gates], consistent=self._consistent)
         return standing_of(gates, copies, began)
 
     def holds(self, counter: str) -> Program[list[Hold]]:
-        return self._first(_holds(Gates.limited(self.settings, counter, "holds")), counter)
-
-    def _first(self, program: Program[Result], *counters: str) -> Program[Result]:
-        """The program, once the shape is known to fit."""
-        yield from self._shape.program(*counters)
-        return (yield from program)
+        gates = Gates.limited(self.settings, counter, "holds")
+        yield from self._shape.program(counter)
+        return [Hold(held) for held in (yield from open_holds(gates))]
 
 
-def _holds(gates: Gates) -> Program[list[Hold]]:
-    return [Hold(held) for held in (yield from open_holds(gates))]
-
-
-def _check_limit(limit: object) -> None:
+def _check_page(limit: object, after: object, kind: type) -> None:
     if type(limit) is not int or not 1 <= limit <= PAGE_ENTRIES_MAX:
         raise InvalidInput(f"limit is an int from 1 to {PAGE_ENTRIES_MAX:,}, not {shown(limit)}.")
+    if after is not None and not isinstance(after, kind):
+        raise InvalidInput(f"after is the next of an earlier page, not {shown(after)}.")
 
 
 def _seconds(name: str, value: object) -> float:

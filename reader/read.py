@@ -54,19 +54,18 @@ def read(
             for lane, checkpoint in zip(lanes, checkpoints, strict=True)
         ]
         yield from _read_all([tail for tail, out in zip(tails, left_out, strict=True) if not out])
-        return [_sum(*each) for each in zip(lanes, checkpoints, tails, left_out, strict=True)], True
+        sums: list[LaneSum] = []
+        for lane, checkpoint, tail, out in zip(lanes, checkpoints, tails, left_out, strict=True):
+            total, count = (checkpoint.total, checkpoint.count) if checkpoint else (0, 0)
+            until_ms = tokens.time_ms(checkpoint.watermark) if checkpoint and out else None
+            sums.append(LaneSum(lane, total + tail.total, count + tail.count, tail.count, tail.oldest_ms, until_ms))
+        return sums, True
 
     return restart(lanes[0].counter, attempt, read_time_max_ms)
 
 
 def _is_young(checkpoint: Checkpoint | None, since_ms: int) -> bool:
     return checkpoint is not None and tokens.time_ms(checkpoint.watermark) >= since_ms
-
-
-def _sum(lane: Lane, checkpoint: Checkpoint | None, tail: TailSum, left_out: bool) -> LaneSum:
-    total, count = (checkpoint.total, checkpoint.count) if checkpoint else (0, 0)
-    until_ms = tokens.time_ms(checkpoint.watermark) if checkpoint and left_out else None
-    return LaneSum(lane, total + tail.total, count + tail.count, tail.count, tail.oldest_ms, until_ms)
 
 
 def _read_all(tails: Sequence[TailSum]) -> Program[None]:

@@ -14,7 +14,7 @@ from ledger.requests import Program, Result, Table, run
 from ledger.settings import Settings
 from ledger.table import table_of
 from reader.balance import Balance, CountersPage, Entry, HistoryPage, Place, Position
-from reader.cache import Cache, own
+from reader.cache import Cache
 from reader.calls import Asked, Calls
 from reader.standing import Standing
 
@@ -60,7 +60,8 @@ class Reader:
         """The values of several counters, at most `ttl` seconds old, those not in the cache read together."""
         names = self._calls.names(counters)
         known = self._cache.value.young(names, self.ttl)
-        known |= self._load_and_keep([name for name in names if name not in known])
+        lacking = [name for name in names if name not in known]
+        known |= self._load(lacking) if lacking else {}
         return {name: known[name].value for name in names}
 
     @observed("reader.read", READ)
@@ -80,10 +81,16 @@ class Reader:
         return self._read(self._calls.asked(counter, max_age, behind))
 
     def _read(self, asked: Asked) -> Balance:
-        if asked.behind_ms:
-            return self._load([asked.counter], asked.behind_ms)[asked.counter]
-        balance = self._cache.value.balance(*asked[:2], self._balance) if asked.most_s else None
-        return own(self._load_and_keep([asked.counter])[asked.counter]) if balance is None else balance
+        counter, most_s, behind_ms = asked
+        if most_s:
+            return self._cache.value.balance(counter, most_s, lambda: self._load([counter])[counter])
+        return self._load([counter], behind_ms)[counter]
+
+    def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
+        found = run(self._calls.balances(counters, behind_ms), self._table, self._calls.now)
+        if not behind_ms:
+            self._cache.value.keep(found)
+        return found
 
     @observed("reader.history", READ)
     def history(self, counter: str, *, since: datetime | None = None, until: datetime | None = None) -> Iterator[Entry]:
@@ -147,14 +154,3 @@ class Reader:
 
     def _run(self, program: Program[Result]) -> Result:
         return run(program, self._table, self._calls.now)
-
-    def _balance(self, counter: str) -> Balance:
-        return self._load([counter])[counter]
-
-    def _load_and_keep(self, counters: list[str]) -> dict[str, Balance]:
-        balances = self._load(counters) if counters else {}
-        self._cache.value.keep(balances)
-        return balances
-
-    def _load(self, counters: list[str], behind_ms: int = 0) -> dict[str, Balance]:
-        return self._run(self._calls.balances(counters, behind_ms))

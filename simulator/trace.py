@@ -1,6 +1,6 @@
 """A history as a person reads it: one line a step, in the words of the glossary."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ledger.errors import LedgerError
@@ -96,12 +96,9 @@ def _answer(came: object) -> str:
 
 
 def _item(item: Mapping[str, Mapping[str, Any]]) -> str:
-    values = [f"{name} {value.get('N', _short(str(value.get('S', ''))))}" for name, value in _telling(item)]
+    there = ((name, item[name]) for name in ("change", "total", "version", "watermark") if name in item)
+    values = [f"{name} {value.get('N', _short(str(value.get('S', ''))))}" for name, value in there]
     return f"{_key(key_of(item))}{' (' + ', '.join(values) + ')' if values else ''}"
-
-
-def _telling(item: Mapping[str, Mapping[str, Any]]) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    return ((name, item[name]) for name in ("change", "total", "version", "watermark") if name in item)
 
 
 def _key(key: Key) -> str:

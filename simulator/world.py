@@ -12,47 +12,21 @@ Sources: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transa
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/V2globaltables_HowItWorks.html (last writer wins).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ledger.conditions import Absent, has
-from ledger.errors import LedgerError, TokenConflict, TransactionConflict, Unavailable
-from ledger.requests import (
-    AlreadyThere,
-    At,
-    Delete,
-    DeleteMany,
-    Get,
-    GetMany,
-    Item,
-    Key,
-    KeyPage,
-    Page,
-    Pause,
-    Put,
-    PutMany,
-    Query,
-    Request,
-    Scan,
-    Together,
-    Transact,
-    Update,
-    Write,
-    Written,
-    becomes,
-    holds,
-    key_of,
-    refusals,
-)
+from ledger.errors import LedgerError, TransactionConflict, Unavailable
+from ledger.memory import MemoryTable
+from ledger.requests import Item, Key, KeyPage, Request
 from simulator.choices import Choices
 
 Stamp = tuple[int, int]
 """Orders the writes of an item: the Region's clock, then a running number. The largest wins everywhere."""
 
 PAST_MAX = 6
-TOKEN_MS = 600_000
-"""How long a Region remembers the token of a transaction."""
 
 
 @dataclass(slots=True)
@@ -72,10 +46,16 @@ class Landing:
     left: list[tuple[Key, Item | None]]
 
 
-class Replica:
-    """One Region's copy of the table."""
+class Replica(MemoryTable):
+    """One Region's copy of the table. Its items are `cells`, so that a late read can see what was there before."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World, region: str) -> None:
+        super().__init__(page_size=world.page_size, lists=False)
+        self._world, self._region = world, region
+        self.lose()
+
+    def lose(self) -> None:
+        """Nothing is there, and nothing on its way to it."""
         self.cells: dict[str, dict[str, Cell]] = {}
         self.locked: set[Key] = set()
         self.inbox: dict[Key, tuple[Item | None, Stamp, str]] = {}
@@ -87,6 +67,49 @@ class Replica:
     def item(self, key: Key) -> Item | None:
         cell = self.cell(key)
         return cell.item if cell else None
+
+    def expect(self, key: Key, item: Item | None, stamp: Stamp, home: str) -> None:
+        if key not in self.inbox or self.inbox[key][1] < stamp:
+            self.inbox[key] = (item, stamp, home)
+
+    def _answer_at(self, region: str, request: Request) -> Any:
+        if self._world.is_cut(self._region, region):
+            raise Unavailable(f"{region} cannot be reached from {self._region}. Nothing was written.")
+        return self._world.answer(region, request)
+
+    def _now_ms(self) -> int:
+        return self._world.now_ms
+
+    def _there(self, key: Key) -> Item | None:
+        if key in self.locked:
+            raise TransactionConflict(f"{key} is in a transaction. Nothing was written.")
+        return self.item(key)
+
+    def _seen(self, key: Key, consistent: bool) -> Item | None:
+        cell, world = self.cell(key), self._world
+        if cell is None:
+            return None
+        if consistent or not cell.past or not world.lag_steps:
+            return cell.item
+        recent = [item for ended, item in reversed(cell.past) if ended > world.step - world.lag_steps]
+        picked = world.choices.pick(len(recent) + 1) if recent else 0
+        return recent[picked - 1] if picked else cell.item
+
+    def _sort_keys(self, pk: str) -> Sequence[str]:
+        return sorted(self.cells.get(pk, ()))
+
+    def _scan(self, after: Key | None) -> KeyPage:
+        keys = (Key(pk, sk) for pk, cells in self.cells.items() for sk, cell in cells.items() if cell.item)
+        return KeyPage(tuple(keys), None)
+
+    def _store(self, key: Key, item: Item | None) -> None:
+        self._world._write(self._region, key, item)
+
+    def _land(self, writes: list[tuple[Key, Item | None]]) -> Landing:
+        landing = Landing(self._region, writes)
+        self.locked.update(key for key, _ in writes)
+        self._world.landings.append(landing)
+        return landing
 
 
 class World:
@@ -108,7 +131,7 @@ class World:
         self.choices = choices
         self.page_size = page_size
         self.lag_steps = lag_steps
-        self.replicas = {region: Replica() for region in regions}
+        self.replicas = {region: Replica(self, region) for region in regions}
         self.landings: list[Landing] = []
         self.late: list[tuple[str, Request]] = []
         """Writes whose senders stopped waiting, and which are still on their way."""
@@ -118,124 +141,16 @@ class World:
         self.now_ms = 1_000_000
         self._skew = dict(zip(regions, [*clock_skew_ms, *[0] * len(regions)], strict=False))
         self._writes = 0
-        self._tokens: dict[tuple[str, str | None], tuple[tuple[Write, ...], int]] = {}
-
-    # -- requests ------------------------------------------------------------------------------------------------------
 
     def answer(self, region: str, request: Request) -> Any:
         """What `region` answers at this moment. A Transact may return its Landing: None, once it has landed."""
-        replica = self.replicas[region]
-        match request:
-            case At(other, inner):
-                if self.is_cut(region, other):
-                    raise Unavailable(f"{other} cannot be reached from {region}. Nothing was written.")
-                return self.answer(other, inner)
-            case Get(key, consistent):
-                return self._seen(replica.cell(key), consistent)
-            case GetMany(keys, consistent):
-                return tuple(self._seen(replica.cell(key), consistent) for key in keys)
-            case Query():
-                return self._page(replica, request)
-            case Put() | Update() | Delete():
-                return self._write_one(region, request)
-            case PutMany(items):
-                return tuple(self._put_answer(region, item) for item in items)
-            case Transact():
-                return self._transact(region, request)
-            case DeleteMany(items):
-                return tuple(self._delete(region, item) for item in items)
-            case Pause():
-                return None
-            case Scan():
-                keys = tuple(Key(pk, sk) for pk, cells in replica.cells.items() for sk, c in cells.items() if c.item)
-                return KeyPage(keys, None)
-            case Together(requests):
-                return tuple(self.answer_or_error(region, each) for each in requests)
-            case _:
-                raise TypeError(f"not a request that a table answers: {request!r}")
+        return self.replicas[region].answer(request)
 
     def answer_or_error(self, region: str, request: Request) -> Any:
         try:
             return self.answer(region, request)
         except LedgerError as error:
             return error
-
-    def _seen(self, cell: Cell | None, consistent: bool) -> Item | None:
-        if cell is None:
-            return None
-        if consistent or not cell.past or not self.lag_steps:
-            return cell.item
-        recent = [item for ended, item in reversed(cell.past) if ended > self.step - self.lag_steps]
-        picked = self.choices.pick(len(recent) + 1) if recent else 0
-        return recent[picked - 1] if picked else cell.item
-
-    def _page(self, replica: Replica, query: Query) -> Page:
-        cells = replica.cells.get(query.pk, {})
-        low, high = query.after, query.upto
-        size = min(query.limit or self.page_size, self.page_size)
-        found: list[Item] = []
-        last = None
-        for sk in sorted(cells):
-            if (low is not None and sk <= low) or (high is not None and sk > high):
-                continue
-            item = self._seen(cells[sk], query.consistent)
-            if item is None:
-                continue
-            if len(found) == size:
-                return Page(tuple(found), last)
-            found.append(item)
-            last = sk
-        return Page(tuple(found), None)
-
-    def _put_answer(self, region: str, item: Item) -> AlreadyThere | LedgerError | None:
-        there = self.answer_or_error(region, Put(item, Absent()))
-        return there if there is None or isinstance(there, LedgerError) else AlreadyThere(there)
-
-    def _delete(self, region: str, item: Item) -> AlreadyThere | LedgerError | None:
-        key, replica = key_of(item), self.replicas[region]
-        if key in replica.locked:
-            return TransactionConflict(f"{key} is in a transaction. Nothing was written.")
-        there = replica.item(key)
-        if there is None:
-            return None
-        if not holds(Delete(key, has(item)), there):
-            return AlreadyThere(there)
-        self._write(region, key, None)
-        return None
-
-    def _write_one(self, region: str, write: Write) -> Any:
-        replica = self.replicas[region]
-        self._refuse_locked(replica, write.key)
-        there = replica.item(write.key)
-        if not holds(write, there):
-            return there or {}
-        after = becomes(write, there)
-        self._write(region, write.key, after)
-        return Written(after or {}) if isinstance(write, Update) and write.shows else None
-
-    def _transact(self, region: str, transaction: Transact) -> Landing | tuple[Item | None, ...] | None:
-        replica, (writes, token) = self.replicas[region], transaction
-        known, at_ms = self._tokens.get((region, token), (writes, None))
-        if at_ms is not None and self.now_ms - at_ms <= TOKEN_MS:
-            if known != writes:
-                raise TokenConflict("The token stands for another transaction. Nothing was written.")
-            return None
-        for write in writes:
-            self._refuse_locked(replica, write.key)
-        found = [(write, replica.item(write.key)) for write in writes]
-        refused = refusals(found)
-        if refused is not None:
-            return refused
-        landing = Landing(region, [(write.key, becomes(write, there)) for write, there in found])
-        replica.locked.update(write.key for write in writes)
-        self.landings.append(landing)
-        if token is not None:
-            self._tokens[region, token] = writes, self.now_ms
-        return landing
-
-    def _refuse_locked(self, replica: Replica, key: Key) -> None:
-        if key in replica.locked:
-            raise TransactionConflict(f"{key} is in a transaction. Nothing was written.")
 
     def _write(self, region: str, key: Key, item: Item | None) -> None:
         cell = self.replicas[region].cell(key)
@@ -246,9 +161,7 @@ class World:
         self._store(region, key, item, stamp)
         for other in self.regions:
             if other != region:
-                inbox = self.replicas[other].inbox
-                if key not in inbox or inbox[key][1] < stamp:
-                    inbox[key] = (item, stamp, region)
+                self.replicas[other].expect(key, item, stamp, region)
 
     def _store(self, region: str, key: Key, item: Item | None, stamp: Stamp) -> None:
         cells = self.replicas[region].cells.setdefault(key.pk, {})
@@ -258,8 +171,6 @@ class World:
             return
         cell.past = [*cell.past[1 - PAST_MAX :], (self.step, cell.item)]
         cell.item, cell.stamp = item, stamp
-
-    # -- what happens by itself ----------------------------------------------------------------------------------------
 
     def is_cut(self, a: str, b: str) -> bool:
         """Whether two Regions cannot reach each other."""
@@ -306,21 +217,20 @@ class World:
                     key = Key(pk, sk)
                     if key not in newest or newest[key][0] < cell.stamp:
                         newest[key] = cell.stamp, cell.item, other
-        self.replicas[region] = Replica()
+        self.replicas[region].lose()
         for key, (stamp, item, holder) in newest.items():
             self._store(region, key, item, stamp)
             for other in others:
-                held, inbox = self.replicas[other].cell(key), self.replicas[other].inbox
-                if (held is None or held.stamp < stamp) and (key not in inbox or inbox[key][1] < stamp):
-                    inbox[key] = (item, stamp, holder)
+                held = self.replicas[other].cell(key)
+                if held is None or held.stamp < stamp:
+                    self.replicas[other].expect(key, item, stamp, holder)
         self.landings = [landing for landing in self.landings if landing.region != region]
         self.late = [(home, request) for home, request in self.late if home != region]
 
     def settle_late(self, region: str) -> None:
         """Whatever was sent in a Region and whose sender stopped waiting has arrived and landed."""
-        for home, request in [each for each in self.late if each[0] == region]:
-            self.late.remove((home, request))
-            self.answer_or_error(region, request)
+        for late in [each for each in self.late if each[0] == region]:
+            self.apply_late(self.late.index(late))
             self._land_all(region)
         self._land_all(region)
 
@@ -340,12 +250,10 @@ class World:
         on_its_way = {key for replica in self.replicas.values() for key in (*replica.inbox, *replica.locked)}
         for replica in self.replicas.values():
             for pk, cells in replica.cells.items():
-                for sk in [sk for sk, cell in cells.items() if self._is_forgettable(cell)]:
-                    if Key(pk, sk) not in on_its_way:
+                gone = [sk for sk, cell in cells.items() if cell.item is None and Key(pk, sk) not in on_its_way]
+                for sk in gone:
+                    if all(ended <= self.step - self.lag_steps for ended, _ in cells[sk].past):
                         del cells[sk]
-
-    def _is_forgettable(self, cell: Cell) -> bool:
-        return cell.item is None and all(ended <= self.step - self.lag_steps for ended, _ in cell.past)
 
     def _land_all(self, region: str | None = None) -> None:
         for landing in [each for each in self.landings if region in (None, each.region)]:

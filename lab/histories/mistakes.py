@@ -355,16 +355,14 @@ MISTAKES = (  # those of cast.py, history.py and remade.py are mistakes of a pro
     Mistake(
         "a read that left out a tail does not say so",
         "reader/read.py",
-        "until_ms = tokens.time_ms(checkpoint.watermark) if checkpoint and left_out else None",
+        "until_ms = tokens.time_ms(checkpoint.watermark) if checkpoint and out else None",
         "until_ms = None",
     ),
     Mistake(
         "a read that left out a tail says it is of now",
         "reader/read.py",
-        "        return [_sum(*each) for each in zip(lanes, checkpoints, tails, left_out, strict=True)], True\n",
-        "        sums = [_sum(*each) for each in zip(lanes, checkpoints, tails, left_out, strict=True)]\n"
-        "        from dataclasses import replace\n"
-        "        return [replace(each, until_ms=each.until_ms and began.wall_ms) for each in sums], True\n",
+        "tail.count, tail.oldest_ms, until_ms)",
+        "tail.count, tail.oldest_ms, until_ms and began.wall_ms)",
     ),
     Mistake(
         "acknowledged before the put is",

@@ -6,7 +6,7 @@ import pytest
 
 from compactor import Compactor, Report
 from ledger import items
-from ledger.errors import InvalidCounter, InvalidSettings, LaneDamaged, Throttled, Unavailable
+from ledger.errors import InvalidCounter, LaneDamaged, Throttled, Unavailable
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.add import pack_of
@@ -58,14 +58,6 @@ def test_a_visit_reports_what_it_folded_settled_and_cleaned() -> None:
     assert compactor(home, away).compact(COUNTER) == Report(lanes=1, cleaned=3)
 
 
-def test_what_was_never_folded_is_not_settled_or_cleaned_and_an_empty_table_has_nothing_to_do() -> None:
-    home, away = two_regions()
-    assert compactor(home, away).run() == Report()
-    home.put(delta(1))
-    assert compactor(home, away, fold_min=2).compact(COUNTER) == Report(lanes=1)
-    assert written_pks(home) == set()
-
-
 def test_with_clean_switched_off_deltas_stay_for_ever() -> None:
     home, away = two_regions()
     home.put(delta(1))
@@ -75,24 +67,6 @@ def test_with_clean_switched_off_deltas_stay_for_ever() -> None:
         home.now_ms += KEEP_MS
     assert items.delta_key(delta(1)) in home.items
     assert items.note_key(LANE) not in home.items
-
-
-def test_its_own_settings_decide_when_and_how_much_is_folded_and_settled_and_in_which_shards() -> None:
-    home, away = two_regions()
-    home.put(*map(delta, range(5)), delta(9, at_ms=home.now_ms - 50))
-    report = compactor(home, away, fold_min=2, fold_max=2, allowed_lateness_ms=100).compact(COUNTER)
-    assert (report.folded, report.commits) == (4, 2)
-    report = compactor(home, away, fold_min=2, fold_max=2, allowed_lateness_ms=0).compact(COUNTER)
-    assert (report.folded, report.commits) == (2, 1)
-    home, away = two_regions()
-    home.put(delta(9))
-    compactor(home, away).compact(COUNTER)
-    home.put(*map(delta, range(7)))
-    report = compactor(home, away, fold_max=3).compact(COUNTER)
-    assert (report.settled, report.commits) == (7, 3)
-    home, away = two_regions()
-    home.put(*(delta(n, Lane(A, n, COUNTER)) for n in range(3)))
-    assert compactor(home, away, shards={"stock:": 3}).compact(COUNTER).folded == 3
 
 
 def test_run_visits_the_lanes_in_need_and_no_others() -> None:
@@ -126,16 +100,6 @@ def test_run_reports_a_lane_that_lost_its_checkpoint_also_when_it_has_no_delta()
     report = compactor(home, away).run()
     assert list(report.problems) == [LANE]
     assert isinstance(report.problems[LANE], LaneDamaged)
-
-
-def test_run_comes_back_to_clean_what_was_folded() -> None:
-    home, away = two_regions()
-    home.put(delta(1))
-    for cleaned in (0, 0, 1):
-        assert compactor(home, away).run().cleaned == cleaned
-        home.copy_to(away)
-        home.now_ms += KEEP_MS
-    assert compactor(home, away).run().lanes == 0
 
 
 def test_run_passes_by_items_that_are_not_ours() -> None:
@@ -233,17 +197,6 @@ def test_a_commit_whose_outcome_is_unknown_is_a_problem_and_the_next_run_goes_on
     home.put(delta(2))
     assert compactor(home, away).run().folded == 1
     assert value(home) == {1, 2}
-
-
-def test_a_table_that_does_not_answer_fails_the_run_and_compact() -> None:
-    home, away = two_regions()
-    home.down = True
-    with pytest.raises(Unavailable):
-        compactor(home, away).run()
-    with pytest.raises(Unavailable):
-        compactor(home, away).compact(COUNTER)
-    with pytest.raises(InvalidSettings, match=B):
-        Compactor(settings(), tables={A: home})  # a Region without a table
 
 
 @pytest.mark.parametrize("name", ["", "a b", None])

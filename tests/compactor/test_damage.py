@@ -7,9 +7,8 @@ import pytest
 
 from ledger import items
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
-from ledger.requests import Key
 from ledger.values import Lane
-from tests.world import COUNTER, LANE, A, Region, compactor, delta, refused, settings, token, two_regions
+from tests.world import COUNTER, LANE, A, Region, compactor, delta, refused, token, two_regions
 
 OTHER = Lane(A, 0, "healthy")
 PKS = {"delta": items.delta_pk(LANE), "fold": items.fold_pk(LANE)}
@@ -64,16 +63,6 @@ def test_compact_names_the_item_and_run_reports_the_lane_and_compacts_the_others
     assert items.checkpoint_key(OTHER) in home.items
 
 
-@pytest.mark.parametrize("name", DAMAGED)
-def test_the_checkpoint_and_segments_are_never_written_from_what_is_damaged(name: str) -> None:
-    """A compaction may commit what it can read; afterwards the damaged item stands as it stood."""
-    home, away = folded()
-    pk, sk = damage(home, name)
-    before = home.items[Key(pk, sk)]
-    compactor(home, away).run()
-    assert home.items[Key(pk, sk)] == before
-
-
 def test_a_damaged_lane_of_a_counter_does_not_keep_its_other_shards_from_being_compacted() -> None:
     home, away = two_regions()
     lanes = [Lane(A, shard, COUNTER) for shard in range(3)]
@@ -125,10 +114,3 @@ def test_a_version_that_none_can_follow_is_not_rebuilt_and_one_of_too_many_digit
         compactor(home, away).compact(COUNTER)
     assert compactor(home, away).rebuild(COUNTER) == {LANE: 4**2 + 4**4}
     assert compactor(home, away).verify(COUNTER).ok
-
-
-def test_a_shard_that_no_settings_name_is_compacted_and_no_harm_is_done() -> None:
-    home, away = two_regions()
-    home.put(delta(1, Lane(A, 7, COUNTER)))
-    assert settings().shards_of(COUNTER) == 1
-    assert compactor(home, away).run().folded == 1

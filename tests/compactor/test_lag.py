@@ -36,14 +36,6 @@ def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists(page_siz
     assert home.items == before
 
 
-def test_a_lane_that_was_never_folded_has_a_tail_alone() -> None:
-    home, _ = two_regions()
-    assert home.run(lag(LANE)) == LaneLag(LANE)
-    home.put(delta(1))
-    assert home.run(lag(LANE)) == LaneLag(LANE, tail=1, oldest_ms=1_000)
-    assert home.run(strays(LANE)) == []
-
-
 def test_what_is_to_be_cleaned_waits_from_its_note_or_from_a_first_commit_on() -> None:
     home, away = two_regions()
     home.put(delta(0), delta(2))
@@ -58,14 +50,6 @@ def test_what_is_to_be_cleaned_waits_from_its_note_or_from_a_first_commit_on() -
     home.put(delta(6))
     compactor(home, away, clean=False).compact(COUNTER)
     assert home.run(lag(LANE)).noted_ms is None  # of a second commit, whose visit should have noted the first
-
-
-def test_a_damaged_lane_is_told_with_what_is_damaged() -> None:
-    home = behind()
-    home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": "checkpoint"}}])
-    found = home.run(lag(LANE))
-    assert found == LaneLag(LANE, damage=found.damage)
-    assert "sk='checkpoint' is damaged" in str(found.damage)
 
 
 @pytest.mark.parametrize("page_size", [1, 1_000])

@@ -1,7 +1,5 @@
 """The program `outlook`: what there is to do in a lane, seen with a few cheap reads."""
 
-from dataclasses import replace
-
 import pytest
 
 from compactor.outlook import Outlook, outlook
@@ -75,16 +73,6 @@ def test_below_a_watermark_that_changes_may_still_come_in_time_for_it_looks_unas
     in_time_ms = 1_000 + LATENESS_MS
     assert home.run(outlook(LANE, settings(), now_ms=in_time_ms)) == Outlook(folded(1))
     assert home.run(outlook(LANE, settings(), now_ms=in_time_ms - 1)) == Outlook(folded(1), below=True)
-
-
-def test_the_tail_is_told_whatever_lies_below() -> None:
-    home, away = two_regions()
-    home.put(delta(1))
-    compactor(home, away).compact(LANE.counter)
-    home.put(delta(5))
-    due = Outlook(folded(1), 1, 5_000 + LATENESS_MS, below=True)
-    assert home.run(outlook(LANE, settings(), below=True)) == due
-    assert home.run(outlook(LANE, settings())) == replace(due, below=None)
 
 
 def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_below_and_what_is_listed_there_is_not() -> None:

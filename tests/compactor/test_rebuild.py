@@ -18,12 +18,11 @@ from ledger.errors import DamagedItem, GaveUp, LaneDamaged, OutcomeUnknown
 from ledger.items import version_is
 from ledger.lane.tail import through
 from ledger.requests import DeleteMany, Get, Item, Key, Now, Program, Put, PutMany, Query, Request, Transact, keyed
-from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
+from ledger.values import Checkpoint, CleanNote, Delta, Segment
 from reader.history import history
 from tests.orders import steps
 from tests.world import (
     COUNTER,
-    KEEP_MS,
     LANE,
     NOW_MS,
     Region,
@@ -199,35 +198,6 @@ def test_what_was_cleaned_stays_counted_and_it_can_be_repeated() -> None:
     second = home.items[CHECKPOINT]
     assert int(second["version"]["N"]) == int(first["version"]["N"]) + 1
     assert second["total"] == first["total"]
-    assert value(home) == EVERYTHING
-
-
-def test_its_version_is_above_every_segment_also_one_settled_under_an_older_hi() -> None:
-    home, away, _ = lane_of_four_versions()
-    home.drop(CHECKPOINT)
-    compactor(home, away).rebuild(COUNTER)
-    assert home.items[CHECKPOINT]["version"] == {"N": "5"}
-
-
-def test_the_next_clean_starts_from_a_new_note() -> None:
-    home, away, _ = lane_of_four_versions()
-    home.copy_to(away)
-    compactor(home, away).compact(COUNTER)
-    home.now_ms += KEEP_MS
-    compactor(home, away).rebuild(COUNTER)
-    home.copy_to(away)
-    assert compactor(home, away).compact(COUNTER).cleaned == 0
-
-
-def test_a_compactor_at_work_makes_it_give_up() -> None:
-    home, away, _ = lane_of_four_versions()
-    program = rebuild(LANE)
-    request = next(program)
-    while not isinstance(request, Transact):
-        request = program.send(home.now() if isinstance(request, Now) else home.answer(request))
-    compactor(home, away).compact(COUNTER)
-    with pytest.raises(GaveUp):
-        program.send(home.answer(request))
     assert value(home) == EVERYTHING
 
 
@@ -411,13 +381,3 @@ def test_a_damaged_segment_is_named_and_nothing_is_written(sk: str, entries: dic
     with refused(home, DamagedItem) as raised:
         home.run(rebuild(LANE))
     assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), sk)
-
-
-def test_it_does_every_lane_of_its_own_region_and_no_other() -> None:
-    home, away = two_regions()
-    shards = {"stock:": 2}
-    lanes = [Lane("eu-west-1", 0, COUNTER), Lane("eu-west-1", 1, COUNTER), Lane("us-east-1", 0, COUNTER)]
-    home.put(*(delta(n, lane) for n, lane in enumerate(lanes)))
-    compactor(home, away, shards=shards).compact(COUNTER)
-    assert compactor(home, away, shards=shards).rebuild(COUNTER) == {lanes[0]: 1, lanes[1]: 4}
-    assert not any(key.pk.startswith("fold#us-east-1") for key in home.items)

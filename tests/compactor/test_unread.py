@@ -4,7 +4,7 @@ import pytest
 
 from compactor.unread import BEYOND, unread_beyond
 from ledger import Ledger, Settings, items
-from ledger.errors import LaneDamaged, LaneUnread, Unavailable
+from ledger.errors import LaneUnread, Unavailable
 from ledger.requests import GetMany, Query, Together
 from ledger.values import Lane
 from reader import Reader
@@ -45,17 +45,6 @@ def test_run_tells_of_a_lane_of_a_region_that_nobody_named_and_of_none_that_is_r
     assert list(compactor(home, away).run().problems) == [Lane(ELSEWHERE, 0, COUNTER)]
 
 
-def test_an_unread_lane_that_is_damaged_is_told_as_damaged_first() -> None:
-    home, away = two_regions()
-    unread = Lane(A, 2, COUNTER)
-    home.put(delta(1, unread))
-    compactor(home, away).run()
-    home.now_ms += KEEP_MS
-    home.drop(*(key for key in home.items if key.sk.startswith("segment#")))
-    home.put(delta(2, unread))
-    assert {type(problem) for problem in compactor(home, away).run().problems.values()} == {LaneDamaged}
-
-
 def test_verify_is_not_content_with_a_counter_that_has_changes_beyond_its_shards() -> None:
     home, away = two_regions()
     added(home, settings(shards={"stock:": 4}), 100)
@@ -64,18 +53,6 @@ def test_verify_is_not_content_with_a_counter_that_has_changes_beyond_its_shards
     assert checked.unread == tuple(Lane(A, shard, COUNTER) for shard in (1, 2, 3))
     assert all(f"{A}#{shard}#{COUNTER}" in said for shard, said in zip((1, 2, 3), checked.differences, strict=True))
     assert checked.value == Reader(settings(), table=home, clock=lambda: home.now_ms).read(COUNTER).value
-
-
-def test_verify_sees_a_lane_that_was_folded_and_cleaned_and_one_of_another_region() -> None:
-    home, away = two_regions()
-    home.put(delta(1, Lane(A, 1, COUNTER)))
-    away.put(delta(2, Lane(B, 2, COUNTER)))
-    for _ in range(3):
-        compactor(home, away).run()
-        home.copy_to(away)
-        home.now_ms += KEEP_MS
-    assert not [key for key in home.items if key.pk.startswith("delta#")]
-    assert compactor(home, away).verify(COUNTER).unread == (Lane(A, 1, COUNTER), Lane(B, 2, COUNTER))
 
 
 @pytest.mark.parametrize("shards", [1, 4])

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from compactor.commit import LANDING_MAX_MS
 from compactor.verify import LaneCheck, verify
 from ledger import items
-from ledger.errors import DamagedItem, GaveUp, ReadTooSlow
+from ledger.errors import DamagedItem, ReadTooSlow
 from ledger.lane.tail import through
 from ledger.requests import DeleteMany, Get, Instant, Now, Program, Put, Query, Request, Transact, run
 from ledger.values import Delta, Lane, Segment
@@ -77,13 +76,6 @@ def test_it_begins_then_reads_the_tail_then_the_segments_then_what_is_below_all_
     ]
 
 
-@pytest.mark.parametrize("page_size", [1, 2, 1_000])
-def test_a_lane_that_was_never_folded_is_its_tail(page_size: int) -> None:
-    home = Region(page_size=page_size)
-    home.put(*map(delta, range(1, 6)))
-    assert home.run(verify(LANE)) == LaneCheck(LANE, sum(4**n for n in range(1, 6)), 5, 0, ())
-
-
 def _watermark(number: int) -> Callable[[Region], None]:
     return lambda home: home.alter(CHECKPOINT, watermark={"S": token(number)})
 
@@ -127,17 +119,6 @@ def test_what_does_not_agree_is_told(harm: str) -> None:
     for difference, parts in zip(verification.differences, says, strict=True):
         assert all(part in difference for part in parts), difference
     assert not any(isinstance(request, Put | Transact | DeleteMany) for request in (*home.asked, *away.asked))
-
-
-def test_a_missing_last_segment_is_told_once_no_commit_can_be_landing() -> None:
-    home, _ = folded()
-    home.drop(items.segment_key(LANE, token(2), 3))
-    with pytest.raises(GaveUp):
-        home.run(verify(LANE))
-    home.now_ms += LANDING_MAX_MS
-    check = home.run(verify(LANE))
-    assert len(check.differences) == 1
-    assert check == LaneCheck(LANE, None, 0, 0, check.differences)
 
 
 def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> None:

@@ -6,9 +6,10 @@ from ledger.actions import Add
 from ledger.conditions import Absent
 from ledger.errors import TokenConflict, TransactionConflict, Unavailable
 from ledger.items import version_is
+from ledger.memory import TOKEN_MS
 from ledger.requests import At, Delete, DeleteMany, Get, Item, Key, Put, Query, Transact, Update, keyed
 from simulator.choices import Enumerated, Replayed
-from simulator.world import TOKEN_MS, Landing, World
+from simulator.world import Landing, World
 
 EU, US, AP = "eu-west-1", "us-east-1", "ap-south-1"
 
