@@ -80,7 +80,7 @@ class Seats:
         self._stands("at the end", value=CEILING, up=0, held=0)
         tables = self._site.aws("dynamodb")
         for region, client in self._http.items():
-            balance = client.balance(COUNTER)
+            balance = client.get("counters", COUNTER)
             found = balance["value"], balance["count"]
             self._must(f"{region}: value and count", found, (CEILING, FREE + FREED + 1))
             listed = Counter(entry["change"] for entry in client.history(COUNTER))
@@ -149,7 +149,7 @@ class Seats:
 
     def _stands(self, when: str, *, value: int, up: int, held: int) -> None:
         for region, client in self._http.items():
-            standing = client.standing(COUNTER)
+            standing = client.get("standing", COUNTER)
             found = standing["value"], standing["ceiling"], standing["available"]["up"], standing["held"]["up"]
             self._must(f"{region}: value, ceiling, available and held {when}", found, (value, CEILING, up, held))
 

@@ -1,7 +1,6 @@
 """What calls say that they cost is what the meter counted for each on an engine, requests and attempts too."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -129,16 +128,6 @@ def wrong(metered: Metered, names: Any = SCRIPT) -> dict[str, tuple[Any, Any]]:
 def test_every_kind_of_call_says_what_the_meter_counted(engine: Engine, table_names: Iterator[str]) -> None:
     for regions in ((A, B), (A,)):  # in one, a clean deletes
         assert wrong(Metered(engine, next(table_names), regions)) == {}
-
-
-def test_threads_that_gather_share_what_their_packs_cost(engine: Engine, table_names: Iterator[str]) -> None:
-    metered = Metered(engine, next(table_names))
-    ledger = metered.make(Ledger, gather=True)
-    with ThreadPoolExecutor(16) as threads:
-        receipts = [*threads.map(lambda n: ledger.add(LIKES, 1, **key(str(n))), range(200))]
-    spent = numbers(metered.meter.total())
-    for costs in (receipts, metered.seen):
-        assert numbers(sum((each.cost for each in costs), start=Cost())) == pytest.approx(spent)
 
 
 def test_a_request_that_does_not_ask_is_seen(engine: Engine, table_names: Any, monkeypatch: Any) -> None:
