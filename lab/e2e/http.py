@@ -68,7 +68,9 @@ class Client:
             request = AWSRequest(method=method, url=self._url + path, data=data, headers=dict(sent))
             self._signer.add_auth(request)
             try:
-                answer = self._http.request(method, request.url, content=data or None, headers=dict(request.headers))
+                answer = self._http.request(
+                    method, self._url + path, content=data or None, headers=dict(request.headers)
+                )
                 if answer.status_code < 500 and answer.status_code != httpx.codes.TOO_MANY_REQUESTS:
                     return answer
             except httpx.TransportError:

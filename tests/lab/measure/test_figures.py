@@ -1,31 +1,27 @@
-"""The figures of `make bench` and the rows of `make compare`: by hand, by a second account; and both can go red."""
+"""The figures of `make bench` and the rows of `make compare`: by hand; and both can go red."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lab.designs import Outcome, every
 from lab.designs.atomic import Atomic
 from lab.designs.trial import DESIGNS
-from lab.measure import bench, charges, cpu, fold_memory, lanes, limits, lives
+from lab.measure import bench, cpu, fold_memory, lanes, limits, lives
 from lab.measure.accuracy import SETTINGS, Accuracy
 from lab.measure.changes import BASE, CEILING, EVENTS, SLOTS, Counted, Limit, Record
 from lab.measure.charge import Charge
 from lab.measure.compare import publish
 from lab.measure.cost import Spent, on_one_counter, shop_events, spend
 from lab.measure.figure import Figure
-from lab.measure.lanes import Lanes
 from lab.measure.lives import Life, in_packs, queued
-from lab.measure.metered_table import MeteredTable
 from lab.measure.one_counter import count, limit
 from lab.measure.page import GROUPS, Row, Run
 from lab.measure.scenarios import LIMITS, ONE, SCENARIOS
 from lab.measure.speed import Pace, Slice, pace_of
-from ledger.cost import item_bytes, read_units, write_units
-from ledger.requests import DeleteMany, Get, GetMany, Program, Put, PutMany, Query, Transact
+from ledger.requests import Program
 
 FAULTS = {scenario.name: scenario for scenario in SCENARIOS}
 ON_WORLD = {design.name: design for design in every(SETTINGS)}
@@ -46,46 +42,6 @@ def test_a_life_costs_what_its_items_cost() -> None:
     ends = 2 + 2 * 24 + 1 + 1
     assert queued(1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
     assert queued(250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
-
-
-def second_account(asked: list[tuple[Any, Any]]) -> tuple[float, float]:
-    """Read and write units of requests of which no condition failed and no item overwrote a larger one."""
-    reads, writes = 0.0, 0
-    for request, answer in asked:
-        match request:
-            case Put(item):
-                writes += write_units(item_bytes(item))
-            case DeleteMany(items) | PutMany(items):
-                writes += sum(write_units(item_bytes(item)) for item in items)
-            case Transact(puts):
-                writes += sum(2 * write_units(item_bytes(put.item)) for put in puts if isinstance(put, Put))
-            case Get(_, strong):
-                reads += read_units(item_bytes(answer) if answer else 0, consistent=strong)
-            case GetMany(_, strong):
-                reads += sum(read_units(item_bytes(item) if item else 0, consistent=strong) for item in answer)
-            case Query():
-                reads += read_units(sum(map(item_bytes, answer.items)), consistent=request.consistent)
-    return reads, writes
-
-
-def test_the_accounts_of_lanes_are_those_of_a_second_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = MeteredTable.answer
-    for forgotten in (None, "PutItem", "GetItem", "TransactWriteItems", "BatchExecuteStatement"):
-        asked: list[tuple[Any, Any]] = []
-
-        def recorded(table: MeteredTable, request: Any, asked: list[tuple[Any, Any]] = asked) -> Any:
-            found = answer(table, request)
-            if not hasattr(request, "requests"):  # what goes together comes one by one, too
-                asked.append((request, found))
-            return found
-
-        with monkeypatch.context() as patch:
-            patch.setattr(MeteredTable, "answer", recorded)
-            if forgotten:
-                patch.delitem(charges.RULES, forgotten)
-            played = Lanes(4, 0.02).play(warm_s=0, measured_s=9_000)
-        is_right = (played.charge.read_units, played.charge.write_units) == second_account(asked)
-        assert is_right == (forgotten is None), forgotten
 
 
 def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
