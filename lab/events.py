@@ -93,12 +93,12 @@ def shop_day(seed: int, count: int = 3_000) -> list[Event]:
     ]
 
 
-def with_witnesses(events: list[Event], seed: int) -> list[Event]:
+def with_witnesses(events: list[Event], seed: int, count: int = WITNESSES) -> list[Event]:
     """These events and, spread over their times, changes of powers of four; in the order of time."""
     rng = random.Random(seed)
     witnesses = [
         Event(f"witness:{w:02}", 4**k, f"{w}/{k}", rng.choice(events).at + timedelta(milliseconds=rng.randrange(1000)))
-        for w in range(WITNESSES)
+        for w in range(count)
         for k in range(WITNESS_CHANGES)
     ]
     return sorted([*events, *witnesses], key=lambda event: event.at)

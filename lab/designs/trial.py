@@ -1,13 +1,11 @@
-"""A design at work in a new table of a real engine, by a clock that its caller sets.
+"""A design at work in a table, by a clock that its caller sets.
 
-Rule 1: What a design asks goes through `ledger.table`, as everywhere.
-Rule 2: Nothing is counted here: meters and counters are attached to `client`.
-Rule 3: The engine is the caller's, who starts one and gives it to all that is measured.
+Rule 1: Nothing is counted here: a table that counts what it is asked is the caller's.
+Rule 2: The engine is the caller's, who starts one and gives it to all that is measured.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
-from typing import Any
 
 from botocore.config import Config
 
@@ -17,41 +15,27 @@ from lab.designs.item_collection import Gathered, Packed
 from lab.designs.powertools import Powertools
 from lab.designs.transaction_marker import TransactionMarker
 from lab.designs.with_limit import Limited, LimitedGathered
-from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
 from lab.engines.ministack import Engine
 from ledger.errors import LedgerError
 from ledger.gather import Gatherer
-from ledger.requests import Instant, Item, Program, Result, run
+from ledger.requests import Instant, Program, Result, Table, run
 from ledger.settings import Settings
 from ledger.values import Delta, Receipt
 
 READ_TIMEOUT_S = 60  # on a busy machine an engine is slow; no request is sent twice for that
 REGION = "eu-west-1"
 START_MS = 1_800_000_000_000
-SETTINGS = Settings(table="compared", region=REGION, clean_units_per_s=10**9)  # deletes at the engine's own pace
+SETTINGS = Settings(table="compared", region=REGION, clean_units_per_s=10**9)  # nothing waits
 DESIGNS = every(SETTINGS)
 _numbers = count()
-
-
-def new_engine() -> Engine:
-    """DynamoDB Local where `make contract` has got it, else MiniStack; not started."""
-    return DynamoDBLocal() if installed() else Engine()
-
-
-def name_of(engine: Engine) -> str:
-    return f"DynamoDB Local {VERSION}" if isinstance(engine, DynamoDBLocal) else "MiniStack"
 
 
 class Trial:
     """One design in a table of its own."""
 
-    def __init__(self, engine: Engine, design: Design) -> None:
-        self.design = design
+    def __init__(self, design: Design, table: Table) -> None:
+        self.design, self._table = design, table
         self.now_ms = START_MS
-        self.client = engine.client(REGION, config(design.sdk_attempts).merge(Config(read_timeout=READ_TIMEOUT_S)))
-        self.name = f"compared-{next(_numbers)}"
-        engine.create_table(self.name, REGION, self.client)
-        self._table = table_of(self.name, self.client)
         self._gatherer = Gatherer(self._put_together)
 
     def run(self, program: Program[Result]) -> Result:
@@ -92,8 +76,10 @@ class Trial:
         self.now_ms += keep_ms + 2_000
         self.run(self.design.housekeep("", REGION))
 
-    def everything(self) -> Iterator[Item]:
-        """Every item of its table."""
-        pages: Any = self.client.get_paginator("scan")
-        for page in pages.paginate(TableName=self.name, ConsistentRead=True):
-            yield from page["Items"]
+
+def on_engine(engine: Engine, design: Design) -> Trial:
+    """In a new table of the engine."""
+    client = engine.client(REGION, config(design.sdk_attempts).merge(Config(read_timeout=READ_TIMEOUT_S)))
+    name = f"compared-{next(_numbers)}"
+    engine.create_table(name, REGION, client)
+    return Trial(design, table_of(name, client))

@@ -18,15 +18,12 @@ import operator
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 TIMES = {"ApproximateAgeOfOldestMessage", "IteratorAge", "CanaryLagMs", "SweepLagMs", "WatermarkAheadMs"}
 OURS = {"service", "stage"}
 REFERENCE = re.compile(r"\$\{([A-Za-z:0-9]+)\}")
-COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
-    "GreaterThanThreshold": operator.gt,
-    "LessThanThreshold": operator.lt,
-}
+COMPARISONS = {"GreaterThanThreshold": operator.gt, "LessThanThreshold": operator.lt}
 STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {"Sum": sum, "Maximum": max}
 MISSING = {"breaching": True, "notBreaching": False}
 
@@ -35,8 +32,7 @@ Sample = tuple[float, float]
 """When, in seconds, and how much."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """`of`: the queue or function that it is of; empty for one of the whole service."""
 
     namespace: str
@@ -102,8 +98,7 @@ class Alarm:
     def crosses(self, points: Sequence[float | None]) -> bool:
         """Raises KeyError where the alarm says of missing data that it is neither a breach nor none."""
         missing, compare = MISSING[self.missing], COMPARISONS[self.comparison]
-        breaches = [missing if point is None else compare(point, self.threshold) for point in points]
-        return sum(breaches) >= self.to_alarm
+        return sum(missing if point is None else compare(point, self.threshold) for point in points) >= self.to_alarm
 
 
 def alarms_of(template: Template, faster: float = 1) -> list[Alarm]:
@@ -114,17 +109,17 @@ def alarms_of(template: Template, faster: float = 1) -> list[Alarm]:
 
 
 def _alarm(given: Mapping[str, Any], faster: float) -> Alarm:
-    if "Metrics" in given:
-        stats = [part["MetricStat"] | {"Id": part["Id"]} for part in given["Metrics"] if "MetricStat" in part]
-        expressions = {part["Id"]: part["Expression"] for part in given["Metrics"] if "Expression" in part}
-        is_time = False
-    else:
-        stats = [{"Id": "m", "Metric": given, "Stat": given["Statistic"], "Period": given["Period"]}]
-        expressions, is_time = {"m": "m"}, given["MetricName"] in TIMES
+    parts = given.get("Metrics")
+    if parts is None:
+        parts = [{"Id": "m", "MetricStat": {"Metric": given, "Stat": given["Statistic"], "Period": given["Period"]}}]
+    stats = {part["Id"]: part["MetricStat"] for part in parts if "MetricStat" in part}
+    expressions = {part["Id"]: part["Expression"] for part in parts if "Expression" in part} or {"m": "m"}
+    is_time = given.get("MetricName") in TIMES
     return Alarm(
         name=given["AlarmName"],
         measures=tuple(
-            Measure(stat["Id"], _metric(stat["Metric"]), stat["Stat"], float(stat["Period"]) / faster) for stat in stats
+            Measure(name, _metric(stat["Metric"]), stat["Stat"], float(stat["Period"]) / faster)
+            for name, stat in stats.items()
         ),
         expressions=expressions,
         comparison=given["ComparisonOperator"],

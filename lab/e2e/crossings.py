@@ -5,7 +5,7 @@ Rule 2: Each crossing was delivered, under one id, in order; and nothing else wa
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,51 +32,48 @@ class Crossings:
 
     def cross(self) -> None:
         """Above the threshold and below it, each waited for in both Regions; and that the seats are sold out."""
-        self._add("above", {HERE: FULL - 5, THERE: 10})
+        self._add("above", HERE, FULL - 5)
+        self._add("above", THERE, 10)
         self._wait(1)
-        self._add("below", {THERE: -8})
+        self._add("below", THERE, -8)
         self._wait(2)
         self._wait(1, SOLD, (HERE,))
 
     def judge(self) -> None:
         """What was delivered of the tank, in both Regions, and of the seats that are sold out, in the first."""
         self._take()
-        for region in REGIONS:
-            expected = list(self._expected(region))
-            found = [
-                (detail["counter"], detail["number"], detail["side"], detail["region"], detail["id"])
-                for detail in self._delivered[region].values()
+        for region, details in self._delivered.items():
+            expected = [
+                (COUNTER, number, side, region, f"{TABLE}/{region}/{COUNTER}/{region}/{number}")
+                for number, side in enumerate(("in", "out"), 1)
             ]
+            if region == HERE:
+                expected.append((SOLD, 1, "in", region, f"{TABLE}/{region}/{SOLD}/sold-out/1"))
+            names = ("counter", "number", "side", "region", "id")
+            found = [tuple(detail[name] for name in names) for detail in details.values()]
             if sorted(found) != sorted(expected):
                 self.wrong.append(f"{region} delivered {found}, not {expected}")
-        numbers = {region: len(details) for region, details in self._delivered.items()}
-        self._site.say(f"  crossings delivered: {numbers}")
+            self._site.say(f"  crossings delivered in {region}: {len(details)}")
 
-    def _expected(self, region: str) -> Iterator[tuple[str, int, str, str, str]]:
-        for number, side in enumerate(("in", "out"), 1):
-            yield COUNTER, number, side, region, f"{TABLE}/{region}/{COUNTER}/{region}/{number}"
-        if region == HERE:
-            yield SOLD, 1, "in", region, f"{TABLE}/{region}/{SOLD}/sold-out/1"
-
-    def _add(self, why: str, changes: Mapping[str, int]) -> None:
-        for region, change in changes.items():
-            at = time_text(datetime.now(UTC))
-            answer = self._site.http[region].add(COUNTER, change, f"{why}/{region}", at, region)
-            if not answer.is_success:
-                self.wrong.append(f"{COUNTER}: {change} in {region} ended with {answer.status_code}")
+    def _add(self, why: str, region: str, change: int) -> None:
+        at = time_text(datetime.now(UTC))
+        answer = self._site.http[region].add(COUNTER, change, f"{why}/{region}", at, region)
+        if not answer.is_success:
+            self.wrong.append(f"{COUNTER}: {change} in {region} ended with {answer.status_code}")
 
     def _wait(self, number: int, counter: str = COUNTER, regions: Sequence[str] = REGIONS) -> None:
         """Until this crossing was delivered in these Regions."""
 
         def left() -> list[str]:
             self._take()
-            return [region for region in regions if (counter, number) not in self._numbers(region)]
+            there = {
+                region: {(detail["counter"], detail["number"]) for detail in details.values()}
+                for region, details in self._delivered.items()
+            }
+            return [region for region in regions if (counter, number) not in there[region]]
 
         if found := until_empty(left, PUBLISH_MAX_S):
             self.wrong.append(f"{counter}: after {PUBLISH_MAX_S} s crossing {number} is not delivered in {found}")
-
-    def _numbers(self, region: str) -> set[tuple[str, int]]:
-        return {(detail["counter"], detail["number"]) for detail in self._delivered[region].values()}
 
     def _take(self) -> None:
         """Every event that was delivered until now; an id says one thing, however often it comes."""

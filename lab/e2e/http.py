@@ -21,7 +21,7 @@ TRIES_MAX, PAUSE_S, PAUSE_MAX_S = 9, 0.25, 8.0
 
 
 class Client:
-    """Calls one Region's API."""
+    """Calls one Region's API. What returns a dictionary raises httpx.HTTPStatusError."""
 
     def __init__(self, url: str, region: str) -> None:
         self._url = url
@@ -32,63 +32,50 @@ class Client:
     def add(self, counter: str, change: int, key: str, at: str, home: str) -> httpx.Response:
         """One change, first asked for in `home`."""
         body = {"counter": counter, "change": change, "at": at, "region": home}
-        return self._call("POST", f"/counters/{quote(counter, safe='')}/deltas", body, {"Idempotency-Key": key})
-
-    def balance(self, counter: str) -> dict[str, Any]:
-        """A counter as it is read now. Raises httpx.HTTPStatusError."""
-        path = f"/counters?counter={quote(counter, safe='')}"
-        said: dict[str, Any] = self._call("GET", path).raise_for_status().json()
-        return said
+        return self._post(counter, "deltas", body, {"Idempotency-Key": key})
 
     def hold(self, counter: str, amount: int, expires_s: int, key: str, at: str) -> dict[str, Any]:
-        """A hold that is granted. Raises httpx.HTTPStatusError."""
+        """A hold that is granted."""
         body = {"counter": counter, "amount": amount, "expires_s": expires_s, "at": at}
-        answer = self._call("POST", f"/counters/{quote(counter, safe='')}/holds", body, {"Idempotency-Key": key})
-        said: dict[str, Any] = answer.raise_for_status().json()
-        return said
+        held: dict[str, Any] = self._post(counter, "holds", body, {"Idempotency-Key": key}).raise_for_status().json()
+        return held
 
     def end(self, hold: dict[str, Any], how: str, **more: int) -> httpx.Response:
         """`capture`, perhaps with an `amount`, or `release`."""
-        path = f"/counters/{quote(hold['counter'], safe='')}/holds/{hold['id']}/{how}"
-        return self._call("POST", path, {"counter": hold["counter"], **more})
+        return self._post(hold["counter"], f"holds/{hold['id']}/{how}", {"counter": hold["counter"], **more})
 
-    def standing(self, counter: str) -> dict[str, Any]:
-        """What of a limit is left. Raises httpx.HTTPStatusError."""
-        said: dict[str, Any] = (
-            self._call("GET", f"/standing?counter={quote(counter, safe='')}").raise_for_status().json()
-        )
-        return said
+    def get(self, what: str, counter: str, **more: str) -> dict[str, Any]:
+        """`counters`: a counter as it is read now; `standing`: what of its limit is left; a page of its `history`."""
+        query = "&".join(f"{name}={quote(value, safe='')}" for name, value in {"counter": counter, **more}.items())
+        found: dict[str, Any] = self._call("GET", f"/{what}?{query}").raise_for_status().json()
+        return found
 
     def history(self, counter: str) -> list[dict[str, Any]]:
         """Every entry of a counter's history, page by page."""
-        entries: list[dict[str, Any]] = []
-        following = ""
-        while True:
-            path = f"/history?counter={quote(counter, safe='')}&limit=100{following}"
-            page = self._call("GET", path).raise_for_status().json()
+        page = self.get("history", counter, limit="100")
+        entries: list[dict[str, Any]] = page["entries"]
+        while page["next"] is not None:
+            page = self.get("history", counter, limit="100", cursor=page["next"])
             entries += page["entries"]
-            if page["next"] is None:
-                return entries
-            following = f"&cursor={quote(page['next'])}"
+        return entries
 
-    def _call(
-        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
-    ) -> httpx.Response:
-        for attempt in range(TRIES_MAX - 1):
+    def _post(self, counter: str, what: str, body: object, headers: dict[str, str] | None = None) -> httpx.Response:
+        return self._call("POST", f"/counters/{quote(counter, safe='')}/{what}", json.dumps(body), headers)
+
+    def _call(self, method: str, path: str, data: str = "", headers: dict[str, str] | None = None) -> httpx.Response:
+        sent = {"Content-Type": "application/json", **(headers or {})} if data else {}
+        for attempt in range(TRIES_MAX):
+            request = AWSRequest(method=method, url=self._url + path, data=data, headers=dict(sent))
+            self._signer.add_auth(request)
             try:
-                answer = self._send(method, path, body, headers or {})
-            except httpx.TransportError:
-                pass
-            else:
+                answer = self._http.request(
+                    method, self._url + path, content=data or None, headers=dict(request.headers)
+                )
                 if answer.status_code < 500 and answer.status_code != httpx.codes.TOO_MANY_REQUESTS:
                     return answer
-            time.sleep(min(PAUSE_MAX_S, PAUSE_S * 2**attempt))
-        return self._send(method, path, body, headers or {})
-
-    def _send(self, method: str, path: str, body: object, headers: dict[str, str]) -> httpx.Response:
-        url = self._url + path
-        data = "" if body is None else json.dumps(body)
-        sent = {"Content-Type": "application/json", **headers} if data else {}
-        request = AWSRequest(method=method, url=url, data=data, headers=sent)
-        self._signer.add_auth(request)
-        return self._http.request(method, url, content=data or None, headers=dict(request.headers))
+            except httpx.TransportError:
+                if attempt + 1 == TRIES_MAX:
+                    raise
+            if attempt + 1 < TRIES_MAX:
+                time.sleep(min(PAUSE_MAX_S, PAUSE_S * 2**attempt))
+        return answer

@@ -1,7 +1,8 @@
 """What the functions wrote, judged.
 
 Rule 1: An invocation that logged an error or failed is wrong: poison does neither.
-Rule 2: One that failed for want of an answer is told, and is not wrong: all else is judged as if it had not.
+Rule 2: One that failed for want of an answer is shown, and is not wrong: all else is judged as if it had not.
+Rule 3: A Region in which no change was accepted in a pack is wrong: nothing is shown of packs then.
 """
 
 import json
@@ -16,36 +17,25 @@ PASSES = re.compile(
 )
 """Of an invocation whose engine was too slow: what it was sent is sent again, by itself or by its event source."""
 
-Say = Callable[[str], None]
 
-
-def wrong_logs(logs: Mapping[str, Any], say: Say) -> Iterator[str]:
+def wrong_logs(logs: Mapping[str, Any], say: Callable[[str], None]) -> Iterator[str]:
     """Each invocation that failed, with all that it wrote. `logs`: a client of each Region."""
     for region, client in logs.items():
-        for group in _groups(client):
+        accepted = 0
+        for group in (each["logGroupName"] for each in client.describe_log_groups()["logGroups"]):
             for lines in _invocations(client, group):
-                told = "\n".join([f"{region}: {group}:", *lines])
-                if not any(sign in told for sign in SIGNS_OF_FAILURE):
+                counts = (json.loads(line)["DeltasAccepted"] for line in lines if '"DeltasAccepted":' in line)
+                accepted += sum(map(sum, counts))
+                text = "\n".join([f"{region}: {group}:", *lines])
+                if not any(sign in text for sign in SIGNS_OF_FAILURE):
                     continue
-                if PASSES.search(told):
-                    say(f"  failed, and was sent again: {told}")
+                if PASSES.search(text):
+                    say(f"  failed, and was sent again: {text}")
                 else:
-                    yield told
-
-
-def wrong_packs(logs: Mapping[str, Any], say: Say) -> Iterator[str]:
-    """The Regions in which no change was accepted in a pack: nothing is shown of packs then."""
-    for region, client in logs.items():
-        (name,) = [group for group in _groups(client) if group.endswith("add-from-queue")]
-        lines = [line for lines in _invocations(client, name) for line in lines if '"DeltasAccepted":' in line]
-        accepted = sum(sum(json.loads(line)["DeltasAccepted"]) for line in lines)
+                    yield text
         say(f"  {region} accepted {accepted:,.0f} changes in packs")
         if not accepted:
             yield f"{region}: no change was accepted in a pack"
-
-
-def _groups(client: Any) -> list[str]:
-    return [each["logGroupName"] for each in client.describe_log_groups()["logGroups"]]
 
 
 def _invocations(client: Any, group: str) -> Iterator[list[str]]:

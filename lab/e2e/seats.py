@@ -9,10 +9,9 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from compactor import Compactor
 from lab.e2e.deployed import CEILING, REGIONS, SEATS, TABLE
@@ -38,8 +37,7 @@ Named = tuple[str, str, str, str]
 """Counter, key, time and Region: how an outcome says which change it is of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """outcome: counted or refused, as the queue of outcomes says it; else the type of a problem."""
 
     outcome: str
@@ -58,9 +56,9 @@ class Seats:
 
     def sell(self) -> None:
         """Sell every seat; when it returns, each outcome of what went through SQS was queued, or waited for."""
+        at = time_text(datetime.now(UTC))
         holds = [
-            self._http[region].hold(COUNTER, seats, EXPIRES_S, f"hold/{region}", _now())
-            for region, seats in HELD.items()
+            self._http[region].hold(COUNTER, seats, EXPIRES_S, f"hold/{region}", at) for region, seats in HELD.items()
         ]
         by_http = _seats("http", ASKED_BY_HTTP)
         self._sell_by_http(by_http)
@@ -80,17 +78,15 @@ class Seats:
         self._stands("at the end", value=CEILING, up=0, held=0)
         tables = self._site.aws("dynamodb")
         for region, client in self._http.items():
-            balance = client.balance(COUNTER)
+            balance = client.get("counters", COUNTER)
             found = balance["value"], balance["count"]
             self._must(f"{region}: value and count", found, (CEILING, FREE + FREED + 1))
             listed = Counter(entry["change"] for entry in client.history(COUNTER))
             self._must(f"{region}: history", listed, Counter({1: FREE + FREED, CAPTURED: 1}))
             kinds = {pk.partition("#")[0] for pk in _partitions(tables[region]) if pk.endswith(f"#{COUNTER}")}
             self._must(f"{region}: items that are no gate's", kinds - OF_A_GATE, set())
-        limits = {SEATS: Limit(ceiling=CEILING, region=HERE)}
-        settings = Settings(
-            table=TABLE, region=HERE, regions=REGIONS, limits=limits, endpoint_url=self._site.endpoint_url
-        )
+        given: Any = {"endpoint_url": self._site.endpoint_url, "regions": REGIONS, "region": HERE}
+        settings = Settings(table=TABLE, limits={SEATS: Limit(ceiling=CEILING, region=HERE)}, **given)
         recounted = Compactor(settings).verify(COUNTER)
         self._must("recounted", (recounted.value, recounted.differences), (CEILING, ()))
 
@@ -102,9 +98,8 @@ class Seats:
         self._must("sold by HTTP", found, Counter(counted=FREE, refused=len(seats) - FREE))
         for seat, once, twice in zip(seats, first, again, strict=True):
             self._answered[_named(seat)] = once.outcome
-            self._must(
-                f"{seat.idempotency_key} again", twice, replace(once, status=AGAIN.get(once.status, once.status))
-            )
+            expected = once._replace(status=AGAIN.get(once.status, once.status))
+            self._must(f"{seat.idempotency_key} again", twice, expected)
         self._site.say(f"  seats by HTTP in both Regions: {dict(found)}, and each again elsewhere")
 
     def _end(self, captured: dict[str, Any], released: dict[str, Any]) -> None:
@@ -149,7 +144,7 @@ class Seats:
 
     def _stands(self, when: str, *, value: int, up: int, held: int) -> None:
         for region, client in self._http.items():
-            standing = client.standing(COUNTER)
+            standing = client.get("standing", COUNTER)
             found = standing["value"], standing["ceiling"], standing["available"]["up"], standing["held"]["up"]
             self._must(f"{region}: value, ceiling, available and held {when}", found, (value, CEILING, up, held))
 
@@ -162,10 +157,6 @@ def _seats(way: str, number: int) -> list[Change]:
     """Seats, one after the other in each Region."""
     pairs = product(range(number), REGIONS)
     return [Change(COUNTER, 1, f"{way}/{n}/{region}", datetime.now(UTC), region) for n, region in pairs]
-
-
-def _now() -> str:
-    return time_text(datetime.now(UTC))
 
 
 def _named(seat: Change) -> Named:

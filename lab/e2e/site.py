@@ -33,25 +33,22 @@ class Site:
 
     def __init__(self, endpoint_url: str, say: Say, regions: Sequence[str] = REGIONS) -> None:
         self.endpoint_url, self.say, self.regions = endpoint_url, say, regions
-        stacks = {
-            region: stack.describe_stacks(StackName=TABLE) for region, stack in self.aws("cloudformation").items()
-        }
-        self.http = {region: Client(_api(endpoint_url, stack["Stacks"][0]), region) for region, stack in stacks.items()}
-        self.sqs = self.aws("sqs")
+        self.http, self.sqs = {}, self.aws("sqs")
+        for region, stacks in self.aws("cloudformation").items():
+            found = stacks.describe_stacks(StackName=TABLE)["Stacks"][0]["Outputs"]
+            (url,) = (output["OutputValue"] for output in found if output["OutputKey"] == "HttpApiUrl")
+            name = url.split("//")[1].split(".")[0]  # the engine serves an API under its own address
+            self.http[region] = Client(f"{endpoint_url}/_aws/execute-api/{name}/$default", region)
 
     def aws(self, name: Any) -> Mapping[str, Any]:
         """A boto3 client of each Region, as a user's own would be."""
-        return {
-            region: boto3.client(
-                name,
-                region_name=region,
-                endpoint_url=self.endpoint_url,
-                aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
-                aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
-                config=Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60, proxies={}),
-            )
-            for region in self.regions
+        given: Any = {
+            "endpoint_url": self.endpoint_url,
+            "aws_access_key_id": CREDENTIALS["AWS_ACCESS_KEY_ID"],
+            "aws_secret_access_key": CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
+            "config": Config(retries={"mode": "standard", "total_max_attempts": 5}, read_timeout=60, proxies={}),
         }
+        return {region: boto3.client(name, region_name=region, **given) for region in self.regions}
 
     def url(self, region: str, name: str) -> str:
         """Of a queue: changes, changes-dlq, work, work-dlq, failed or outcomes."""
@@ -70,8 +67,7 @@ class Site:
 
     def send_many(self, region: str, changes: Sequence[Change]) -> int:
         """Queue changes in messages of many, by the library's helper. Returns how many messages. Raises LedgerError."""
-        queue = ChangeQueue(self.url(region, "changes"), client=self.sqs[region])
-        sent = set()
+        queue, sent = ChangeQueue(self.url(region, "changes"), client=self.sqs[region]), set()
         for start in range(0, len(changes), CHANGES_AT_ONCE):
             for message_id in queue.send_many(changes[start : start + CHANGES_AT_ONCE]):
                 if isinstance(message_id, LedgerError):
@@ -108,9 +104,3 @@ def until_empty(left: Callable[[], Left], most_s: float, pause_s: float = POLL_S
     while (found := left()) and time.monotonic() < deadline:
         time.sleep(pause_s)
     return found
-
-
-def _api(endpoint_url: str, stack: Mapping[str, Any]) -> str:
-    """The engine serves an API under its own address."""
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
-    return f"{endpoint_url}/_aws/execute-api/{outputs['HttpApiUrl'].split('//')[1].split('.')[0]}/$default"

@@ -17,10 +17,9 @@ from lab.e2e.deployed import TABLE
 from lab.e2e.site import POLL_S, Site, until_empty
 from lab.e2e.traffic import POISON_EVERY, Sending, poison
 from ledger.message import dumps
-from ledger.values import Change
 from service.canary.handler import COUNTER as CANARY
 
-SENDERS, READERS = 4, 4
+THREADS = 4
 WAIT_MAX_S = 900
 
 
@@ -29,15 +28,13 @@ class Sent:
     """What was sent, and what came back at once. `poison`: the messages of each Region."""
 
     messages: int = 0
-    changes_of_many: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
     poison: dict[str, Counter[str]] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         poisoned = sum(messages.total() for messages in self.poison.values())
-        many = f"{self.changes_of_many:,} changes in messages of many"
-        return f"{self.messages:,} messages ({poisoned:,} of them poison; {many}), HTTP {json.dumps(self.statuses)}"
+        return f"{self.messages:,} messages ({poisoned:,} of them poison), HTTP {json.dumps(self.statuses)}"
 
 
 class User:
@@ -49,26 +46,24 @@ class User:
     def send(self, sendings: Sequence[Sending]) -> Sent:
         """Everything, with poison between, from several threads."""
         site, sent = self._site, Sent(poison={region: Counter() for region in self._site.regions})
-        queued: dict[str, list[str]] = {region: [] for region in site.regions}
-        many: dict[str, list[Change]] = {region: [] for region in site.regions}
-        for number, sending in enumerate(sendings):
-            if sending.way == "one":
-                queued[sending.region].append(dumps(sending.change))
-            elif sending.way == "many":
-                many[sending.region].append(sending.change)
-            if number % POISON_EVERY == 0:
-                region = site.regions[number // POISON_EVERY % len(site.regions)]
-                queued[region].append(poison(number // POISON_EVERY))
-                sent.poison[region][poison(number // POISON_EVERY)] += 1
-        with ThreadPoolExecutor(SENDERS) as pool:
-            queueing = [pool.submit(site.send, region, messages) for region, messages in queued.items()]
-            queueing += [pool.submit(site.send_many, region, changes) for region, changes in many.items()]
+        for number in range(0, len(sendings), POISON_EVERY):
+            region = site.regions[number // POISON_EVERY % len(site.regions)]
+            sent.poison[region][poison(number // POISON_EVERY)] += 1
+        with ThreadPoolExecutor(THREADS) as pool:
+            queueing = []
+            for region in site.regions:
+                changes = {
+                    way: [each.change for each in sendings if (each.region, each.way) == (region, way)]
+                    for way in ("one", "many")
+                }
+                messages = [*map(dumps, changes["one"]), *sent.poison[region].elements()]
+                queueing.append(pool.submit(site.send, region, messages))
+                queueing.append(pool.submit(site.send_many, region, changes["many"]))
             for sending, status in pool.map(self._post, [sending for sending in sendings if sending.way == "http"]):
                 sent.statuses[status] += 1
                 if status not in ("200", "201"):
                     sent.wrong.append(f"POST of {sending.event.key} to {sending.region} ended with {status}")
             sent.messages = sum(future.result() for future in queueing)
-            sent.changes_of_many = sum(map(len, many.values()))
         return sent
 
     def wait_until_recorded(self) -> Iterator[str]:
@@ -88,7 +83,7 @@ class User:
             self._site.say(f"  {len(found):,} of {len(self._site.regions) * len(counters):,} tails are not folded yet")
             return found
 
-        if found := until_empty(left, WAIT_MAX_S, pause_s=10 * POLL_S):
+        if found := until_empty(left, WAIT_MAX_S, pause_s=5 * POLL_S):
             yield f"after {WAIT_MAX_S} s these have too many pending deltas: {found}"
 
     def wait_until_cleaned(self, sweep: Callable[[], None]) -> Iterator[str]:
@@ -99,12 +94,10 @@ class User:
         tables = self._site.aws("dynamodb")
 
         def left() -> dict[str, int]:
-            found = {}
             sweep()
-            for region, table in tables.items():
-                there, found[region] = _deltas(table)
-                self._site.say(f"  {region} holds {there:,} deltas and packs, {found[region]:,} of them folded")
-            return {region: folded for region, folded in found.items() if folded}
+            found = {region: _deltas(table) for region, table in tables.items()}
+            self._site.say(f"  deltas and packs in the tables, and those that are folded: {found}")
+            return {region: folded for region, (_, folded) in found.items() if folded}
 
         if found := until_empty(left, WAIT_MAX_S, pause_s=10 * POLL_S):
             yield f"after {WAIT_MAX_S} s deltas are there that were folded: {found}"
@@ -143,9 +136,10 @@ class User:
 
     def _balances(self, counters: Sequence[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Region, counter, and what the Region's API says of it."""
-        with ThreadPoolExecutor(READERS) as pool:
+        with ThreadPoolExecutor(THREADS) as pool:
             for region, client in self._site.http.items():
-                for counter, balance in zip(counters, pool.map(client.balance, counters), strict=True):
+                found = pool.map(lambda counter, client=client: client.get("counters", counter), counters)
+                for counter, balance in zip(counters, found, strict=True):
                     yield region, counter, balance
 
     def _post(self, sending: Sending) -> tuple[Sending, str]:
@@ -165,9 +159,10 @@ def _deltas(table: Any) -> tuple[int, int]:
         FilterExpression="(begins_with(pk, :delta) OR attribute_exists(watermark)) AND NOT contains(pk, :canary)",
         ExpressionAttributeValues={":delta": {"S": "delta#"}, ":canary": {"S": CANARY}},
     )
-    found = [item for page in pages for item in page["Items"]]
-    watermarks = {
-        item["pk"]["S"].removeprefix("fold#"): item["watermark"]["S"] for item in found if "watermark" in item
-    }
-    held = [(item["pk"]["S"].removeprefix("delta#"), item["sk"]["S"]) for item in found if "watermark" not in item]
-    return len(held), sum(sk.partition("#")[0] <= watermarks.get(lane, "") for lane, sk in held)
+    marks, held = {}, []
+    for item in (item for page in pages for item in page["Items"]):
+        if "watermark" in item:
+            marks[item["pk"]["S"].removeprefix("fold#")] = item["watermark"]["S"]
+        else:
+            held.append((item["pk"]["S"].removeprefix("delta#"), item["sk"]["S"]))
+    return len(held), sum(sk.partition("#")[0] <= marks.get(lane, "") for lane, sk in held)

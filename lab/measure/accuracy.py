@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lab.designs import Design
 from lab.designs.design import FOR_EVER
-from lab.measure.changes import CEILING, Counted, Limit, worst
+from lab.measure.changes import CEILING, Counted, Limit
 from lab.measure.one_counter import count, limit
 from lab.measure.scenarios import EU, LIMITS, SCENARIOS
 from ledger.settings import Settings
@@ -21,20 +21,21 @@ SETTINGS = Settings(table="counters", region=EU, fold_min=1, fold_max=8)
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Of a design, by the name of what befell it; of limits the worst of all seeds, None where it has none."""
+    """Of a design, by the name of what befell it; of limits the worst of all seeds, none where it has no limits."""
 
     design: Design
     faults: Mapping[str, Counted]
-    limits: Mapping[str, Limit | None]
+    limits: Mapping[str, Limit]
 
 
 def measure(design: Design, seeds: Sequence[int] = SEEDS) -> Accuracy:
     """On the simulator."""
-    return Accuracy(
-        design,
-        {each.name: sum((count(design, each, seed) for seed in seeds), Counted()) for each in SCENARIOS},
-        {each.name: worst(limit(design, each, seed) for seed in seeds) for each in LIMITS},
-    )
+    faults = {each.name: sum((count(design, each, seed) for seed in seeds), Counted()) for each in SCENARIOS}
+    limits = {}
+    for each in LIMITS if design.claims.limit != "none" else ():
+        kept = [limit(design, each, seed) for seed in seeds]
+        limits[each.name] = Limit(*map(max, zip(*kept, strict=True)))
+    return Accuracy(design, faults, limits)
 
 
 def mistakes(found: Accuracy) -> Iterator[str]:
@@ -43,14 +44,15 @@ def mistakes(found: Accuracy) -> Iterator[str]:
     if claims.memory != FOR_EVER or not claims.regions:
         return
     for fault, counted in found.faults.items():
-        missed = counted.reads.missed if fault != "late" else 0  # those are strays
+        missed = counted.missed if fault != "late" else 0  # those are strays
         if counted.lost or counted.doubled or counted.gave_up or not counted.events:
             yield (
                 f"{name}, {fault}: of {counted.events} events {counted.lost} lost, {counted.doubled} doubled, "
                 f"{counted.gave_up} given up"
             )
-        if counted.reads.false or missed or not counted.reads.made:
-            yield f"{name}, {fault}: of {counted.reads.made} reads {counted.reads.false} false, {missed} missed"
-    for scenario, kept in found.limits.items():
-        if claims.limit == "everywhere" and kept != Limit(0, 0):
-            yield f"{name}, {scenario}: the ceiling of {CEILING} was not kept or not reached: {kept}"
+        if counted.false or missed or not counted.reads:
+            yield f"{name}, {fault}: of {counted.reads} reads {counted.false} false, {missed} missed"
+    for scenario in LIMITS if claims.limit == "everywhere" else ():
+        kept = found.limits.get(scenario.name)
+        if kept != Limit(0, 0):
+            yield f"{name}, {scenario.name}: the ceiling of {CEILING} was not kept or not reached: {kept}"

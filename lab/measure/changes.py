@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field
+from typing import NamedTuple
 
 BASE = 8
 SLOTS = 20  # digits of a sum; the last has no upper bound
@@ -21,38 +22,27 @@ CEILING = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
-    """made: reads that were answered. false: not the sum of distinct events that were asked for by their end.
-
-    missed: strong reads without an event that their own Region had acknowledged before they began.
-    """
-
-    made: int = 0
-    false: int = 0
-    missed: int = 0
-
-    def __add__(self, other: Reads) -> Reads:
-        return Reads(self.made + other.made, self.false + other.false, self.missed + other.missed)
-
-
-@dataclass(frozen=True, slots=True)
 class Counted:
     """events: that were asked for. lost: acknowledged and not in the sum. doubled: how often an event is in it too
     often. gave_up: never acknowledged, however often they were sent; such an event may count or not.
+
+    reads: that were answered. false: not the sum of distinct events that were asked for by their end. missed: strong
+    reads without an event that their own Region had acknowledged before they began.
     """
 
     events: int = 0
     lost: int = 0
     doubled: int = 0
     gave_up: int = 0
-    reads: Reads = Reads()
+    reads: int = 0
+    false: int = 0
+    missed: int = 0
 
     def __add__(self, other: Counted) -> Counted:
-        return Counted(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+        return Counted(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(NamedTuple):
     """How far a ceiling was passed, 0: it was kept. beyond: by the value. granted: by the changes that were
     acknowledged, which in two Regions are more than the value where one overwrites what the other has counted. short:
     of how many there was room for, and they were not acknowledged.
@@ -71,7 +61,7 @@ class Record:
     asked: set[int] = field(default_factory=set)
     acknowledged: dict[str, set[int]] = field(default_factory=dict)  # by the Region that did
     refused: set[int] = field(default_factory=set)
-    reads: Reads = Reads()
+    reads: Counted = Counted()
 
     def change(self, number: int) -> int:
         return 1 if self.units else BASE ** min(number, SLOTS - 1)
@@ -88,17 +78,16 @@ class Record:
         return set[int]().union(*self.acknowledged.values())
 
     def saw(self, value: int, must: Collection[int]) -> None:
-        """A read has ended; `must`: what it had to hold."""
-        lost, doubled = self._wrong(value, must, frozenset(self.asked))  # threads may go on asking
-        self.reads += Reads(1, doubled > 0, lost > 0)
+        """A read has ended; `must`: what it had to have."""
+        lost, doubled = self._wrong(value, must, self.asked)
+        self.reads += Counted(reads=1, false=doubled > 0, missed=lost > 0)
 
     def ended(self, values: Iterable[int]) -> Counted:
         """At the end the Regions read `values`; the worst of them counts."""
         wrong = [self._wrong(value, self.counted, self.asked) for value in values]
+        lost, doubled = (max(column) for column in zip(*wrong, strict=True))
         gave_up = len(self.asked - self.counted - self.refused)
-        return Counted(
-            len(self.asked), max(lost for lost, _ in wrong), max(twice for _, twice in wrong), gave_up, self.reads
-        )
+        return self.reads + Counted(len(self.asked), lost, doubled, gave_up)
 
     def limit(self, values: Iterable[int]) -> Limit:
         """The same of changes of 1 that had a ceiling of CEILING."""
@@ -123,9 +112,3 @@ class Record:
     def _slots(self, numbers: Collection[int]) -> Counter[int]:
         """How many of the events each digit stands for."""
         return Counter(0 if self.units else min(number, SLOTS - 1) for number in numbers)
-
-
-def worst(limits: Iterable[Limit | None]) -> Limit | None:
-    """Each number at its worst; None when there was no limit."""
-    kept = [each for each in limits if each is not None]
-    return Limit(*(max(getattr(each, one.name) for each in kept) for one in fields(Limit))) if kept else None

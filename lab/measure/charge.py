@@ -22,7 +22,3 @@ class Charge:
 
     def __sub__(self, other: "Charge") -> "Charge":
         return self + Charge(-other.requests, -other.read_units, -other.write_units, -other.replicated_units)
-
-    def writes_in(self, regions: int) -> int:
-        """The write units of a table in this many Regions; a failed write is not replicated."""
-        return self.write_units + (regions - 1) * self.replicated_units

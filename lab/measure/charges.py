@@ -23,7 +23,7 @@ from lab.measure.charge import Charge
 from lab.measure.item_sizes import Fields, ItemSizes
 from ledger.cost import Item, item_bytes, read_units, value_bytes, write_units
 
-NOT_COUNTED = {"ExecuteTransaction", "TransactGetItems"}
+NOT_COUNTED = {"BatchWriteItem", "ExecuteStatement", "ExecuteTransaction", "TransactGetItems"}
 HIDES_SIZES = {"AttributeUpdates", "FilterExpression", "IndexName", "QueryFilter", "ScanFilter"}
 FAILED = {
     *("ConditionalCheckFailedException", "ConditionalCheckFailed", "DuplicateItem", "DuplicateItemException"),
@@ -49,7 +49,7 @@ def refuse_uncountable(operation: str, request: Fields) -> None:
             raise Uncountable(f"{operation} with {sorted(part)}")
     if operation in NOT_COUNTED or request.get("Select") == "COUNT":
         raise Uncountable(operation)
-    for statement in [request] if "Statement" in request else request.get("Statements", ()):
+    for statement in request.get("Statements", ()):
         try:
             request_of(statement)
         except ValueError as error:
@@ -79,15 +79,15 @@ def error(answer: Fields) -> str:
 def read_bytes(table: str, item: Item, request: Fields, seen: ItemSizes) -> int:
     """The whole item's bytes: a projection costs no less (UNITS)."""
     size = item_bytes(item)
-    if "ProjectionExpression" in request or "AttributesToGet" in request:
+    if "ProjectionExpression" in request:
         return max(size, seen.size(table, item))
     seen.resize(table, item, size)
     return size
 
 
 def get_item(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
-    table, item = request["TableName"], answer.get("Item")
-    size = read_bytes(table, {**item, **request["Key"]}, request, seen) if item else 0
+    item = answer.get("Item")
+    size = read_bytes(request["TableName"], {**item, **request["Key"]}, request, seen) if item else 0
     return Charge(read_units=read_units(size, consistent=request.get("ConsistentRead", False)))
 
 
@@ -152,17 +152,10 @@ def updated_bytes(action: Fields, before: int) -> int:
 
 def single_write(kind: str) -> Rule:
     def rule(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
-        returned, which = answer.get("Attributes"), request.get("ReturnValues")
-        old = answer.get("Item") or (returned if which == "ALL_OLD" else None)
-        new = returned if which == "ALL_NEW" else None
-        return write(kind, request, seen, applied=not error(answer), old=old, new=new)
+        new = answer.get("Attributes") if request.get("ReturnValues") == "ALL_NEW" else None
+        return write(kind, request, seen, applied=not error(answer), old=answer.get("Item"), new=new)
 
     return rule
-
-
-def execute(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
-    operation, action = request_of(request)
-    return write(operation.removesuffix("Item"), action, seen, applied=not error(answer))
 
 
 def batch_execute(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
@@ -174,17 +167,6 @@ def batch_execute(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
         if not failed or failed in FAILED:
             old = response.get("Error", {}).get("Item")
             cost += write(operation.removesuffix("Item"), action, seen, applied=not failed, old=old)
-    return cost
-
-
-def batch_write(request: Fields, answer: Fields, seen: ItemSizes) -> Charge:
-    cost = Charge()
-    for table, entries in request["RequestItems"].items():
-        unprocessed = answer.get("UnprocessedItems", {}).get(table, [])
-        for entry in entries:
-            if entry not in unprocessed:
-                ((kind, action),) = entry.items()
-                cost += write(kind.removesuffix("Request"), {"TableName": table, **action}, seen, applied=True)
     return cost
 
 
@@ -207,9 +189,7 @@ RULES: dict[str, Rule] = {
     "PutItem": single_write("Put"),
     "UpdateItem": single_write("Update"),
     "DeleteItem": single_write("Delete"),
-    "ExecuteStatement": execute,
     "BatchExecuteStatement": batch_execute,
-    "BatchWriteItem": batch_write,
     "TransactWriteItems": transact_write,
     "GetItem": get_item,
     "BatchGetItem": batch_get_item,

@@ -18,47 +18,52 @@ from typing import Annotated
 import typer
 
 from lab.designs import Design, every
-from lab.designs.trial import DESIGNS, name_of, new_engine
+from lab.designs.trial import DESIGNS
+from lab.engines.dynamodb_local import VERSION, DynamoDBLocal, installed
 from lab.engines.ministack import Engine, EngineMissing, end_on_signals
 from lab.events import BadEvents, Event
 from lab.measure import accuracy
 from lab.measure.cost import ONE, SEED, SHOP, on_one_counter, shop_events, spend
 from lab.measure.page import Row, Run, page
-from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, measure_pace
+from lab.measure.speed import COUNTERS, ROUNDS, SLICE_S, THREADS, measure_pace
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is measured: seeds of the accuracy, changes of the bill on many counters and on one, rounds of speed."""
+    """How much is measured: seeds of the accuracy, changes of the bill on many counters and on one; of speed the
+    numbers of counters, the rounds, their length and the threads."""
 
     seeds: Sequence[int] = accuracy.SEEDS
     shop: int = SHOP
     one: int = ONE
+    counters: Sequence[int] = COUNTERS
     rounds: int = ROUNDS
     slice_s: float = SLICE_S
+    threads: int = THREADS
 
 
-SMALL = Sizes(accuracy.SEEDS[:1], 20, 20, 1, 0.01)
+SMALL = Sizes(accuracy.SEEDS[:1], 20, 20, COUNTERS[:1], 1, 0.01, 4)
 
 
-def measure(engine: Engine, events: Sequence[Event], sizes: Sizes) -> Iterator[Row]:
+def measure(events: Sequence[Event], sizes: Sizes, engine: Engine) -> Iterator[Row]:
     """A row for each design; the changes of the bill are these events."""
     shop, one = events[: sizes.shop], on_one_counter(events[: sizes.one])
     with ProcessPoolExecutor(1, get_context("spawn")) as other:
         exact = other.map(partial(accuracy.measure, seeds=sizes.seeds), every(accuracy.SETTINGS))
-        spent = []
-        for design in DESIGNS:
-            spent.append((spend(engine, shop, design), spend(engine, one, design)))
-            show(design, f"{spent[-1][1].write_units:.2f} write units")
+        spent = [(spend(shop, design), spend(one, design)) for design in DESIGNS]
         found = []
-        for design in DESIGNS:
+        for design, (_, on_one) in zip(DESIGNS, spent, strict=True):
             found.append(next(exact))
             faults = found[-1].faults.values()
-            show(design, f"{sum(of.lost for of in faults)} lost, {sum(of.doubled for of in faults)} doubled")
+            lost, doubled = sum(of.lost for of in faults), sum(of.doubled for of in faults)
+            show(design, f"{lost} lost, {doubled} doubled, {on_one.write_units:.2f} write units")
     for design, of_design, (on_shop, on_one) in zip(DESIGNS, found, spent, strict=True):
-        paces = [measure_pace(engine, design, counters, sizes.rounds, sizes.slice_s) for counters in COUNTERS]
+        paces = [
+            measure_pace(engine, design, counters, sizes.rounds, sizes.slice_s, sizes.threads)
+            for counters in sizes.counters
+        ]
         show(design, ", ".join(f"{pace.rate:.2f} of ADD's rate, {pace.given_up} given up" for pace in paces))
         yield Row(of_design, on_shop, on_one, paces)
 
@@ -78,15 +83,21 @@ def main(
     end_on_signals()
     source = f"the first of {events.name}" if events else f"the first of a generated shop day, seed {SEED}"
     sizes = SMALL if small else Sizes()
+    is_local = installed() and not small  # it takes longer to start
     try:
-        with new_engine() as engine:
-            rows = list(measure(engine, shop_events(events), sizes))
-            name = name_of(engine)
+        with DynamoDBLocal() if is_local else Engine() as engine:
+            rows = list(measure(shop_events(events), sizes, engine))
     except (BadEvents, EngineMissing) as error:
         print(error, file=sys.stderr)
         raise SystemExit(2) from None
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    publish(Run(date=today, engine=name, events=source, seeds=len(sizes.seeds), rows=rows), None if small else PAGE)
+    run = Run(
+        date=f"{datetime.now(UTC):%Y-%m-%d}",
+        engine=f"DynamoDB Local {VERSION}" if is_local else "MiniStack",
+        events=source,
+        seeds=len(sizes.seeds),
+        rows=rows,
+    )
+    publish(run, None if small else PAGE)
 
 
 def publish(run: Run, path: Path | None) -> None:

@@ -1,7 +1,8 @@
 """What a change and a read of each design cost, in units.
 
-Rule 1: Units are the meter's. All designs get the same changes, those that count things a change of 1 for each, one
-after another, a second apart, so that nothing meets a conflict; in packs, as many at once as the design says.
+Rule 1: Units are of what a design asks of a metered table. All designs get the same changes, those that count things a
+change of 1 for each, one after another, a second apart, so that nothing meets a conflict; in packs, as many at once as
+the design says.
 Rule 2: Every sum is checked. What is said of changes is of the second half of them: in the first, items grow.
 Rule 3: Of housekeeping is charged:
 
@@ -25,14 +26,14 @@ from lab.designs.hybrid import COUNTED, NO, THING, Hybrid
 from lab.designs.item_collection import Ours, Packed
 from lab.designs.powertools import Powertools
 from lab.designs.transaction_marker import TransactionMarker
-from lab.designs.trial import SETTINGS, Trial
-from lab.engines.ministack import Engine
+from lab.designs.trial import REGION, SETTINGS, Trial
 from lab.events import SHOP as COLUMNS
 from lab.events import Event, read_events, shop_day
 from lab.measure.charge import Charge
-from lab.measure.meter import Meter
+from lab.measure.metered_table import MeteredTable
 from ledger.cost import item_bytes
 from ledger.lane.tail import every_item
+from ledger.table import ByRegion
 
 SEED = 1
 SHOP, ONE = 100, 220  # changes of many counters and of one; half of the latter are more than design 3 keeps in its item
@@ -76,23 +77,21 @@ def on_one_counter(events: Sequence[Event]) -> list[Event]:
     return [Event("stock:all", event.change, event.key, event.at) for event in events]
 
 
-def spend(engine: Engine, events: Sequence[Event], design: Design) -> Spent:
+def spend(events: Sequence[Event], design: Design) -> Spent:
     """One design, in a new table: twice half of the events, housekeeping, and a read."""
-    trial, meter = Trial(engine, design), Meter()
-    meter.attach(trial.client)
-    truth: Counter[str] = Counter()
-    halves = []
+    table = MeteredTable(is_charged=True, lists=False)
+    trial, truth, halves = Trial(design, ByRegion(REGION, {REGION: table})), Counter[str](), []
     for part in (events[: len(events) // 2], events[len(events) // 2 :]):
-        before = meter.total()
+        before = table.cost
         _add(trial, part, truth)
-        changed = meter.total()
-        housekeeping = _housekept(trial, meter, {event.counter for event in part})
-        sizes = [item_bytes(item) for item in trial.everything()]
-        read = meter.total()
+        changed = table.cost
+        housekeeping = _housekept(trial, table, {event.counter for event in part})
+        sizes = [item_bytes(item) for item in table.table.items.values()]
+        read = table.cost
         counter = min(truth)
-        if trial.value(counter) != truth[counter]:
-            raise AssertionError(f"{design.name}: {counter} reads {trial.value(counter)}, not {truth[counter]}")
-        halves.append((changed - before, housekeeping, meter.total() - read, sum(sizes), len(sizes)))
+        if (found := trial.value(counter)) != truth[counter]:
+            raise AssertionError(f"{design.name}: {counter} reads {found}, not {truth[counter]}")
+        halves.append((changed - before, housekeeping, table.cost - read, sum(sizes), len(sizes)))
     (_, _, first, bytes_before, items_before), (change, housekeeping, last, bytes_after, items_after) = halves
     left = bytes_after - bytes_before, items_after - items_before
     return Spent(len(events) - len(events) // 2, change, housekeeping, (first, last), *left)
@@ -109,24 +108,24 @@ def _add(trial: Trial, events: Sequence[Event], truth: Counter[str]) -> None:
         trial.add_together(changes)
 
 
-def _housekept(trial: Trial, meter: Meter, counters: set[str]) -> Charge:
+def _housekept(trial: Trial, table: MeteredTable, counters: set[str]) -> Charge:
     """What the design's housekeeping of these counters is charged."""
-    before = meter.total()
+    before = table.cost
     match trial.design:
         case TransactionMarker(keep_ms=int(keep_ms)) | Powertools(keep_ms=keep_ms):
             trial.expire(keep_ms)
-            return Charge(replicated_units=(meter.total() - before).replicated_units)
+            return Charge(replicated_units=(table.cost - before).replicated_units)
         case Hybrid():
             found = [trial.run(every_item(f"{THING}{each}", None, None, consistent=True)) for each in sorted(counters)]
-            before = meter.total()
+            before = table.cost
             for thing in (thing for things in found for thing in things if thing[COUNTED] == NO):
                 for _ in ("its put", "its flag"):
                     trial.run(trial.design.consume(thing))
         case _:
             for counter in sorted(counters):
-                units = meter.total().write_units
+                units = table.cost.write_units
                 trial.housekeep(counter)
-                if isinstance(trial.design, Ours) and meter.total().write_units > units:
+                if isinstance(trial.design, Ours) and table.cost.write_units > units:
                     trial.housekeep(counter)
                     trial.housekeep(counter, SETTINGS.keep_ms)
-    return meter.total() - before
+    return table.cost - before

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -37,21 +36,21 @@ LIMIT = Limit(ceiling=10**9, region=REGION)
 SETTINGS = Settings(table=TABLE, region=REGION, limits={"seats:": LIMIT})
 
 
-def figures(engine: Engine, *, small: bool) -> Iterator[Figure]:
-    rounds = 1 if small else 40
-    engine.create_table(TABLE, REGION)
-    for name, over in (("put_item of the same item", None), ("the same with this library's Config", CONFIG)):
-        yield Figure(f"client CPU of add / bare boto3 {name}", _add_over_put(engine, over, rounds), judged=False)
-    of_limited = _limited_over_update(engine, rounds)
-    yield Figure("limited: client CPU of add / bare update_item that decides the same", of_limited, 1.1, judged=False)
-    in_flight = 100 if small else IN_FLIGHT
-    code = f"from {__name__} import measure; measure({engine.endpoint_url!r}, {in_flight}, {1 if small else 3})"
-    environ = {**os.environ, **CREDENTIALS, "PYTHONPATH": str(PACKAGES)}
-    ran = subprocess.run([sys.executable, "-c", code], env=environ, check=True, stdout=subprocess.PIPE, text=True)
-    as_it_comes, tuned = map(float, ran.stdout.split())
-    of = f"client CPU of an add, {in_flight:,} in flight"
-    yield Figure(f"{of} / bare aiobotocore put_item", as_it_comes, 1.1, judged=False)
-    yield Figure(f"{of} / the same with this library's Config", tuned, judged=False)
+def figures(*, small: bool) -> Iterator[Figure]:
+    with Engine() as engine:
+        engine.create_table(TABLE, REGION)
+        rounds, in_flight = (1, 100) if small else (40, IN_FLIGHT)
+        for name, over in (("put_item of the same item", None), ("the same with this library's Config", CONFIG)):
+            yield Figure(f"client CPU of add / bare boto3 {name}", _add_over_put(engine, over, rounds), judged=False)
+        limited = _limited_over_update(engine, rounds)
+        yield Figure("limited: client CPU of add / bare update_item that decides the same", limited, 1.1, judged=False)
+        code = f"from {__name__} import measure; measure({engine.endpoint_url!r}, {in_flight}, {1 if small else 3})"
+        environ = {**os.environ, **CREDENTIALS, "PYTHONPATH": str(PACKAGES)}
+        ran = subprocess.run([sys.executable, "-c", code], env=environ, check=True, stdout=subprocess.PIPE, text=True)
+        as_it_comes, tuned = map(float, ran.stdout.split())
+        of = f"client CPU of an add, {in_flight:,} in flight"
+        yield Figure(f"{of} / bare aiobotocore put_item", as_it_comes, 1.1, judged=False)
+        yield Figure(f"{of} / the same with this library's Config", tuned, judged=False)
 
 
 def put_of(item: Any) -> dict[str, Any]:
@@ -60,36 +59,36 @@ def put_of(item: Any) -> dict[str, Any]:
     return {"TableName": TABLE, "Item": item, **condition}
 
 
-def _ratio(ours: Callable[[int], object], theirs: Callable[[Any], object], given: Callable[[], Sequence[Any]]) -> float:
-    """CPU of our calls over theirs, each of as many as are given; what is given is made before."""
-    asked = given()
-    seconds = []
-    for call, arguments in ((ours, range(len(asked))), (theirs, asked)):
+def _ratio(rounds: int, ours: Callable[[], object], theirs: Callable[[Any], object], given: Callable[[], Any]) -> float:
+    """CPU of our calls over theirs, each of as many as are given; what is given is made before. The first one warms
+    up."""
+    ratios = []
+    for _ in range(rounds + 1):
+        asked = given()
         began = time.process_time()
-        for argument in arguments:
-            call(argument)
-        seconds.append(time.process_time() - began)
-    return seconds[0] / seconds[1]
+        for _ in asked:
+            ours()
+        between = time.process_time()
+        for each in asked:
+            theirs(each)
+        ratios.append((between - began) / (time.process_time() - between))
+    return statistics.median(ratios[1:])
 
 
 def _add_over_put(engine: Engine, config: Any, rounds: int) -> float:
-    ledger = Ledger(SETTINGS, client=engine.client(REGION, CONFIG))
-    bare = engine.client(REGION, config)
-    ratios = [
-        _ratio(
-            lambda _: ledger.add(COUNTER, -6),
-            lambda item: bare.put_item(**put_of(item)),
-            lambda: [delta_item(ledger.prepare(COUNTER, -6)) for _ in range(EACH)],
-        )
-        for _ in range(rounds + 2)  # the first two warm up
-    ]
-    return statistics.median(ratios[2:])
+    ledger, bare = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), engine.client(REGION, config)
+    return _ratio(
+        rounds,
+        lambda: ledger.add(COUNTER, -6),
+        lambda item: bare.put_item(**put_of(item)),
+        lambda: [delta_item(ledger.prepare(COUNTER, -6)) for _ in range(EACH)],
+    )
 
 
 def _limited_over_update(engine: Engine, rounds: int) -> float:
     """What the ledger files now and then counts; the bare client has a new gate each time, so nothing need be filed."""
-    ledger = Ledger(SETTINGS, client=engine.client(REGION, CONFIG))
-    bare, numbers, ratios = engine.client(REGION, CONFIG), count(), list[float]()
+    ledger, bare = Ledger(SETTINGS, client=engine.client(REGION, CONFIG)), engine.client(REGION, CONFIG)
+    numbers = count()
 
     def asked() -> list[ask.Operation]:
         theirs = f"seats:{next(numbers)}"
@@ -97,10 +96,9 @@ def _limited_over_update(engine: Engine, rounds: int) -> float:
         deltas = [ledger.prepare(theirs, 1) for _ in range(EACH // 2)]
         return [ask.operation(decide(delta.lane, LIMIT, {delta.token: 1}), TABLE) for delta in deltas]
 
-    ours = partial(ledger.add, "seats:ours")
-    for _ in range(rounds + 1):
-        ratios.append(_ratio(lambda _: ours(1), lambda update: bare.update_item(**update.arguments), asked))
-    return statistics.median(ratios[1:])
+    return _ratio(
+        rounds, lambda: ledger.add("seats:ours", 1), lambda update: bare.update_item(**update.arguments), asked
+    )
 
 
 def measure(url: str, in_flight: int, rounds: int) -> None:

@@ -20,10 +20,9 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from lab.measure.charge import Charge
 from lab.measure.figure import Figure
-from lab.measure.metered_table import MeteredTable
+from lab.measure.metered_table import TABLE, MeteredTable
 from ledger import tokens
 from ledger.items import delta_item
-from ledger.memory import MemoryTable
 from ledger.requests import Instant, Put
 from ledger.settings import Settings
 from ledger.values import Delta, Lane
@@ -35,9 +34,9 @@ from service.observe import Watch
 from service.ring.handler import Ringer
 from service.runtime import Runtime
 
-REGION, START_MS, SECOND_MS = "eu-west-1", 1_800_000_000_000, 1_000
+REGION, START_MS, SECOND_MS, HOUR_S = "eu-west-1", 1_800_000_000_000, 1_000, 3_600
 RING_BATCH, WORK_BATCH, RECEIVED_MAX = 1_000, 50, 10
-SETTINGS = Settings(table="counters", region=REGION)
+SETTINGS = Settings(table=TABLE, region=REGION)
 
 
 class Queue:
@@ -96,13 +95,11 @@ class Lanes:
         self._lanes = [Lane(REGION, 0, f"stock:{number:06}") for number in range(lanes)]
         self._per_s, self._drawn = lanes * rate, Random(seed)
         self._queue, self._metrics, self._changes = Queue(), Metrics(), 0
-        self._table = MeteredTable(MemoryTable(lists=False))
-        self._table.is_charged = True
+        self._table = MeteredTable(is_charged=True, lists=False)
         runtime = Runtime(self._table, WorkQueue("work", self._queue), workers=1)
         runtime.now = lambda: Instant(self._queue.now_ms, self._queue.now_ms)
         watch = Watch(Watch.here("lanes", io.StringIO()).logger, cast(Any, self._metrics))
-        parts = settings, runtime, watch
-        self._ringer, self._worker = Ringer(*parts), Worker(*parts)
+        self._ringer, self._worker = Ringer(settings, runtime, watch), Worker(settings, runtime, watch)
         self._reader = Reader(settings, table=self._table.table, clock=lambda: self._queue.now_ms)
 
     def play(self, warm_s: int, measured_s: int) -> Played:
@@ -155,19 +152,19 @@ class Lanes:
             raise AssertionError(f"{answer} of a queue and a table that never fail")
 
 
-HOUR_S = 3_600
-
-
 def figures(*, small: bool) -> Iterator[Figure]:
     """Of 5,000 lanes at once; and of fewer for long enough that folds and deletes of a whole life are in it."""
-    lanes, seconds, few, hours = (500, 900, 40, 4) if small else (5_000, 1_200, 100, 10)
+    lanes, seconds, few, hours = (200, 900, 10, 4) if small else (5_000, 1_200, 100, 10)
     at_once = Lanes(lanes, 0.05).play(warm_s=120, measured_s=seconds)
-    of, changes = f"{lanes:,} lanes, a change every 20 s each:", at_once.changes
-    yield Figure(f"{of} messages a change", at_once.messages / changes, 0.05, 0.01)
-    yield Figure(f"{of} requests of SQS a change", at_once.sqs_requests / changes, 0.1, 0.001)
-    yield Figure(f"{of} looks that were enough a change", at_once.looks / changes, 0.04, 0.001)
-    yield Figure(f"{of} visits a change", at_once.visits / changes, 0.04, 0.003)
-    kept = Settings(table="counters", region=REGION, clean=False)
+    for what, number, most, least in (
+        ("messages", at_once.messages, 0.05, 0.01),
+        ("requests of SQS", at_once.sqs_requests, 0.1, 0.001),
+        ("looks that were enough", at_once.looks, 0.04, 0.001),
+        ("visits", at_once.visits, 0.04, 0.003),
+    ):
+        name = f"{lanes:,} lanes, a change every 20 s each: {what} a change"
+        yield Figure(name, number / at_once.changes, most, least)
+    kept = Settings(table=TABLE, region=REGION, clean=False)
     for text, settings, most, least in (("", SETTINGS, 2.2, 1.9), (", clean=False", kept, 1.2, 1.05)):
         lived = Lanes(few, 0.02, settings).play(warm_s=hours * HOUR_S, measured_s=hours * HOUR_S)
         of = f"{few} lanes, a change every 50 s each{text}:"

@@ -6,7 +6,7 @@ Rule 3: Each figure is of a gate that has been at work for a while.
 """
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
@@ -29,6 +29,7 @@ from ledger.values import Lane
 from reader import Reader
 
 REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
+HOME = REGIONS[0]
 START_MS = 1_800_000_000_000
 COUNTER = "seats:gala"
 WARM, WARM_GROUPS = 200, 20
@@ -47,11 +48,11 @@ class Sale:
     def __init__(self, ceiling: int = 10**9, regions: int = 1) -> None:
         self.homes, self.now_ms = REGIONS[:regions], float(START_MS)
         self.tables = {region: MeteredTable() for region in self.homes}
-        limits = {"seats:": Limit(ceiling=ceiling, region=REGIONS[0])}
+        limits = {"seats:": Limit(ceiling=ceiling, region=HOME)}
         clock = lambda: int(self.now_ms)  # noqa: E731
         self.of = {home: Settings(table=TABLE, region=home, regions=self.homes, limits=limits) for home in self.homes}
         self.ledgers = {home: Ledger(self.of[home], tables=self.tables, clock=clock) for home in self.homes}
-        self.reader = Reader(self.of[REGIONS[0]], table=self.tables[REGIONS[0]], clock=clock)
+        self.reader = Reader(self.of[HOME], table=self.tables[HOME], clock=clock)
         self.reader.read("another")  # asks for the table's shape, once a process
         self._random, self._number = Random(1), 0
 
@@ -71,13 +72,13 @@ class Sale:
         self._number += 1
         return Change(COUNTER, 1, str(self._number), self._at(late_ms))
 
-    def add(self, change: Change, home: str = REGIONS[0]) -> None:
+    def add(self, change: Change, home: str = HOME) -> None:
         self.ledgers[home].add(change.counter, 1, idempotency_key=change.idempotency_key, at=change.at)
 
     def hold(self, length: timedelta) -> Hold:
         self._number += 1
         key, at = str(self._number), self._at()
-        return self.ledgers[REGIONS[0]].hold(COUNTER, 1, expires=length, idempotency_key=key, at=at)
+        return self.ledgers[HOME].hold(COUNTER, 1, expires=length, idempotency_key=key, at=at)
 
     def _at(self, late_ms: int = 0) -> datetime:
         return to_datetime(int(self.now_ms) - self._random.randint(0, late_ms))
@@ -92,48 +93,53 @@ class Sale:
         return sum((table.cost for table in self.tables.values()), start=Charge())
 
 
+def charged(sale: Sale, warm: int, rounds: int, every_ms: float, act: Callable[[int], object]) -> float:
+    """Write units of a round, of so many, so far apart, after some that are not charged."""
+    for number in range(warm + rounds):
+        sale.charge(number >= warm)
+        sale.tick(every_ms)
+        act(number)
+    return sale.cost.write_units / max(1, rounds)
+
+
 def singly(rate: int, late_ms: int = 0, changes: int = 400) -> tuple[float, float]:
     """(write units of a change, the median of its requests), of so many a second."""
     sale, requests = Sale(), list[int]()
-    for number in range(WARM + changes):
-        sale.charge(number >= WARM)
-        sale.tick(1_000 / rate)
+
+    def add(_: int) -> None:
         before = sale.cost.requests
         sale.add(sale.change(late_ms))
         requests.append(sale.cost.requests - before)
-    return sale.cost.write_units / changes, statistics.median(requests[WARM:])
+
+    return charged(sale, WARM, changes, 1_000 / rate, add), statistics.median(requests[WARM:])
 
 
-def in_groups(rate: int, size: int, late_ms: int, groups: int = 60) -> float:
+def in_groups(rate: int, size: int, late_ms: int, groups: int) -> float:
     """Write units of a change, of so many a second, `size` in a call."""
     sale = Sale()
-    for number in range(WARM_GROUPS + groups):
-        sale.charge(number >= WARM_GROUPS)
-        sale.tick(1_000 * size / rate)
-        for outcome in sale.ledgers[REGIONS[0]].add_many([sale.change(late_ms) for _ in range(size)]):
+
+    def add_many(_: int) -> None:
+        for outcome in sale.ledgers[HOME].add_many([sale.change(late_ms) for _ in range(size)]):
             if isinstance(outcome, Exception):
                 raise outcome
-    return sale.cost.write_units / groups / size
+
+    return charged(sale, WARM_GROUPS, groups, 1_000 * size / rate, add_many) / size
 
 
 def refused(changes: int = 100) -> float:
     """Write units of a change that two Regions refuse, ten a second; the steady clock is ours, too."""
     sale = Sale(ceiling=WARM, regions=2)
-    for _ in range(WARM):
-        sale.tick(100)
-        sale.add(sale.change())
+    charged(sale, WARM, 0, 100, lambda _: sale.add(sale.change()))
     sale.copy()
-    sale.charge()
-    home = REGIONS[0]
-    gates, table = Gates.limited(sale.of[home], COUNTER, "bench"), ByRegion(home, sale.tables)
-    for _ in range(changes):
-        sale.tick(100)
-        asked = sale.change()
-        delta = sale.ledgers[home].prepare(COUNTER, 1, idempotency_key=asked.idempotency_key, at=asked.at)
-        now_ms = int(sale.now_ms)
+    gates, table = Gates.limited(sale.of[HOME], COUNTER, "bench"), ByRegion(HOME, sale.tables)
+
+    def refuse(_: int) -> None:
+        asked, now_ms = sale.change(), int(sale.now_ms)
+        delta = sale.ledgers[HOME].prepare(COUNTER, 1, idempotency_key=asked.idempotency_key, at=asked.at)
         if run(decide.decide_change(gates, delta), table, partial(Instant, now_ms, now_ms)).known.outcome != REFUSED:
             raise AssertionError("more was sold than there is")
-    return sale.cost.write_units / changes
+
+    return charged(sale, 0, changes, 100, refuse)
 
 
 def again(changes: int = 50) -> float:
@@ -152,9 +158,8 @@ def held(open_holds: int, every_ms: float, holds: int = 200) -> float:
     """Write units of a hold and its end together, with so many open; four of five captured, the fifth released."""
     sale, waiting = Sale(), list[Hold]()
     length = timedelta(milliseconds=3 * open_holds * every_ms)
-    for number in range(open_holds + WARM + holds):
-        sale.charge(number >= open_holds + WARM)
-        sale.tick(every_ms)
+
+    def hold(number: int) -> None:
         waiting.append(sale.hold(length))
         if len(waiting) > open_holds:
             ended = waiting.pop(0)
@@ -162,15 +167,14 @@ def held(open_holds: int, every_ms: float, holds: int = 200) -> float:
                 ended.capture()
             else:
                 ended.release()
-    return sale.cost.write_units / holds
+
+    return charged(sale, open_holds + WARM, holds, every_ms, hold)
 
 
 def read() -> Charge:
     """Of a strong read of one lane."""
     sale = Sale()
-    for _ in range(WARM):
-        sale.tick(10)
-        sale.add(sale.change())
+    charged(sale, WARM, 0, 10, lambda _: sale.add(sale.change()))
     sale.charge()
     if sale.reader.read(COUNTER).value != WARM:
         raise AssertionError("the read is wrong")

@@ -1,17 +1,17 @@
-"""What a change costs over its whole life, alone and in packs, and what a read costs: on an engine, by the meter.
+"""What a change costs over its whole life, alone and in packs, and what a read costs.
 
-Rule 1: Units are of the items that crossed the wire. Every sum is checked.
+Rule 1: Units are of the requests that the shipped classes send to a table in memory. Every sum is checked.
 Rule 2: The clock is ours, so that nothing waits.
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from compactor import Compactor, Report
-from lab.engines.ministack import Engine
 from lab.measure.charge import Charge
 from lab.measure.figure import Figure
-from lab.measure.meter import Meter
+from lab.measure.metered_table import TABLE, MeteredTable
 from ledger import Change, Ledger, Settings
 from ledger.checks import to_datetime
 from ledger.lane.add import PACK_CHANGES
@@ -23,28 +23,26 @@ from service.observe import Watch
 REGION, COUNTER = "eu-west-1", "stock:85123A"
 START_MS = 1_800_000_000_000
 ROUND = 10_000  # changes between two runs of the compactor
-SIZES = (10, 38, 100, PACK_CHANGES)
+PACKS = {10: 0.27, 38: 0.12, 100: 0.13, PACK_CHANGES: 0.12}
+"""The goal of a change by how many are in a pack."""
+
 QUEUED_PER_S = 1_000
 BATCH, WINDOW_S = 100, 1
 """Messages that `add_from_queue` is handed, and how long they are waited for."""
 
 
 class Life:
-    """A counter in a table of its own, with a ledger, a reader and a compactor whose requests are metered apart."""
+    """A counter in a table of its own, with a ledger, a reader and a compactor."""
 
-    def __init__(self, engine: Engine, table: str) -> None:
-        engine.create_table(table, REGION)
-        self.settings = Settings(table=table, region=REGION, clean_units_per_s=10**9)  # at the engine's own pace
+    def __init__(self) -> None:
+        self.settings = Settings(table=TABLE, region=REGION, clean_units_per_s=10**9)  # nothing waits
         self.now_ms, self.changes = START_MS, 0
-        self.works, self.reads = Meter(), Meter()
-        clients = [engine.client(REGION) for _ in range(2)]
-        for client, meter in zip(clients, (self.works, self.reads), strict=True):
-            meter.attach(client)
-        clock = lambda: self.now_ms  # noqa: E731
-        self.ledger = Ledger(self.settings, client=clients[0], clock=clock)
-        self.compactor = Compactor(self.settings, clients={REGION: clients[0]}, clock=clock)
-        self.reader = Reader(self.settings, client=clients[1], clock=clock)
+        self.table, self._reads = MeteredTable(is_charged=True, lists=False), Charge()
+        given: Any = {"table": self.table, "clock": lambda: self.now_ms}
+        self.ledger, self.reader = Ledger(self.settings, **given), Reader(self.settings, **given)
+        self.compactor = Compactor(self.settings, tables={REGION: self.table}, clock=given["clock"])
         self.reader.read("another")  # asks for the table's shape, once a process; the figures are of what comes after
+        self.table.cost = Charge()
 
     def write(self, changes: int, *, each: int = 500, pack: bool = False) -> None:
         """Add that many changes of 1, about a millisecond apart, `each` in a call; pack: they are one item."""
@@ -65,36 +63,37 @@ class Life:
 
     def read(self, *, behind: float = 0) -> Charge:
         """What a read costs that has all changes, or the folded ones, which are as many as `behind` leaves."""
-        before = self.reads.total()
+        before = self.table.cost
         balance = self.reader.read(COUNTER, behind=behind)
         if not behind and balance.value != self.changes:
             raise AssertionError(f"the counter reads {balance.value}, but it has {self.changes} changes of 1")
-        return self.reads.total() - before
+        cost = self.table.cost - before
+        self._reads += cost
+        return cost
 
     def a_change(self) -> Charge:
         """What writing and compacting were charged, for all changes, once the value is right."""
         self.read()
-        return self.works.total()
+        return self.table.cost - self._reads
 
 
-def figures(engine: Engine, *, small: bool) -> Iterator[Figure]:
-    less = 100 if small else 1
-    yield from _hot(engine, [100, 1_000] if small else [100, 1_000, 10_000])
-    cold = Life(engine, "bench-cold")
+def figures(*, small: bool) -> Iterator[Figure]:
+    yield from _hot([100, 1_000] if small else [100, 1_000, 10_000])
+    cold = Life()
     cold.write(20)
     cold.compact()
     yield Figure("cold counter (20 changes): write units a change", cold.a_change().write_units / 20, 1, 1)
-    for each, most in zip(SIZES, (0.27, 0.12, 0.13, 0.12), strict=True):
+    for each, most in PACKS.items():
         name = f"hot counter, packs of {each}: write units a change, whole life"
-        yield Figure(name, in_packs(engine, each, 20_000 // less * (1 if less == 1 else 10)), most, 0.09)
+        yield Figure(name, in_packs(each, 2_000 if small else 20_000), most, 0.09)
     for each in (1, 250):
         name = f"the same through SQS at {QUEUED_PER_S:,}/s, {each} in a message"
-        yield Figure(name, queued(engine, each, max(3, 120 // less)), 0.2, 0.09)
-    yield from _tail(engine, 100_000 // less)
+        yield Figure(name, queued(each, 3 if small else 120), 0.2, 0.09)
+    yield from _tail(1_000 if small else 100_000)
 
 
-def _hot(engine: Engine, targets: list[int]) -> Iterator[Figure]:
-    life, reports = Life(engine, "bench-hot"), list[Report]()
+def _hot(targets: Sequence[int]) -> Iterator[Figure]:
+    life, reports = Life(), list[Report]()
     for target in targets:
         while life.changes < target:
             life.write(min(ROUND, target - life.changes))
@@ -109,22 +108,21 @@ def _hot(engine: Engine, targets: list[int]) -> Iterator[Figure]:
     yield Figure(f"{of} deltas of a merge transaction", total.folded / total.commits, least=100)
 
 
-def in_packs(engine: Engine, each: int, changes: int) -> float:
+def in_packs(each: int, changes: int) -> float:
     """Write units of a change over its whole life, put, folded, settled and cleaned, with so many in each pack."""
-    life = Life(engine, f"bench-packs-{each}")
+    life = Life()
     for number in (changes // 2, changes - changes // 2):
         life.write(number, each=each, pack=True)
         life.compact()
     return life.a_change().write_units / changes
 
 
-def queued(engine: Engine, each: int, seconds: int) -> float:
+def queued(each: int, seconds: int) -> float:
     """The same of a change that comes through SQS with 1,000 others a second, `each` in a message.
 
     The function's own handler gets batches as serverless.yml has them, and the lane is visited every minute.
     """
-    life = Life(engine, f"bench-queued-{each}")
-    watch = Watch.here("bench", io.StringIO())
+    life, watch = Life(), Watch.here("bench", io.StringIO())
     handle = AddFromQueue(life.ledger, watch, pack=True)
     batch, total = min(BATCH * each, QUEUED_PER_S * WINDOW_S), seconds * QUEUED_PER_S
     for first in range(0, total, batch):
@@ -144,15 +142,16 @@ def queued(engine: Engine, each: int, seconds: int) -> float:
     return life.a_change().write_units / life.changes
 
 
-def _tail(engine: Engine, changes: int) -> Iterator[Figure]:
+def _tail(changes: int) -> Iterator[Figure]:
     """Reads of packs as full as they go, above a checkpoint."""
-    life = Life(engine, "bench-tail")
+    life = Life()
     life.write(PACK_CHANGES, each=PACK_CHANGES, pack=True)
     life.compact()
     life.write(changes, each=PACK_CHANGES, pack=True)
-    whole, behind = life.read(), life.read(behind=3_600)
     of = f"read of a tail of {changes:,} changes in packs:"
-    yield Figure(f"{of} requests", whole.requests, 5, 2)
-    yield Figure(f"{of} read units", whole.read_units, 2 + changes // 150, changes / 180)
-    yield Figure(f"{of} requests, with behind=", behind.requests, 1, 1)
-    yield Figure(f"{of} read units, with behind=", behind.read_units, 1, 1)
+    for how, read, requests, units in (
+        ("", life.read(), 5, 2 + changes // 150),
+        (", with behind=", life.read(behind=3_600), 1, 1),
+    ):
+        yield Figure(f"{of} requests{how}", read.requests, requests, 1)
+        yield Figure(f"{of} read units{how}", read.read_units, units, 1 if how else changes / 180)

@@ -1,8 +1,9 @@
 """A table in memory whose requests are charged as boto3's would be.
 
-Rule 1: each request is charged as the operation that `ledger.wire` makes of it, by `charges.py`, whose rules know
+Rule 1: each request is charged as the operation that `ledger.dynamo.ask` makes of it, by `charges.py`, whose rules know
 nothing of where the answer came from.
-Rule 2: what several requests at once and several items in one are, is as in `ledger.table`.
+Rule 2: what several requests at once and several items in one are, is as in `ledger.table`; a page ends where
+DynamoDB's does. A Scan is the table's own work, which deletes what has outlived its time: it is not charged.
 """
 
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from lab.measure.charge import Charge
 from lab.measure.charges import charge
 from lab.measure.item_sizes import ItemSizes
+from ledger.cost import item_bytes
 from ledger.dynamo import ask
 from ledger.memory import MemoryTable
 from ledger.requests import (
@@ -19,11 +21,13 @@ from ledger.requests import (
     Get,
     GetMany,
     Item,
+    Page,
     Pause,
     Put,
     PutMany,
     Query,
     Request,
+    Scan,
     Together,
     Transact,
     Update,
@@ -31,6 +35,7 @@ from ledger.requests import (
 )
 
 TABLE = "counters"
+PAGE_BYTES, PAGE_ITEMS = 1_000_000, 100_000
 OPERATIONS = {
     "put_item": "PutItem",
     "update_item": "UpdateItem",
@@ -41,23 +46,32 @@ OPERATIONS = {
 
 
 class MeteredTable:
-    """Answers what a limited counter, a compactor and the service ask for. `cost`: of all since `is_charged`."""
+    """`cost`: of all requests while it `is_charged`."""
 
-    def __init__(self, table: MemoryTable | None = None) -> None:
-        self.table = table or MemoryTable()
-        self.is_charged = False
+    def __init__(self, *, is_charged: bool = False, lists: bool = True) -> None:
+        self.table = MemoryTable(lists=lists, page_size=PAGE_ITEMS)
+        self.is_charged = is_charged
         self.cost = Charge()
         self._seen = ItemSizes()
 
     def answer(self, request: Request, /) -> Any:
         if isinstance(request, Together):
             return tuple(map(self.answer, request.requests))
-        answer = self.table.answer(request)
-        if not self.is_charged:
-            return answer
-        for operation, arguments, response in _charged(request, answer):
-            self.cost += charge(operation, arguments, response, self._seen)
+        answer = self._page(request) if isinstance(request, Query) else self.table.answer(request)
+        if self.is_charged:
+            for operation, arguments, response in _charged(request, answer):
+                self.cost += charge(operation, arguments, response, self._seen)
         return answer
+
+    def _page(self, request: Query) -> Page:
+        page: Page = self.table.answer(request)
+        left = PAGE_BYTES
+        for number, item in enumerate(page.items, 1):
+            left -= item_bytes(item)
+            if left < 0 and number < len(page.items):
+                cut: Page = self.table.answer(request._replace(limit=number))
+                return cut
+        return page
 
 
 def _charged(request: Request, answer: Any) -> list[tuple[str, Any, Any]]:
@@ -77,7 +91,7 @@ def _charged(request: Request, answer: Any) -> list[tuple[str, Any, Any]]:
             return _batches(items, answer, ask.insert)
         case DeleteMany(items):
             return _batches(items, answer, ask.delete)
-        case Pause():
+        case Pause() | Scan():
             return []
         case _:
             raise TypeError(f"not charged here: {request!r}")
@@ -89,10 +103,9 @@ def _response(request: Request, answer: Any) -> dict[str, Any]:
             return {"Item": answer} if answer is not None else {}
         case Query():
             return {"Items": answer.items}
-        case _:
-            if answer is None or isinstance(answer, Written):
-                return {"Attributes": answer.item} if answer is not None else {}
-            return {"Error": {"Code": "ConditionalCheckFailedException"}} | ({"Item": answer} if answer else {})
+        case _ if answer is None or isinstance(answer, Written):
+            return {"Attributes": answer.item} if answer is not None else {}
+    return {"Error": {"Code": "ConditionalCheckFailedException"}} | ({"Item": answer} if answer else {})
 
 
 def _refused(answer: tuple[Item | None, ...]) -> dict[str, Any]:

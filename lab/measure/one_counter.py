@@ -168,12 +168,9 @@ def count(design: Design, scenario: Scenario, seed: int) -> Counted:
     return counter.record.ended(counter.values())
 
 
-def limit(design: Design, scenario: Scenario, seed: int) -> Limit | None:
-    """EVENTS changes of 1 under a ceiling of CEILING; None: it has no limits."""
-    if design.claims.limit == "none":
-        return None
-    limited: Any = design
-    counter = OneCounter(replace(limited, ceiling=CEILING), scenario, seed, units=True)
+def limit(design: Any, scenario: Scenario, seed: int) -> Limit:
+    """EVENTS changes of 1 under a ceiling of CEILING."""
+    counter = OneCounter(replace(design, ceiling=CEILING), scenario, seed, units=True)
     counter.play(EVENTS)
     return counter.record.limit(counter.values())
 

@@ -1,13 +1,14 @@
 """docs/comparison.md: what `make compare` found, for someone who has to choose.
 
 Rule 1: Every figure is from the run that is given. A sentence says nothing that a table does not show.
-Rule 2: A row is a design, in the order given, and nothing here knows one by its name.
+Rule 2: A row is a design, in the order given, and nothing here knows one by its name. The sentences are in page.md.
 """
 
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from lab.designs import Claims, Design, Memory
 from lab.measure import accuracy
@@ -17,6 +18,7 @@ from lab.measure.cost import ONE, SHOP, Spent
 from lab.measure.scenarios import OTHERS
 from lab.measure.speed import COUNTERS, THREADS, Pace
 
+TEXT = Path(__file__).with_name("page.md")
 MINUTE_MS, DAY_MS = 60_000, 86_400_000
 GROUPS = {
     "crashes, lost answers": ("at once", "late", "no reply", "crash"),
@@ -64,15 +66,16 @@ class Run:
 
 def page(run: Run) -> str:
     """The whole document."""
-    groups = (f"{group}: lost/doubled of {events(run.rows, group):,}" for group in GROUPS)
+    groups = (f"{group}: lost/doubled of {_events(run.rows, group):,}" for group in GROUPS)
     choice = (
         *("", "the same change again counts once", *groups, "a limit holds", "write units a change"),
         *(f"read units after {ONE // 2}/{ONE} changes", f"changes/s of {THREADS} writers, ADD = 1"),
     )
-    return TEXT.format(
+    lines = (choice, ("---", *("---:" for _ in choice[1:])), *map(_choice, run.rows))
+    return TEXT.read_text().format(
         date=run.date,
         engine=run.engine,
-        choice=markdown(choice, map(_choice, run.rows)),
+        choice="\n".join(f"| {' | '.join(cells)} |" for cells in lines),
         refusing=_who(run.rows, lambda claims: claims.mismatch),
         listing=_who(run.rows, lambda claims: claims.history),
         resetting=_who(run.rows, lambda claims: claims.reset),
@@ -83,14 +86,14 @@ def page(run: Run) -> str:
         column=EVENTS * run.seeds,
         others=OTHERS,
         one=ONE,
-        accuracy=columns(_accuracy(run.rows)),
+        accuracy=_columns(_accuracy(run.rows)),
         shop=SHOP,
         counters=COUNTERS[-1],
-        units=columns([UNITS, *map(_units, run.rows)]),
+        units=_columns([UNITS, *map(_units, run.rows)]),
     )
 
 
-def events(rows: Iterable[Row], group: str) -> int:
+def _events(rows: Iterable[Row], group: str) -> int:
     """How many events each design got in these scenarios; all get the same."""
     return max(_sum(row, GROUPS[group]).events for row in rows)
 
@@ -105,7 +108,7 @@ def _choice(row: Row) -> tuple[str, ...]:
     first, last = (read.read_units for read in row.one.reads)
     return (
         row.design.name,
-        memory(claims.memory) + (", unless a process dies" if not claims.survives_death else ""),
+        _memory(claims.memory) + (", unless a process dies" if not claims.survives_death else ""),
         *(f"{counted.lost:,}/{counted.doubled:,}{net}" for counted in wrong),
         LIMITS[claims.limit],
         f"{row.one.write_units:.2f}{', grows' if row.one.grows else ''}",
@@ -135,7 +138,7 @@ def _accuracy(rows: Sequence[Row]) -> Iterator[list[str]]:
     names = [name for name in rows[0].accuracy.faults if any(_wrong(row, name) != "0/0" for row in rows)]
     yield ["", *names, "reads"]
     for row in rows:
-        reads = _sum(row, row.accuracy.faults).reads
+        reads = _sum(row, row.accuracy.faults)
         yield [row.design.name, *(_wrong(row, name) for name in names), f"{reads.false}/{reads.missed}"]
 
 
@@ -144,7 +147,7 @@ def _wrong(row: Row, name: str) -> str:
     return f"{counted.lost}/{counted.doubled}"
 
 
-def columns(rows: Iterable[Sequence[str]]) -> str:
+def _columns(rows: Iterable[Sequence[str]]) -> str:
     """The first column to the left, the others to the right, each as wide as it must be."""
     lines = list(rows)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -152,7 +155,7 @@ def columns(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(" ".join(cells).rstrip() for cells in padded)
 
 
-def memory(memory: Memory) -> str:
+def _memory(memory: Memory) -> str:
     """For how long a change that is sent again counts once."""
     if memory.ms == 0 or memory.writes == 0:
         return "no"
@@ -163,89 +166,3 @@ def memory(memory: Memory) -> str:
     if not math.isinf(memory.writes):
         until.append(f"{memory.writes:.0f} changes")
     return ", ".join(until) or "for ever"
-
-
-def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = (heads, ("---", *("---:" for _ in heads[1:])), *rows)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-TEXT = """\
-# Ways to count in DynamoDB, side by side
-
-For someone who chooses. `make compare` wrote this page on {date}, with {engine} as the engine: the
-seven ways that
-[AWS's guidance](https://aws.amazon.com/blogs/database/implement-resource-counters-with-amazon-dynamodb/) describes,
-those that others build of them, and this library, each written as its author would defend it, in
-[lab/designs/](../lab/designs/__init__.py), a file each.
-
-## The table to choose by
-
-{choice}
-
-- Lost and doubled: of events whose callers send them again until they are answered. `*`: a way that counts things,
-  where a lost event and a doubled one hide each other, so the least that it can be.
-- Units are of one busy counter, with all housekeeping, by AWS's published rules; *grows*: with every change that is
-  in the item. Reads are strongly consistent, when housekeeping is done.
-- Changes a second: a ratio to plain `ADD` in the same run; by what the rows of `ADD` differ from 1 is its noise.
-  {engine} lets no transactions conflict, so on AWS the transactional ways do worse.
-
-What follows from it:
-
-- **Nearly right is enough, in one Region:** atomic `ADD`. Nothing is cheaper or simpler; a retry counts twice.
-- **Powertools' idempotency round it** is three requests and three write units, and counts twice where a process dies
-  between the two, or the `ADD` gets no answer.
-- **A limit must hold at the write:** this library with a [limit](limits.md). In one Region the transaction with a
-  marker holds it, too, for four times the units and an item for every change.
-- **Repeats come within ten minutes, or never:** the transaction with a client token.
-- **A few thousand members of something, each once:** the set, until its item of 400 KB is full.
-- **Numbers without gaps:** gap-free ids; all writers wait for each other.
-- **Every change once, for ever, with writers in several Regions and short reads:** this library; many changes at once
-  travel in [packs](producers.md#packs). The plain item collection is as exact, but its reads grow with every change.
-
-## What each can do
-
-By its tests, and nobody else:
-
-- Another change under a used key is refused by
-{refusing}.
-- Every change can be listed in
-{listing}.
-- One write resets
-{resetting}.
-- Only changes of 1 are taken by
-{things}.
-
-## Accuracy
-
-On the [simulator](testing.md): a producer that delivers a message at least once; housekeeping and reads go on
-meanwhile. Of {seeds} seeds with {each} events of one counter each, {column} in a column, lost/doubled:
-
-- *no reply*: answers are lost after the write. *crash*: every first process dies, in turn after one answer of the
-  table, after two, or at its end. *late*: half of the messages wait in the queue for a minute.
-- *Regions*: two, with lag; *cut off*: and a partition; *failover*: the other Region gets each message again.
-- *twice* to *8 days*: the same message again so much later; in the last two with {others} others in between.
-- *reads*: false/missing an event that their Region had acknowledged. Ours miss only what came later than
-  `allowed_lateness_ms` (*late*), and have it from the next settle on.
-- *at once*, *late* have a column where something went wrong there.
-
-```text
-{accuracy}
-```
-
-## Cost
-
-A change of one counter, of the second half of {one} changes,
-{events}: its requests and write units; *care*: write
-units of housekeeping; *reads*: read units of both; *left*: bytes that it leaves for good. *many*: all write units of a
-change of many counters, of {shop}. *pace*: changes a second on {counters:,} counters, `ADD` = 1.
-
-```text
-{units}
-```
-
-## How to repeat it
-
-`make compare` takes ten to twenty minutes; `make compare EVENTS=file.csv` takes the changes of the bill from your own
-events.
-"""

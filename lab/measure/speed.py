@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from lab.designs import Design
-from lab.designs.trial import DESIGNS, Trial
+from lab.designs.trial import DESIGNS, Trial, on_engine
 from lab.engines.ministack import Engine
 from ledger.errors import LedgerError
 
@@ -71,15 +71,17 @@ class Writers:
         return Slice(time.perf_counter() - began, len(made), len(given_up))
 
 
-def measure_pace(engine: Engine, design: Design, counters: int, rounds: int = ROUNDS, slice_s: float = SLICE_S) -> Pace:
-    """A design by THREADS writers, in turns with plain ADD."""
-    plain, own = (Writers(Trial(engine, each), counters) for each in (DESIGNS[0], design))
+def measure_pace(
+    engine: Engine, design: Design, counters: int, rounds: int, slice_s: float, threads: int = THREADS
+) -> Pace:
+    """A design by so many threads, in turns with plain ADD."""
+    plain, own = (Writers(on_engine(engine, each), counters) for each in (DESIGNS[0], design))
     turns: list[tuple[Slice, Slice, Slice]] = []
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         for writers in (plain, own):
-            writers.slice(pool, THREADS, slice_s)  # warms up: connections, and the counters themselves
+            writers.slice(pool, threads, slice_s)  # warms up: connections, and the counters themselves
         while len(turns) < rounds and not any(is_slow(turn) for turn in turns):
-            before, between, after = (each.slice(pool, THREADS, slice_s) for each in (plain, own, plain))
+            before, between, after = (each.slice(pool, threads, slice_s) for each in (plain, own, plain))
             turns.append((before, between, after))
     return pace_of(turns)
 

@@ -1,12 +1,20 @@
 """What each operation costs, from hand-made requests and answers."""
 
+from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+from botocore.config import Config
+from botocore.exceptions import EndpointConnectionError, ReadTimeoutError
+from mypy_boto3_dynamodb import DynamoDBClient
 
 from lab.measure.charge import Charge
 from lab.measure.charges import Uncountable, charge, refuse_uncountable
 from lab.measure.item_sizes import ItemSizes
+from lab.measure.meter import Meter
 
 Fields = dict[str, Any]
 
@@ -42,8 +50,6 @@ def transaction(token: str = "token") -> Fields:
 CANCELLED = {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": [{"Code": "None"}] * 2}
 INSERT = {"Statement": "INSERT INTO \"t\" VALUE {'pk': ?, 'sk': ?, 'b': ?}", "Parameters": list(item(1500).values())}
 INSERTED = {"Responses": [{"TableName": "t"}, TAKEN, THROTTLED]}
-DELETES = [{"DeleteRequest": {"Key": key}} for key in (KEY, OTHER)]
-BATCH = {"RequestItems": {"t": DELETES}}
 VALUES = {":zero": {"N": "0"}, ":b": {"B": bytes(50)}, ":if": {"S": "x" * 100}}
 SET = {
     **OF_KEY,
@@ -80,17 +86,15 @@ WRITES: list[tuple[str, str, Fields, Fields | None, list[Fields], int, int, int 
     ("what is returned is exact", "UpdateItem", RETURNED, {"Attributes": item(2000)}, [item(100)], 2, 2, 2000),
     ("a delete leaves nothing", "DeleteItem", OF_KEY, {}, [item(1600)], 2, 2, 0),
     ("statement by statement", "BatchExecuteStatement", {"Statements": [INSERT] * 3}, INSERTED, [], 4, 2, None),
-    ("a statement alone", "ExecuteStatement", INSERT, {}, [], 2, 2, 1500),
-    ("whose key is taken", "ExecuteStatement", INSERT, TAKEN, [item(3000)], 3, 0, 3000),
-    ("item by item", "BatchWriteItem", BATCH, {}, [item(500), item(3584, OTHER)], 5, 5, 0),
-    ("but not unprocessed", "BatchWriteItem", BATCH, {"UnprocessedItems": {"t": DELETES[1:]}}, [item(500)], 1, 1, 0),
+    ("of which one is taken", "BatchExecuteStatement", {"Statements": [INSERT]}, {"Responses": [TAKEN]},
+     [item(3000)], 3, 0, 3000),
     ("twice, checks not replicated", "TransactWriteItems", transaction(), {}, [], 6, 4, 1500),
     ("also when it is cancelled", "TransactWriteItems", transaction(), CANCELLED, [], 6, 0, 0),
     ("throttled", "TransactWriteItems", transaction(), THROTTLED, [], 0, 0, 0),
     ("throttled", "PutItem", put(100), THROTTLED, [], 0, 0, 0),
     ("broken", "PutItem", put(100), BROKEN, [], 0, 0, 0),
     ("on a table", "DescribeTable", {"TableName": "t"}, {}, [], 0, 0, None),
-]
+]  # fmt: skip
 READS: list[tuple[str, str, Fields, Fields, list[Fields], float]] = [
     ("an absent item costs the least", "GetItem", OF_KEY, {}, [item(9000)], 0.5),
     ("and twice that when strong", "GetItem", {**OF_KEY, **STRONG}, {}, [], 1),
@@ -126,6 +130,7 @@ def test_a_request_whose_cost_its_answer_would_not_show_is_refused() -> None:
     appends = {"UpdateExpression": "SET a = list_append(a, :a)"}
     for operation, request in (
         ("ExecuteStatement", {"Statement": "SELECT * FROM t"}),
+        ("BatchWriteItem", {"RequestItems": {}}),
         ("Query", {"FilterExpression": "a = :a"}),
         ("Query", {"IndexName": "i"}),
         ("Scan", {"Select": "COUNT"}),
@@ -137,7 +142,29 @@ def test_a_request_whose_cost_its_answer_would_not_show_is_refused() -> None:
             refuse_uncountable(operation, request)
 
 
-def test_every_further_region_pays_the_replicated_units_again_and_costs_subtract() -> None:
-    assert Charge(requests=2, write_units=3, replicated_units=2).writes_in(3) == 3 + 2 + 2
-    earlier, between = Charge(1, 0.5, 2, 2), Charge(3, 1.5, 1, 0)
-    assert earlier + between - earlier == between
+def client_of(*answers: int | Exception) -> DynamoDBClient:
+    """A client whose HTTP attempts, two of a call, come to these statuses and errors without being sent."""
+    coming = iter(answers)
+
+    def answer(**_: Any) -> Any:
+        if isinstance(end := next(coming), Exception):
+            raise end
+        return AWSResponse("", end, HTTPHeaders(), SimpleNamespace(stream=lambda **_: iter([b"{}"])))
+
+    config = Config(retries={"mode": "standard", "total_max_attempts": 2})
+    made: DynamoDBClient = boto3.Session("a", "a", region_name="eu-west-1").client("dynamodb", config=config)
+    made.meta.events.register_first("before-send.dynamodb", answer)
+    return made
+
+
+def test_every_attempt_that_was_sent_is_a_request_and_what_cannot_be_counted_is_not_sent() -> None:
+    refused, lost = EndpointConnectionError(endpoint_url="here"), ReadTimeoutError(endpoint_url="here")
+    client, meter = client_of(500, 200, refused, lost, AssertionError("sent")), Meter()
+    for _ in range(2):  # twice counts once
+        meter.attach(client)
+    client.put_item(TableName="t", Item=KEY)
+    with pytest.raises(ReadTimeoutError):
+        client.put_item(TableName="t", Item=KEY)
+    with pytest.raises(Uncountable):
+        client.scan(TableName="t", Select="COUNT")
+    assert meter.total() - Charge(requests=1) == Charge(requests=2, write_units=2, replicated_units=2)

@@ -1,21 +1,22 @@
-"""`make compare` sees a wrong sum, read or limit, has the units of hand-made numbers, and can go red."""
+"""The figures of `make bench` and the rows of `make compare`: by hand; and both can go red."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lab.designs import Outcome, every
 from lab.designs.atomic import Atomic
 from lab.designs.trial import DESIGNS
-from lab.engines.ministack import Engine
+from lab.measure import bench, cpu, fold_memory, lanes, limits, lives
 from lab.measure.accuracy import SETTINGS, Accuracy
-from lab.measure.changes import BASE, CEILING, EVENTS, SLOTS, Counted, Limit, Reads, Record
+from lab.measure.changes import BASE, CEILING, EVENTS, SLOTS, Counted, Limit, Record
 from lab.measure.charge import Charge
 from lab.measure.compare import publish
 from lab.measure.cost import Spent, on_one_counter, shop_events, spend
+from lab.measure.figure import Figure
+from lab.measure.lives import Life, in_packs, queued
 from lab.measure.one_counter import count, limit
 from lab.measure.page import GROUPS, Row, Run
 from lab.measure.scenarios import LIMITS, ONE, SCENARIOS
@@ -23,8 +24,35 @@ from lab.measure.speed import Pace, Slice, pace_of
 from ledger.requests import Program
 
 FAULTS = {scenario.name: scenario for scenario in SCENARIOS}
-BY_NAME = {design.name: design for design in DESIGNS}
 ON_WORLD = {design.name: design for design in every(SETTINGS)}
+
+
+def test_a_life_costs_what_its_items_cost() -> None:
+    life = Life()
+    for changes in (40, 960):
+        life.write(changes)
+        life.compact()
+    segments = 2 * (2 + 23)  # 40 and 960 entries of 24 bytes and the keys: 2 KB and 23 KB, twice for the transaction
+    ends = 2 * 2 + 2 + 1  # checkpoints, notes, the lane in the directory
+    assert life.a_change().write_units == 1_000 + 1_000 + segments + ends
+    assert (life.read().requests, life.read().read_units) == (2, 2)
+    packs = 40 * (1 + 1)  # of 38: a KB, put and deleted
+    assert in_packs(38, 1_520) * 1_520 == packs + 2 * 2 * 18 + ends
+    # Of the queue ten batches of a hundred messages, or three packs of a message or more: folded, noted, cleaned.
+    ends = 2 + 2 * 24 + 1 + 1
+    assert queued(1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
+    assert queued(250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
+
+
+def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, judged, code in ((1.0, True, 0), (1.1, True, 1), (0.4, True, 1), (1.1, False, 0)):
+        figure = Figure("one", value, 1.0, 0.5, judged)
+        for room in (lives, limits, lanes, fold_memory, cpu):
+            monkeypatch.setattr(room, "figures", lambda *, small, figure=figure: [figure])
+        with pytest.raises(SystemExit) as ended:
+            bench.main(small=True)
+        assert ended.value.code == code
+        assert str(figure).endswith("MISSED") == (value != 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,17 +72,13 @@ class Planted(Atomic):
 
 
 def test_changes_that_are_dropped_or_repeated_wrong_reads_and_a_limit_that_is_passed_are_seen() -> None:
-    assert count(Planted(), ONE, 0) == Counted(EVENTS, reads=Reads(made=18))
+    assert count(Planted(), ONE, 0) == Counted(EVENTS, reads=18)
     none, both = count(Planted(times=(0,)), ONE, 0), count(Planted(times=(0, 2)), ONE, 0)
-    assert (none.lost, none.reads.missed > 0) == (EVENTS, True)
+    assert (none.lost, none.missed > 0) == (EVENTS, True)
     assert (both.lost, both.doubled) == (EVENTS / 2, EVENTS / 2)  # they do not hide each other
-    assert count(Planted(more=1), ONE, 0).reads.false > 0
+    assert count(Planted(more=1), ONE, 0).false > 0
     assert limit(Planted(times=(2,)), ONE, 0) == Limit(0, EVENTS - CEILING)
     assert limit(Planted(more=3), ONE, 0) == Limit(3, 5)
-    assert limit(Planted(times=(0,), ceiling=0), ONE, 0) == Limit(0, EVENTS - CEILING)
-
-
-def test_a_sum_names_an_event_up_to_seven_times_and_what_is_not_answered_is_neither_lost_nor_doubled() -> None:
     record = Record(units=False)
     for number in range(SLOTS + 3):
         record.asked.add(number)
@@ -62,14 +86,14 @@ def test_a_sum_names_an_event_up_to_seven_times_and_what_is_not_answered_is_neit
     right = sum(map(record.change, record.asked))
     assert record.ended([right, right + 6 * BASE**4]).doubled == 6  # the worst Region counts
     assert record.ended([right - 4 * BASE ** (SLOTS - 1)]).lost == 4
-    record.asked.add(30)
+    record.asked.add(30)  # not answered: neither lost nor doubled
     assert [record.ended([right + more]).gave_up for more in (0, BASE ** (SLOTS - 1))] == [1, 1]
     assert record.ended([right + BASE ** (SLOTS - 1)]).doubled == 0
 
 
 def test_known_faults_come_out_and_ours_has_none() -> None:
     """In two seeds; what every design remembers is in tests/lab/designs."""
-    crash, late, failover = (FAULTS[name] for name in ("crash", "late", "failover"))
+    crash, failover = FAULTS["crash"], FAULTS["failover"]
     assert {name for name, design in ON_WORLD.items() if count(design, crash, 0).doubled} == {
         name for name, design in ON_WORLD.items() if not design.is_exact or not design.claims.memory.merges
     }
@@ -77,27 +101,21 @@ def test_known_faults_come_out_and_ours_has_none() -> None:
     for name in ("this library", "this library, a limit"):
         for scenario in SCENARIOS:
             found = count(ON_WORLD[name], scenario, 1)
-            assert (found.lost, found.doubled, found.gave_up, found.reads.false) == (0, 0, 0, 0), scenario.name
-            assert not found.reads.missed or scenario == late
-    assert (
-        limit(ON_WORLD["transaction, marker"], LIMITS[1], 0)
-        != Limit(0, 0)
-        == limit(ON_WORLD["this library, a limit"], LIMITS[1], 0)
-    )
+            assert (found.lost, found.doubled, found.gave_up, found.false) == (0, 0, 0, 0), scenario.name
+            assert not found.missed or scenario.late
+    marked, ours = (limit(ON_WORLD[name], LIMITS[1], 0) for name in ("transaction, marker", "this library, a limit"))
+    assert marked != Limit(0, 0) == ours
 
 
-RIGHT = Counted(EVENTS, reads=Reads(made=18))
-WRONG = [
-    *(replace(RIGHT, lost=1), replace(RIGHT, doubled=1), replace(RIGHT, gave_up=1)),
-    *(replace(RIGHT, reads=reads) for reads in (Reads(), Reads(18, false=1), Reads(18, missed=1))),
-    Counted(),
-]
+RIGHT = Counted(EVENTS, reads=18)
+WRONG = [replace(RIGHT, **wrong) for wrong in ({"lost": 1}, {"doubled": 1}, {"gave_up": 1}, {"reads": 0})]
+WRONG += [replace(RIGHT, false=1), replace(RIGHT, missed=1), Counted()]
 UNITS = Spent(10, Charge(), Charge(), (Charge(), Charge()), 0, 0)
 
 
 def run_of(name: str, crash: Counted = RIGHT, kept: Limit | None = None, made: int = 1) -> Run:
-    design = ON_WORLD[name]
-    found = Accuracy(design, dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}, {"Regions": kept or Limit(0, 0)})
+    limits = {each.name: kept or Limit(0, 0) for each in LIMITS}
+    found = Accuracy(ON_WORLD[name], dict.fromkeys(FAULTS, RIGHT) | {"crash": crash}, limits)
     rows = [Row(found, UNITS, UNITS, [Pace(1.0, made, 0)] * 2)]
     return Run(date="today", engine="it", events="some", seeds=1, rows=rows)
 
@@ -119,35 +137,32 @@ def test_a_row_of_this_library_that_is_wrong_or_did_nothing_ends_with_1_and_leav
     assert sorted(name for names in GROUPS.values() for name in names) == sorted(FAULTS)
 
 
-def on_one(engine: Engine, design: Any, changes: int) -> Spent:
-    return spend(engine, on_one_counter(shop_events(count=changes)), design)
+SPENT: dict[str, tuple[int, Charge, tuple[float, float]]] = {
+    # changes; their second half; the write and replicated units of its housekeeping
+    "atomic ADD": (8, Charge(4, 0, 4, 4), (0, 0)),
+    "transaction, client token": (8, Charge(4, 0, 8, 8), (0, 0)),
+    "transaction, marker with TTL": (8, Charge(4, 0, 16, 16), (0, 4)),
+    "Powertools idempotency round an ADD": (8, Charge(12, 0, 12, 12), (0, 4)),
+    "item collection, naive merge": (8, Charge(4, 0, 4, 4), (2 * 4 + 2, 2 * 4 + 2)),
+    "gap-free ids": (8, Charge(8, 4, 16, 16), (0, 0)),
+    "hybrid, best effort and stream": (8, Charge(8, 0, 8, 8), (4 * 4, 4 * 4)),
+    "this library": (70, Charge(35, 0, 35, 35), (2 + 2 + 35 + 1, 2 + 2 + 35 + 1)),
+    "this library, packs": (76, Charge(1, 0, 1, 1), (2 + 2 + 1 + 1, 2 + 2 + 1 + 1)),  # 38 in a KB
+    "this library, a limit": (8, Charge(4, 0, 4, 4), (0, 0)),
+}
 
 
-def test_what_designs_spend_is_what_their_items_cost(engine: Engine) -> None:
-    of: dict[str, tuple[int, Charge, tuple[float, float]]] = {
-        # changes; their second half; the write and replicated units of its housekeeping
-        "atomic ADD": (8, Charge(4, 0, 4, 4), (0, 0)),
-        "transaction, client token": (8, Charge(4, 0, 8, 8), (0, 0)),
-        "transaction, marker with TTL": (8, Charge(4, 0, 16, 16), (0, 4)),
-        "Powertools idempotency round an ADD": (8, Charge(12, 0, 12, 12), (0, 4)),
-        "item collection, naive merge": (8, Charge(4, 0, 4, 4), (2 * 4 + 2, 2 * 4 + 2)),
-        "gap-free ids": (8, Charge(8, 4, 16, 16), (0, 0)),
-        "hybrid, best effort and stream": (8, Charge(8, 0, 8, 8), (4 * 4, 4 * 4)),
-        "this library": (70, Charge(35, 0, 35, 35), (2 + 2 + 35 + 1, 2 + 2 + 35 + 1)),
-        "this library, packs": (76, Charge(1, 0, 1, 1), (2 + 2 + 1 + 1, 2 + 2 + 1 + 1)),  # 38 in a KB
-        "this library, a limit": (8, Charge(4, 0, 4, 4), (0, 0)),
-    }
-    for name, (changes, change, housekeeping) in of.items():
-        found = on_one(engine, BY_NAME[name], changes)
+def test_what_designs_spend_is_what_their_items_cost_and_a_wrong_sum_is_no_result() -> None:
+    designs = {design.name: design for design in DESIGNS}
+    events = on_one_counter(shop_events(count=100))
+    for name, (changes, change, housekeeping) in SPENT.items():
+        found = spend(events[:changes], designs[name])
         assert found.change == change, name
         assert (found.housekeeping.write_units, found.housekeeping.replicated_units) == housekeeping, name
-    grown = on_one(engine, BY_NAME["set of ids"], 100)  # of 36 bytes: 1,800 to 3,600 bytes and the key
+    grown = spend(events, designs["set of ids"])  # of 36 bytes: 1,800 to 3,600 bytes and the key
     assert (grown.grows, 2 <= grown.change.write_units / 50 <= 4) == (True, True)
-
-
-def test_a_wrong_sum_is_no_result(engine: Engine) -> None:
     with pytest.raises(AssertionError, match="atomic ADD: stock:all reads"):
-        on_one(engine, Planted(more=1), 4)
+        spend(events[:4], Planted(more=1))
 
 
 def test_a_pace_is_the_median_of_ratios_to_the_slices_around() -> None:

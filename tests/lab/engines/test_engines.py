@@ -1,0 +1,159 @@
+"""The engine as a process, what replicates between its Regions, and the proxy before it; skipped where it is not."""
+
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from lab.engines import proxy
+from lab.engines.children import Children
+from lab.engines.ministack import Engine, EngineDied, EngineMissing, find_executable
+from lab.engines.proxy import OUTSIDE
+from lab.engines.proxy_faults import FAULTS, Mix
+from lab.engines.replicator import ReplicationError, Replicator
+from ledger import Change, Ledger, Settings
+from reader import Reader
+from tests.world import A, B
+
+ITEM = {"pk": {"S": "p"}, "sk": {"S": "s"}}
+BY_KIND = {fault.kind: fault for fault in FAULTS}
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "embedded")
+
+
+@pytest.fixture
+def name(engine: Engine, table_names: Iterator[str]) -> str:
+    """A new table in both Regions."""
+    made = next(table_names)
+    for region in (A, B):
+        engine.create_table(made, region)
+    return made
+
+
+@pytest.mark.usefixtures("engine")  # which skips where it is not installed
+def test_a_missing_engine_and_one_that_dies_say_so_and_ctrl_c_leaves_none() -> None:
+    for environ in ({}, {"LEDGER_ENGINE": "/nowhere/ministack"}):
+        with pytest.raises(EngineMissing, match="make dev"):
+            find_executable(environ, "/nowhere")
+    with pytest.raises(EngineDied, match="not running"), Engine() as engine:  # noqa: PT012
+        assert engine.pid is not None
+        os.kill(engine.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, engine.pid, os.WEXITED | os.WNOWAIT)  # until it is dead; the engine reaps it
+    with pytest.raises(KeyboardInterrupt), Engine() as engine:  # noqa: PT012
+        pid = engine.pid
+        raise KeyboardInterrupt
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_the_last_writer_of_each_item_wins_everywhere_and_nothing_crosses_a_partition(
+    engine: Engine, name: str
+) -> None:
+    clients: dict[str, Any] = {region: engine.client(region) for region in (A, B)}
+    rng, last = random.Random(11), dict[str, int]()
+
+    def put(region: str, item: str, value: int) -> None:
+        clients[region].put_item(TableName=name, Item={"pk": {"S": item}, "sk": {"S": "s"}, "value": {"N": str(value)}})
+
+    def values(region: str) -> dict[str, int]:
+        found = clients[region].scan(TableName=name, ConsistentRead=True)["Items"]
+        return {item["pk"]["S"]: int(item["value"]["N"]) for item in found}
+
+    with pytest.raises(ReplicationError, match=r"failed.*was closed"):  # noqa: PT012, SIM117
+        with Replicator(engine, name, (A, B), rng, 0, 20, poll_ms=5) as replicator:
+            for value in range(60):
+                item = f"item-{rng.randrange(5)}"
+                put(rng.choice((A, B)), item, value)
+                last[item] = value
+            replicator.drain()
+            assert (values(A), values(B)) == (last, last)
+            clients[B].delete_item(TableName=name, Key={"pk": {"S": "item-1"}, "sk": {"S": "s"}})
+            replicator.drain()
+            assert values(A).keys() == last.keys() - {"item-1"}
+            replicator.partition()
+            put(B, "x", 1)
+            put(A, "x", 2)
+            with pytest.raises(ReplicationError, match="partitioned, call heal"):
+                replicator.drain()
+            assert values(B)["x"] == 1
+            replicator.heal()
+            replicator.drain()
+            assert (values(A)["x"], values(B)["x"]) == (2, 2)
+            clients[B].delete_table(TableName=name)
+            with pytest.raises(ReplicationError, match=r"not drained.*was closed"):
+                replicator.drain()
+
+
+@contextmanager
+def behind(engine: Engine, mixed: Mix) -> Iterator[tuple[str, Callable[[tuple[object, ...]], object]]]:
+    """The endpoint of a proxy with such a mix, and what its commands are sent by."""
+    with Children() as children:
+        control, endpoint = proxy.start(children, engine, 1, mixed, item_by_item=True)
+        yield endpoint, control.send
+
+
+def error_of_put(name: str, endpoint: str, region: str = A, place: str = OUTSIDE, item: Any = ITEM) -> str:
+    """The code of the error, or the name of its class; empty where there is none. It is sent once."""
+    once = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=5)
+    client = boto3.client("dynamodb", region_name=region, endpoint_url=f"{endpoint}/{place}", config=once)
+    try:
+        client.put_item(TableName=name, Item=item)
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    except BotoCoreError as error:
+        return type(error).__name__
+    return ""
+
+
+THROTTLED = "ProvisionedThroughputExceededException ThrottlingException RequestLimitExceeded"
+KINDS = [  # what a put meets            what its caller sees          written
+    ("500 before", "InternalServerError", False),
+    ("500 after it applied", "InternalServerError", True),
+    ("throttled", THROTTLED, False),
+    ("conflict", "TransactionConflictException", False),
+    ("answer dropped after it applied", "ConnectionClosedError", True),
+]
+
+
+def test_a_fault_does_to_a_put_what_its_kind_says_and_what_says_that_nothing_was_written_follows_no_write(
+    engine: Engine, name: str
+) -> None:
+    for kind, expected, written in KINDS:
+        item = ITEM | {"pk": {"S": kind}}
+        with behind(engine, {BY_KIND[kind]: 1.0}) as (endpoint, _):
+            assert error_of_put(name, endpoint, item=item) in expected.split(), kind
+        assert ("Item" in engine.client(A).get_item(TableName=name, Key=item)) == written, kind
+    assert all(fault.times == 0 for fault in FAULTS if fault.answer in ("throttled", "conflict"))
+
+
+def test_who_is_cut_off_or_refused_is_until_it_ends_and_a_batch_is_answered_item_by_item(
+    engine: Engine, name: str
+) -> None:
+    with behind(engine, {}) as (endpoint, send):
+        send(("partition", True))
+        errors = [error_of_put(name, endpoint, *of) for of in ((A, A), (B, OUTSIDE), (B, A))]
+        assert errors == ["", "", "ConnectionClosedError"]
+        send(("partition", False))
+        send(("refuse", "denied", "ring"))
+        assert [error_of_put(name, endpoint, *of) for of in ((B, A), (A, "ring"))] == ["", "AccessDeniedException"]
+        send(("refuse", "", ""))
+        settings = Settings(table=name, region=A, endpoint_url=f"{endpoint}/{OUTSIDE}")
+        ledger = Ledger(settings)
+        first = ledger.add("c", 1)
+        receipts = ledger.add_many([Change("c", 4, "k", first.delta.at), Change("c", 16)])
+        again = ledger.add_many([Change("c", 4, "k", first.delta.at), Change("c", 64)])
+        outcomes = [receipt.outcome for receipt in [*receipts, *again] if not isinstance(receipt, Exception)]
+        assert outcomes == ["recorded", "recorded", "replayed", "recorded"]
+        assert Reader(settings).read("c").value == 85
