@@ -70,8 +70,8 @@ def test_each_mistake_is_seen() -> None:
         with pytest.MonkeyPatch.context() as patch:
             mistake(patch.setattr)
             played = (measure(2, seed, faults) for faults in (losing, dropping) for seed in (1, 2, 3))
-            found = [figures for figures in played if not figures.is_right]
-            assert any(of.is_undecided if seen == "undecided" else of.wrong[seen] for of in found), seen
+            wrong = (figures for figures in played if not figures.is_right)
+            assert any(of.is_undecided if seen == "undecided" else of.wrong[seen] for of in wrong), seen
 
 
 def test_a_naive_tracker_is_passed_and_where_it_is_right_nothing_is_judged() -> None:
