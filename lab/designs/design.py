@@ -26,14 +26,6 @@ Outcome = Literal["recorded", "replayed", "accepted", "refused"]
 """The change counts by this call; by an earlier one; not at all, because of a floor or a ceiling."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What a read showed. `count`: of how many changes it is the sum; None for designs that do not know it."""
-
-    value: int = 0
-    count: int | None = None
-
-
 class Contended(TableError):
     """The item had changed at every try. Nothing was written. Call again, later."""
 

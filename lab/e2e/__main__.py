@@ -63,9 +63,8 @@ def main(
         shop = read_events(events, SHOP, limit) if events else shop_day(seed, limit)
         with Engine() as engine, Children() as children:
             os.environ.update(deployed.environment(engine.endpoint_url))
-            # The functions find the table behind a proxy without faults. It sends PartiQL item by item, because this
-            # engine's streams and replicas see none (docs/testing.md, Engines).
-            control, table = proxy.start(children, engine, seed, {}, item_by_item=True)
+            # The functions find the table behind a proxy without faults (docs/testing.md, Engines).
+            control, table = proxy.start(children, engine, seed, {})
             if breaks:
                 wrong = _break(engine, control, table, say, [NAMES[name] for name in names or NAMES], shop)
             else:
@@ -112,7 +111,7 @@ def _play(engine: Engine, table: str, say: Say, events: list[Event], seed: int) 
     say("sold; crossing thresholds in both Regions")
     crossings.cross()
     say("crossed; the rings fold")
-    wrong += user.wait_until_folded(sorted(truth), int(PARAMS["foldMin"]))
+    wrong += user.wait_until_folded(truth, int(PARAMS["foldMin"]))
     say("folded; the sweep cleans")
     wrong += user.wait_until_cleaned(lambda: _sweep(site))
     say("cleaned; reading every counter in both Regions")

@@ -23,7 +23,10 @@ from typing import Any, NamedTuple
 TIMES = {"ApproximateAgeOfOldestMessage", "IteratorAge", "CanaryLagMs", "SweepLagMs", "WatermarkAheadMs"}
 OURS = {"service", "stage"}
 REFERENCE = re.compile(r"\$\{([A-Za-z:0-9]+)\}")
-COMPARISONS = {"GreaterThanThreshold": operator.gt, "LessThanThreshold": operator.lt}
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    "GreaterThanThreshold": operator.gt,
+    "LessThanThreshold": operator.lt,
+}
 STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {"Sum": sum, "Maximum": max}
 MISSING = {"breaching": True, "notBreaching": False}
 

@@ -71,8 +71,11 @@ class User:
         if found := until_empty(lambda: self._site.waiting("changes"), WAIT_MAX_S):
             yield f"after {WAIT_MAX_S} s messages still wait: {found}"
 
-    def wait_until_folded(self, counters: Sequence[str], fold_min: int) -> Iterator[str]:
-        """Until the schedule has folded every counter in each Region; who is left then."""
+    def wait_until_folded(self, truth: Mapping[str, tuple[int, int]], fold_min: int) -> Iterator[str]:
+        """Until the schedule has folded every counter that has enough for it; who is left then."""
+        counters = sorted(counter for counter, (_, changes) in truth.items() if changes >= fold_min)
+        if not counters:
+            yield f"no counter has {fold_min} changes, so nothing is shown of folds"
 
         def left() -> dict[str, int]:
             found = {
@@ -83,7 +86,7 @@ class User:
             self._site.say(f"  {len(found):,} of {len(self._site.regions) * len(counters):,} tails are not folded yet")
             return found
 
-        if found := until_empty(left, WAIT_MAX_S, pause_s=5 * POLL_S):
+        if found := until_empty(left, WAIT_MAX_S, pause_s=10 * POLL_S):
             yield f"after {WAIT_MAX_S} s these have too many pending deltas: {found}"
 
     def wait_until_cleaned(self, sweep: Callable[[], None]) -> Iterator[str]:

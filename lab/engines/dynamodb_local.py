@@ -25,7 +25,8 @@ from lab.engines.ministack import LOG_TAIL_LINES, Engine, EngineMissing
 VERSION = "3.3.1"
 PLACEHOLDERS_VERSION = "2.41.0"
 GET_TIMEOUT_S = 600
-PLACEHOLDERS = ("cognitoidentity", "cognitoidentityprovider", "pinpoint")
+FILES = Path(__file__).with_name("local")
+"""What its folder is made of: what to get, how to start it, and the page of Java."""
 
 
 class DynamoDBLocal(Engine):
@@ -75,12 +76,11 @@ def install() -> Path:
 
 
 def _fill(made: Path) -> None:
-    (made / "pom.xml").write_text(_pom())
-    (made / "Loopback.java").write_text(LOOPBACK)
-    run = made / "run"
-    run.write_text(RUN)
-    run.chmod(0o755)
+    for name in ("pom.xml", "Loopback.java", "run"):
+        shutil.copyfile(FILES / name, made / name)
+    (made / "run").chmod(0o755)
     command = ["mvn", "-B", "-q", "dependency:copy-dependencies", "-DincludeScope=runtime", "-DoutputDirectory=lib"]
+    command += [f"-Dlocal.version={VERSION}", f"-Dplaceholders.version={PLACEHOLDERS_VERSION}"]
     try:
         done = subprocess.run(command, cwd=made, capture_output=True, text=True, timeout=GET_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
@@ -88,61 +88,6 @@ def _fill(made: Path) -> None:
     if done.returncode != 0 or not list(made.glob("lib/DynamoDBLocal-*.jar")):
         said = "\n".join((done.stdout + done.stderr).splitlines()[-LOG_TAIL_LINES:])
         raise EngineMissing(f"Maven could not get DynamoDB Local {VERSION}:\n{said}")
-
-
-def _pom() -> str:
-    sdk = "<groupId>software.amazon.awssdk</groupId>"
-    left_out = "".join(
-        f"<exclusion>{sdk}<artifactId>{name}</artifactId></exclusion>" for name in (*PLACEHOLDERS, "dynamodb-enhanced")
-    )
-    alone = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
-    placeholders = "".join(
-        f"<dependency>{sdk}<artifactId>{name}</artifactId><version>{PLACEHOLDERS_VERSION}</version>{alone}</dependency>"
-        for name in PLACEHOLDERS
-    )
-    return f"""<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>torture</groupId><artifactId>dynamodb-local</artifactId><version>1</version><packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>software.amazon.dynamodb</groupId><artifactId>DynamoDBLocal</artifactId><version>{VERSION}</version>
-      <exclusions>{left_out}</exclusions>
-    </dependency>
-    {placeholders}
-  </dependencies>
-</project>
-"""
-
-
-LOOPBACK = """\
-import org.eclipse.jetty.server.Connector;
-import org.eclipse.jetty.server.Server;
-import org.eclipse.jetty.server.ServerConnector;
-import software.amazon.dynamodb.services.local.main.ServerRunner;
-import software.amazon.dynamodb.services.local.server.DynamoDBProxyServer;
-
-/** Starts DynamoDB Local on 127.0.0.1 only; the arguments are its own. */
-public class Loopback {
-    public static void main(String[] arguments) throws Exception {
-        DynamoDBProxyServer local = ServerRunner.createServerFromCommandLineArgs(arguments);
-        var field = DynamoDBProxyServer.class.getDeclaredField("server");
-        field.setAccessible(true);
-        for (Connector connector : ((Server) field.get(local)).getConnectors()) {
-            ((ServerConnector) connector).setHost("127.0.0.1");
-        }
-        local.safeStart();
-        local.join();
-    }
-}
-"""
-
-RUN = """\
-#!/bin/sh
-# Starts DynamoDB Local in memory on the port that GATEWAY_PORT names. Written by lab/engines/dynamodb_local.py.
-here=$(dirname "$0")
-exec java -Xmx2g -Djava.library.path="$here/lib" -cp "$here/lib/*" \\
-  "$here/Loopback.java" -inMemory -disableTelemetry -port "$GATEWAY_PORT"
-"""
 
 
 def main() -> None:

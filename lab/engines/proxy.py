@@ -4,7 +4,8 @@ Rule 1: Loopback only. A request's path says where its caller stands; the Region
 Rule 2: It decides nothing: what happens to a request is a Fault. What it did is counted by kind.
 Rule 3: A partition resets what one Region's callers send to another Region; callers outside reach every Region.
 Rule 4: It speaks as much of HTTP/1.1 as boto3 and the engines do, and no more: no message comes in chunks.
-Rule 5: A request goes on to the engine also when its caller has hung up: a network does not take packets back.
+Rule 5: PartiQL goes on item by item (`partiql`), because this engine's streams and replicas see none.
+Rule 6: A request goes on to the engine also when its caller has hung up: a network does not take packets back.
 """
 
 import asyncio
@@ -56,19 +57,19 @@ class Message:
         return "\r\n".join(lines).encode() + HEAD_END + self.body
 
 
-def main(engine_port: int, seed: int, mixed: Mix, control: Connection, item_by_item: bool) -> None:
-    """`item_by_item`: see partiql. Sends its port, then serves until it is killed.
+def main(engine_port: int, seed: int, mixed: Mix, control: Connection) -> None:
+    """Sends its port, then serves until it is killed.
 
     It takes ("partition", bool), ("storm", how many times as many faults), ("refuse", one of REFUSALS or "" for none, a
     place or "" for everybody); anything else it answers by the counts so far.
     """
-    asyncio.run(_Proxy(engine_port, random.Random(f"{seed} proxy"), mixed, control, item_by_item).run())
+    asyncio.run(_Proxy(engine_port, random.Random(f"{seed} proxy"), mixed, control).run())
 
 
-def start(children: Children, engine: Engine, seed: int, mixed: Mix, *, item_by_item: bool) -> tuple[Connection, str]:
+def start(children: Children, engine: Engine, seed: int, mixed: Mix) -> tuple[Connection, str]:
     """A proxy in front of the engine, as one of `children`: what it takes its commands by, and its endpoint."""
     control, theirs = CONTEXT.Pipe()
-    children.start("proxy", main, int(engine.endpoint_url.rpartition(":")[2]), seed, mixed, theirs, item_by_item)
+    children.start("proxy", main, int(engine.endpoint_url.rpartition(":")[2]), seed, mixed, theirs)
     return control, f"http://{HOST}:{control.recv()}"
 
 
@@ -78,7 +79,6 @@ class _Proxy:
     _rng: random.Random
     _mix: Mix
     _control: Connection
-    _item_by_item: bool
     _times: float = 1.0
     _partitioned: bool = False
     _refused: tuple[str, str] = ("", "")
@@ -160,7 +160,7 @@ class _Proxy:
             self._under_way -= 1
 
     async def _ask(self, request: Message) -> Message | None:
-        if not self._item_by_item or _operation(request) != partiql.OPERATION:
+        if _operation(request) != partiql.OPERATION:
             return await self._forward(request)
         answers = []
         for operation, body in partiql.requests_of(request.body):

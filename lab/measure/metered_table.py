@@ -65,12 +65,12 @@ class MeteredTable:
 
     def _page(self, request: Query) -> Page:
         page: Page = self.table.answer(request)
-        left = PAGE_BYTES
-        for number, item in enumerate(page.items, 1):
-            left -= item_bytes(item)
-            if left < 0 and number < len(page.items):
-                cut: Page = self.table.answer(request._replace(limit=number))
-                return cut
+        left, count = PAGE_BYTES, 0
+        while count < len(page.items) and left >= 0:
+            left -= item_bytes(page.items[count])
+            count += 1
+        if count < len(page.items) or count == request.limit:  # who has all of a limit is not told that it was the last
+            return Page(page.items[:count], page.items[count - 1]["sk"]["S"])
         return page
 
 

@@ -85,7 +85,7 @@ def play(plan: Plan, deadline: float, say: Say) -> Outcome:
             engine.create_table(table, region)
         children = stack.enter_context(Children("lab.run.processes"))
         faults = plan.profile.faults or mix(plan.seed)
-        control, endpoint = proxy.start(children, engine, plan.seed, faults, item_by_item=True)
+        control, endpoint = proxy.start(children, engine, plan.seed, faults)
         plan = replace(plan, proxy=endpoint)
         replicators = [
             stack.enter_context(Replicator(engine, table, REGIONS, random.Random(f"{plan.seed}{table}"), *LAG_MS))

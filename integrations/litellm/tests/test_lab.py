@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from lab.histories import budget_mistakes
-from lab.histories.budget_judge import CAP, Figures
+from lab.histories.budget_judge import CAP
 from ledger.budgets import OverBudget, reserving
 from ledger.errors import LedgerError, Throttled
 from simulator import Faults
@@ -70,11 +70,8 @@ def test_each_mistake_is_seen() -> None:
         with pytest.MonkeyPatch.context() as patch:
             mistake(patch.setattr)
             played = (measure(2, seed, faults) for faults in (losing, dropping) for seed in (1, 2, 3))
-            assert any(is_seen(figures, seen) for figures in played), seen
-
-
-def is_seen(figures: Figures, name: str) -> bool:
-    return not figures.is_right and bool(figures.is_undecided if name == "undecided" else figures.wrong[name])
+            wrong = (figures for figures in played if not figures.is_right)
+            assert any(of.is_undecided if seen == "undecided" else of.wrong[seen] for of in wrong), seen
 
 
 def test_a_naive_tracker_is_passed_and_where_it_is_right_nothing_is_judged() -> None:

@@ -228,11 +228,9 @@ def test_a_pass_through_route_reserves_and_gives_back_what_it_does_not_cost(
     runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estimate = INPUT * 3 + 20 * 15
-    outcomes: list[
-        tuple[dict[str, Any], int, int, int]
-    ] = [  # LiteLLM reads no stream of another host than the provider's own
+    outcomes: list[tuple[dict[str, Any], int, int, int]] = [
         ({}, 200, 200, COST),
-        ({"stream": True}, 200, 200, estimate),
+        ({"stream": True}, 200, 200, estimate),  # LiteLLM reads none of another host than the provider's own
         ({}, 500, 500, 0),
         ({"max_tokens": 1_000}, 200, 422, 0),
     ]

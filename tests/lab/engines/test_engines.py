@@ -100,7 +100,7 @@ def test_the_last_writer_of_each_item_wins_everywhere_and_nothing_crosses_a_part
 def behind(engine: Engine, mixed: Mix) -> Iterator[tuple[str, Callable[[tuple[object, ...]], object]]]:
     """The endpoint of a proxy with such a mix, and what its commands are sent by."""
     with Children() as children:
-        control, endpoint = proxy.start(children, engine, 1, mixed, item_by_item=True)
+        control, endpoint = proxy.start(children, engine, 1, mixed)
         yield endpoint, control.send
 
 

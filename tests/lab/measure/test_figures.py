@@ -17,11 +17,12 @@ from lab.measure.compare import publish
 from lab.measure.cost import Spent, on_one_counter, shop_events, spend
 from lab.measure.figure import Figure
 from lab.measure.lives import Life, in_packs, queued
+from lab.measure.metered_table import MeteredTable
 from lab.measure.one_counter import count, limit
 from lab.measure.page import GROUPS, Row, Run
 from lab.measure.scenarios import LIMITS, ONE, SCENARIOS
 from lab.measure.speed import Pace, Slice, pace_of
-from ledger.requests import Program
+from ledger.requests import Program, Put, Query
 
 FAULTS = {scenario.name: scenario for scenario in SCENARIOS}
 ON_WORLD = {design.name: design for design in every(SETTINGS)}
@@ -42,6 +43,14 @@ def test_a_life_costs_what_its_items_cost() -> None:
     ends = 2 + 2 * 24 + 1 + 1
     assert queued(1, seconds=1) * 1_000 == pytest.approx(10 * 2 * 3 + ends)
     assert queued(250, seconds=1) * 1_000 == pytest.approx(2 * (10 + 10 + 5) + ends)
+
+
+def test_a_page_ends_after_a_megabyte_and_one_at_its_limit_does_not_say_that_it_is_the_last() -> None:
+    table = MeteredTable(is_charged=True)
+    for name in "abcd":
+        table.answer(Put({"pk": {"S": "p"}, "sk": {"S": name}, "b": {"B": bytes(400_000)}}))
+    pages = [table.answer(query) for query in (Query("p"), Query("p", "c"), Query("p", "c", limit=1))]
+    assert [(len(page.items), page.last) for page in pages] == [(3, "c"), (1, None), (1, "d")]
 
 
 def test_a_figure_that_misses_its_goal_or_shows_hardly_anything_ends_with_1(monkeypatch: pytest.MonkeyPatch) -> None:
