@@ -62,19 +62,6 @@ def test_the_python_of_a_page_prints_what_its_comments_say(page: Page, path: Pat
         page(path)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_sale_that_is_repeated_on_again_counts_once_whatever_fails(page: Page, seed: int) -> None:
-    contract = page(DOCS / "retries.md")
-    faults = Faults(throttled=100, dropped=100, lost=100, late=100)
-    world = Simulation(contract["REGIONS"], seed=seed, faults=faults)
-    table, settings = world.table(REGION), contract["here"].settings
-    with instead(contract, here=Ledger(settings, table=table, clock=world.clock)):
-        outcomes = {contract["sell"](str(line), "1", 1, world.now()) for line in range(40)}
-    world.come_to_rest()
-    assert outcomes == {"recorded", "replayed"}
-    assert Reader(settings, table=table, clock=world.clock).read("stock:1").value == -40
-
-
 def test_a_call_in_two_budgets_is_four_write_units(page: Page, account: Account) -> None:
     llm = page("llm-budgets")
     names = llm["budgets_of"]("k2", "green")
