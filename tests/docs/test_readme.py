@@ -30,7 +30,6 @@ from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment
 from tests.docs.pages import DOCS, RECIPES, ROOT, blocks, rows
 
 README = ROOT / "README.md"
-TESTING = DOCS / "testing.md"
 DATA_MODEL = DOCS / "data-model.md"
 SETTINGS = DOCS / "settings.md"
 PAGES = sorted([README, ROOT / "CHANGELOG.md", ROOT / "lab" / "spec" / "README.md", *DOCS.rglob("*.md")])
@@ -90,9 +89,9 @@ def test_the_traces_of_the_obvious_design_are_those_that_are_found_and_the_short
 
 
 def test_the_figures_in_the_readme_are_those_that_its_commands_printed() -> None:
-    page = TESTING.read_text()
+    page = (DOCS / "figures.txt").read_text()
     for command, _, printed in rows(README, "command"):
-        _, _, below = page.partition(f"{command.rstrip('`')}")
+        _, _, below = page.partition(command.strip("`"))
         assert below, command
         assert [figure for figure in re.findall(r"\d[\d,]*", printed) if figure not in below] == [], command
 
@@ -170,7 +169,7 @@ def test_the_deltas_in_the_data_model_are_those_of_the_code_and_all_its_json_is_
 
 
 def test_the_limits_in_the_data_model_are_those_of_the_code() -> None:
-    limits = {what: limit for what, limit, _ in rows(DATA_MODEL, "what")}
+    limits = {row[0]: row[1] for row in rows(DATA_MODEL, "what")}
     default = {f.name: f.default for f in fields(Settings)}
     assert limits["idempotency key"].startswith(f"1 to {KEY_BYTES_MAX:,} bytes")
     assert (CHANGE_MAX, AHEAD_MAX_MS) == (10**18, 5 * 60_000)
