@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,27 +29,6 @@ AT = "2010-12-01T08:26:00Z"
 
 def now() -> datetime:
     return datetime.now(UTC)
-
-
-def retry(*, on: type[Exception], attempts: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """As `stamina.retry`, which is not among this project's packages, without its pauses."""
-
-    def decorate(call: Callable[..., Any]) -> Callable[..., Any]:
-        def again(*args: Any) -> Any:
-            for _ in range(attempts - 1):
-                with suppress(on):
-                    return call(*args)
-            return call(*args)
-
-        return again
-
-    return decorate
-
-
-@pytest.fixture(scope="module", autouse=True)
-def stamina() -> None:
-    if find_spec("stamina") is None:
-        sys.modules["stamina"] = SimpleNamespace(retry=retry)  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("path", WITH_PYTHON, ids=lambda path: path.relative_to(ROOT).as_posix())
