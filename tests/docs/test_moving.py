@@ -143,6 +143,18 @@ def test_a_move_whose_opening_is_below_the_watermark_returns_when_it_is_settled(
     assert moving.read() == moving.value() == 777
 
 
+def test_a_counter_whose_value_nobody_knows_is_not_rolled_back(moving: Moving, account: Account) -> None:
+    moving.add(2, 7, "a")
+    moving.move()
+    moving.fold()
+    key = {"pk": {"S": f"fold#eu-west-1#0#{moving.counter}"}, "sk": {"S": "checkpoint"}}
+    checkpoint = account.dynamodb.get_item(TableName="counters", Key=key)["Item"]
+    account.dynamodb.put_item(TableName="counters", Item=checkpoint | {"total": {"N": "8"}})
+    with pytest.raises(RuntimeError, match="not rolled back"):
+        moving.roll_back()
+    assert all("closed_at" in shard for shard in moving.old_shards())
+
+
 @pytest.mark.parametrize("nth", range(1, 2 * SHARDS + 4))
 def test_what_is_rolled_back_goes_on_where_it_was_strays_too(moving: Moving, nth: int) -> None:
     moving.add(2, 7, "a")

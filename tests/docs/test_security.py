@@ -36,6 +36,8 @@ def asked(requests: Sequence[Request], region: str) -> Iterator[tuple[str, str]]
             case Together(requests=several):
                 yield from asked(several, region)
                 continue
+            case At() | Now():  # the other Region was asked, and has it too
+                continue
             case Get(key=key):
                 found = [("GetItem", key.pk)]
             case GetMany(keys=keys):
@@ -44,8 +46,6 @@ def asked(requests: Sequence[Request], region: str) -> Iterator[tuple[str, str]]
                 found = [("Query", pk)]
             case Put(item=item):
                 found = [("PutItem", item["pk"]["S"])]
-            case At() | Now():  # the other Region was asked, and has it too
-                continue
             case _:
                 raise AssertionError(f"{region} was asked {request}")
         for action, pk in found:
