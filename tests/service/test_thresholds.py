@@ -191,16 +191,6 @@ def test_the_same_name_with_another_number_or_direction_goes_on_from_its_side() 
     assert bounds == [(None, 10, IN, 1), (None, 4, OUT, 2), (3, None, IN, 3)]
 
 
-def test_each_update_may_come_again_or_late() -> None:
-    """Whatever is applied once more changes nothing: the same at once, or after a further crossing."""
-    service = shop(5, 50)
-    before, written = dict(service.items), [request for request in service.asked if isinstance(request, Update)]
-    assert len(written) == 4
-    for update in written:
-        service.answer(update)
-        assert dict(service.items) == before  # after each: a later one would hide what an older one did
-
-
 # -- who asks for one --------------------------------------------------------------------------------------------------
 
 
