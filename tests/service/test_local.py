@@ -67,7 +67,7 @@ def test_what_is_no_request_of_the_api_is_a_problem_and_head_and_options_have_no
 ) -> None:
     for method, path, body, headers, status in (
         ("POST", "/deltas", b" " * (BODY_BYTES_MAX + 1), {}, 413),
-        ("POST", "/deltas", None, {"Content-Length": "two"}, 400),
+        *(("POST", "/deltas", None, {"Content-Length": length}, 400) for length in ("two", "-1", "9" * 5_000)),
         ("POST", "/deltas", iter([b"{}"]), {}, 400),  # in chunks
         ("BREW", "/counters", None, {}, 405),
     ):

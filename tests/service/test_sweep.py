@@ -176,7 +176,8 @@ def filed(lane: Lane, n: int, end_ms: int) -> Item:
 def test_filed_holds_an_hour_after_their_time_the_largest_gate_and_gates_that_nobody_asks_are_reported() -> None:
     small = gates.new_gate(Lane(A, 0, "seats:a"), LIMITS["seats:"])
     large = {**gates.new_gate(SEATS, LIMITS["seats:"]), "moved": {"BS": [bytes(4)] * 900}}
-    service = directory_of(Lane(A, 0, "0"), SEATS, Lane(A, 0, "seats:a"), Lane(A, 0, "a"), limits=LIMITS)
+    (before,) = in_bucket(directory.bucket_of(SEATS.counter), 1)  # in its page, and without a gate
+    service = directory_of(before, SEATS, Lane(A, 0, "seats:a"), Lane(A, 0, "a"), limits=LIMITS)
     ends = [(SEATS, 5_000), (SEATS, DAY_MS - OVERDUE_MS), (SEATS, DAY_MS - OVERDUE_MS + 1)]
     ends += [(Lane(A, 0, "seats:a"), 6_000), (Lane(A, 0, "a"), 7_000)]  # the last has no gate
     service.store([small, large, *(filed(lane, n, end_ms) for n, (lane, end_ms) in enumerate(ends))])
