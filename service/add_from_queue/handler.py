@@ -126,16 +126,13 @@ class AddFromQueue:
     def _judge(self, parcel: Parcel) -> None:
         """The error for which a message is not done: one that passes, if there is one, else its poison."""
         errors = [
-            error for error in parcel.outcomes if isinstance(error, LedgerError) and not isinstance(error, LimitReached)
+            each for each in parcel.outcomes if isinstance(each, LedgerError) and not isinstance(each, LimitReached)
         ]
-        parcel.error = next((error for error in errors if not isinstance(error, POISON)), None)
-        if errors and parcel.error is None:
-            parcel.error = errors[0]
-            early = (
-                self._ahead_s(change)
-                for change, outcome in zip(parcel.changes, parcel.outcomes, strict=False)
-                if isinstance(outcome, InvalidTime)
-            )
+        passes = [error for error in errors if not isinstance(error, POISON)]
+        parcel.error = next(iter(passes or errors), None)
+        if not passes:
+            outcomes = zip(parcel.changes, parcel.outcomes, strict=False)
+            early = (self._ahead_s(change) for change, outcome in outcomes if isinstance(outcome, InvalidTime))
             parcel.wait_s = max((wait_s for wait_s in early if 0 < wait_s <= WAIT_MAX_S), default=None)
 
     def _ahead_s(self, change: Change) -> int:
@@ -155,13 +152,11 @@ class AddFromQueue:
             if limit_of(change.counter) is not None and (text := outcome_of(change, outcome)) is not None
         ]
         whys = self._outcomes.put_each([text for _, text in decided])
-        missing = {
-            parcel.name: (parcel, why) for (parcel, _), why in zip(decided, whys, strict=True) if why is not None
-        }
-        for name, (parcel, why) in missing.items():
-            parcel.error = NotQueued(why)
-            self._watch.logger.error("outcomes not queued: their message comes again", extra={"message_id": name})
-            self._watch.logger.debug("why", extra={"message_id": name, "why": why})
+        for (parcel, _), why in zip(decided, whys, strict=True):
+            if why is not None and not isinstance(parcel.error, NotQueued):
+                parcel.error, named = NotQueued(why), {"message_id": parcel.name}
+                self._watch.logger.error("outcomes not queued: their message comes again", extra=named)
+                self._watch.logger.debug("why", extra=named | {"why": why})
 
     def _set_aside(self, parcel: Parcel) -> bool:
         """Copy poison to the dead-letter queue. Whether that is confirmed: then the message is done with."""

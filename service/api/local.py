@@ -8,6 +8,7 @@ Rule 3: A request becomes the event that API Gateway's HTTP API would make of it
 import argparse
 import base64
 import os
+import re
 import sys
 import threading
 import uuid
@@ -59,12 +60,13 @@ class Handler(BaseHTTPRequestHandler):
     timeout = 10  # a connection that says nothing is closed
 
     def answer(self) -> None:
-        length = self.headers.get("Content-Length", "0")
-        if self.headers.get("Transfer-Encoding") or not (length.isascii() and length.isdigit()):
-            problem = Problem("malformed-request", "A body has a Content-Length here, and no Transfer-Encoding.")
+        said = self.headers.get("Content-Length", "0")
+        length = min(int(said), BODY_BYTES_MAX + 1) if re.fullmatch("[0-9]{1,18}", said) else -1
+        body = self.rfile.read(length) if length > 0 else b""  # enough for the API to say that it is too large
+        if self.headers.get("Transfer-Encoding") or len(body) != length:
+            problem = Problem("malformed-request", "A body is as long as its Content-Length, and not in chunks.")
             self._send(problem.answer())
             return
-        body = self.rfile.read(min(int(length), BODY_BYTES_MAX + 1))  # enough for the API to say that it is too large
         event = event_of(self.command, self.path, dict(self.headers), body)
         with self.one_at_a_time:
             answer = type(self).api(event)

@@ -59,40 +59,48 @@ HANDLERS: dict[type[Job], Callable[[Any, Done, Settings, int], Steps]] = {
 
 
 def serve(
-    job: Job, done: Done, settings: Settings, stop: Callable[[], bool], *, commits_max: int = COMMITS_OF_VISIT
+    job: Job,
+    done: Done,
+    settings: Settings,
+    stop: Callable[[], bool],
+    *,
+    refusal: LedgerError | None = None,
+    alone: bool = True,
+    commits_max: int = COMMITS_OF_VISIT,
 ) -> Steps:
-    """Do a job. Raises LedgerError if what is left could not be put on a queue."""
-    try:
-        yield from until(HANDLERS[type(job)](job, done, settings, commits_max), stop)
-    except OutOfTime:
-        done.outcome = "stopped"
-        if not isinstance(job, Verify):
-            _again(job, done, wait_s(job.tries - 1) if job.tries else 0)
-    except (LaneDamaged, DamagedItem) as damage:
-        done.outcome, done.error = "damaged", damage
-        yield DeadLetter(message_of(done.left_of(job)))
-    except LedgerError as failure:
-        yield from fail(job, done, failure)
-        return
+    """Do a job. refusal: why this process may not. alone: no other job of its lane comes with it.
+
+    Raises LedgerError if what is left could not be put on a queue.
+    """
+    if refusal is not None:
+        _fail(job, done, refusal)
+    elif isinstance(job, Verify) and not alone:
+        done.outcome = "put off"
+        done.send(job, VERIFY_S)
+    else:
+        try:
+            yield from until(HANDLERS[type(job)](job, done, settings, commits_max), stop)
+        except OutOfTime:
+            done.outcome = "stopped"
+            if not isinstance(job, Verify):
+                _again(job, done, wait_s(job.tries - 1) if job.tries else 0)
+        except (LaneDamaged, DamagedItem) as damage:
+            done.outcome, done.error = "damaged", damage
+            yield DeadLetter(message_of(done.left_of(job)))
+        except LedgerError as failure:
+            _fail(job, done, failure)
     if done.sent:
-        yield from _send(done)
+        answers: tuple[LedgerError | None, ...] = yield Enqueue(tuple(done.sent))
+        for lost in filter(None, answers):
+            raise lost
 
 
-def fail(job: Job, done: Done, failure: LedgerError) -> Steps:
-    """Have the job done again, because of this failure. Raises LedgerError if it could not be put on the queue."""
+def _fail(job: Job, done: Done, failure: LedgerError) -> None:
+    """Have the job done again, because of this failure."""
     done.outcome, done.error = "gave up" if isinstance(failure, GaveUp) else "failed", failure
     pause_s = wait_s(job.tries)
     if not (done.outcome == "gave up" and isinstance(job, Look) and pause_s == DELAY_S_MAX):
         _again(job, done, pause_s)
-    if done.sent:
-        yield from _send(done)
-
-
-def put_off(job: Job, done: Done) -> Steps:
-    """Have the job done later, and alone. Raises LedgerError if it could not be put on the queue."""
-    done.outcome = "put off"
-    done.send(job, VERIFY_S)
-    yield from _send(done)
 
 
 def wait_s(tries: int) -> int:
@@ -101,12 +109,6 @@ def wait_s(tries: int) -> int:
 
 def _again(job: Job, done: Done, pause_s: int) -> None:
     done.send(replace(done.left_of(job), tries=job.tries + 1), pause_s)
-
-
-def _send(done: Done) -> Steps:
-    answers: tuple[LedgerError | None, ...] = yield Enqueue(tuple(done.sent))
-    for lost in filter(None, answers):
-        raise lost
 
 
 @dataclass(slots=True)
@@ -137,13 +139,8 @@ def serve_lane(
     """Serve the jobs of one lane, one after the other; what becomes of one is nothing to the next. refusal: why none of
     them may be served by this process."""
     for task in tasks:
-        job, done = task.job, task.done
+        job, done, alone = task.job, task.done, len(tasks) == 1
         try:
-            if refusal is not None:
-                yield from fail(job, done, refusal)
-            elif isinstance(job, Verify) and len(tasks) > 1:
-                yield from put_off(job, done)
-            else:
-                yield from serve(job, done, settings, stop, commits_max=commits_max)
+            yield from serve(job, done, settings, stop, refusal=refusal, alone=alone, commits_max=commits_max)
         except Exception as error:  # also a defect: it fails the messages of its job alone
             done.lost = error

@@ -105,20 +105,14 @@ def _go_on(job: Look | Sweep, done: Done, settings: Settings, found: Outlook) ->
     if done.unfolded:  # what rang is served by this job, whoever commits meanwhile: it follows nothing
         done.send(Look(job.lane))
         return
-    if not done.folded:
+    if not done.folded or found.checkpoint is None:
         return
     item: Item | None = yield Get(items.checkpoint_key(job.lane))
     if item is None:
         return
     checkpoint = items.checkpoint_of(job.lane, item)
-    if _is_busy(found, checkpoint.watermark, done.folded):
+    # By the times in the tokens: of changes from long ago, too.
+    took_ms = tokens.time_ms(checkpoint.watermark) - tokens.time_ms(found.checkpoint.watermark)
+    if done.folded * 1_000 >= BUSY_PER_S * max(1, took_ms):
         pause_s = 0 if done.uncleaned else min(DELAY_S_MAX, -(-settings.allowed_lateness_ms // 1_000))
         done.send(Look(job.lane, follows=checkpoint.version), pause_s)
-
-
-def _is_busy(found: Outlook, watermark: str, folded: int) -> bool:
-    """By the times in the tokens: of changes from long ago, too."""
-    if found.checkpoint is None:
-        return False
-    took_ms = tokens.time_ms(watermark) - tokens.time_ms(found.checkpoint.watermark)
-    return folded * 1_000 >= BUSY_PER_S * max(1, took_ms)

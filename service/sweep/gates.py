@@ -7,7 +7,6 @@ it has left.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ledger.cost import item_bytes
 from ledger.gate.items import gate_key, hold_pk, holds_until
@@ -41,8 +40,7 @@ def look(found: Gates, lanes: Sequence[Lane], settings: Settings) -> Program[Non
             found.largest = max(found.largest, item_bytes(gate))
             if not _asks(settings, lane):
                 found.unasked.append(lane)
-            until: Any = Query(hold_pk(lane), None, holds_until(now.wall_ms - OVERDUE_MS), None, False)
-            notes: Page = yield until
+            notes: Page = yield Query(hold_pk(lane), None, holds_until(now.wall_ms - OVERDUE_MS), None, False)
             found.overdue += len(notes.items)
 
 

@@ -216,10 +216,6 @@ class Service(Region, Queues):
     def clock(self) -> int:
         return self.now_ms
 
-    def is_request(self, kind: type, number: int) -> Callable[..., bool]:
-        """Whether a request is the so manieth of a kind, for `before` and `after`."""
-        return lambda request: isinstance(request, kind) and self.kinds.count(kind) == number
-
     def time_goes(self, wall_ms: int, steady_ms: int | None = None) -> None:
         self.now_ms += wall_ms
         self.steady_ms += wall_ms if steady_ms is None else steady_ms

@@ -64,18 +64,6 @@ def test_a_change_beyond_the_limit_is_refused_for_ever_and_counts_nothing() -> N
     assert results[1]["problem"]["type"] == "urn:ledger:problem:limit-reached"
 
 
-def test_what_another_region_may_have_is_undecided_until_it_can_be_asked() -> None:
-    here, there = two()
-    add(here, 1, "a")
-    here.down = True
-    add(there, 2, "b").refused(503, "out-of-reach")
-    hold(there, 2, "c").refused(503, "out-of-reach")
-    assert there.counted(observe.OUT_OF_REACH) == 2
-    here.down = False
-    assert (add(there, 2, "b").status, hold(there, 2, "c").status) == (201, 201)
-    add(there, 9, "d").refused(409, "limit-reached")
-
-
 def test_a_hold_says_all_that_ends_it_and_a_repetition_says_the_same_in_a_fail_over_too() -> None:
     here, there = two()
     answer = hold(here, 3)
@@ -191,7 +179,7 @@ FAILURES: list[tuple[Exception, int, str]] = [
     *((errors.Throttled("no"), 429, "throttled"), (errors.Unavailable("no"), 503, "unavailable")),
     *((errors.GaveUp("no"), 503, "unavailable"), (errors.OutcomeUnknown("no"), 504, "outcome-unknown")),
     *((errors.LimitMismatch("no"), 500, "misconfigured"), (errors.GateLost("no"), 500, "damaged")),
-    (errors.DamagedItem("pk", "sk", "123454321"), 500, "damaged"),
+    *((errors.DamagedItem("pk", "sk", "123454321"), 500, "damaged"), (errors.OutOfReach("no"), 503, "out-of-reach")),
 ]
 
 
@@ -202,7 +190,7 @@ def test_a_failure_says_what_to_do_next_whatever_was_asked_and_no_line_above_deb
         service.fails(error, Update)
         ends = [end(service, id, how) for how in ("capture", "release")]
         for answer in (add(service, 1, "a"), hold(service, 1, "b"), *ends):
-            unsure = isinstance(error, errors.OutcomeUnknown | errors.GaveUp)
+            unsure = isinstance(error, errors.OutcomeUnknown | errors.GaveUp | errors.OutOfReach)
             assert ("Nothing was written" in answer.refused(status, name)["detail"]) == (not unsure)
         service.fails(error, GetMany)
         service.ask("GET", f"/standing?counter={SEATS}").refused(status, name)
@@ -212,20 +200,6 @@ def test_a_failure_says_what_to_do_next_whatever_was_asked_and_no_line_above_deb
     end(service, hold(service, 3, "a").said["id"], "capture", amount=123_454_321)
     add(service, 123_454_321, "b")
     assert ("123454321" in repr(service.lines()), "123454321" in repr(service.lines("debug"))) == (False, True)
-
-
-def test_a_gate_that_is_gone_or_of_other_sides_decides_nothing() -> None:
-    here, there = two()
-    add(there, 1, "a")
-    here.drop(gate_key(Lane(A, 0, SEATS)))
-    there.copy_to(here, gate_key(Lane(B, 0, SEATS)))
-    add(here, 1, "b").refused(500, "damaged")
-    hold(here, 1, "c").refused(500, "damaged")
-    floor = web(limits={"seats:": Limit(floor=0)})
-    assert add(floor, 1, "a").status == 201
-    ceiling = web()
-    floor.copy_to(ceiling)
-    add(ceiling, 1, "b").refused(500, "misconfigured")
 
 
 def test_a_path_ends_in_what_is_asked_whatever_the_counter_is_called() -> None:

@@ -10,8 +10,6 @@ from typing import Any
 import boto3
 import pytest
 
-from compactor.report import Tally
-from compactor.visit import visit
 from lab.engines.ministack import Engine
 from ledger import Change
 from ledger.checks import to_ms
@@ -23,10 +21,10 @@ from service.api.local import event_of
 from service.jobs import Look, Verify
 from service.messages import message_of
 from service.observe import Watch
-from service.runtime import OutOfTime, Runtime, until
+from service.runtime import Runtime
 from tests.service.http_client import Context
 from tests.service.support import NOTHING, Notes, sqs, stream
-from tests.world import LANE, A, Region, compact_for_long, delta, settings, two_regions
+from tests.world import A
 
 FUNCTIONS = ("add_from_queue", "ring", "compact", "sweep", "api", "canary")
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
@@ -123,25 +121,6 @@ def test_the_page_to_try_it_is_served_only_where_a_stage_is_named_that_is_not_pr
 
 
 # -- the runtime -------------------------------------------------------------------------------------------------------
-
-
-def test_a_visit_is_stopped_before_any_of_its_requests_and_asks_nothing_more() -> None:
-    def visited(requests_max: int = 10**6) -> Region:
-        """A lane with deltas to delete, to fold and to settle is visited, for so many requests."""
-        home, away = two_regions()
-        for n in (2, 4):
-            home.put(delta(n))
-            compact_for_long(home, away, 2)
-        home.put(delta(1), delta(3), delta(5), delta(6))
-        home.asked.clear()
-        home.run(until(visit(LANE, Tally(), settings(fold_max=1)), lambda: len(home.asked) >= requests_max))
-        return home
-
-    asked = visited().asked
-    assert {DeleteMany, Transact} <= set(map(type, asked))
-    for number in range(len(asked)):
-        with pytest.raises(OutOfTime):
-            visited(number)
 
 
 def item(sk: str, size: int = 0) -> Any:

@@ -1,7 +1,6 @@
 """The function `sweep`: in each pass every lane of the directory gets a job, whatever becomes of its runs."""
 
 from collections import Counter
-from functools import partial
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ from service.jobs import VERIFY_S, Sweep, Verify
 from service.sweep.gates import GATES_READ, OVERDUE_MS
 from service.sweep.sweep import Place, place_item, place_key, place_of
 from tests.service.support import Service, never
-from tests.world import A, B, fail
+from tests.world import A, B
 
 DAY_MS, RUN_MS = 86_400_000, 900_000
 LIMITS = {"seats:": Limit(ceiling=100, region=A)}
@@ -111,35 +110,6 @@ def test_the_place_is_kept_after_each_page_and_after_its_messages() -> None:
     assert len(swept(service)) == 1
 
 
-def is_nth(service: Service, n: int, request: object) -> bool:
-    return len(service.kinds) == n + 1
-
-
-class Crash(Exception):
-    """The process ended."""
-
-
-def test_a_run_that_ends_at_any_request_repeats_a_page_at_most_and_skips_none() -> None:
-    lanes = [lane for bucket in (250, 255) for lane in in_bucket(bucket, 3)]
-    for error, after in ((Crash(), False), (Crash(), True), (Unavailable("away"), True)):
-        for n in range(1_000):
-            service = directory_of(*lanes, page_size=2, bucket=249)
-            service.now_ms -= 1
-            hook = service.after if after else service.before
-            hook(partial(is_nth, service, n), fail(error))
-            try:
-                service.sweep()
-            except (Crash, Unavailable):
-                assert service.sweep().ended
-            else:
-                break
-            seen = Counter(swept(service))
-            assert set(seen) == set(lanes)
-            twice = [lane for lane, times in seen.items() if times > 1]
-            assert (len(twice) <= 2, len({directory.bucket_of(lane.counter) for lane in twice}) <= 1) == (True, True)
-        assert n > 20
-
-
 def test_a_message_that_the_queue_does_not_confirm_fails_the_run_and_the_place_stays() -> None:
     lanes = in_bucket(3, 3)
     service = directory_of(*lanes)
@@ -206,7 +176,8 @@ def filed(lane: Lane, n: int, end_ms: int) -> Item:
 def test_filed_holds_an_hour_after_their_time_the_largest_gate_and_gates_that_nobody_asks_are_reported() -> None:
     small = gates.new_gate(Lane(A, 0, "seats:a"), LIMITS["seats:"])
     large = {**gates.new_gate(SEATS, LIMITS["seats:"]), "moved": {"BS": [bytes(4)] * 900}}
-    service = directory_of(Lane(A, 0, "0"), SEATS, Lane(A, 0, "seats:a"), Lane(A, 0, "a"), limits=LIMITS)
+    (before,) = in_bucket(directory.bucket_of(SEATS.counter), 1)  # in its page, and without a gate
+    service = directory_of(before, SEATS, Lane(A, 0, "seats:a"), Lane(A, 0, "a"), limits=LIMITS)
     ends = [(SEATS, 5_000), (SEATS, DAY_MS - OVERDUE_MS), (SEATS, DAY_MS - OVERDUE_MS + 1)]
     ends += [(Lane(A, 0, "seats:a"), 6_000), (Lane(A, 0, "a"), 7_000)]  # the last has no gate
     service.store([small, large, *(filed(lane, n, end_ms) for n, (lane, end_ms) in enumerate(ends))])
