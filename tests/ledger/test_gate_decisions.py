@@ -179,11 +179,7 @@ def test_a_group_that_needs_more_than_there_is_or_is_not_answered_goes_one_by_on
 
 
 def test_a_gate_that_is_gone_is_not_made_anew() -> None:
-    for filing, gone, does in (
-        (EAGER, HERE, Gated.sell),
-        (SHIPPED, THERE, Gated.sell),
-        (EAGER, HERE, Gated.hold),
-    ):
+    for filing, gone, does in ((EAGER, HERE, Gated.sell), (SHIPPED, THERE, Gated.sell), (EAGER, HERE, Gated.hold)):
         world = Gated(filing=filing)
         for _ in range(2):
             does(world, 1)  # what is filed may be holds alone

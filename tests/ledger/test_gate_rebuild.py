@@ -20,20 +20,7 @@ from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import At, Get, GetMany, Item, Key, Put, Query
 from ledger.values import Lane
-from tests.ledger.seats import (
-    BASE_MS,
-    COUNTER,
-    EAGER,
-    FROM_HERE,
-    GATE,
-    HERE,
-    SEATS,
-    STOCK,
-    THERE,
-    TO_THERE,
-    Gated,
-    at,
-)
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Gated, at
 from tests.world import A, B, Region
 
 ITEMS = {lane: items.gate_key(lane) for lane in (HERE, THERE)}
@@ -118,9 +105,7 @@ def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Gated) -> No
         world.home.run(outcomes(HERE, consistent=True))
 
 
-def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it(
-    world: Gated,
-) -> None:
+def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it(world: Gated) -> None:
     world.sell(1, THERE)
     world.hold(1)
     whole = backup(world)
@@ -246,9 +231,7 @@ def test_a_gate_that_is_gone_or_damaged_is_made_from_what_it_filed() -> None:
         assert [world.sell(1, THERE) for _ in range(8)] == [*[1] * 7, REFUSED]
 
 
-def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(
-    world: Gated,
-) -> None:
+def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(world: Gated) -> None:
     world.home.run(set_limit(world.gates(COUNTER), None, 7))
     for epoch, ceiling in ((1, 7), (0, 10)):
         rebuilt(world)
@@ -305,9 +288,7 @@ def test_tokens_that_a_lower_segment_hides_are_found_in_every_segment_above_and_
     assert (world.gate().low, world.gate().top, world.gate().version) == (hi, hi, 5)
 
 
-def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(
-    world: Gated,
-) -> None:
+def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(world: Gated) -> None:
     world.home.before(lambda each: is_put(each), lambda _: world.home.alter(GATE, slack={"N": "7"}), times=1)
     with pytest.raises(GaveUp, match="rebuild again"):
         world.home.run(rebuild(world.gates(COUNTER)))

@@ -80,9 +80,7 @@ def test_what_has_arrived_is_not_taken_over_again(world: Gated) -> None:
     assert world.away.run(take_over(world.gates(COUNTER, B), stale, giver, UP)) == arrived == world.gate(THERE)
 
 
-def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(
-    world: Gated,
-) -> None:
+def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(world: Gated) -> None:
     world.put(rights={UP: 0}, given={("ap-south-1#0", UP): 10})
     with pytest.raises(GaveUp, match="Nothing was decided"):
         world.sell(1)
@@ -181,9 +179,7 @@ def test_a_lane_that_cannot_be_asked_is_not_missed_where_others_have_enough(worl
         obtained(world, 11, THERE, away, HERE)
 
 
-def test_a_region_that_does_not_answer_is_asked_once_for_all_its_lanes_and_again_after_a_second(
-    world: Gated,
-) -> None:
+def test_a_region_that_does_not_answer_is_asked_once_for_all_its_lanes_and_again_after_a_second(world: Gated) -> None:
     gates = Gates((THERE, HERE, *(Lane(A, shard, COUNTER) for shard in range(1, 8))), SEATS, B)
     world.home.before(object, fail(Unavailable("No answer.")))
     world.home.asked.clear()

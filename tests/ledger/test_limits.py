@@ -84,9 +84,7 @@ def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_i
     assert sale.value(STOCK) == 60 - 4 - moved
 
 
-def test_who_is_short_waits_a_moment_before_it_asks_another_region_and_remembers_what_is_sold_out(
-    sale: Pair,
-) -> None:
+def test_who_is_short_waits_a_moment_before_it_asks_another_region_and_remembers_what_is_sold_out(sale: Pair) -> None:
     sale.add(SEATS, 10)
     sale.away.asked.clear()
     raised(errors.LimitReached, "Nothing", sale.add, SEATS, 1, sale.there)
