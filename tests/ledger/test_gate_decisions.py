@@ -22,7 +22,7 @@ from ledger.requests import At, GetMany, Instant, Query, Update
 from ledger.values import Checkpoint, Delta
 from tests.calls import passed
 from tests.ledger.seats import COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Gated, at
-from tests.world import A, B, fail
+from tests.world import A, B, fail, refused
 
 BOTH = Limit(floor=-10, ceiling=10, region=A)
 BUSY = Throttled("This Region is busy. Nothing was written.")
@@ -195,7 +195,7 @@ def test_changes_from_before_the_limit_that_have_arrived_let_nobody_open() -> No
     """Of any lane, where the first gate of all is made or the one with the first rights; else of its own lane alone."""
     token = at(-9)
     folded = stored.checkpoint_item(Checkpoint(HERE, 7, 1, token, 1, token, 1))
-    for opens, lane, changed, refused in (
+    for opens, lane, changed, in_the_way in (
         *((HERE, None, each, True) for each in (HERE, THERE)),
         *((THERE, None, each, True) for each in (HERE, THERE)),
         *((HERE, THERE, each, True) for each in (HERE, THERE)),
@@ -208,7 +208,7 @@ def test_changes_from_before_the_limit_that_have_arrived_let_nobody_open() -> No
                 world.copy(lane, opens.region)
             pk = item["pk"]["S"].replace(str(HERE), str(changed))
             world[opens.region].store([{**item, "pk": {"S": pk}}])
-            if not refused:
+            if not in_the_way:
                 assert world.sell(0, opens) == 0
                 continue
             with pytest.raises(LimitMismatch, match=f"{changed}: it has changes that no gate decided.* another name"):
@@ -299,3 +299,12 @@ def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends
         with pytest.raises(DamagedItem, match=f"{missing} is missing"):
             both.home.run(set_limit(both.gates(COUNTER), -1, 1 if missing == "epoch" else None))
         both.home.alter(GATE, ceiling={"N": "0"}, epoch={"N": "1"})
+
+
+def test_a_gate_of_other_sides_than_the_settings_say_decides_nothing() -> None:
+    for of_the_gate, of_the_settings in ((SEATS, STOCK), (SEATS, BOTH), (BOTH, SEATS)):
+        world = Gated(of_the_gate)
+        world.sell(1)
+        world.changed["limits"] = {COUNTER: of_the_settings}
+        with refused(world.home, LimitMismatch, "its gate has rights of"):
+            world.sell(1)
