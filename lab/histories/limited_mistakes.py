@@ -328,8 +328,8 @@ _PLANTED = (
     Mistake(
         "refused though a Region was not asked",
         "ledger/gate/move.py",
-        "    return silent[0] if silent else Asked(",
-        "    return Asked(",
+        "    return silent[0] if silent else AllAsked(",
+        "    return AllAsked(",
     ),
     Mistake(
         "rights are summed, not what lanes own",

@@ -41,7 +41,7 @@ class Silent(NamedTuple):
     why: LedgerError | str
 
 
-class Asked(NamedTuple):
+class AllAsked(NamedTuple):
     """All lanes answered, by their names, and this one is still short."""
 
     known: dict[str, Gate]
@@ -118,7 +118,7 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
                 f"{lane}: {need} is more than is left here, and {other} could not be asked: {why} Nothing was decided. "
                 "The same call again."
             ) from (why if isinstance(why, LedgerError) else None)
-        case Asked(known):
+        case AllAsked(known):
             left = sum(each.own(side) for each in known.values())
             if left < need:
                 bound = gates.bound(side, known.values())
@@ -128,7 +128,7 @@ def obtain(gates: Gates, lane: Lane, side: str, need: int, pause_ms: int = 0) ->
     return True
 
 
-def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Enough | Silent | Asked]:
+def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -> Program[Enough | Silent | AllAsked]:
     """Take over what is on its way here, then ask one lane after the other until there is enough."""
     lane = gate.lane
     others = [other for other in gates.lanes if other != lane]
@@ -158,7 +158,7 @@ def _ask_others(gates: Gates, gate: Gate, side: str, need: int, pause_ms: int) -
                     gates.sold_out.note_silent(other.region, error, (yield Now()))
     if gate.rights[side] >= need:
         return Enough()
-    return silent[0] if silent else Asked(known | {name_of(lane): gate})
+    return silent[0] if silent else AllAsked(known | {name_of(lane): gate})
 
 
 def take_over(gates: Gates, gate: Gate, giver: Gate, side: str) -> Program[Gate]:

@@ -33,7 +33,7 @@ def at(ms: int) -> str:
     return tokens.make(BASE_MS + ms, (ms % 2**40).to_bytes(tokens.RANDOM_BYTES, "big"))
 
 
-class Seats(World):
+class Gated(World):
     """A World at `BASE_MS` that asks gates itself."""
 
     def __init__(self, limit: Limit = SEATS, filing: Filing = SHIPPED, page_size: int = 3) -> None:

@@ -21,14 +21,14 @@ from ledger.limit import DOWN, SIDES, UP, Limit
 from ledger.requests import At, GetMany, Instant, Query, Update
 from ledger.values import Checkpoint, Delta
 from tests.calls import passed
-from tests.ledger.seats import COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Seats, at
-from tests.world import A, B, fail
+from tests.ledger.seats import COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Gated, at
+from tests.world import A, B, fail, refused
 
 BOTH = Limit(floor=-10, ceiling=10, region=A)
 BUSY = Throttled("This Region is busy. Nothing was written.")
 
 
-def grouped(world: Seats, some: dict[str, int], gates: Any = None) -> list[object]:
+def grouped(world: Gated, some: dict[str, int], gates: Any = None) -> list[object]:
     answer = world.home.run(add_group(gates or world.gates(COUNTER), HERE, some))
     return [answer[token] for token in some]
 
@@ -38,12 +38,12 @@ def counted(change: int, *, before: bool = False) -> Decision:
 
 
 @pytest.fixture(params=[SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
-def world(request: pytest.FixtureRequest) -> Seats:
+def world(request: pytest.FixtureRequest) -> Gated:
     """Ten seats; and the same where everything that was decided leaves the gate at once."""
-    return Seats(filing=request.param)
+    return Gated(filing=request.param)
 
 
-def test_a_change_counts_once_and_a_refusal_is_as_final(world: Seats) -> None:
+def test_a_change_counts_once_and_a_refusal_is_as_final(world: Gated) -> None:
     delta, refused = world.new(4), world.new(7)
     assert world.decide(delta) == counted(4)
     assert world.sell(1) == 1
@@ -59,7 +59,7 @@ def test_a_change_counts_once_and_a_refusal_is_as_final(world: Seats) -> None:
 
 
 def test_a_limited_add_is_one_update_and_passes_through_few_functions() -> None:
-    world = Seats()
+    world = Gated()
     world.sell(1)
     ledger, key = world.ledger(unshared_limits=True), world.key()
     ledger.add(COUNTER, 1, **world.key())
@@ -75,11 +75,11 @@ def test_a_limited_add_is_one_update_and_passes_through_few_functions() -> None:
 
 
 def test_a_change_of_nothing_counts_and_needs_no_right() -> None:
-    world = Seats(STOCK)
+    world = Gated(STOCK)
     assert (world.sell(0), world.sell(-1), world.gate().value, world.gate().number) == (0, REFUSED, 0, 1)
 
 
-def test_a_lane_without_rights_gets_them_from_the_other_region_and_all_can_be_taken_there(world: Seats) -> None:
+def test_a_lane_without_rights_gets_them_from_the_other_region_and_all_can_be_taken_there(world: Gated) -> None:
     assert [world.sell(1, THERE) for _ in range(11)] == [*[1] * 10, REFUSED]
     assert world.sell(1) == REFUSED
     here, there = world.gate(), world.gate(THERE)
@@ -87,7 +87,7 @@ def test_a_lane_without_rights_gets_them_from_the_other_region_and_all_can_be_ta
 
 
 def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again() -> None:
-    world = Seats()
+    world = Gated()
     world.sell(1)
     numbers = iter(range(1, 1_000))
 
@@ -103,7 +103,7 @@ def test_who_never_comes_before_the_others_gives_up_and_may_ask_the_same_again()
 
 def test_what_is_decided_at_a_gate_that_is_damaged_elsewhere_is_decided() -> None:
     for damage in ({"top": {"N": "1"}}, {"total": {"S": "many"}}, {"ceiling": {"S": "high"}}):
-        world = Seats()
+        world = Gated()
         world.sell(1)
         world.home.alter(GATE, **damage)
         assert world.sell(1) == 1
@@ -119,7 +119,7 @@ def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:
         (decide_hold, 2, Known(held=2), None),
         (decide_hold, 11, Known(REFUSED), None),
     ):
-        world, late = Seats(), Delta(HERE, at(-2_500), amount)
+        world, late = Gated(), Delta(HERE, at(-2_500), amount)
         world.rolled(slack_ms=None)
         assert world.home.run(decides(world.gates(COUNTER), late)) == Decision(known, before=False)
         segments = Query(items.past_pk(HERE), items.segments_from(late.token), items.SEGMENTS_UPTO, 4)
@@ -130,7 +130,7 @@ def test_what_is_late_is_looked_up_once_and_a_change_moves_the_slack() -> None:
 
 
 def test_a_group_is_one_update_and_a_refusal_in_it_fails_nobody_else() -> None:
-    world = Seats()
+    world = Gated()
     world.sell(0)
     world.home.asked.clear()
     some = {world.new(0).token: change for change in (1, 2, 3)}
@@ -138,14 +138,14 @@ def test_a_group_is_one_update_and_a_refusal_in_it_fails_nobody_else() -> None:
     assert world.home.kinds == [Update]
     more = {world.new(0).token: change for change in (4, 3)} | dict([next(iter(some.items()))])
     assert grouped(world, more) == [counted(4), counted(REFUSED), counted(1, before=True)]
-    fresh = Seats()
+    fresh = Gated()
     assert grouped(fresh, {fresh.new(0).token: 1 for _ in range(2)}) == [counted(1)] * 2
     assert fresh.asked(Update)[-1].actions[1].path[0] == "recent"  # both in one, once the gate is made
 
 
 def test_a_group_goes_on_without_what_was_decided_when_what_may_have_been_filed_was_looked_up() -> None:
     """Of six, one is in the gate, one is filed, two are as late and were never decided."""
-    world = Seats()
+    world = Gated()
     before = world.rolled((0,), slack_ms=None)
     world.home.store([items.late_item(HERE, at(-3_500), 1, 2)])
     everything = {at(ms): 1 for ms in (0, -3_500, -2_500, -1_500, 1, 2)}
@@ -163,12 +163,12 @@ def test_a_group_goes_on_without_what_was_decided_when_what_may_have_been_filed_
 
 def test_a_group_that_needs_more_than_there_is_or_is_not_answered_goes_one_by_one() -> None:
     for times, sizes in (((0, 1), [2, 1, 1]), ((-20_000, -21_000), [2, 2, 1])):
-        world = Seats()
+        world = Gated()
         world.rolled((), slack_ms=100_000)
         assert grouped(world, {at(ms): 6 for ms in times}) == [counted(6), counted(REFUSED)]
         updated = [sum("recent" in action.path for action in each.actions) for each in world.asked(Update)]
         assert updated[:3] == sizes
-    world = Seats()
+    world = Gated()
     world.rolled()
     world.home.before(Update, fail(BUSY), times=1)
     assert grouped(world, {at(0): 1, at(1): 1}) == [counted(1)] * 2
@@ -179,11 +179,11 @@ def test_a_group_that_needs_more_than_there_is_or_is_not_answered_goes_one_by_on
 
 
 def test_a_gate_that_is_gone_is_not_made_anew() -> None:
-    for filing, gone, does in ((EAGER, HERE, Seats.sell), (SHIPPED, THERE, Seats.sell), (EAGER, HERE, Seats.hold)):
-        world = Seats(filing=filing)
+    for filing, gone, does in ((EAGER, HERE, Gated.sell), (SHIPPED, THERE, Gated.sell), (EAGER, HERE, Gated.hold)):
+        world = Gated(filing=filing)
         for _ in range(2):
             does(world, 1)  # what is filed may be holds alone
-        world.sell(1, THERE) if does is Seats.sell else None
+        world.sell(1, THERE) if does is Gated.sell else None
         world.copy(HERE, B)
         world[gone.region].drop(items.gate_key(gone))
         with pytest.raises(GateLost, match=f"{HERE} shows .* Nothing was written"):
@@ -195,20 +195,20 @@ def test_changes_from_before_the_limit_that_have_arrived_let_nobody_open() -> No
     """Of any lane, where the first gate of all is made or the one with the first rights; else of its own lane alone."""
     token = at(-9)
     folded = stored.checkpoint_item(Checkpoint(HERE, 7, 1, token, 1, token, 1))
-    for opens, lane, changed, refused in (
+    for opens, lane, changed, in_the_way in (
         *((HERE, None, each, True) for each in (HERE, THERE)),
         *((THERE, None, each, True) for each in (HERE, THERE)),
         *((HERE, THERE, each, True) for each in (HERE, THERE)),
         *((THERE, HERE, each, each == THERE) for each in (HERE, THERE)),
     ):
         for item in (folded, stored.delta_item(Delta(changed, token, 7))):
-            world = Seats()
+            world = Gated()
             if lane is not None:  # which has a gate already
                 world.sell(0, lane)
                 world.copy(lane, opens.region)
             pk = item["pk"]["S"].replace(str(HERE), str(changed))
             world[opens.region].store([{**item, "pk": {"S": pk}}])
-            if not refused:
+            if not in_the_way:
                 assert world.sell(0, opens) == 0
                 continue
             with pytest.raises(LimitMismatch, match=f"{changed}: it has changes that no gate decided.* another name"):
@@ -218,7 +218,7 @@ def test_changes_from_before_the_limit_that_have_arrived_let_nobody_open() -> No
 
 
 def test_a_read_is_closed_when_nothing_that_was_taken_over_is_still_to_be_seen_as_given() -> None:
-    world = Seats()
+    world = Gated()
     world.sell(1)
     world.sell(3, THERE)
     for numbers in ((3, 1, False), (4, 2, True)):
@@ -253,7 +253,7 @@ def test_as_much_or_more_is_known_to_be_sold_out_for_a_second(monkeypatch: pytes
 
 def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
     """The end of a hold and another limit bring back both sides, also where the limit is there already."""
-    world = Seats(BOTH)
+    world = Gated(BOTH)
     held = world.hold(3)
     programs: list[tuple[Any, set[str]]] = [(lambda gates: end(gates, held, RELEASED), set())]
     programs += [(lambda gates: set_limit(gates, -12, 12), set())] * 2
@@ -269,7 +269,7 @@ def test_what_comes_back_is_no_longer_remembered_to_be_sold_out() -> None:
 
 
 def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_sold_out() -> None:
-    world = Seats()
+    world = Gated()
     world.sell(0)
     gates = world.gates(COUNTER)
     gates.sold_out.note(COUNTER, UP, 1, Instant(world.now_ms + 1_000, 0))
@@ -284,13 +284,13 @@ def test_rights_that_came_meanwhile_are_found_though_they_are_remembered_to_be_s
 
 
 def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends_of_what_it_may_be() -> None:
-    world = Seats()
+    world = Gated()
     world.sell(1, THERE)
     run = world.home.run
     assert run(set_limit(world.gates(COUNTER), None, 2)).rights[UP] + world.gate(THERE).rights[UP] == 1
     assert run(set_limit(world.gates(COUNTER), None, 10**18)).bounds[UP] == 10**18
     assert [run(set_limit(world.gates(COUNTER), None, 9)).epoch for _ in range(2)] == [3, 3]
-    both = Seats(Limit(floor=-1, ceiling=1, region=A))
+    both = Gated(Limit(floor=-1, ceiling=1, region=A))
     assert both.home.run(set_limit(both.gates(COUNTER), 0, 0)).bounds == {DOWN: 0, UP: 0}
     for missing in ("ceiling", "epoch"):
         item = dict(both.home.items[GATE])
@@ -299,3 +299,12 @@ def test_a_limit_is_tightened_by_rights_that_are_in_another_lane_and_to_the_ends
         with pytest.raises(DamagedItem, match=f"{missing} is missing"):
             both.home.run(set_limit(both.gates(COUNTER), -1, 1 if missing == "epoch" else None))
         both.home.alter(GATE, ceiling={"N": "0"}, epoch={"N": "1"})
+
+
+def test_a_gate_of_other_sides_than_the_settings_say_decides_nothing() -> None:
+    for of_the_gate, of_the_settings in ((SEATS, STOCK), (SEATS, BOTH), (BOTH, SEATS)):
+        world = Gated(of_the_gate)
+        world.sell(1)
+        world.changed["limits"] = {COUNTER: of_the_settings}
+        with refused(world.home, LimitMismatch, "its gate has rights of"):
+            world.sell(1)

@@ -18,7 +18,7 @@ from ledger.gate.recount import outcomes
 from ledger.limit import Limit
 from ledger.requests import PutMany, Query, Update
 from ledger.values import Delta
-from tests.ledger.seats import BASE_MS, COUNTER, EAGER, GATE, HERE, SEATS, Seats, at
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, GATE, HERE, SEATS, Gated, at
 from tests.world import A, fail
 
 BUSY = Throttled("This Region is busy. Nothing was written.")
@@ -30,7 +30,7 @@ FEW, MANY = range(0, 9_000, 1_000), range(0, 50_000, 1_000)
 WIDE = Limit(ceiling=10**9, region=A)
 
 
-def rolled(world: Seats, gate: Any) -> Any:
+def rolled(world: Gated, gate: Any) -> Any:
     return world.home.run(roll(world.gates(COUNTER), gate))
 
 
@@ -60,7 +60,7 @@ ROLLS: list[tuple[Any, ...]] = [
 
 def test_a_roll_files_what_is_near_and_remembers_what_lies_above_low() -> None:
     for filing, slack_ms, recent, held, filed, late, noted, low, moved in ROLLS:
-        world, kept = Seats(filing=Filing(**filing)), Filing(**filing)
+        world, kept = Gated(filing=Filing(**filing)), Filing(**filing)
         before = world.rolled(recent, held, slack_ms=slack_ms)
         assert rolled(world, before) == world.gate()
         assert world.gate() == replace(
@@ -83,25 +83,25 @@ def test_a_roll_files_what_is_near_and_remembers_what_lies_above_low() -> None:
 
 
 def test_fingerprints_of_earlier_rolls_stay_while_they_lie_above_low() -> None:
-    world, marks = Seats(), frozenset(map(fingerprint, map(at, (-600, 500, 900))))
+    world, marks = Gated(), frozenset(map(fingerprint, map(at, (-600, 500, 900))))
     before = world.rolled((0, 1_000), moved=marks, top=at(2_000))
     after = rolled(world, before)
     assert (after.moved, after.top) == ({fingerprint(at(900)), fingerprint(at(1_000))}, before.top)
     late = 900 - 2**16 * SLICE_MS  # as old as to have the fingerprint of one above low
     assert fingerprint(at(late)) == fingerprint(at(900))
-    other = Seats()
+    other = Gated()
     after = rolled(other, other.rolled((late, 1_100), moved=frozenset({fingerprint(at(900))}), top=at(900)))
     assert after.moved == {fingerprint(at(900)), fingerprint(at(1_100))}
-    oldest = Seats()
+    oldest = Gated()
     assert rolled(oldest, oldest.rolled((100 - BASE_MS,), low="0" * 26)).low == tokens.last_of(0)
 
 
 def test_a_roll_that_has_nothing_to_file_is_overtaken_or_fails_takes_nothing_out_of_the_gate() -> None:
     for held in ((), range(8)):
-        world = Seats()
+        world = Gated()
         assert rolled(world, world.rolled((), held)) is None
         assert not world.home.kinds
-    world = Seats()
+    world = Gated()
     before = world.rolled((0,))
     assert rolled(world, replace(before, version=5)) is None
     world.home.after(PutMany, lambda *_: (BUSY,))
@@ -112,7 +112,7 @@ def test_a_roll_that_has_nothing_to_file_is_overtaken_or_fails_takes_nothing_out
 
 def test_a_roll_that_fails_is_no_failure_of_the_change_that_began_it() -> None:
     """Its "nothing was written" would be read as the change's, which counts."""
-    world = Seats(filing=EAGER)
+    world = Gated(filing=EAGER)
     world.sell(1)
     world.home.before(PutMany, fail(BUSY))
     assert (world.sell(2), world.gate().value, len(world.gate().recent)) == (2, 3, 1)
@@ -126,14 +126,14 @@ def test_who_sees_enough_begins_a_roll_when_its_token_is_drawn_and_everyone_at_t
         ((2, 4, 6, 7, 8), 0, [0, 0, 0, 0, 1]),
         ((2, 4, 6, 8), 3, [0, 0, 1, 1]),
     ):
-        world, rolls = Seats(filing=Filing(enough=4, beside=2, draw=2)), []
+        world, rolls = Gated(filing=Filing(enough=4, beside=2, draw=2)), []
         world.sell(0)
         world.put(recent={}, held={at(-n - 1): 1 for n in range(held)})
         for ms in times:
             world.decide(Delta(HERE, at(ms), 0))
             rolls.append(world.gate().version)
         assert rolls == versions
-    world, rolls = Seats(), []
+    world, rolls = Gated(), []
     for n in range(0, 300, 30):
         world.home.run(add_group(world.gates(COUNTER), HERE, dict.fromkeys(map(at, range(n, n + 30)), 0)))
         rolls.append(world.gate().version)
@@ -142,14 +142,14 @@ def test_who_sees_enough_begins_a_roll_when_its_token_is_drawn_and_everyone_at_t
 
 def test_what_is_refused_is_filed_too() -> None:
     """Else the gate of a counter that is sold out grows until it is full."""
-    world = Seats()
+    world = Gated()
     world.sell(10)
     assert [world.sell(1) for _ in range(80)] == [REFUSED] * 80
     assert (len(world.gate().recent) <= 2 * SHIPPED.enough, world.audit()) == (True, [])
 
 
 def test_what_a_roll_that_lost_has_filed_stays_as_it_is_and_an_old_change_is_filed_by_itself() -> None:
-    world = Seats(filing=EAGER)
+    world = Gated(filing=EAGER)
     for _ in range(3):
         world.sell(1)
     old = Delta(HERE, tokens.keyed(COUNTER, "old", world.now_ms - 86_400_000), 2)
@@ -167,7 +167,7 @@ def test_what_a_roll_that_lost_has_filed_stays_as_it_is_and_an_old_change_is_fil
 
 
 def test_a_gate_that_is_full_is_filed_and_decides_again() -> None:
-    world = Seats(replace(SEATS, ceiling=100_000))
+    world = Gated(replace(SEATS, ceiling=100_000))
     world.sell(1)
     world.put(recent={tokens.keyed("", str(n), world.now_ms + n): 1 for n in range(14_150)})
     world.now_ms += 60_000
@@ -187,7 +187,7 @@ def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later() -> Non
         (0, 1, None, 1),
         (6, 0, None, 1),
     ):
-        world = Seats()
+        world = Gated()
         world.home.store(items.filed_item(Filed(HERE, at(n), n, at(low), {at(n): n})) for n in range(1, 6))
         assert world.home.run(look_up(world.gates(COUNTER), HERE, at(token))) == known
         assert len(world.asked(Query)) == pages
@@ -196,7 +196,7 @@ def test_a_look_up_reads_on_until_a_segment_lists_it_or_was_filed_later() -> Non
 def test_many_are_looked_up_at_once_and_found_as_each_alone_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is late, ahead of now and in order, filed a few at a time; and what was never asked for, between them."""
     monkeypatch.setattr("ledger.gate.past.LATE_OF_PAGE", 2)
-    world, times = Seats(WIDE, Filing(enough=3, beside=0, draw=1, slack_ms=500)), list[str]()
+    world, times = Gated(WIDE, Filing(enough=3, beside=0, draw=1, slack_ms=500)), list[str]()
     for n in range(120):
         world.now_ms += 100
         times.append(at(n * 100 + (0, 0, 0, -3_000, 0, 2_000, -700)[n % 7] + n % 2))
@@ -213,7 +213,7 @@ def test_many_are_looked_up_at_once_and_found_as_each_alone_is(monkeypatch: pyte
 
 
 def test_what_much_lies_between_is_passed_over() -> None:
-    world = Seats(page_size=1_000)
+    world = Gated(page_size=1_000)
     for n in range(1, 400):
         world.home.store([items.filed_item(Filed(HERE, at(n), n, at(n - 1), {at(n): n}))])
         world.home.store([items.late_item(HERE, at(n), n, n)])

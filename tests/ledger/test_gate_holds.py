@@ -15,24 +15,24 @@ from ledger.gate.past import Known, find
 from ledger.limit import UP, Limit
 from ledger.requests import DeleteMany, Get, Instant, Put, PutMany, Query, Together, Update
 from ledger.values import Delta
-from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Seats
+from tests.ledger.seats import COUNTER, EAGER, HERE, KEPT, MINUTE_MS, SEATS, Gated
 from tests.world import A
 
 HUNDRED = Limit(ceiling=100, region=A)
 
 
-def again(world: Seats, held: Delta) -> Known:
+def again(world: Gated, held: Delta) -> Known:
     """What a second request for a hold is answered."""
     decision = world.home.run(decide_hold(world.gates(COUNTER), held))
     assert decision.before
     return decision.known
 
 
-def notes(world: Seats) -> set[str]:
+def notes(world: Gated) -> set[str]:
     return {key.sk.rpartition("#")[2] for key in world.home.items if key.pk == items.hold_pk(HERE)}
 
 
-def freed(world: Seats, seen: Gate, side: str | None = None, need: int = 0, gates: Any = None) -> Gate:
+def freed(world: Gated, seen: Gate, side: str | None = None, need: int = 0, gates: Any = None) -> Gate:
     world.home.asked.clear()
     after = world.home.run(free(gates or world.gates(COUNTER), seen, side, need))
     assert after == world.gate()
@@ -40,11 +40,11 @@ def freed(world: Seats, seen: Gate, side: str | None = None, need: int = 0, gate
 
 
 @pytest.fixture(params=[SHIPPED, EAGER], ids=["in-the-gate", "filed-at-once"])
-def world(request: pytest.FixtureRequest) -> Seats:
-    return Seats(filing=request.param)
+def world(request: pytest.FixtureRequest) -> Gated:
+    return Gated(filing=request.param)
 
 
-def test_a_hold_is_captured_whole_or_in_part_or_released_once(world: Seats) -> None:
+def test_a_hold_is_captured_whole_or_in_part_or_released_once(world: Gated) -> None:
     for outcome, left in ((3, 7), (1, 6), (RELEASED, 6), (0, 6)):
         held = world.hold(3)
         assert again(world, held) == Known(held=3)
@@ -56,7 +56,7 @@ def test_a_hold_is_captured_whole_or_in_part_or_released_once(world: Seats) -> N
     assert (world.gate().number, notes(world)) == (3, set())
 
 
-def test_a_hold_that_is_over_ends_when_somebody_needs_what_it_keeps(world: Seats) -> None:
+def test_a_hold_that_is_over_ends_when_somebody_needs_what_it_keeps(world: Gated) -> None:
     holds = [world.hold(3) for _ in range(3)]
     assert world.sell(2) == REFUSED
     world.now_ms += MINUTE_MS
@@ -65,7 +65,7 @@ def test_a_hold_that_is_over_ends_when_somebody_needs_what_it_keeps(world: Seats
     assert notes(world) == set()
 
 
-def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(world: Seats) -> None:
+def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_another_amount(world: Gated) -> None:
     refused, never, held = world.new(11, length_ms=1_000), world.new(3, length_ms=1_000), world.hold(3)
     assert world.home.run(decide_hold(world.gates(COUNTER), refused)).known == Known(REFUSED)
     for other, outcome in ((refused, 11), (refused, RELEASED), (never, 3)):
@@ -77,7 +77,7 @@ def test_there_is_no_end_to_what_was_refused_or_never_held_nor_to_a_hold_of_anot
 
 
 def test_holds_that_are_over_end_the_oldest_first_and_those_that_are_not_stay() -> None:
-    world = Seats(HUNDRED, KEPT)
+    world = Gated(HUNDRED, KEPT)
     holds = [world.hold(1).token for _ in range(70)]
     world.now_ms += 55_000
     assert list(freed(world, world.gate()).held) == holds[65:]
@@ -88,7 +88,7 @@ def test_holds_that_are_over_end_the_oldest_first_and_those_that_are_not_stay() 
 
 def test_holds_that_are_over_end_until_there_is_enough_and_the_process_knows() -> None:
     """70 of 100 are held: 20 in the gate, 50 as notes, of which 25 are a page."""
-    world = Seats(HUNDRED, EAGER, page_size=100)
+    world = Gated(HUNDRED, EAGER, page_size=100)
     for n in range(70):
         file_as(EAGER if n < 50 else KEPT)
         world.hold(1)
@@ -104,7 +104,7 @@ def test_holds_that_are_over_end_until_there_is_enough_and_the_process_knows() -
 
 def test_what_ended_leaves_the_gate_on_the_way_and_a_roll_that_fails_does_not_matter() -> None:
     for fails in (False, True):
-        world = Seats(HUNDRED, EAGER)
+        world = Gated(HUNDRED, EAGER)
         for _ in range(60):
             world.hold(1)
         file_as(Filing(enough=4))
@@ -118,7 +118,7 @@ def test_what_ended_leaves_the_gate_on_the_way_and_a_roll_that_fails_does_not_ma
 
 def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_ended_go() -> None:
     """One goes on; one release is in the gate, one is filed; one is held, and a roll that lost left a note of it."""
-    world = Seats(filing=EAGER, page_size=100)
+    world = Gated(filing=EAGER, page_size=100)
     going_on, released, long_ago = (world.hold(1) for _ in range(3))
     stored = [item for key, item in world.home.items.items() if key.pk == items.hold_pk(HERE)]
     world.end(long_ago, RELEASED)
@@ -136,7 +136,7 @@ def test_of_filed_holds_that_are_over_each_ends_once_and_the_notes_of_all_that_e
 
 
 def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked_for_once_more() -> None:
-    world = Seats(filing=EAGER)
+    world = Gated(filing=EAGER)
     held = world.hold(1)
     file_as(KEPT)
     world.home.after(Get, lambda _, item: (world.end(held, 1), item)[1], times=1)
@@ -151,7 +151,7 @@ def test_what_was_never_held_or_ended_between_the_gate_and_the_look_up_is_looked
 
 
 def test_the_note_of_a_filed_hold_goes_with_its_end_and_one_that_stays_is_harmless() -> None:
-    world = Seats(filing=EAGER)
+    world = Gated(filing=EAGER)
     held = world.hold(3)
     (note,) = (item for key, item in world.home.items.items() if key.pk == items.hold_pk(HERE))
     assert world.end(held, 2) == Decision(Known(2), before=False)

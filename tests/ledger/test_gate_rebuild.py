@@ -20,24 +20,24 @@ from ledger.limit import DOWN, UP, Limit
 from ledger.ranges import CHANGE_MAX
 from ledger.requests import At, Get, GetMany, Item, Key, Put, Query
 from ledger.values import Lane
-from tests.ledger.seats import BASE_MS, COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Seats, at
+from tests.ledger.seats import BASE_MS, COUNTER, EAGER, FROM_HERE, GATE, HERE, SEATS, STOCK, THERE, TO_THERE, Gated, at
 from tests.world import A, B, Region
 
 ITEMS = {lane: items.gate_key(lane) for lane in (HERE, THERE)}
 
 
-def backup(world: Seats) -> dict[str, dict[Key, Item]]:
+def backup(world: Gated) -> dict[str, dict[Key, Item]]:
     return {region: dict(table.items) for region, table in world.regions.items()}
 
 
-def restore(world: Seats, backup: Mapping[str, Mapping[Key, Item]], kind: str) -> None:
+def restore(world: Gated, backup: Mapping[str, Mapping[Key, Item]], kind: str) -> None:
     """The items of that kind ("gate", "past", "hold") become those of the backup."""
     for region, table in world.regions.items():
         table.drop(*[key for key in table.items if key.pk.startswith(kind)])
         table.store([item for key, item in backup[region].items() if key.pk.startswith(kind)])
 
 
-def rebuilt(world: Seats) -> dict[Lane, Rebuilt]:
+def rebuilt(world: Gated) -> dict[Lane, Rebuilt]:
     """By lane; and an audit finds nothing wrong after it."""
     made = {each.gate.lane: each for each in world.home.run(rebuild(world.gates(COUNTER)))}
     assert world.audit() == []
@@ -46,9 +46,9 @@ def rebuilt(world: Seats) -> dict[Lane, Rebuilt]:
 
 
 @pytest.fixture
-def world() -> Seats:
+def world() -> Gated:
     """Ten seats, of which five are sold here, one by one; all that is decided is filed at once."""
-    world = Seats(filing=EAGER)
+    world = Gated(filing=EAGER)
     for _ in range(5):
         world.sell(1)
     return world
@@ -57,7 +57,7 @@ def world() -> Seats:
 # -- an audit ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_audit_finds_what_a_gate_cannot_have_come_to(world: Seats) -> None:
+def test_an_audit_finds_what_a_gate_cannot_have_come_to(world: Gated) -> None:
     world.sell(2, THERE)
     for _ in range(2):
         world.hold(1)
@@ -87,7 +87,7 @@ def test_an_audit_finds_what_a_gate_cannot_have_come_to(world: Seats) -> None:
     assert world.audit() == []
 
 
-def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Seats) -> None:
+def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Gated) -> None:
     world.sell(1, THERE)
     world.home.asked.clear()
     assert world.audit() == []
@@ -105,7 +105,7 @@ def test_an_audit_and_a_history_ask_as_strongly_as_they_must(world: Seats) -> No
         world.home.run(outcomes(HERE, consistent=True))
 
 
-def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it(world: Seats) -> None:
+def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_from_it_or_for_it(world: Gated) -> None:
     world.sell(1, THERE)
     world.hold(1)
     whole = backup(world)
@@ -114,7 +114,7 @@ def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_f
         assert f"{HERE}: its gate is gone" in world.audit()
         restore(world, whole, "")
     for gone, filing in ((HERE, SHIPPED), (THERE, SHIPPED)):
-        other = Seats(filing=filing)
+        other = Gated(filing=filing)
         other.sell(1)
         assert other.audit() == []  # a lane that never had a gate is not missed
         other.sell(2, THERE)
@@ -122,9 +122,9 @@ def test_a_gate_that_is_gone_is_missed_by_what_it_left_and_by_what_another_has_f
         assert [each for each in other.audit() if each.startswith(f"{gone}:")] == [f"{gone}: its gate is gone"]
 
 
-def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: Seats) -> None:
+def test_what_happens_while_an_audit_goes_on_is_not_wrong(world: Gated) -> None:
     """A gate is made, and rights are given, after the first was read; one that is always written is given up."""
-    made = Seats()
+    made = Gated()
     made.sell(1)
     made.home.before(Get, lambda _: made.away.run(decide_change(made.gates(COUNTER, B), made.new(1, THERE))), times=1)
     assert made.audit() == []
@@ -146,7 +146,7 @@ def test_a_note_keeps_rights_while_its_token_is_known_nowhere_else() -> None:
 # -- a rebuild ---------------------------------------------------------------------------------------------------------
 
 
-def test_of_gates_that_nothing_happened_to_nothing_is_lost_and_all_is_answered_the_same(world: Seats) -> None:
+def test_of_gates_that_nothing_happened_to_nothing_is_lost_and_all_is_answered_the_same(world: Gated) -> None:
     delta = world.new(2, THERE)
     world.decide(delta)
     before = world.home.run(outcomes(HERE, consistent=True))
@@ -154,14 +154,14 @@ def test_of_gates_that_nothing_happened_to_nothing_is_lost_and_all_is_answered_t
     assert [(each.lost, each.short, each.told) for each in made.values()] == [(0, {}, [])] * 2
     assert (made[HERE].gate.moved, world.home.run(outcomes(HERE, consistent=True))) == (frozenset(), before)
     assert (world.decide(delta, A).before, world.sell(3), world.sell(1)) == (True, 3, REFUSED)
-    recent = Seats()  # nothing is filed
+    recent = Gated()  # nothing is filed
     recent.sell(1)
     made = rebuilt(recent)
     assert (made[HERE].gate.recent, made[HERE].gate.version, made[HERE].told) == (recent.gate().recent, 1, [])
     assert len(made[HERE].gate.recent) == 1
 
 
-def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(world: Seats) -> None:
+def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(world: Gated) -> None:
     older, deltas = backup(world), [world.new(1) for _ in range(3)]
     for delta in deltas:
         world.decide(delta)
@@ -178,7 +178,7 @@ def test_a_gate_older_than_what_it_filed_counts_each_token_once_as_it_is_listed(
     assert (made.lost < 0, "that its gate did not count" in made.told[0], world.total()) == (True, True, 9)
 
 
-def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once(world: Seats) -> None:
+def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once(world: Gated) -> None:
     older = backup(world)
     for change in (2, 1, 1):
         world.sell(change)
@@ -200,7 +200,7 @@ def test_what_a_gate_counts_and_nothing_lists_stays_in_the_value_once(world: Sea
 
 
 def test_a_loss_above_the_largest_change_is_kept_in_several_entries() -> None:
-    world = Seats(STOCK)
+    world = Gated(STOCK)
     world.sell(1)
     world.home.alter(GATE, total={"N": str(2 * CHANGE_MAX + 5)}, count={"N": "4"})
     made = rebuilt(world)[HERE]
@@ -210,7 +210,7 @@ def test_a_loss_above_the_largest_change_is_kept_in_several_entries() -> None:
 
 def test_a_gate_that_is_gone_or_damaged_is_made_from_what_it_filed() -> None:
     for damage in ({}, {"low": {"N": "1"}}, {"recent": {"S": "?"}}):
-        world = Seats(filing=EAGER)
+        world = Gated(filing=EAGER)
         for lane in (HERE, HERE, THERE):
             world.sell(1, lane)
         file_as(SHIPPED)
@@ -231,13 +231,13 @@ def test_a_gate_that_is_gone_or_damaged_is_made_from_what_it_filed() -> None:
         assert [world.sell(1, THERE) for _ in range(8)] == [*[1] * 7, REFUSED]
 
 
-def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(world: Seats) -> None:
+def test_the_limit_that_was_set_is_that_of_the_gate_and_of_the_settings_where_the_gate_is_gone(world: Gated) -> None:
     world.home.run(set_limit(world.gates(COUNTER), None, 7))
     for epoch, ceiling in ((1, 7), (0, 10)):
         rebuilt(world)
         assert (world.gate().bounds[UP], world.gate().epoch) == (ceiling, epoch)
         world.home.drop(GATE)
-    unused = Seats(Limit(floor=-2, ceiling=5, region=B))
+    unused = Gated(Limit(floor=-2, ceiling=5, region=B))
     rebuilt(unused)  # lanes that were never used get gates with the first rights
     assert [unused.gate(lane).rights for lane in (HERE, THERE)] == [{DOWN: 0, UP: 0}, {DOWN: 2, UP: 5}]
 
@@ -275,7 +275,7 @@ def settled(seen: list[Gate]) -> list[Gate]:
 
 
 def test_tokens_that_a_lower_segment_hides_are_found_in_every_segment_above_and_low_is_not_below_a_name() -> None:
-    world = Seats()
+    world = Gated()
     first, second, *above = (tokens.make(BASE_MS + n, bytes(10)) for n in range(5))
     for version, (hi, low, hidden) in enumerate(
         zip(above, (second, LOWEST, LOWEST), (None, first, second), strict=True)
@@ -288,7 +288,7 @@ def test_tokens_that_a_lower_segment_hides_are_found_in_every_segment_above_and_
     assert (world.gate().low, world.gate().top, world.gate().version) == (hi, hi, 5)
 
 
-def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(world: Seats) -> None:
+def test_a_gate_that_is_written_meanwhile_is_left_as_it_is_and_one_that_is_put_twice_is_rebuilt(world: Gated) -> None:
     world.home.before(lambda each: is_put(each), lambda _: world.home.alter(GATE, slack={"N": "7"}), times=1)
     with pytest.raises(GaveUp, match="rebuild again"):
         world.home.run(rebuild(world.gates(COUNTER)))
@@ -301,7 +301,7 @@ def is_put(request: Any) -> bool:
     return isinstance(request, Put) and request.key == GATE
 
 
-def test_what_only_a_person_can_decide_and_another_limit_rebuild_nothing(world: Seats) -> None:
+def test_what_only_a_person_can_decide_and_another_limit_rebuild_nothing(world: Gated) -> None:
     token = next(iter(world.home.run(outcomes(HERE, consistent=True))))
     late = items.late_item(HERE, token, 7, 1)
     for error, limit, stored in ((LaneDamaged, SEATS, [late]), (LimitMismatch, STOCK, [])):

@@ -15,7 +15,7 @@ from ledger.gate.move import obtain, take_over
 from ledger.limit import UP
 from ledger.requests import At, GetMany, Now, Pause, Update
 from ledger.values import Delta, Lane
-from tests.ledger.seats import COUNTER, FROM_HERE, GATE, HERE, SEATS, THERE, TO_THERE, Seats, at
+from tests.ledger.seats import COUNTER, FROM_HERE, GATE, HERE, SEATS, THERE, TO_THERE, Gated, at
 from tests.world import A, B, fail
 
 MANY = 10**9
@@ -24,28 +24,28 @@ START = ["here Get", "here Query", "here GetMany"]
 
 
 @pytest.fixture
-def world() -> Seats:
+def world() -> Gated:
     """Ten seats, and a gate in each Region."""
-    world = Seats()
+    world = Gated()
     world.sell(0)
     world.sell(0, THERE)
     return world
 
 
-def obtained(world: Seats, need: int, *lanes: Lane, gates: Gates | None = None, **given: int) -> bool:
+def obtained(world: Gated, need: int, *lanes: Lane, gates: Gates | None = None, **given: int) -> bool:
     """Whether the first of these lanes, or that there, may have enough now."""
     world.away.asked.clear()
     named = gates or (Gates(lanes, SEATS, B) if lanes else world.gates(COUNTER, B))
     return world.away.run(obtain(named, named.lanes[0], UP, need, **given))
 
 
-def steps(world: Seats) -> list[str]:
+def steps(world: Gated) -> list[str]:
     """What a process there asked, in order: the home of what it is of, and the kind of request."""
     made = [("there", each.request) if isinstance(each, At) else ("here", each) for each in world.away.asked]
     return [f"{home} {type(request).__name__}" for home, request in made if not isinstance(request, Now)]
 
 
-def store(world: Seats, seen: Gate, lane: Lane, *regions: str, **changed: Any) -> None:
+def store(world: Gated, seen: Gate, lane: Lane, *regions: str, **changed: Any) -> None:
     """A gate like another one, in a lane, as some Regions see it."""
     for region in regions or (lane.region,):
         world[region].store([items.gate_item(replace(seen, lane=lane, **changed))])
@@ -59,7 +59,7 @@ def test_who_gives_keeps_in_proportion_to_how_fast_tokens_came_to_both() -> None
         ((7_000,), (0, 1_000), MANY * 2 / 4),
         ((0, 19_000), (0,), MANY * 2 / 3.1),
     ):
-        world = Seats()
+        world = Gated()
         for lane, times, rights in ((HERE, giver, MANY), (THERE, taker, 0)):
             world.sell(0, lane)
             world.put(lane, rights={UP: rights}, recent={at(ms): 0 for ms in times})
@@ -68,7 +68,7 @@ def test_who_gives_keeps_in_proportion_to_how_fast_tokens_came_to_both() -> None
         assert (world.gate().rights, world.gate(THERE).rights) == ({UP: MANY - int(given)}, {UP: int(given)})
 
 
-def test_what_has_arrived_is_not_taken_over_again(world: Seats) -> None:
+def test_what_has_arrived_is_not_taken_over_again(world: Gated) -> None:
     for given in (0, 3):
         giver = world.put(HERE, given={TO_THERE: given})
         taker = world.put(THERE, got={FROM_HERE: given} if given else {})
@@ -80,13 +80,13 @@ def test_what_has_arrived_is_not_taken_over_again(world: Seats) -> None:
     assert world.away.run(take_over(world.gates(COUNTER, B), stale, giver, UP)) == arrived == world.gate(THERE)
 
 
-def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(world: Seats) -> None:
+def test_what_is_on_its_way_to_a_lane_that_the_settings_do_not_name_is_neither_taken_nor_refused(world: Gated) -> None:
     world.put(rights={UP: 0}, given={("ap-south-1#0", UP): 10})
     with pytest.raises(GaveUp, match="Nothing was decided"):
         world.sell(1)
 
 
-def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_left(world: Seats) -> None:
+def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_left(world: Gated) -> None:
     gates = world.gates(COUNTER, B)
     assert not obtained(world, 11, gates=gates)
     assert steps(world) == [*START, "there Get", "there Update", "here Update", "there Query"]
@@ -105,7 +105,7 @@ def test_what_all_lanes_lack_is_said_when_each_was_asked_once_and_how_much_is_le
     assert tuple(gates.sold_out.left(COUNTER, UP)) == (12, 0)
 
 
-def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(world: Seats) -> None:
+def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(world: Gated) -> None:
     world.put(recent={at(ms): 0 for ms in range(900)})  # so busy that it keeps what is not needed
     world.put(THERE, rights={UP: 1})
     assert obtained(world, 5, pause_ms=7)
@@ -114,7 +114,7 @@ def test_all_that_is_left_elsewhere_is_enough_where_it_is_just_what_is_needed(wo
     assert world.gate().given == {TO_THERE: 4}
 
 
-def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_its_token(world: Seats) -> None:
+def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_its_token(world: Gated) -> None:
     for n in range(60):
         world.decide(Delta(HERE, tokens.keyed(COUNTER, f"waits {n}", world.now_ms), 11))
     waits = [each.ms for each in world.asked(Pause)]
@@ -123,14 +123,14 @@ def test_who_is_short_waits_up_to_200_ms_before_another_region_is_asked_each_by_
     assert 70 < sum(waits) / len(waits) < 130
 
 
-def test_a_hold_elsewhere_that_is_over_ends_before_its_lane_is_empty(world: Seats) -> None:
+def test_a_hold_elsewhere_that_is_over_ends_before_its_lane_is_empty(world: Gated) -> None:
     world.hold(10)
     world.now_ms += 61_000
     assert obtained(world, 10)
     assert steps(world) == [*START, "there Get", "there Update", "there Update", "here Update"]
 
 
-def test_who_is_seen_to_have_some_is_asked_at_once_and_of_others_the_gate_is_read(world: Seats) -> None:
+def test_who_is_seen_to_have_some_is_asked_at_once_and_of_others_the_gate_is_read(world: Gated) -> None:
     for seen_to_have, first in ((9, []), (0, ["there Get"])):
         store(world, world.gate(), HERE, B, rights={UP: seen_to_have})
         world.put(rights={UP: 2})
@@ -140,7 +140,7 @@ def test_who_is_seen_to_have_some_is_asked_at_once_and_of_others_the_gate_is_rea
         assert steps(world) == [*START, *first, *refused, "there Update", "here Update", "there Query"]
 
 
-def test_a_gate_elsewhere_that_is_gone_is_not_asked_for_its_copy_s_rights(world: Seats) -> None:
+def test_a_gate_elsewhere_that_is_gone_is_not_asked_for_its_copy_s_rights(world: Gated) -> None:
     world.put(given={TO_THERE: 1})
     world.put(THERE, got={FROM_HERE: 1})
     world.copy(HERE, B)
@@ -151,7 +151,7 @@ def test_a_gate_elsewhere_that_is_gone_is_not_asked_for_its_copy_s_rights(world:
     assert isinstance(raised.value.__cause__, GateLost)
 
 
-def test_lanes_here_are_asked_first_then_those_that_are_seen_to_have_most(world: Seats) -> None:
+def test_lanes_here_are_asked_first_then_those_that_are_seen_to_have_most(world: Gated) -> None:
     """Three lanes there, with 4 that are not seen, with 1 and 5; one here, with 1."""
     taker, others = Lane(B, 1, COUNTER), (HERE, SECOND, Lane(A, 2, COUNTER), THERE)
     for lane, has in zip(others, (4, 1, 5, 1), strict=True):
@@ -163,7 +163,7 @@ def test_lanes_here_are_asked_first_then_those_that_are_seen_to_have_most(world:
     assert keys == [items.gate_key(others[n]) for n in (3, 2, 1, 0)]
 
 
-def test_who_has_enough_by_what_is_on_its_way_waits_for_nobody_and_takes_no_more(world: Seats) -> None:
+def test_who_has_enough_by_what_is_on_its_way_waits_for_nobody_and_takes_no_more(world: Gated) -> None:
     giver = world.put(given={TO_THERE: 3})
     for lane in (SECOND, HERE):
         store(world, giver, lane, B)
@@ -171,7 +171,7 @@ def test_who_has_enough_by_what_is_on_its_way_waits_for_nobody_and_takes_no_more
     assert steps(world) == [*START, "here Update"]
 
 
-def test_a_lane_that_cannot_be_asked_is_not_missed_where_others_have_enough(world: Seats) -> None:
+def test_a_lane_that_cannot_be_asked_is_not_missed_where_others_have_enough(world: Gated) -> None:
     away = Lane("ap-south-1", 0, COUNTER)
     store(world, world.gate(), away, B)  # seen to have most
     assert obtained(world, 10, THERE, away, HERE)
@@ -179,7 +179,7 @@ def test_a_lane_that_cannot_be_asked_is_not_missed_where_others_have_enough(worl
         obtained(world, 11, THERE, away, HERE)
 
 
-def test_a_region_that_does_not_answer_is_asked_once_for_all_its_lanes_and_again_after_a_second(world: Seats) -> None:
+def test_a_region_that_does_not_answer_is_asked_once_for_all_its_lanes_and_again_after_a_second(world: Gated) -> None:
     gates = Gates((THERE, HERE, *(Lane(A, shard, COUNTER) for shard in range(1, 8))), SEATS, B)
     world.home.before(object, fail(Unavailable("No answer.")))
     world.home.asked.clear()
@@ -191,7 +191,7 @@ def test_a_region_that_does_not_answer_is_asked_once_for_all_its_lanes_and_again
         assert obtained(world, 0, gates=gates)
 
 
-def test_a_gate_that_cannot_be_read_does_not_silence_its_region(world: Seats) -> None:
+def test_a_gate_that_cannot_be_read_does_not_silence_its_region(world: Gated) -> None:
     world.home.alter(GATE, total={"S": "many"})
     store(world, world.gate(THERE), SECOND, rights={UP: 5})
     with pytest.raises(OutOfReach, match="eu-west-1#0#"):

@@ -22,7 +22,7 @@ LIMITS = {"seats:": Limit(ceiling=10, region=A), "stock:": Limit(floor=0)}
 MINUTE = timedelta(minutes=1)
 
 
-class Sale:
+class Pair:
     """A World whose limits are in the table's shape, and a Ledger in each Region."""
 
     def __init__(self, *, gather: bool = False) -> None:
@@ -50,13 +50,13 @@ def raised(error: type[errors.LedgerError], says: str, call: Callable[..., objec
 
 
 @pytest.fixture
-def sale() -> Sale:
-    return Sale()
+def sale() -> Pair:
+    return Pair()
 
 
 def test_a_change_of_a_limited_counter_counts_once_and_a_refusal_is_final_for_its_key() -> None:
     for gather in (False, True):
-        sale = Sale(gather=gather)
+        sale = Pair(gather=gather)
         key, other = sale.key(), sale.key()
         assert [sale.here.add(SEATS, 4, **key).outcome for _ in range(2)] == ["recorded", "replayed"]
         assert sale.there.add(SEATS, 4, region=A, **key).outcome == "replayed"
@@ -70,7 +70,7 @@ def test_a_change_of_a_limited_counter_counts_once_and_a_refusal_is_final_for_it
         sale.here.close()
 
 
-def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_it_has_none(sale: Sale) -> None:
+def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_it_has_none(sale: Pair) -> None:
     sale.add(STOCK, 60)
     assert sale.add(STOCK, -4, sale.there) == "recorded"  # its gate had none
     sale.home.down = True
@@ -84,7 +84,7 @@ def test_each_region_decides_alone_while_it_has_rights_and_asks_the_other_when_i
     assert sale.value(STOCK) == 60 - 4 - moved
 
 
-def test_who_is_short_waits_a_moment_before_it_asks_another_region_and_remembers_what_is_sold_out(sale: Sale) -> None:
+def test_who_is_short_waits_a_moment_before_it_asks_another_region_and_remembers_what_is_sold_out(sale: Pair) -> None:
     sale.add(SEATS, 10)
     sale.away.asked.clear()
     raised(errors.LimitReached, "Nothing", sale.add, SEATS, 1, sale.there)
@@ -104,7 +104,7 @@ def test_who_is_short_waits_a_moment_before_it_asks_another_region_and_remembers
 
 def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other() -> None:
     for gather in (False, True):
-        sale = Sale(gather=gather)
+        sale = Pair(gather=gather)
         key = sale.key()
         many = [Change(SEATS, 1, f"{n}", key["at"]) for n in range(12)]
         twice = [Change(SEATS, 1, "0", key["at"]), Change(SEATS, 2, "0", key["at"])]
@@ -126,7 +126,7 @@ def test_many_changes_of_a_lane_travel_together_and_one_refusal_fails_no_other()
 # -- what a refusal carries --------------------------------------------------------------------------------------------
 
 
-def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Sale) -> None:
+def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Pair) -> None:
     def carried(says: str, call: Any, *args: Any, **given: Any) -> tuple[int | None, int | None, bool]:
         error = raised(errors.LimitReached, says, call, *args, **given)
         return error.limit, error.available, error.remembered
@@ -157,7 +157,7 @@ def test_a_refusal_carries_the_limit_and_what_was_left_of_all_regions(sale: Sale
 # -- holds -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_hold_sets_aside_and_what_is_not_captured_goes_back(sale: Sale) -> None:
+def test_a_hold_sets_aside_and_what_is_not_captured_goes_back(sale: Pair) -> None:
     with sale.hold(8) as hold:
         assert (hold.counter, hold.amount) == (SEATS, 8)
         raised(errors.LimitReached, "Nothing", sale.add, SEATS, 3)
@@ -171,7 +171,7 @@ def test_a_hold_sets_aside_and_what_is_not_captured_goes_back(sale: Sale) -> Non
     raised(errors.HoldEnded, "captured", sale.here.release, hold)
 
 
-def test_leaving_without_a_capture_releases_also_when_the_block_fails(sale: Sale) -> None:
+def test_leaving_without_a_capture_releases_also_when_the_block_fails(sale: Pair) -> None:
     def left(fails: bool, down: bool) -> Hold:
         with sale.hold(10) as hold:
             sale.home.down = down
@@ -197,7 +197,7 @@ def test_leaving_without_a_capture_releases_also_when_the_block_fails(sale: Sale
     assert sale.add(SEATS, 1) == "recorded"
 
 
-def test_a_hold_ends_at_its_time_and_whoever_is_short_takes_it(sale: Sale) -> None:
+def test_a_hold_ends_at_its_time_and_whoever_is_short_takes_it(sale: Pair) -> None:
     key = sale.key()
     hold = sale.here.hold(SEATS, 10, expires=MINUTE, **key)
     assert hold.until == key["at"] + MINUTE
@@ -214,7 +214,7 @@ def test_a_hold_ends_at_its_time_and_whoever_is_short_takes_it(sale: Sale) -> No
     assert sale.here.hold(SEATS, 4, expires=2 * MINUTE, **late).capture().outcome == "recorded"
 
 
-def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(sale: Sale) -> None:
+def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(sale: Pair) -> None:
     hold, other = sale.hold(4), sale.hold(2)
     same = Hold.parse(SEATS, hold.id)
     assert same == hold == pickle.loads(pickle.dumps(hold))
@@ -233,7 +233,7 @@ def test_a_hold_is_a_value_that_travels_as_its_id_or_pickled(sale: Sale) -> None
     raised(errors.InvalidInput, "A hold is of a Delta", Hold, hold)
 
 
-def test_an_id_that_was_spoiled_is_the_id_of_no_hold_and_one_of_another_names_none(sale: Sale) -> None:
+def test_an_id_that_was_spoiled_is_the_id_of_no_hold_and_one_of_another_names_none(sale: Pair) -> None:
     hold = sale.hold(4)
     token = hold.delta.token
     for spoiled in ("", "x", "01.a.0.4", f"{token}.eu-west-1.0.0x4", f"{token}.eu-west-1.00.4", 5, None, f"{hold.id} "):
@@ -249,7 +249,7 @@ def test_an_id_that_was_spoiled_is_the_id_of_no_hold_and_one_of_another_names_no
     raised(errors.InvalidInput, "takes a Hold", sale.here.release, "a hold")
 
 
-def test_a_capture_is_of_what_was_held_or_less_and_below_0_of_its_magnitude_or_sign(sale: Sale) -> None:
+def test_a_capture_is_of_what_was_held_or_less_and_below_0_of_its_magnitude_or_sign(sale: Pair) -> None:
     hold = sale.hold(4)
     for amount in (5, -1, -4, 10**19, 1.0, True, "4"):
         raised(errors.InvalidChange, "Nothing", sale.here.capture, hold, amount)
@@ -266,7 +266,7 @@ def test_a_capture_is_of_what_was_held_or_less_and_below_0_of_its_magnitude_or_s
         assert sale.value(STOCK) == left
 
 
-def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(sale: Sale) -> None:
+def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(sale: Pair) -> None:
     days = timedelta(-1), timedelta.min, timedelta(0), timedelta(days=401), timedelta.max
     for expires in (*days, 60, None, "PT5M"):
         raised(errors.InvalidTime, "expires", sale.hold, 4, expires)
@@ -277,7 +277,7 @@ def test_how_long_a_hold_holds_is_above_0_and_at_most_400_days(sale: Sale) -> No
     assert sale.hold(4, timedelta(microseconds=1)).until.timestamp() * 1_000 == sale.world.now_ms + 1
 
 
-def test_a_key_of_a_hold_is_not_that_of_a_change_and_another_amount_is_a_conflict(sale: Sale) -> None:
+def test_a_key_of_a_hold_is_not_that_of_a_change_and_another_amount_is_a_conflict(sale: Pair) -> None:
     key = sale.key()
     hold = sale.here.hold(SEATS, 4, expires=MINUTE, **key)
     assert sale.here.add(SEATS, 4, **key).outcome == "recorded"
@@ -291,7 +291,7 @@ def test_a_key_of_a_hold_is_not_that_of_a_change_and_another_amount_is_a_conflic
 # -- another limit, reads and repairs ----------------------------------------------------------------------------------
 
 
-def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(sale: Sale) -> None:
+def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(sale: Pair) -> None:
     sale.add(SEATS, 8)
     sale.there.set_limit(SEATS, ceiling=12)
     assert sale.add(SEATS, 4) == "recorded"
@@ -311,7 +311,7 @@ def test_a_limit_is_set_for_one_counter_and_the_other_side_stays(sale: Sale) -> 
     both.set_limit(SEATS, floor=0, ceiling=0)
 
 
-def test_a_standing_says_what_is_left_here_and_everywhere_what_is_held_and_on_its_way(sale: Sale) -> None:
+def test_a_standing_says_what_is_left_here_and_everywhere_what_is_held_and_on_its_way(sale: Pair) -> None:
     nothing = sale.world.reader().standing(SEATS)
     assert (nothing.value, nothing.count, nothing.floor, nothing.ceiling, nothing.closed) == (0, 0, None, 10, True)
     assert (nothing.here, nothing.available, nothing.held) == (Room(None, 10), Room(None, 10), Room(None, 0))
@@ -332,7 +332,7 @@ def test_a_standing_says_what_is_left_here_and_everywhere_what_is_held_and_on_it
         raised(errors.InvalidInput, "has no limit in limits=", call, "likes")
 
 
-def test_a_read_a_history_and_its_pages_are_of_what_counts(sale: Sale) -> None:
+def test_a_read_a_history_and_its_pages_are_of_what_counts(sale: Pair) -> None:
     for change in (4, -1, 2):
         sale.add(SEATS, change)
     sale.hold(2).release()
@@ -358,7 +358,7 @@ def test_a_read_a_history_and_its_pages_are_of_what_counts(sale: Sale) -> None:
     assert reader.values([SEATS, "likes", STOCK]) == {SEATS: 6, "likes": 5, STOCK: sum(n for _, n in everything)}
 
 
-def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_region(sale: Sale) -> None:
+def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_region(sale: Pair) -> None:
     for _ in range(20):
         sale.add(STOCK, 1)
     key = items.gate_key(Lane(A, 0, STOCK))
@@ -377,7 +377,7 @@ def test_a_counter_that_was_restored_is_found_by_verify_and_rebuilt_in_every_reg
     assert sale.add(STOCK, -17, sale.there) == "recorded"
 
 
-def test_changes_that_came_past_the_gate_are_found_in_no_value_and_their_lane_gets_no_gate(sale: Sale) -> None:
+def test_changes_that_came_past_the_gate_are_found_in_no_value_and_their_lane_gets_no_gate(sale: Pair) -> None:
     sale.add(SEATS, 2)
     bare = sale.world.ledger(B, limits={}, unshared_limits=True)
     sale.away.drop(SHAPE_KEY)
