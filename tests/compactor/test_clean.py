@@ -133,7 +133,11 @@ def test_deletes_are_paced_and_none_waits_after_the_last() -> None:
         for page_size in (7, 1_000):
             home = many(number, page_size=page_size)
             began_ms, deleted = home.steady_ms, list[tuple[int, int]]()
-            home.before(DeleteMany, lambda request, home=home, to=deleted: to.append((home.steady_ms, len(request[0]))))
+
+            def note_when(request: DeleteMany, home: Region = home, to: list[tuple[int, int]] = deleted) -> None:
+                to.append((home.steady_ms, len(request.items)))
+
+            home.before(DeleteMany, note_when)
             tally = visit(home, units_per_s)
             assert (tally.cleaned, tally.uncleaned) == (number, False)
             before = 0
