@@ -5,11 +5,9 @@ from typing import Any
 
 import pytest
 
-from compactor.lag import LaneLag, lag
 from compactor.lanes import Holding, every_lane
 from compactor.listing import strays
-from compactor.outlook import Outlook, outlook
-from compactor.unread import BEYOND, unread_beyond
+from compactor.looking import BEYOND, LaneLag, Outlook, lag, outlook, unread_beyond
 from ledger import Ledger, items
 from ledger.errors import DamagedItem, LaneUnread, Unavailable
 from ledger.lane.add import pack_of
