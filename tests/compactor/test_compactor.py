@@ -22,7 +22,6 @@ from tests.world import (
     A,
     B,
     Region,
-    compact_for_long,
     compactor,
     delta,
     fail,
@@ -150,25 +149,6 @@ def test_it_writes_nothing_for_another_regions_lane_and_nothing_in_another_regio
         listed = directory.key_of(Lane(mine, 0, COUNTER)).pk
         assert written_pks(tables[mine]) == {f"fold#{mine}#0#{COUNTER}", f"delta#{mine}#0#{COUNTER}", listed}
         assert written_pks(tables[other]) == set()
-
-
-def test_a_region_cut_off_for_a_day_reads_true_sums_and_what_comes_back_from_it_counts_once() -> None:
-    home, away = two_regions()
-    home.put(delta(1), delta(2))
-    home.copy_to(away)
-    for _ in range(24):
-        home.now_ms += 3_600_000
-        away.now_ms += 3_600_000
-        compactor(home, away).compact(COUNTER)
-        assert value(away, B) == {1, 2}
-    assert items.delta_key(delta(1)) in home.items
-    away.put(delta(0))  # acknowledged there; at home it will be a stray
-    assert compact_for_long(home, away, 3).settled == 1
-    assert value(home) == value(away, B) == {0, 1, 2}
-    assert items.delta_key(delta(1)) not in home.items
-    away.put(delta(1))
-    assert compact_for_long(home, away).settled == 0
-    assert value(home) == value(away, B) == {0, 1, 2}
 
 
 def test_a_lane_where_another_compactor_won_is_left_to_the_next_run_and_is_no_problem() -> None:

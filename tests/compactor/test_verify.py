@@ -4,10 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from compactor.commit import LANDING_MAX_MS
 from compactor.verify import LaneCheck, verify
 from ledger import items
-from ledger.errors import DamagedItem, GaveUp, ReadTooSlow
+from ledger.errors import DamagedItem, ReadTooSlow
 from ledger.requests import DeleteMany, Get, Now, Put, Query, Transact
 from ledger.values import Delta, Lane, Segment
 from tests.world import (
@@ -125,17 +124,6 @@ def test_what_does_not_agree_is_told(harm: str) -> None:
     for difference, parts in zip(verification.differences, says, strict=True):
         assert all(part in difference for part in parts), difference
     assert not any(isinstance(request, Put | Transact | DeleteMany) for request in (*home.asked, *away.asked))
-
-
-def test_a_missing_last_segment_is_told_once_no_commit_can_be_landing() -> None:
-    home, _ = folded()
-    home.drop(items.segment_key(LANE, token(2), 3))
-    with refused(home, GaveUp):
-        home.run(verify(LANE))
-    home.now_ms += LANDING_MAX_MS
-    check = home.run(verify(LANE))
-    assert len(check.differences) == 1
-    assert check == LaneCheck(LANE, None, 0, 0, check.differences)
 
 
 def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> None:
