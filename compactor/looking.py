@@ -1,7 +1,7 @@
 """What is seen of a lane without a visit: what waits in it, what there is to do, and whether anybody reads it.
 
-Rule 1: nothing is written. Reads are eventually consistent: what they may not see was put a moment ago, and whoever put
-that is about to ring.
+Rule 1: nothing is written. Reads are eventually consistent where that is enough: what they may not see was put a moment
+ago, and whoever put that is about to ring.
 Rule 2: `lag` counts all that waits. A damaged lane is told as damaged; it hides no other.
 Rule 3: `outlook` reads a few items, whatever the lane holds: of the tail so many that they hold `fold_min` entries, and
 of what lies below the watermark, if that is asked for, the first. A tail too short to fold is nothing to do.
