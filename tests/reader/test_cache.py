@@ -75,9 +75,11 @@ def test_a_balance_from_the_cache_says_so_and_keeps_its_time(reader: Make) -> No
 def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache(reader: Make) -> None:
     table = Region()
     cached = reader(table)
-    with suppress(TypeError):  # a balance that cannot be changed is as good
-        cached.read(COUNTER, max_age=5).by_region["eu-west-1"] = 99
-    assert cached.read(COUNTER, max_age=5).by_region == {"eu-west-1": 0, "us-east-1": 0}
+    for _ in range(3):
+        by_region = cached.read(COUNTER, max_age=5).by_region
+        assert by_region == {"eu-west-1": 0, "us-east-1": 0}
+        with suppress(TypeError):  # a balance that cannot be changed is as good
+            by_region["eu-west-1"] = 99
 
 
 def test_the_smaller_of_max_age_and_ttl_decides(reader: Make) -> None:

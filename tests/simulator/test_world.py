@@ -50,6 +50,11 @@ def test_the_last_writer_wins_everywhere() -> None:
     table.answer(EU, Put(item("a", "1", 2)))
     table.quiesce()
     assert table.answer(EU, Get(Key("a", "1"))) == table.answer(US, Get(Key("a", "1"))) == item("a", "1", 2)
+    table = World((EU, US, AP), Replayed(()), clock_skew_ms=(100,))
+    for region, version in ((EU, 1), (AP, 2)):  # by EU's clock, which is ahead, its write is the last one
+        table.answer(region, Put(item("a", "1", version)))
+    table.quiesce()
+    assert [table.answer(region, Get(Key("a", "1"))) for region in table.regions] == [item("a", "1", 1)] * 3
 
 
 def test_a_replica_that_is_made_again_holds_what_the_others_hold_and_what_was_on_its_way_from_it_is_lost() -> None:
