@@ -92,6 +92,16 @@ def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded
         assert asked(token(4), 2)[1:] == [segments(items.segments_of_hi(token(4))), newest, *tails]
 
 
+def test_a_page_ends_with_its_last_token_and_reads_no_segments_above() -> None:
+    home, away = two_regions()
+    home.put(*map(delta, range(12)))
+    compactor(home, away, fold_max=1).compact(COUNTER)
+    home.asked.clear()
+    entries = home.run(page(LANE, None, token(2), 10, consistent=True, read_time_max_ms=READ_MS))
+    assert [entry.token for entry in entries] == [token(n) for n in range(3)]
+    assert len(queries(home, "fold")) == 1
+
+
 def test_a_segment_that_is_still_landing_is_waited_for_and_one_that_does_not_arrive_is_an_error() -> None:
     hidden = [0]
 
