@@ -62,6 +62,17 @@ def test_whatever_was_compacted_when_the_pages_are_the_history(
     assert len(found) == len(puts) or since or until
 
 
+def test_a_page_reads_little_of_a_long_history() -> None:
+    home, away = two_regions()
+    home.put(*(Delta(LANE, tokens.make(n, bytes(10)), 1) for n in range(2_000)))
+    compactor(home, away, fold_max=20).compact(COUNTER)
+    home.asked.clear()
+    middle = Position(tokens.make(1_000, bytes(10)), A)
+    assert len(reader(home, regions=(A,)).history_page(COUNTER, after=middle, limit=10).entries) == 10
+    assert len(queries(home)) == 1
+    assert len([request for request in home.asked if isinstance(request, Get)]) == 3  # the shape, once
+
+
 def test_every_request_of_a_page_is_as_consistent_as_it_is_asked_for_and_bounded() -> None:
     home, away = two_regions()
     home.put(*map(delta, range(3)))
