@@ -12,11 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from compactor.lanes import find_lanes
+from compactor.looking import error_of, unread_beyond
 from compactor.rebuild import rebuild
 from compactor.report import Report, Tally
-from compactor.unread import error_of, unread_beyond
-from compactor.verify import LaneCheck, Verification, verify
-from compactor.verify_gates import verify_gates
+from compactor.verify import LaneCheck, Verification, verify, verify_gates
 from compactor.visit import visit
 from ledger import clocks
 from ledger.cost import carried

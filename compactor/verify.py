@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from compactor.commit import begin
 from compactor.listing import Below, changed_by
+from compactor.looking import error_of
 from compactor.recount import Recount, recount
-from compactor.unread import error_of
 from ledger import tokens
 from ledger.entries import TOKEN_BYTES
 from ledger.errors import LaneDamaged, ReadTooSlow
+from ledger.gate.gates import Gates
+from ledger.gate.recount import audited
 from ledger.lane.tail import TailSum
 from ledger.requests import Instant, Now, Program, in_time
 from ledger.values import Checkpoint, Lane
@@ -120,3 +122,15 @@ def _below(lane: Lane, checkpoint: Checkpoint) -> Program[tuple[int, int, list[s
                 token, changes = tokens.from_bytes(entry[:TOKEN_BYTES]), (changed_by(entry), changed_by(as_listed))
                 conflicts[token] = f"{lane}: delta {token} says {changes[0]}, its segment says {changes[1]}."
     return len(strays), sum(strays.values()), list(conflicts.values())
+
+
+def verify_gates(gates: Gates) -> Program[tuple[LaneCheck, ...]]:
+    """A limited counter recounted from all that its gates decided, each lane at its home.
+
+    Raises GaveUp (others kept writing: ask again), LimitMismatch, DamagedItem and the TableErrors.
+    """
+    found = yield from audited(gates)
+    return tuple(
+        LaneCheck(lane, gate.value if gate else 0, 0, 0, tuple(f"{lane}: {each}." for each in wrong))
+        for lane, (gate, wrong) in sorted(found.items())
+    )

@@ -158,14 +158,15 @@ class MemoryTable:
         size = min(query.limit or self.page_size, self.page_size)
         found: list[Item] = []
         last = None
-        for n in range(start, end):
-            item = self._seen(Key(query.pk, keys[n]), query.consistent)
+        pk, consistent, seen = query.pk, query.consistent, self._seen
+        for sk in keys[start:end]:
+            item = seen(Key(pk, sk), consistent)
             if item is None:
                 continue
             if len(found) == size:
                 return Page(tuple(found), last)
             found.append(item)
-            last = keys[n]
+            last = sk
         return Page(tuple(found), None)
 
     def _answer_at(self, region: str, request: Request) -> Any:
@@ -182,7 +183,7 @@ class MemoryTable:
 
     def _seen(self, key: Key, consistent: bool) -> Item | None:
         """What a read finds."""
-        return self._there(key)
+        return self.items.get(key) or self._listed.get(key)
 
     def _sort_keys(self, pk: str) -> Sequence[str]:
         """Those of an item collection, in order."""

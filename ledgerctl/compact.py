@@ -7,7 +7,7 @@ import typer
 
 from compactor import Report
 from compactor.lanes import Lanes, find_lanes
-from compactor.unread import error_of
+from compactor.looking import error_of
 from ledger.errors import LedgerError
 from ledgerctl import show
 from ledgerctl.arguments import Counters

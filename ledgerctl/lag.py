@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from compactor.clean import AHEAD_MAX_MS
-from compactor.lag import LaneLag, lag
+from compactor.looking import LaneLag, lag
 from ledger.errors import LedgerError
 from ledger.settings import Settings
 from ledger.values import Lane

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from compactor.lanes import Holding, every_lane
-from compactor.unread import unread_beyond
+from compactor.looking import unread_beyond
 from ledger.errors import LedgerError
 from ledger.lane import directory
 from ledger.requests import Key

@@ -33,19 +33,17 @@ class Cache:
         self._loading: dict[str, object] = {}
 
     def young(self, counters: Sequence[str], most_s: float) -> dict[str, Balance]:
-        """Those that are here and younger than `most_s`, by name.
-
-        Older ones are dropped, and those from the future: a clock that stepped back cannot tell their age.
+        """Those that are here and younger than `most_s`, by name. One from the future is none of them: a clock that
+        stepped back cannot tell its age.
         """
-        found: dict[str, Balance] = {}
         with self._condition:
-            for counter in counters:
-                balance = self._balances.get(counter)
-                if balance is not None and 0 <= self._clock() - to_ms(balance.as_of) < most_s * 1_000:
-                    found[counter] = replace(balance, cached=True, by_region=dict(balance.by_region))
-                else:
-                    self._balances.pop(counter, None)
-        return found
+            now_ms = self._clock()
+            known = {counter: self._balances.get(counter) for counter in counters}
+        return {
+            counter: replace(balance, cached=True, by_region=dict(balance.by_region))
+            for counter, balance in known.items()
+            if balance is not None and 0 <= now_ms - to_ms(balance.as_of) < most_s * 1_000
+        }
 
     def keep(self, balances: Mapping[str, Balance]) -> None:
         kept = {name: replace(each, by_region=dict(each.by_region)) for name, each in balances.items()}

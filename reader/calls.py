@@ -23,8 +23,7 @@ from reader.counters_page import counters_page
 from reader.decided import decided, decided_page
 from reader.history import entries, history
 from reader.history_page import page
-from reader.open_holds import open_holds
-from reader.standing import Standing, read_gates, standing_of
+from reader.standing import Standing, open_holds, read_gates, standing_of
 
 SECONDS_MAX = 10**9
 PAGE_ENTRIES_MAX = 1_000

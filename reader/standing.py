@@ -1,7 +1,9 @@
-"""What a limited counter's gates have left, as a Region sees it.
+"""What a limited counter's gates have left, as a Region sees it, and the holds that nobody has ended yet.
 
 Rule 1: what can be taken, what is held and what counts sum to the limit, so what is held follows from the others.
 Rule 2: the copies of other Regions' gates are each of their own moment; what is `here` is certain in a strong read.
+Rule 3: for holds each lane is asked strongly at its home: its gate, then the notes of filed holds. A note is no hold:
+its token is looked up, because the note of a decided one may stay.
 """
 
 from collections.abc import Sequence
@@ -9,12 +11,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledger.checks import to_datetime
+from ledger.gate import items
 from ledger.gate.gate import Gate
 from ledger.gate.gates import Gates
-from ledger.gate.items import gate_key
+from ledger.gate.past import look_up
 from ledger.gate.recount import Standing as Copies
+from ledger.lane.tail import Pages
 from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import GetMany, Instant, Now, Program
+from ledger.requests import Get, GetMany, Instant, Item, Now, Page, Program, Query
+from ledger.values import Delta, Lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ def read_gates(counters: Sequence[Gates], *, consistent: bool) -> Program[tuple[
     Raises DamagedItem, LimitMismatch and the TableErrors.
     """
     began: Instant = yield Now()
-    keys = [gate_key(lane) for gates in counters for lane in gates.lanes]
+    keys = [items.gate_key(lane) for gates in counters for lane in gates.lanes]
     found = iter((yield GetMany(tuple(keys), consistent)))
     return began, [Copies.of(gates, [next(found) for _ in gates.lanes]) for gates in counters]
 
@@ -87,3 +92,29 @@ def standing_of(gates: Gates, copies: Copies, began: Instant) -> Standing:
         as_of=to_datetime(began.wall_ms),
         closed=copies.is_closed,
     )
+
+
+def open_holds(gates: Gates) -> Program[list[Delta]]:
+    """What each set aside, those that end first, first. Raises LimitMismatch, DamagedItem and the TableErrors."""
+    found: list[Delta] = []
+    for lane in gates.lanes:
+        found += yield from _of_lane(gates, lane)
+    return sorted(found, key=lambda held: (items.hold_key(held.lane, held.token).sk, held.lane))
+
+
+def _of_lane(gates: Gates, lane: Lane) -> Program[list[Delta]]:
+    item: Item | None = yield gates.at(lane, Get(items.gate_key(lane)))
+    if item is None:
+        return []
+    gate = gates.gate(lane, item)
+    found = dict(gate.held)
+    pages = Pages(Query(items.hold_pk(lane)))
+    while pages.more:
+        page: Page = yield from gates.home(lane, pages.read())
+        for token, amount in (items.hold_of(lane, each) for each in page.items):
+            if token in gate.recent or token in found:
+                continue
+            known = yield from look_up(gates, lane, token)
+            if known is not None and known.outcome is None:
+                found[token] = amount
+    return [Delta(lane, token, amount) for token, amount in found.items()]

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from compactor.looking import Outlook, outlook
 from compactor.named import ASK_AGAIN_MS, Naming, settle_named
-from compactor.outlook import Outlook, outlook
 from compactor.visit import visit
 from ledger import items, tokens
 from ledger.requests import Get, Instant, Item, Now

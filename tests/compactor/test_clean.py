@@ -4,7 +4,6 @@ import pytest
 
 from compactor.clean import AHEAD_MAX_MS, clean
 from compactor.report import Tally
-from compactor.settle import settle
 from ledger import items, tokens
 from ledger.entries import TOKEN_BYTES
 from ledger.errors import DamagedItem
@@ -133,7 +132,11 @@ def test_deletes_are_paced_and_none_waits_after_the_last() -> None:
         for page_size in (7, 1_000):
             home = many(number, page_size=page_size)
             began_ms, deleted = home.steady_ms, list[tuple[int, int]]()
-            home.before(DeleteMany, lambda request, home=home, to=deleted: to.append((home.steady_ms, len(request[0]))))
+
+            def note_when(request: DeleteMany, home: Region = home, to: list[tuple[int, int]] = deleted) -> None:
+                to.append((home.steady_ms, len(request.items)))
+
+            home.before(DeleteMany, note_when)
             tally = visit(home, units_per_s)
             assert (tally.cleaned, tally.uncleaned) == (number, False)
             before = 0
@@ -229,18 +232,6 @@ def test_a_region_in_trouble_postpones_the_note_and_not_what_is_noted() -> None:
     compactor(home, away, clean=False).compact(LANE.counter)
     away.alter(items.checkpoint_key(LANE), version={"N": "1"})
     assert (visit(home).postponed_by, note(home)) == ([], CleanNote(LANE, 1, NOW_MS))  # its note is young
-
-
-def test_a_replica_node_that_lags_behind_the_segments_deletes_less_never_more() -> None:
-    home, away = folded()
-    home.put(delta(0))
-    home.lag()
-    home.run(settle(LANE, Tally(), token(2), fold_max=8))
-    home.copy_to(away)
-    visit(home)
-    home.now_ms += KEEP_MS
-    assert visit(home).cleaned == 2
-    assert deltas(home) == [token(0)]
 
 
 def test_a_damaged_note_is_named_and_nothing_is_deleted() -> None:

@@ -1,18 +1,19 @@
-"""`Compactor` as its users see it: what it visits, what it reports, what it never writes."""
+"""`Compactor` as its users see it: what it visits, what it reports, what it never writes, what it cannot read."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from compactor import Compactor, Report
 from ledger import items
-from ledger.errors import InvalidCounter, LaneDamaged, Throttled, Unavailable
+from ledger.errors import DamagedItem, InvalidCounter, InvalidSettings, LaneDamaged, Throttled, Unavailable
 from ledger.gate import items as gates
 from ledger.lane import directory
 from ledger.lane.add import pack_of
 from ledger.limit import Limit
-from ledger.requests import DeleteMany, Put, PutMany, Request, Scan, Transact, key_of
-from ledger.values import Lane, Segment
+from ledger.requests import DeleteMany, Put, PutMany, Scan, Transact, key_of
+from ledger.values import Delta, Lane, Segment
 from tests.world import (
     COUNTER,
     KEEP_MS,
@@ -23,11 +24,15 @@ from tests.world import (
     Region,
     compactor,
     delta,
+    fail,
+    refused,
     settings,
     token,
     two_regions,
     value,
 )
+
+OTHER = Lane(A, 0, "healthy")
 
 
 def written_pks(region: Region) -> set[str]:
@@ -47,7 +52,10 @@ def written_pks(region: Region) -> set[str]:
 
 def test_a_visit_reports_what_it_folded_settled_and_cleaned() -> None:
     home, away = two_regions()
+    assert compactor(home, away).run() == Report()
     home.put(delta(2), delta(3))
+    assert compactor(home, away, fold_min=3).compact(COUNTER) == Report(lanes=1)
+    assert written_pks(home) == set()
     assert compactor(home, away, fold_max=1).compact(COUNTER) == Report(lanes=1, folded=2, commits=2)
     home.put(delta(1))
     waits = Report(lanes=1, settled=1, commits=1, postponed=1, postponed_by=(B,))
@@ -55,18 +63,23 @@ def test_a_visit_reports_what_it_folded_settled_and_cleaned() -> None:
     home.copy_to(away)
     assert compactor(home, away).compact(COUNTER) == Report(lanes=1)
     home.now_ms += KEEP_MS
-    assert compactor(home, away).compact(COUNTER) == Report(lanes=1, cleaned=3)
+    assert compactor(home, away, clean=False).compact(COUNTER) == Report(lanes=1)
+    assert compactor(home, away).run() == Report(lanes=1, cleaned=3)
+    assert compactor(home, away).run() == Report()
+    home.put(Delta(LANE, token(1), 99))  # a retry with another change
+    report = compactor(home, away).compact(COUNTER)
+    assert (report.conflicts, value(home)) == ((token(1),), {1, 2, 3})
 
 
-def test_with_clean_switched_off_deltas_stay_for_ever() -> None:
+def test_its_own_settings_decide_when_and_how_much_is_folded_and_settled_and_in_which_shards() -> None:
     home, away = two_regions()
-    home.put(delta(1))
-    for _ in range(3):
-        compactor(home, away, clean=False).compact(COUNTER)
-        home.copy_to(away)
-        home.now_ms += KEEP_MS
-    assert items.delta_key(delta(1)) in home.items
-    assert items.note_key(LANE) not in home.items
+    home.put(*map(delta, range(5)), delta(9, at_ms=home.now_ms - 50))
+    for lateness_ms, folded, commits in ((100, 4, 2), (0, 2, 1)):
+        tuned = compactor(home, away, fold_min=2, fold_max=2, allowed_lateness_ms=lateness_ms)
+        report = tuned.compact(COUNTER)
+        assert (report.folded, report.commits) == (folded, commits)
+    home.put(*(delta(n, Lane(A, n, "c")) for n in range(3)))
+    assert compactor(home, away, shards={"": 3}).compact("c").folded == 3
 
 
 def test_run_visits_the_lanes_in_need_and_no_others() -> None:
@@ -83,33 +96,14 @@ def test_run_visits_the_lanes_in_need_and_no_others() -> None:
     home.put(*(delta(n, lane) for n in (1, 2, 3) for lane in (long_tail, theirs)))
     home.put(*(delta(n, short_tail) for n in (1, 2)))
     home.store([items.pack_item(pack_of([delta(n, packed) for n in (1, 2, 3)]))])
+    for pk in ("", "delta#x", "delta#eu-west-1#01#a", "order#eu-west-1#0#a", "delta#eu-west-1#0#a b"):
+        home.store([{"pk": {"S": pk}, "sk": {"S": token(1)}, "change": {"N": "1"}}])  # not ours
     home.asked.clear()
     report = compactor(home, away, fold_min=3).run()
     assert (report.lanes, report.folded, report.settled, report.problems) == (3, 6, 1, {})
     listed = {directory.key_of(lane).pk for lane in (long_tail, short_tail, packed)}
     assert written_pks(home) == {items.fold_pk(lane) for lane in (long_tail, stray, packed)} | listed
     assert [request.after is None for request in home.asked if isinstance(request, Scan)].count(True) == 1
-
-
-def test_run_reports_a_lane_that_lost_its_checkpoint_also_when_it_has_no_delta() -> None:
-    home, away = two_regions(page_size=2)
-    home.put(delta(1), delta(2))
-    compactor(home, away, fold_max=1).compact(COUNTER)
-    home.drop(items.checkpoint_key(LANE), items.delta_key(delta(1)), items.delta_key(delta(2)))
-    home.store([items.segment_item(Segment.of(Lane(B, 0, COUNTER), token(1), 2, []))])
-    report = compactor(home, away).run()
-    assert list(report.problems) == [LANE]
-    assert isinstance(report.problems[LANE], LaneDamaged)
-
-
-def test_run_passes_by_items_that_are_not_ours() -> None:
-    home, away = two_regions()
-    theirs = ("delta#eu-west-1#one#a", "delta#eu-west-1#01#a", "order#eu-west-1#0#a", "delta#eu-west-1#0#a b")
-    for pk in ("", "delta", "delta#", "delta#x", *theirs):
-        home.store([{"pk": {"S": pk}, "sk": {"S": token(1)}, "change": {"N": "1"}}])
-    home.put(delta(1))
-    report = compactor(home, away).run()
-    assert (report.lanes, report.folded) == (1, 1)
 
 
 def limited(table: Any, **given: Any) -> Compactor:
@@ -130,68 +124,44 @@ def test_run_lists_the_lanes_of_its_region_that_the_scan_did_not_see_listed_once
 
 
 def test_a_lane_that_cannot_be_listed_is_a_problem_and_the_others_are_compacted() -> None:
-    class Refuses(Region):
-        def answer(self, request: Request, /) -> Any:
-            if isinstance(request, PutMany):
-                return tuple(Throttled("Slower.") for _ in request.items)
-            return super().answer(request)
-
-    home = Refuses()
-    gate = Lane(A, 0, "seats:gig")
+    home, gate = Region(), Lane(A, 0, "seats:gig")
+    home.after(PutMany, lambda request, _: tuple(Throttled("Slower.") for _ in request.items))
     home.store([gates.new_gate(gate, Limit(ceiling=10, region=A))])
     home.put(delta(1))
     report = limited(home).run()
     assert (report.folded, sorted(report.problems)) == (1, sorted([gate, LANE]))
 
 
-@pytest.mark.parametrize(("mine", "other"), [(A, B), (B, A)])
-def test_it_writes_nothing_for_another_regions_lane_and_nothing_in_another_region(mine: str, other: str) -> None:
-    tables = dict(zip((A, B), two_regions(), strict=True))
-    for n, region in enumerate((A, B, A, B)):
-        for table in tables.values():
-            table.put(delta(n, Lane(region, 0, COUNTER)))
-    for table in tables.values():
-        compactor(table, tables[B if table is tables[A] else A], region=A, regions=(A,), clean=False)
-    shipped = Compactor(settings(mine), clock=lambda: tables[mine].now_ms, tables=tables)
-    for table in tables.values():
-        table.asked.clear()
-    for _ in range(3):
-        shipped.run()
-        shipped.compact(COUNTER)
-        tables[mine].copy_to(tables[other], items.checkpoint_key(Lane(mine, 0, COUNTER)))
-        tables[mine].now_ms += KEEP_MS
-    shipped.rebuild(COUNTER)
-    shipped.verify(COUNTER)
-    listed = directory.key_of(Lane(mine, 0, COUNTER)).pk
-    assert written_pks(tables[mine]) == {f"fold#{mine}#0#{COUNTER}", f"delta#{mine}#0#{COUNTER}", listed}
-    assert written_pks(tables[other]) == set()
+def test_it_writes_nothing_for_another_regions_lane_and_nothing_in_another_region() -> None:
+    for mine, other in ((A, B), (B, A)):
+        tables = dict(zip((A, B), two_regions(), strict=True))
+        for n, region in enumerate((A, B, A, B)):
+            for table in tables.values():
+                table.put(delta(n, Lane(region, 0, COUNTER)))
+        shipped = Compactor(settings(mine), clock=partial(getattr, tables[mine], "now_ms"), tables=tables)
+        for _ in range(3):
+            shipped.run()
+            shipped.compact(COUNTER)
+            tables[mine].copy_to(tables[other], items.checkpoint_key(Lane(mine, 0, COUNTER)))
+            tables[mine].now_ms += KEEP_MS
+        shipped.rebuild(COUNTER)
+        shipped.verify(COUNTER)
+        listed = directory.key_of(Lane(mine, 0, COUNTER)).pk
+        assert written_pks(tables[mine]) == {f"fold#{mine}#0#{COUNTER}", f"delta#{mine}#0#{COUNTER}", listed}
+        assert written_pks(tables[other]) == set()
 
 
 def test_a_lane_where_another_compactor_won_is_left_to_the_next_run_and_is_no_problem() -> None:
-    class Contended(Region):
-        def answer(self, request: Request, /) -> Any:
-            return ({}, None) if isinstance(request, Transact) else super().answer(request)
-
-    home, away = Contended(), Region()
+    home, away = two_regions()
     home.put(delta(1))
-    listed = {**home.items, directory.key_of(LANE): directory.item_of(LANE)}
+    home.before(Transact, lambda _: compactor(home, away, clean=False).compact(COUNTER), times=1)
     assert compactor(home, away).run() == Report(lanes=1, gave_up=1)
-    assert compactor(home, away).compact(COUNTER) == Report(lanes=1, gave_up=1)
-    assert home.items == listed
+    assert value(home) == {1}
 
 
 def test_a_commit_whose_outcome_is_unknown_is_a_problem_and_the_next_run_goes_on() -> None:
-    class Lossy(Region):
-        lost = False
-
-        def answer(self, request: Request, /) -> Any:
-            answer = super().answer(request)
-            if isinstance(request, Transact) and not self.lost:
-                self.lost = True
-                raise Unavailable("the answer was lost")
-            return answer
-
-    home, away = Lossy(), Region()
+    home, away = two_regions()
+    home.after(Transact, fail(Unavailable("the answer was lost")), times=1)
     home.put(delta(1))
     assert list(compactor(home, away).run().problems) == [LANE]
     home.put(delta(2))
@@ -199,11 +169,116 @@ def test_a_commit_whose_outcome_is_unknown_is_a_problem_and_the_next_run_goes_on
     assert value(home) == {1, 2}
 
 
-@pytest.mark.parametrize("name", ["", "a b", None])
-def test_a_name_that_is_no_counter_is_refused_and_nothing_is_sent(name: Any) -> None:
+def test_a_table_that_does_not_answer_and_a_name_that_is_no_counter_fail_the_call() -> None:
     home, away = two_regions()
     mine = compactor(home, away)
-    for call in (mine.compact, mine.verify, mine.rebuild):
-        with pytest.raises(InvalidCounter):
-            call(name)
+    names: tuple[Any, ...] = ("", "a b", None)
+    for name in names:
+        for call in (mine.compact, mine.verify, mine.rebuild):
+            with pytest.raises(InvalidCounter):
+                call(name)
     assert home.asked == away.asked == []
+    home.down = True
+    with pytest.raises(Unavailable):
+        mine.run()
+    with pytest.raises(Unavailable):
+        mine.compact(COUNTER)
+    with pytest.raises(InvalidSettings, match=B):
+        Compactor(settings(), tables={A: home})  # a Region without a table
+
+
+# -- what is damaged ---------------------------------------------------------------------------------------------------
+
+
+def folded() -> tuple[Region, Region]:
+    """Deltas 2 and 4 folded one by one, 6 in the tail; 1 in another lane."""
+    home, away = two_regions()
+    home.put(delta(2), delta(4))
+    compactor(home, away, fold_max=1).compact(COUNTER)
+    home.put(delta(6), delta(1, OTHER))
+    return home, away
+
+
+DAMAGED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    (items.delta_pk(LANE), "!junk", {"change": {"N": "1"}}),
+    (items.delta_pk(LANE), f"{token(5)}junk", {"change": {"N": "1"}}),
+    (items.delta_pk(LANE), token(1), {"change": {"S": "1"}}),
+    (items.delta_pk(LANE), token(5), {"change": {"N": "1.5"}}),
+    (items.delta_pk(LANE), token(5), {}),
+    (items.delta_pk(LANE), token(5), {"change": {"N": str(10**18 + 1)}}),
+    (items.fold_pk(LANE), "checkpoint", {"count": {"N": "1"}}),
+    (items.fold_pk(LANE), f"segment#{token(4)}#0000000002", {"entries": {"B": b"half"}}),
+    (items.fold_pk(LANE), f"segment#{token(3)}#", {"entries": {"B": b""}}),  # it covers, and has no version
+    (items.fold_pk(LANE), "clean", {"version": {"N": "1"}}),
+)
+
+
+def test_a_damaged_item_is_named_and_left_and_the_other_lanes_are_compacted() -> None:
+    for pk, sk, attributes in DAMAGED:
+        home, away = folded()
+        damaged = {"pk": {"S": pk}, "sk": {"S": sk}, **attributes}
+        home.store([damaged])
+        home.put(delta(3))  # a stray, so that settle looks at the segments
+        with pytest.raises(DamagedItem) as raised:
+            compactor(home, away).compact(COUNTER)
+        assert (raised.value.pk, raised.value.sk) == (pk, sk)
+        report = compactor(home, away).run()
+        assert list(report.problems) == [LANE]
+        assert str(report.problems[LANE]) == str(raised.value)
+        assert items.checkpoint_key(OTHER) in home.items
+        assert home.items[key_of(damaged)] == damaged
+
+
+def test_a_damaged_lane_of_a_counter_does_not_keep_its_other_shards_from_being_compacted() -> None:
+    home, away = two_regions()
+    lanes = [Lane(A, shard, COUNTER) for shard in range(3)]
+    home.put(*(delta(n, lane) for n, lane in enumerate(lanes)))
+    home.store([{"pk": {"S": items.delta_pk(lanes[0])}, "sk": {"S": "!"}, "change": {"N": "1"}}])
+    with pytest.raises(DamagedItem):
+        compactor(home, away, shards={"stock:": 3}).compact(COUNTER)
+    assert {items.checkpoint_key(lane) for lane in lanes[1:]} <= set(home.items)
+    assert set(compactor(home, away, shards={"stock:": 3}).rebuild("c")) == set()
+
+
+def a_version_that_none_can_follow(home: Region) -> None:
+    home.alter(items.checkpoint_key(LANE), version={"N": "9999999999"})
+    home.alter(items.segment_key(LANE, token(4), 2), sk={"S": f"segment#{token(4)}#9999999999"})
+
+
+def test_a_damaged_lane_is_reported_and_stays_as_it_is() -> None:
+    def lost_all_but_segments(home: Region) -> None:
+        home.drop(items.checkpoint_key(LANE), *(items.delta_key(delta(n)) for n in (2, 4, 5, 6)))
+
+    def without_its_last_segment(home: Region) -> None:
+        home.drop(items.segment_key(LANE, token(4), 2))
+        home.now_ms += 300_000
+
+    for harm in (
+        *(a_version_that_none_can_follow, lost_all_but_segments, without_its_last_segment),
+        lambda home: home.alter(items.checkpoint_key(LANE), watermark={"S": token(6)}),
+        lambda home: home.alter(items.checkpoint_key(LANE), count={"N": str(10**20 - 1)}),
+    ):
+        home, away = folded()
+        home.put(delta(5))
+        home.store([items.segment_item(Segment.of(Lane(B, 0, COUNTER), token(1), 2, []))])
+        harm(home)
+        before = {
+            key: item for key, item in home.items.items() if key.pk in (items.delta_pk(LANE), items.fold_pk(LANE))
+        }
+        problems = compactor(home, away).run().problems
+        assert {lane: type(problem) for lane, problem in problems.items()} == {LANE: LaneDamaged}
+        assert before.items() <= home.items.items()
+
+
+def test_a_version_that_none_can_follow_is_not_rebuilt_and_one_of_too_many_digits_is() -> None:
+    home, away = folded()
+    a_version_that_none_can_follow(home)
+    says = rf"^{LANE}: no checkpoint can follow what stands in the table: .*9999999999.* Nothing was written\. Look at"
+    with refused(home, LaneDamaged, says):
+        compactor(home, away).rebuild(COUNTER)
+    home, away = folded()
+    home.alter(items.checkpoint_key(LANE), version={"N": "1" * 38})
+    with pytest.raises(DamagedItem, match="version"):
+        compactor(home, away).compact(COUNTER)
+    assert compactor(home, away).rebuild(COUNTER) == {LANE: 4**2 + 4**4}
+    assert compactor(home, away).verify(COUNTER).ok

@@ -132,7 +132,8 @@ def test_no_commit_rests_on_a_query_that_is_older_than_two_minutes_by_either_clo
         assert (tally.folded, tally.commits) == ((3, 1) if anew else (2, 1))
     table = sleepy(late, 0, 3)
     table.put(delta(2))
-    assert table.run(folding(tally := Tally(), commits_max=3)) is None
+    tally = Tally()
+    assert table.run(folding(tally, commits_max=3)) is None
     assert (tally.commits, tally.unfolded, value(table)) == (0, True, {1, 2})
 
 

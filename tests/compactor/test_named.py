@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compactor.named import BETWEEN_MAX, KEYS_MAX, KEYS_READ, Named, Naming, settle_named
+from compactor.fold import QUERY_MS, fold
+from compactor.named import ASK_AGAIN_MS, BETWEEN_MAX, KEYS_MAX, KEYS_READ, Named, Naming, settle_named
 from compactor.report import Tally
 from ledger import items, tokens
 from ledger.conditions import Absent
@@ -13,7 +14,7 @@ from ledger.lane.add import pack_of
 from ledger.lane.tail import through
 from ledger.requests import Get, GetMany, Item, Now, Program, Put, Query, Request, Transact, keyed
 from ledger.values import Checkpoint, Delta, Segment
-from tests.world import LANE, Region, delta, token, value
+from tests.world import LANE, LATENESS_MS, Region, delta, token, value
 from tests.world import compactor as compactor_of
 
 
@@ -177,3 +178,23 @@ def test_what_two_name_their_union_names_and_it_is_small(one: Named, other: Name
 
 
 # -- beside a fold -----------------------------------------------------------------------------------------------------
+
+
+def test_a_change_that_a_fold_under_way_did_not_see_counts_when_it_is_named_again() -> None:
+    assert ASK_AGAIN_MS >= 2 * QUERY_MS  # by then each such fold has committed or never will
+    for passed_ms in (0, QUERY_MS, QUERY_MS + 1, ASK_AGAIN_MS):
+        table = folded(2)
+        table.put(delta(9))
+
+        def comes_late(_: object, answer: object, home: Region = table, passed_ms: int = passed_ms) -> object:
+            home.put(delta(5))
+            assert ask(home, named(5)) == named(5)
+            home.now_ms, home.steady_ms = home.now_ms + passed_ms, home.steady_ms + passed_ms
+            return answer
+
+        table.after(lambda request: isinstance(request, Query) and request.pk == items.delta_pk(LANE), comes_late, 1)
+        table.run(fold(LANE, Tally(), allowed_lateness_ms=LATENESS_MS, fold_min=1, fold_max=8))
+        passes_by = passed_ms <= QUERY_MS
+        assert value(table) == ({2, 9} if passes_by else {2, 5, 9})
+        assert ask(table, named(5), tally := Tally()) == Named()
+        assert (tally.settled, value(table)) == (int(passes_by), {2, 5, 9})

@@ -1,7 +1,8 @@
 """rebuild: a checkpoint from the segments alone, after damage and after a backup that held half a transaction."""
 
 from collections.abc import Callable
-from itertools import islice
+from functools import partial
+from itertools import islice, product
 from typing import Any
 
 import pytest
@@ -11,18 +12,17 @@ from compactor.fold import fold
 from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
-from compactor.verify import verify
 from ledger import items
 from ledger.conditions import Absent, Condition
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, OutcomeUnknown
 from ledger.items import version_is
-from ledger.lane.tail import through
-from ledger.requests import DeleteMany, Get, Item, Key, Now, Program, Put, PutMany, Query, Request, Transact, keyed
+from ledger.requests import DeleteMany, Get, Item, Key, Now, Put, PutMany, Query, Transact, keyed
 from ledger.values import Checkpoint, CleanNote, Delta, Segment
 from reader.history import history
 from tests.orders import steps
 from tests.world import (
     COUNTER,
+    KEEP_MS,
     LANE,
     NOW_MS,
     Region,
@@ -39,18 +39,20 @@ CHECKPOINT, NOTE = items.checkpoint_key(LANE), items.note_key(LANE)
 
 
 def lane_of_four_versions() -> tuple[Region, Region, list[dict[Key, Item]]]:
-    """Folded 2, 4 and 6, settled 3; 5 is a stray and 7 the tail. And the table as it was after each version."""
+    """Folded 2, 4 and 6, settled 3; 5 is a stray and 7 the tail. And the table as it was after each version. It is so
+    long ago that no commit can be landing any more.
+    """
     home, away = two_regions()
     home.put(delta(2), delta(4), delta(6))
     states = [dict(home.items)]
-    for number in (1, 2, 3):
+    for _ in (1, 2, 3):
         home.run(fold(LANE, Tally(), allowed_lateness_ms=0, fold_min=1, fold_max=1, commits_max=1))
-        assert number == len(states)
         states.append(dict(home.items))
     home.put(delta(3))
     home.run(settle(LANE, Tally(), token(6), fold_max=8))
     states.append(dict(home.items))
     home.put(delta(5), delta(7))
+    home.now_ms += LANDING_MAX_MS
     home.asked.clear()
     return home, away, states
 
@@ -58,12 +60,20 @@ def lane_of_four_versions() -> tuple[Region, Region, list[dict[Key, Item]]]:
 EVERYTHING = {2, 3, 4, 5, 6, 7}
 
 
-def test_it_reads_checkpoint_note_and_all_segments_then_deletes_the_note_then_writes_a_version_above_all() -> None:
+def is_exact(home: Region, away: Region, everything: set[int]) -> None:
+    """After some compactions."""
+    compact_for_long(home, away, 3)
+    assert value(home) == value(away) == everything
+    assert compactor(home, away).verify(COUNTER).differences == ()
+
+
+def test_what_it_costs() -> None:
+    """It reads all strongly, deletes the note, then writes a version above all."""
     home, _, _ = lane_of_four_versions()
     home.store([items.note_item(CleanNote(LANE, 9, NOW_MS))])
     last = items.segment_key(LANE, home.items[CHECKPOINT]["last"]["S"], 4)
     rebuilt = home.run(rebuild(LANE))
-    expected = Checkpoint(LANE, 4**2 + 4**3 + 4**4 + 4**6, 4, token(6), 10, token(6), NOW_MS)
+    expected = Checkpoint(LANE, 4**2 + 4**3 + 4**4 + 4**6, 4, token(6), 10, token(6), home.now_ms)
     assert rebuilt == expected
     assert home.asked == [
         Get(CHECKPOINT, True),
@@ -81,74 +91,63 @@ def test_it_reads_checkpoint_note_and_all_segments_then_deletes_the_note_then_wr
     ]
 
 
-DAMAGES: dict[str, Callable[[Region], None]] = {
-    "no checkpoint": lambda home: home.drop(CHECKPOINT),
-    "damaged checkpoint": lambda home: home.store([keyed(CHECKPOINT)]),
-    "wrong total": lambda home: home.alter(CHECKPOINT, total={"N": "7"}),
-    "wrong watermark": lambda home: home.alter(CHECKPOINT, watermark={"S": token(9)}),
-    "version far ahead": lambda home: home.alter(CHECKPOINT, version={"N": "99"}),
-    "version behind": lambda home: home.alter(CHECKPOINT, version={"N": "1"}),
-    "version no number": lambda home: home.alter(CHECKPOINT, version={"S": "four"}),
-    "no last segment of the settle": lambda home: home.drop(items.segment_key(LANE, token(6), 4)),
-    "damaged note": lambda home: home.store([keyed(NOTE, version={"N": "99"})]),
-    "note ahead": lambda home: home.store([items.note_item(CleanNote(LANE, 50, 0))]),
-}
+DAMAGES: tuple[tuple[Callable[[Region], None], int, Condition | None], ...] = (
+    (lambda home: home.drop(CHECKPOINT), 5, Absent()),
+    (lambda home: home.store([keyed(CHECKPOINT)]), 5, None),
+    (lambda home: home.alter(CHECKPOINT, total={"N": "7"}), 5, version_is(4)),
+    (lambda home: home.alter(CHECKPOINT, watermark={"S": token(9)}), 5, version_is(4)),
+    (lambda home: home.alter(CHECKPOINT, version={"N": "99"}), 100, version_is(99)),
+    (lambda home: home.alter(CHECKPOINT, version={"N": "1"}), 5, version_is(1)),
+    (lambda home: home.alter(CHECKPOINT, version={"S": "four"}), 5, None),
+    (lambda home: home.drop(items.segment_key(LANE, token(6), 4)), 5, version_is(4)),
+    (lambda home: home.store([keyed(NOTE, version={"N": "99"})]), 100, version_is(4)),
+    (lambda home: home.store([items.note_item(CleanNote(LANE, 50, 0))]), 51, version_is(4)),
+)
 
 
-def damaged(name: str) -> tuple[Region, Region]:
-    """So long ago that no commit can be landing any more."""
-    home, away, _ = lane_of_four_versions()
-    DAMAGES[name](home)
-    home.now_ms += LANDING_MAX_MS
-    return home, away
+def test_whatever_was_damaged_it_is_replaced_as_it_was_seen_and_the_counter_becomes_exact() -> None:
+    for damage, version, unchanged in DAMAGES:
+        home, away, _ = lane_of_four_versions()
+        damage(home)
+        rebuilt = home.run(rebuild(LANE))
+        assert rebuilt is not None
+        assert rebuilt.version == version
+        transaction = home.asked[-1]
+        assert isinstance(transaction, Transact)
+        assert transaction.writes[0].condition == unchanged
+        assert DeleteMany(()) not in home.asked
+        is_exact(home, away, EVERYTHING)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_after_it_and_a_compaction_the_counter_is_exact(damage: str) -> None:
-    home, away = damaged(damage)
-    compactor(home, away).rebuild(COUNTER)
-    compact_for_long(home, away, 3)
-    assert value(home) == value(away) == EVERYTHING
-    assert compactor(home, away).verify(COUNTER).differences == ()
-
-
-@pytest.mark.parametrize("checkpoint_is_of", [0, 1, 2, 3, 4])
-@pytest.mark.parametrize("segments_upto", [0, 1, 2, 3, 4])
-def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact(
-    checkpoint_is_of: int, segments_upto: int
-) -> None:
+def test_a_backup_of_any_checkpoint_beside_any_segments_becomes_exact() -> None:
     """A restored table holds every delta (nothing was cleaned), and half of a transaction or an older checkpoint."""
-    home, _, states = lane_of_four_versions()
-    restored, away = two_regions()
-    restored.put(*map(delta, sorted(EVERYTHING)))
-    if checkpoint_is_of:
-        restored.store([states[checkpoint_is_of][CHECKPOINT]])
-    restored.store(
-        item for key, item in home.items.items() if key.sk.startswith("segment#") and int(key.sk[-10:]) <= segments_upto
-    )
-    restored.now_ms += LANDING_MAX_MS  # no commit can be landing any more
-    if checkpoint_is_of > 1 and not segments_upto:  # segments are lost, and strays are there beside what they listed
-        with pytest.raises(LaneDamaged):
-            compactor(restored, away).rebuild(COUNTER)
-        return
-    compactor(restored, away).rebuild(COUNTER)
-    compact_for_long(restored, away)
-    assert value(restored) == value(away) == EVERYTHING
-    assert compactor(restored, away).verify(COUNTER).differences == ()
+    for checkpoint_is_of, segments_upto in product(range(5), range(5)):
+        home, _, states = lane_of_four_versions()
+        restored, away = two_regions()
+        restored.put(*map(delta, sorted(EVERYTHING)))
+        if checkpoint_is_of:
+            restored.store([states[checkpoint_is_of][CHECKPOINT]])
+        segments = {key: item for key, item in home.items.items() if key.sk.startswith("segment#")}
+        restored.store(item for key, item in segments.items() if int(key.sk[-10:]) <= segments_upto)
+        restored.now_ms += LANDING_MAX_MS
+        if checkpoint_is_of > 1 and not segments_upto:  # segments are lost, and strays are beside what they listed
+            with refused(restored, LaneDamaged):
+                compactor(restored, away).rebuild(COUNTER)
+            continue
+        compactor(restored, away).rebuild(COUNTER)
+        is_exact(restored, away, EVERYTHING)
 
 
-@pytest.mark.parametrize(("age_ms", "gives_up"), [(0, True), (LANDING_MAX_MS - 1, True), (LANDING_MAX_MS, False)])
-def test_a_last_commit_that_may_still_be_landing_makes_it_give_up_and_change_nothing(
-    age_ms: int, gives_up: bool
-) -> None:
-    home, away, _ = lane_of_four_versions()
-    home.drop(items.segment_key(LANE, token(4), 4))
-    home.now_ms += age_ms
-    if gives_up:
-        with refused(home, GaveUp):
-            compactor(home, away).rebuild(COUNTER)
-    else:
-        assert compactor(home, away).rebuild(COUNTER) == {LANE: 4**2 + 4**4 + 4**6}
+def test_a_last_commit_that_may_still_be_landing_makes_it_give_up_and_change_nothing() -> None:
+    for age_ms, gives_up in ((0, True), (LANDING_MAX_MS - 1, True), (LANDING_MAX_MS, False)):
+        home, away, _ = lane_of_four_versions()
+        home.drop(items.segment_key(LANE, token(4), 4))
+        home.now_ms += age_ms - LANDING_MAX_MS
+        if gives_up:
+            with refused(home, GaveUp):
+                compactor(home, away).rebuild(COUNTER)
+        else:
+            assert compactor(home, away).rebuild(COUNTER) == {LANE: 4**2 + 4**4 + 4**6}
 
 
 def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may_be_cleaned() -> None:
@@ -166,45 +165,18 @@ def test_a_noted_checkpoint_without_any_segment_is_damage_because_its_deltas_may
     assert empty.items == before
 
 
-@pytest.mark.parametrize(
-    ("damage", "version", "unchanged"),
-    [
-        ("no checkpoint", 5, Absent()),
-        ("version no number", 5, None),
-        ("version behind", 5, version_is(1)),
-        ("version far ahead", 100, version_is(99)),
-        ("damaged note", 100, version_is(4)),
-    ],
-)
-def test_it_replaces_what_it_saw_by_a_version_above_all(damage: str, version: int, unchanged: Condition | None) -> None:
-    home, _ = damaged(damage)
-    rebuilt = home.run(rebuild(LANE))
-    assert rebuilt is not None
-    assert rebuilt.version == version
-    transaction = home.asked[-1]
-    assert isinstance(transaction, Transact)
-    assert transaction.writes[0].condition == unchanged
-    assert DeleteMany(()) not in home.asked
-
-
-def test_what_was_cleaned_stays_counted_and_it_can_be_repeated() -> None:
+def test_what_was_cleaned_stays_counted_it_can_be_repeated_and_the_next_clean_starts_from_a_new_note() -> None:
     home, away, _ = lane_of_four_versions()
     compact_for_long(home, away, 3)
     home.drop(CHECKPOINT)
-    everything = {LANE: sum(4**n for n in EVERYTHING)}
-    assert compactor(home, away).rebuild(COUNTER) == everything
-    first = home.items[CHECKPOINT]
-    assert compactor(home, away).rebuild(COUNTER) == everything
-    second = home.items[CHECKPOINT]
-    assert int(second["version"]["N"]) == int(first["version"]["N"]) + 1
-    assert second["total"] == first["total"]
-    assert value(home) == EVERYTHING
-
-
-def listed(home: Region) -> list[int]:
-    """The numbers of the deltas that history lists, each as often as it does."""
-    segments, _ = home.run(history(LANE, consistent=True, read_time_max_ms=1_000))
-    return sorted(change.bit_length() // 2 for segment in segments for _, change in segment)
+    for version in (7, 8):
+        assert compactor(home, away).rebuild(COUNTER) == {LANE: sum(4**n for n in EVERYTHING)}
+        assert home.items[CHECKPOINT]["version"] == {"N": str(version)}
+        assert value(home) == EVERYTHING
+    home.put(delta(2))
+    home.now_ms += KEEP_MS
+    home.copy_to(away)
+    assert compactor(home, away).compact(COUNTER).cleaned == 0
 
 
 def _segment(hi: int, version: int, *numbers: int) -> Segment:
@@ -238,146 +210,113 @@ def orphaned(name: str) -> tuple[Region, Region, set[int]]:
     return home, away, everything
 
 
-@pytest.mark.parametrize("name", ORPHANS)
-def test_an_orphan_is_undone_and_what_only_it_lists_is_put_back_so_each_change_counts_once(name: str) -> None:
-    home, away, everything = orphaned(name)
-    home.now_ms += LANDING_MAX_MS
-    assert home.run(verify(LANE)).differences
-    home.run(rebuild(LANE))
-    assert len(listed(home)) == len(set(listed(home)))
-    assert home.run(verify(LANE)).differences == ()
-    compact_for_long(home, away, 3)
-    assert value(home) == value(away) == everything == set(listed(home))
-    assert not [key for key in home.items if key.pk == items.delta_pk(LANE)]  # all of them are listed and cleaned
-    home.put(*map(delta, everything))  # as late retries
-    compact_for_long(home, away, 3)
-    assert value(home) == value(away) == everything
+def listed(home: Region) -> list[int]:
+    """The numbers of the deltas that history lists, each as often as it does."""
+    segments, _ = home.run(history(LANE, consistent=True, read_time_max_ms=1_000))
+    return sorted(change.bit_length() // 2 for segment in segments for _, change in segment)
 
 
 @pytest.mark.parametrize("name", ORPHANS)
-def test_an_orphan_is_undone_wherever_a_rebuild_ends_and_begins_again(name: str) -> None:
+def test_an_orphan_is_undone_and_each_change_counts_once_wherever_a_rebuild_ends_and_begins_again(name: str) -> None:
     for stop in range(100):
         home, away, everything = orphaned(name)
-        home.now_ms += LANDING_MAX_MS
         taken = len(list(islice(steps(rebuild(LANE), home), stop)))
         home.store(home.landing)
         home.landing = []
         home.now_ms += LANDING_MAX_MS
-        assert everything <= _named(home)
+        deltas = {items.delta_of(LANE, i).change for key, i in home.items.items() if key.pk == items.delta_pk(LANE)}
+        segments = [items.segment_of(LANE, i) for key, i in home.items.items() if key.sk.startswith("segment#")]
+        named = (*deltas, *(change for each in segments for _, change in each))
+        assert everything <= {change.bit_length() // 2 for change in named}
         home.run(rebuild(LANE))
-        compact_for_long(home, away, 3)
-        assert value(home) == value(away) == everything
-        assert home.run(verify(LANE)).differences == ()
+        is_exact(home, away, everything)
+        assert listed(home) == sorted(everything)  # each once
+        home.put(*map(delta, everything))  # as late retries
+        is_exact(home, away, everything)
         if taken < stop:
             break
     assert 5 < stop < 99
 
 
-def _named(home: Region) -> set[int]:
-    """The deltas that stand in the table or in a segment of it."""
-    deltas = {items.delta_of(LANE, i).change for key, i in home.items.items() if key.pk == items.delta_pk(LANE)}
-    segments = [items.segment_of(LANE, i) for key, i in home.items.items() if key.sk.startswith("segment#")]
-    return {c.bit_length() // 2 for c in (*deltas, *(change for each in segments for _, change in each))}
-
-
 def test_what_is_put_back_is_put_before_the_orphan_is_deleted_and_then_comes_the_checkpoint() -> None:
     home, _, _ = orphaned("of a fold whose cleaned deltas nothing else lists")
     home.run(rebuild(LANE))
-    puts, deletes, commits = (
-        [n for n, request in enumerate(home.asked) if isinstance(request, kind)]
-        for kind in (PutMany, DeleteMany, Transact)
-    )
-    assert puts < deletes < commits
+    writes = [kind for kind in home.kinds if kind in (PutMany, DeleteMany, Transact)]
+    assert writes == [PutMany, DeleteMany, Transact]
     assert items.delta_key(delta(7)) in home.items
     assert items.segment_key(LANE, token(8), 5) not in home.items
     home, _, _ = orphaned("of a fold that took more")
     home.run(rebuild(LANE))
     assert items.segment_key(LANE, token(8), 5) in home.items  # the checkpoint names it
     assert items.segment_key(LANE, token(9), 5) not in home.items
-
-
-@pytest.mark.parametrize(
-    ("listed", "says"),
-    [([Delta(LANE, token(6), 1)], "once as 4096 and once as 1"), ([Delta(LANE, token(5), 99), delta(6)], token(5))],
-    ids=["in two segments", "in an orphan and in the table"],
-)
-def test_a_token_with_two_changes_is_damage_and_nothing_is_written(listed: list[Delta], says: str) -> None:
-    home, _, _ = lane_of_four_versions()
-    home.store([items.segment_item(Segment.of(LANE, token(6), 7, listed))])
-    home.store([items.note_item(CleanNote(LANE, 1, 0))])
-    with refused(home, LaneDamaged, f"^{LANE}: .*{says}"):
+    home, _, _ = orphaned("of a fold whose cleaned deltas nothing else lists")
+    home.before(DeleteMany, lambda _: pytest.fail("it was put, and then the orphan was deleted"))
+    home.after(PutMany, lambda request, _: tuple(OutcomeUnknown("no answer") for _ in request.items))
+    with pytest.raises(OutcomeUnknown):
         home.run(rebuild(LANE))
 
 
-def test_a_put_back_without_an_answer_is_an_unknown_outcome_and_the_orphan_stays() -> None:
-    class Unanswered(Region):
-        def answer(self, request: Request, /) -> Any:
-            if isinstance(request, PutMany):
-                return tuple(OutcomeUnknown("no answer") for _ in request.items)
-            return super().answer(request)
-
-    home, _, _ = orphaned("of a fold whose cleaned deltas nothing else lists")
-    table = Unanswered()
-    table.store(home.items.values())
-    with refused(table, OutcomeUnknown):
-        table.run(rebuild(LANE))
+def test_a_token_with_two_changes_is_damage_and_nothing_is_written() -> None:
+    for changes, says in (
+        ([Delta(LANE, token(6), 1)], "once as 4096 and once as 1"),
+        ([Delta(LANE, token(5), 99), delta(6)], token(5)),  # in an orphan and in the table
+    ):
+        home, _, _ = lane_of_four_versions()
+        home.store([items.segment_item(Segment.of(LANE, token(6), 7, changes))])
+        home.store([items.note_item(CleanNote(LANE, 1, 0))])
+        with refused(home, LaneDamaged, f"^{LANE}: .*{says}"):
+            home.run(rebuild(LANE))
 
 
-@pytest.mark.parametrize("lacking", [False, True])
-def test_a_checkpoint_whose_segments_are_all_lost_goes_if_every_delta_that_it_counts_is_there(lacking: bool) -> None:
+def without_segments() -> tuple[Region, Region]:
     home, away, _ = lane_of_four_versions()
     home.drop(*(key for key in home.items if key.sk.startswith("segment#")), items.delta_key(delta(5)))
-    if lacking:
-        home.drop(items.delta_key(delta(3)))
     home.store([items.note_item(CleanNote(LANE, 1, 0))])
-    home.now_ms += LANDING_MAX_MS
-    if lacking:
-        with refused(home, LaneDamaged):
+    return home, away
+
+
+def test_a_checkpoint_whose_segments_are_all_lost_goes_if_every_delta_that_it_counts_is_there() -> None:
+    home, away = without_segments()
+    assert home.run(rebuild(LANE)) is None
+    assert not home.items.keys() & {CHECKPOINT, NOTE}
+    assert {request.consistent for request in home.asked if isinstance(request, Get | Query)} == {True}
+    is_exact(home, away, EVERYTHING - {5})
+    home, _ = without_segments()
+    home.drop(items.delta_key(delta(3)))
+    with refused(home, LaneDamaged):
+        home.run(rebuild(LANE))
+
+
+def test_who_works_on_the_lane_meanwhile_makes_it_give_up() -> None:
+    for changed in (CHECKPOINT, NOTE):  # the checkpoint is deleted where there is no segment
+        home = without_segments()[0] if changed == CHECKPOINT else lane_of_four_versions()[0]
+        home.store([items.note_item(CleanNote(LANE, 1, 0))])
+        alters = partial(home.alter, changed, version={"N": "7"})
+        home.before(DeleteMany, lambda _, alters=alters: alters())  # type: ignore[misc]
+        with pytest.raises(GaveUp, match=f"^{LANE}: it changed meanwhile"):
             home.run(rebuild(LANE))
-    else:
-        assert home.run(rebuild(LANE)) is None
-        assert not home.items.keys() & {CHECKPOINT, NOTE}
-        assert {request.consistent for request in home.asked if isinstance(request, Get | Query)} == {True}
-        assert value(home) == EVERYTHING - {5}
-        compact_for_long(home, away)
-        assert value(home) == value(away) == EVERYTHING - {5}
+        assert home.items[changed]["version"] == {"N": "7"}
+        assert Transact not in home.kinds
+    home, away, _ = lane_of_four_versions()
+    home.before(Transact, lambda _: compactor(home, away).compact(COUNTER), times=1)
+    with pytest.raises(GaveUp):
+        home.run(rebuild(LANE))
+    assert value(home) == EVERYTHING
 
 
-@pytest.mark.parametrize("changed", [CHECKPOINT, NOTE])
-def test_what_changes_between_its_reading_and_its_delete_makes_it_give_up_and_write_nothing(changed: Key) -> None:
-    def step(request: Request) -> Program[Any]:
-        if isinstance(request, DeleteMany):
-            home.alter(changed, version={"N": "7"})
-        return (yield request)
-
-    home, _, _ = lane_of_four_versions()
-    home.store([items.note_item(CleanNote(LANE, 1, 0))])
-    if changed == CHECKPOINT:  # it is deleted where there is no segment
-        home.drop(*(key for key in home.items if key.sk.startswith("segment#")), items.delta_key(delta(5)))
-    home.now_ms += LANDING_MAX_MS
-    with pytest.raises(GaveUp, match=f"^{LANE}: it changed meanwhile"):
-        home.run(through(rebuild(LANE), step))
-    assert home.items[changed]["version"] == {"N": "7"}
-    assert not any(isinstance(request, Transact) for request in home.asked)
-
-
-@pytest.mark.parametrize(
-    ("sk", "entries"),
-    [
+def test_a_damaged_segment_is_named_and_nothing_is_written() -> None:
+    reversed_entries = Segment.of(LANE, token(6), 1, [delta(5), delta(6)]).entries.data[::-1]
+    damages: tuple[tuple[str, dict[str, Any]], ...] = (
         (f"segment#{token(6)}#0000000003", {"B": b"short"}),
         (f"segment#{token(6)}#0000000003", {"S": ""}),
         (f"segment#{token(6)}#3", {"B": b""}),
         ("segment#junk", {"B": b""}),
-        (f"segment#{token(1)}#0000000009", {"B": Segment.of(LANE, token(2), 1, [delta(2)]).entries.data}),
-        (
-            f"segment#{token(6)}#0000000009",
-            {"B": Segment.of(LANE, token(6), 1, [delta(5), delta(6)]).entries.data[::-1]},
-        ),
-    ],
-)
-def test_a_damaged_segment_is_named_and_nothing_is_written(sk: str, entries: dict[str, object]) -> None:
-    home, _, _ = lane_of_four_versions()
-    home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": sk}, "entries": entries}])
-    with refused(home, DamagedItem) as raised:
-        home.run(rebuild(LANE))
-    assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), sk)
+        (f"segment#{token(1)}#0000000009", {"B": _segment(2, 1, 2).entries.data}),
+        (f"segment#{token(6)}#0000000009", {"B": reversed_entries}),
+    )
+    for sk, entries in damages:
+        home, _, _ = lane_of_four_versions()
+        home.store([{"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": sk}, "entries": entries}])
+        with refused(home, DamagedItem) as raised:
+            home.run(rebuild(LANE))
+        assert (raised.value.pk, raised.value.sk) == (items.fold_pk(LANE), sk)

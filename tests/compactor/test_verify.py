@@ -1,15 +1,13 @@
 """verify: a counter recounted, and every difference told."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from compactor.verify import LaneCheck, verify
 from ledger import items
 from ledger.errors import DamagedItem, ReadTooSlow
-from ledger.lane.tail import through
-from ledger.requests import DeleteMany, Get, Instant, Now, Program, Put, Query, Request, Transact, run
+from ledger.requests import DeleteMany, Get, Now, Put, Query, Transact
 from ledger.values import Delta, Lane, Segment
 from tests.world import (
     COUNTER,
@@ -21,6 +19,7 @@ from tests.world import (
     compact_for_long,
     compactor,
     delta,
+    refused,
     slow,
     summed,
     token,
@@ -54,9 +53,14 @@ def test_a_healthy_lane_has_no_difference_with_strays_and_after_everything_was_c
     assert (check.value, check.strays, check.differences) == (everything, 2, ())
     compact_for_long(home, away, 3)
     assert home.run(verify(LANE)) == LaneCheck(LANE, everything, 0, 0, ())
+    for page_size in (1, 2, 1_000):
+        never_folded = Region(page_size=page_size)
+        never_folded.put(*map(delta, range(1, 6)))
+        assert never_folded.run(verify(LANE)) == LaneCheck(LANE, everything - 1, 5, 0, ())
 
 
-def test_it_begins_then_reads_the_tail_then_the_segments_then_what_is_below_all_strongly() -> None:
+def test_what_it_costs() -> None:
+    """It begins, then reads the tail, then the segments, then what is below, all strongly."""
     home, _ = folded()
     home.page_size = 1_000
     home.asked.clear()
@@ -115,6 +119,7 @@ def test_what_does_not_agree_is_told(harm: str) -> None:
     home.asked.clear()
     verification = compactor(home, away).verify(COUNTER)
     assert not verification.ok
+    assert (verification.value is None) == ("token" in harm)  # nobody guesses
     assert len(verification.differences) == len(says)
     for difference, parts in zip(verification.differences, says, strict=True):
         assert all(part in difference for part in parts), difference
@@ -124,81 +129,55 @@ def test_what_does_not_agree_is_told(harm: str) -> None:
 def test_a_segment_of_a_commit_that_came_after_it_began_is_no_difference() -> None:
     home, away = folded()
     home.put(delta(0))
-    began = False
 
-    def step(request: Request) -> Program[Any]:
-        nonlocal began
-        answer = yield request
-        if not began and request == Get(items.segment_key(LANE, token(2), 3)):
-            began = True
-            compactor(home, away).compact(COUNTER)  # folds 5 and settles 0, right after begin
+    def compacts(_: object, answer: object) -> object:
+        compactor(home, away).compact(COUNTER)  # folds 5 and settles 0, right after begin
         return answer
 
-    check = home.run(through(verify(LANE), step))
+    home.after(lambda request: request == Get(items.segment_key(LANE, token(2), 3)), compacts, times=1)
+    check = home.run(verify(LANE))
     assert check.value is not None
-    assert began
+    assert items.segment_key(LANE, token(5), 4) in home.items
     assert (summed(check.value), check.differences) == ({0, 1, 2, 4, 5}, ())
 
 
-def test_a_verify_that_outlasts_the_clean_does_not_call_a_wrong_value_right() -> None:
-    """The laptop of the operator sleeps after begin, while the tail is folded, noted and, `keep` later, deleted."""
+def test_it_takes_no_longer_than_a_read_may_so_that_what_a_clean_deletes_meanwhile_is_not_missing() -> None:
+    assert slow(READ_MS, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
+    with pytest.raises(ReadTooSlow):
+        slow(READ_MS + 1, Get).run(verify(LANE))
     home, away = two_regions()
     home.put(delta(1))
 
-    def sleeping() -> Instant:
-        return Instant(home.now_ms, home.steady_ms)
+    def sleeps(_: object) -> None:
+        """The laptop of the operator, while the tail is folded, noted and, `keep` later, deleted."""
+        now_ms = home.now_ms
+        compact_for_long(home, away, 3)
+        home.now_ms = now_ms
+        home.steady_ms += 3 * KEEP_MS
 
-    class Sleepy(Region):
-        def answer(self, request: Request, /) -> Any:
-            if request == Query(items.delta_pk(LANE)) and items.delta_key(delta(1)) in home.items:
-                compact_for_long(home, away, 3)
-                home.steady_ms += 3 * KEEP_MS
-            return home.answer(request)
-
+    home.before(lambda request: request == Query(items.delta_pk(LANE)), sleeps, times=1)
     with pytest.raises(ReadTooSlow):
-        run(verify(LANE), Sleepy(), sleeping)
-
-
-@pytest.mark.parametrize(("took_ms", "too_slow"), [(READ_MS, False), (READ_MS + 1, True)])
-def test_it_takes_no_longer_than_a_read_may(took_ms: int, too_slow: bool) -> None:
-    if too_slow:
-        with pytest.raises(ReadTooSlow):
-            slow(took_ms, Get).run(verify(LANE))
-    else:
-        assert slow(took_ms, Get).run(verify(LANE)) == LaneCheck(LANE, 0, 0, 0, ())
-
-
-@pytest.mark.parametrize(
-    "item",
-    [
-        {"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": "junk"}, "change": {"N": "1"}},
-        {"pk": {"S": items.delta_pk(LANE)}, "sk": {"S": "!below"}, "change": {"N": "1"}},
-        {"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": "checkpoint"}, "total": {"N": "1"}},
-        {"pk": {"S": items.fold_pk(LANE)}, "sk": {"S": f"segment#{token(2)}#0000000001"}},
-    ],
-    ids=["above the watermark", "below it", "checkpoint", "segment"],
-)
-def test_a_damaged_item_is_named(item: dict[str, dict[str, str]]) -> None:
-    home, _ = folded()
-    home.store([item])
-    with pytest.raises(DamagedItem) as raised:
         home.run(verify(LANE))
-    assert (raised.value.pk, raised.value.sk) == (item["pk"]["S"], item["sk"]["S"])
+
+
+def test_a_damaged_item_is_named() -> None:
+    for pk, sk in (
+        *((items.delta_pk(LANE), sk) for sk in ("junk", "!below")),
+        *((items.fold_pk(LANE), sk) for sk in ("checkpoint", f"segment#{token(2)}#0000000001")),
+    ):
+        home, _ = folded()
+        home.store([{"pk": {"S": pk}, "sk": {"S": sk}, "change": {"N": "1"}, "total": {"N": "1"}}])
+        with refused(home, DamagedItem) as raised:
+            home.run(verify(LANE))
+        assert (raised.value.pk, raised.value.sk) == (pk, sk)
 
 
 def test_a_counter_is_verified_in_all_its_regions_each_lane_at_home() -> None:
     home, away = folded()
     other = Lane(B, 0, COUNTER)
     away.put(delta(7, other), delta(8, other))
-    compactor(away, home, region=B)  # nothing folded there yet
     verification = compactor(home, away).verify(COUNTER)
     assert [lane.lane for lane in verification.lanes] == [LANE, other]
     assert verification.value is not None
     assert summed(verification.value) == {1, 2, 4, 5, 7, 8}
     assert (verification.ok, verification.strays) == (True, 0)
-
-
-def test_nobody_guesses_the_value_of_a_counter_of_which_one_lane_cannot_be_recounted() -> None:
-    home, away = folded()
-    _lists(4)(home)
-    assert compactor(home, away).verify(COUNTER).value is None

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from compactor.report import Report, Tally
 from compactor.verify import verify
 from compactor.visit import visit
@@ -125,13 +127,10 @@ def test_a_damaged_note_is_raised_after_the_lane_was_folded_and_settled() -> Non
     home, _ = noted()
     home.alter(items.note_key(LANE), version={"S": "1"})
     home.put(delta(0))
-    tally = Tally()
-    try:
-        home.run(visit(LANE, tally, settings()))
-    except DamagedItem as damage:
-        assert damage.sk == "clean"
-        assert tally.postponed_by == [damage.args[0]]
-    assert (tally.folded, tally.settled, tally.cleaned, len(tally.postponed_by)) == (1, 1, 0, 1)
+    with pytest.raises(DamagedItem) as raised:
+        home.run(visit(LANE, tally := Tally(), settings()))
+    assert raised.value.sk == "clean"
+    assert (tally.folded, tally.settled, tally.cleaned, tally.postponed_by) == (1, 1, 0, [raised.value.args[0]])
 
 
 def test_a_watermark_ahead_of_the_clock_is_told() -> None:

@@ -10,8 +10,7 @@ from botocore.exceptions import ClientError
 from compactor import Compactor
 from ledger import Change, Ledger, Receipt, Settings, items
 from ledger.errors import NotAllowed, TokenConflict
-from ledger.memory import MemoryTable
-from ledger.requests import AlreadyThere, Page, Put, Query, Request
+from ledger.requests import Page, Query
 from ledger.table import DynamoTable
 from ledger.values import Lane
 from reader import Reader
@@ -122,20 +121,3 @@ def test_a_statement_replaces_nothing_and_a_role_that_may_not_insert_puts_nothin
         assert outcomes(ledger.add_many(many, pack=pack)) == ["NotAllowed"] * 2
     page: Page = table.answer(Query(items.delta_pk(Lane(HOME, 0, COUNTER))))
     assert page.items == (there,)
-
-
-class Unseen(MemoryTable):
-    """A table whose role may insert and not look: any table that says so is understood."""
-
-    def answer(self, request: Request, /) -> Any:
-        answer = super().answer(request)
-        is_delta = isinstance(request, Put) and "change" in request.item
-        return AlreadyThere(None) if is_delta and answer is not None else answer
-
-
-def test_any_table_may_say_that_it_does_not_show_what_is_there() -> None:
-    table = Unseen()
-    asked = Settings(table="counters", region=HOME)
-    ledger = Ledger(asked, table=table)
-    assert [ledger.add(COUNTER, -6, **KEYED).outcome for _ in range(2)] == ["recorded", "accepted"]
-    assert Reader(asked, table=table).read(COUNTER).value == -6

@@ -1,12 +1,8 @@
 """What packs rest on, asked of every table."""
 
-from functools import partial
-
 import pytest
 
-from compactor import Compactor
-from ledger import Change, Ledger, Receipt, Settings, items, tokens
-from ledger.checks import to_datetime
+from ledger import items, tokens
 from ledger.cost import item_bytes
 from ledger.entries import ENTRIES_MAX, ENTRY, Entries
 from ledger.errors import ItemTooLarge
@@ -14,7 +10,6 @@ from ledger.lane.add import pack_of
 from ledger.memory import MemoryTable
 from ledger.requests import DeleteMany, Get, Item, Page, Put, Query, Table, Together, key_of, keyed
 from ledger.values import Delta, Lane, Pack
-from reader import Reader
 from simulator.double import SimulatedTable
 
 LANE = Lane("eu-west-1", 0, "stock:85123A")
@@ -86,25 +81,3 @@ def test_the_largest_pack_is_put_and_read_back(table: Table) -> None:
     assert table.answer(Get(key_of(whole))) == whole
     assert query(table) == tuple(sorted((whole, pack(0, 1)), key=key_of))
     assert len(items.entries_of(LANE, query(table, items.tail_after(TOKENS[0]))[-1])) == ENTRIES_MAX
-
-
-def test_changes_added_in_packs_count_once_through_fold_and_clean_and_when_they_come_again(table: Table) -> None:
-    settings = Settings(table="counters", region=LANE.region, fold_min=1)
-    now_ms = AT_MS + settings.allowed_lateness_ms + 1
-    ledger, reader = Ledger(settings, table=table), Reader(settings, table=table)
-    batches = [
-        [Change(LANE.counter, 4**n, str(n), to_datetime(AT_MS)) for n in ns] for ns in ((0, 1, 2), (2, 3), (3, 0))
-    ]
-    for batch in batches:
-        outcomes = [each.outcome for each in ledger.add_many(batch, pack=True) if isinstance(each, Receipt)]
-        assert outcomes == ["accepted"] * len(batch)
-    assert (reader.read(LANE.counter).value, len(query(table))) == (85, 3)
-    cleaned = 0
-    for _ in range(3):
-        report = Compactor(settings, tables={LANE.region: table}, clock=partial(int, now_ms)).compact(LANE.counter)
-        cleaned += report.cleaned
-        now_ms += settings.keep_ms
-        assert reader.read(LANE.counter).value == 85
-    assert (cleaned, query(table)) == (7, ())
-    ledger.add_many(batches[0], pack=True)
-    assert (reader.read(LANE.counter).value, len(query(table))) == (85, 1)

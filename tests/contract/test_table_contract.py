@@ -5,13 +5,8 @@ from typing import Any
 
 import pytest
 
-from ledger import Ledger, Settings
-from ledger.clocks import instants, wall_clock
 from ledger.conditions import Absent
-from ledger.errors import SettingsMismatch
-from ledger.items import SHAPE_KEY, version_is
-from ledger.lane import shape
-from ledger.limit import Shape
+from ledger.items import version_is
 from ledger.requests import (
     AlreadyThere,
     At,
@@ -31,10 +26,9 @@ from ledger.requests import (
     Table,
     Together,
     Transact,
-    run,
 )
 from simulator.double import SimulatedTable
-from tests.contract.conftest import ABROAD, HOME, World
+from tests.contract.conftest import ABROAD, World
 
 PAGES_MAX = 100
 
@@ -306,21 +300,3 @@ def test_an_unknown_request_is_a_type_error(table: Table) -> None:
     for request in unknown:
         with pytest.raises(TypeError, match="not a request"):
             table.answer(request)
-
-
-def test_a_shape_is_written_once_grows_and_refuses_other_settings(world: World) -> None:
-    def settings(*regions: str, **shards: int) -> Settings:
-        return Settings(table="counters", region=HOME, regions=regions, shards={"": 2, **shards})
-
-    now = instants(wall_clock)
-    assert world.home.answer(Get(SHAPE_KEY)) is None
-    assert run(shape.write(settings(HOME)), world.home, now) == "written"
-    assert run(shape.write(settings(HOME, ABROAD)), world.home, now) == "grown"
-    assert run(shape.write(settings(ABROAD, HOME)), world.home, now) == "kept"
-    assert run(shape.check(settings(HOME, ABROAD)), world.home, now) == Shape((HOME, ABROAD), {"": 2}, 2)
-    for wrong in (settings(HOME), settings(HOME, ABROAD, stock=4)):
-        with pytest.raises(SettingsMismatch):
-            Ledger(wrong, table=world.home).add("stock", 1)
-        with pytest.raises(SettingsMismatch):
-            run(shape.write(wrong), world.home, now)
-    assert Ledger(settings(HOME, ABROAD), table=world.home).add("stock", 1).outcome == "recorded"

@@ -13,6 +13,7 @@ from ledger.memory import MemoryTable
 from ledger.requests import Get, Request
 from reader import Position, Reader
 from reader.aio import AsyncReader
+from tests.world import Region, fail
 
 LIKES, STOCK = "likes:1", "stock:1"
 NOW_MS = 1_700_000_000_000
@@ -74,31 +75,6 @@ def test_an_awaited_call_has_the_answer_and_the_error_of_the_call(table: MemoryT
         assert awaited == outcome(lambda call=call: call(of(Reader, table))), name  # type: ignore[misc]
 
 
-class Failing(MemoryTable):
-    """Answers every request with an error, as a table words it."""
-
-    def __init__(self, kind: type[LedgerError]) -> None:
-        super().__init__()
-        self.kind = kind
-
-    def answer(self, request: Request, /) -> Any:
-        raise self.kind("It failed. Nothing was written. Call again.")
-
-
-def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_does(table: MemoryTable) -> None:
-    for _, call in CALLS:
-        texts = [outcome(lambda call=call: call(of(Reader, table)))]  # type: ignore[misc]
-        for kind in (*LedgerError.__subclasses__(), *TableError.__subclasses__()):
-            if kind is not DamagedItem:
-                with pytest.raises(LedgerError) as raised:
-                    list(call(of(Reader, Failing(kind))) or [])
-                texts.append(str(pickle.loads(pickle.dumps(raised.value))))
-        assert not [text for text in texts if "written" in str(text)]
-    for counter in (LIKES, STOCK):  # of a limited one a read failed
-        with pytest.raises(Unavailable, match="Nothing was written"):
-            Ledger(SETTINGS, table=Failing(Unavailable)).add(counter, 1)
-
-
 class Counted:
     """A table that is awaited, counts what is asked of counters, and fails or waits where it is told to."""
 
@@ -116,6 +92,25 @@ class Counted:
                 self.failures -= 1
                 raise Unavailable("No answer.")
         return self._table.answer(request)
+
+
+def test_no_error_of_a_read_says_that_nothing_was_written_and_that_of_a_write_does(table: MemoryTable) -> None:
+    kinds = [*LedgerError.__subclasses__(), *TableError.__subclasses__()]
+    kinds.remove(DamagedItem)
+    for _, call in CALLS:
+        texts = [outcome(lambda call=call: call(of(Reader, table)))]  # type: ignore[misc]
+        for kind in kinds:
+            failing = Region()
+            failing.before(object, fail(kind("It failed. Nothing was written. Call again.")))
+            with pytest.raises(LedgerError) as raised:
+                list(call(of(Reader, failing)) or [])
+            texts.append(str(pickle.loads(pickle.dumps(raised.value))))
+        assert not [text for text in texts if "written" in str(text)]
+    failing = Region()
+    failing.before(object, fail(Unavailable("Nothing was written. Call again.")))
+    for counter in (LIKES, STOCK):  # of a limited one a read failed
+        with pytest.raises(Unavailable, match="Nothing was written"):
+            Ledger(SETTINGS, table=failing).add(counter, 1)
 
 
 def test_many_tasks_that_ask_at_once_cause_one_load_and_each_has_a_balance_of_its_own(table: MemoryTable) -> None:

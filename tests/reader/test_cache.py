@@ -75,9 +75,11 @@ def test_a_balance_from_the_cache_says_so_and_keeps_its_time(reader: Make) -> No
 def test_what_a_caller_does_to_a_balance_does_not_reach_the_cache(reader: Make) -> None:
     table = Region()
     cached = reader(table)
-    with suppress(TypeError):  # a balance that cannot be changed is as good
-        cached.read(COUNTER, max_age=5).by_region["eu-west-1"] = 99
-    assert cached.read(COUNTER, max_age=5).by_region == {"eu-west-1": 0, "us-east-1": 0}
+    for _ in range(3):
+        by_region = cached.read(COUNTER, max_age=5).by_region
+        assert by_region == {"eu-west-1": 0, "us-east-1": 0}
+        with suppress(TypeError):  # a balance that cannot be changed is as good
+            by_region["eu-west-1"] = 99
 
 
 def test_the_smaller_of_max_age_and_ttl_decides(reader: Make) -> None:
@@ -89,16 +91,6 @@ def test_the_smaller_of_max_age_and_ttl_decides(reader: Make) -> None:
             table.now_ms += age_ms
             assert cached.read(COUNTER, max_age=max_age).cached == (loaded == 1)
             assert loads(table) == loaded
-
-
-def test_a_ttl_of_0_never_answers_from_the_cache(reader: Make) -> None:
-    table = Region()
-    cached = reader(table, ttl=0)
-    for _ in range(2):
-        cached.value(COUNTER)
-        cached.values([COUNTER])
-        cached.read(COUNTER, max_age=9)
-    assert loads(table) == 6
 
 
 def test_a_clock_that_stepped_back_empties_the_cache_rather_than_keep_it_for_long(reader: Make) -> None:
@@ -139,36 +131,6 @@ def test_an_answer_that_may_be_behind_is_neither_taken_from_the_cache_nor_kept_i
     assert cached.value(COUNTER) == 4 + 16 + 64
     assert cached.read(COUNTER, max_age=5, behind=1_000).value == 4 + 16
     assert cached.value(COUNTER) == 4 + 16 + 64
-
-
-def test_values_load_only_what_the_cache_lacks(reader: Make) -> None:
-    table = Region()
-    cached = reader(table)
-    cached.value("a")
-    assert cached.values(["a", "b", "c"]) == {"a": 0, "b": 0, "c": 0}
-    assert [len(r.keys) for r in table.asked if isinstance(r, GetMany)] == [2, 4]  # each has a lane in two Regions
-    cached.values(["a", "b", "c"])
-    cached.value("c")
-    assert loads(table) == 2
-
-
-def test_a_balance_that_expires_while_it_is_looked_up_is_read_again(reader: Make) -> None:
-    """The clock goes on between any two looks at it."""
-    table = Region()
-    ticking = [False]
-
-    def clock() -> int:
-        table.now_ms += ticking[0]
-        return table.now_ms
-
-    cached = reader(table, 1, clock)
-    for start_ms in range(980, 1_001):
-        for call in (cached.value, lambda name: cached.values([name]), lambda name: cached.read(name, 0.99)):
-            cached.read(COUNTER)
-            table.now_ms += start_ms
-            ticking[0] = True
-            call(COUNTER)
-            ticking[0] = False
 
 
 def test_a_failed_load_is_not_kept_and_a_cached_balance_hides_no_damage_for_longer_than_ttl(reader: Make) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ledger import Change, Ledger, Limit
 from ledger.conditions import Absent
-from ledger.errors import DamagedItem, InvalidInput, LedgerError, Throttled
+from ledger.errors import InvalidInput, LedgerError, Throttled
 from ledger.lane import directory
 from ledger.memory import MemoryTable
 from ledger.requests import At, Key, Put, Query, Request, Scan, Together, keyed
@@ -77,15 +77,6 @@ def test_a_page_without_names_is_the_last_and_each_bucket_is_looked_at_once() ->
     assert page(None, "none") == (CountersPage((), None, ()), 512)
 
 
-def test_a_bucket_that_fills_the_page_costs_no_other() -> None:
-    names = [f"n{n}" for n in range(4_000)]
-    first = [name for name in names if directory.bucket_of(name) == 0]
-    table = filled([Lane(A, 0, name) for name in names])
-    page = reader(table).counters(limit=3)
-    assert page.counters == tuple(sorted(first)[:3])
-    assert sum(isinstance(asked, Query) for asked in table.asked) == 3  # two Regions; and whether there is a shard 1
-
-
 def test_what_names_no_lane_is_skipped_and_named() -> None:
     lanes = [Lane(A, shard, "stock:85123A") for shard in (0, 2)]
     table = filled(lanes, page_size=1)
@@ -96,14 +87,6 @@ def test_what_names_no_lane_is_skipped_and_named() -> None:
     assert [name for page in found for name in page.counters] == ["stock:85123A"]
     assert {key for page in found for key in page.damaged} == set(damaged)
     assert all(page.counters for page in found[:-1])
-
-
-def test_more_shards_than_a_counter_can_have_are_damage_and_not_read_for_ever() -> None:
-    pk = directory.bucket_pk(A, 0)
-    table = filled([])
-    table.store(keyed(Key(pk, f"0{n}#x")) for n in range(1_001))
-    with pytest.raises(DamagedItem, match="more than 1,000 shards"):
-        reader(table).counters()
 
 
 def test_a_bucket_that_cannot_be_read_is_an_error_and_no_gap() -> None:

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from ledger.dynamo import client as clients
-from ledger.requests import Request
 from reader import Reader
-from tests.world import COUNTER, A, Region, delta, hooked, settings
+from tests.world import COUNTER, A, Region, delta, settings
 from tests.world import reader as reader_of
 
 TIMEOUT_S = 120  # bounds a hang alone
@@ -78,27 +77,6 @@ def test_a_reader_of_two_regions_that_was_used_answers_in_a_child() -> None:
     assert in_a_child(lambda: reader.read(COUNTER).value) == 0
     assert in_a_child(lambda: in_a_child(lambda: reader.read(COUNTER).value)) == 0
     assert reader.read(COUNTER).value == 0
-
-
-def test_a_child_does_not_wait_for_a_load_of_its_parent() -> None:
-    waits: list[Callable[[], None]] = []
-
-    def after(table: Region, request: Request, answer: Any) -> Any:
-        if threading.current_thread().name == "waits":
-            waits[0]()
-        return answer
-
-    table = hooked(after)
-    table.put(delta(1))
-    reader = reader_of(table)
-
-    def load(wait: Callable[[], None]) -> None:
-        waits.append(wait)
-        reader.value(COUNTER)
-
-    with meanwhile(load):
-        assert in_a_child(lambda: reader.value(COUNTER)) == 4
-    assert reader.value(COUNTER) == 4
 
 
 def test_a_child_does_not_wait_for_a_lock_that_a_thread_of_its_parent_held() -> None:

@@ -1,14 +1,12 @@
 """`history`: every change once, in the order of time, from segments and tail."""
 
-from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from datetime import UTC, datetime
 
 import pytest
 
 from ledger import items
-from ledger.errors import DamagedItem, InvalidCounter, InvalidTime, NotYetReplicated, ReadTooSlow
+from ledger.errors import DamagedItem, NotYetReplicated, ReadTooSlow
 from ledger.requests import Get, Now, Query
-from ledger.values import Lane
 from reader import Entry
 from reader.history import history
 from reader.restart import STARTS_MAX
@@ -75,25 +73,6 @@ def test_every_change_comes_once_in_the_order_of_time_also_after_the_deltas_are_
     assert list(reader(home).history(COUNTER)) == list(reader(away, region=B).history(COUNTER)) == everything
 
 
-def test_it_goes_across_regions_and_shards() -> None:
-    home = Region()
-    shards = {"stock:": 2}
-    lanes = [Lane(region, shard, COUNTER) for region in (A, B) for shard in (0, 1)]
-    home.put(*(delta(n, lanes[n % 4]) for n in range(8)))
-    compactor(home, Region(), shards=shards, fold_min=2).compact(COUNTER)
-    home.put(delta(8, lanes[3]))
-    found = list(reader(home, shards=shards).history(COUNTER))
-    assert found == [entry(n, lanes[n % 4].region) for n in range(8)] + [entry(8, B)]
-
-
-def test_since_is_included_and_until_is_not() -> None:
-    home, _ = folded_settled_and_pending()
-    found = reader(home).history(COUNTER, since=second(3), until=second(6))
-    assert [each.token for each in found] == [token(3), token(4), token(5)]
-    elsewhere = second(7).astimezone(timezone(timedelta(hours=-5)))
-    assert list(reader(home).history(COUNTER, since=elsewhere)) == [entry(7)]
-
-
 def test_a_segment_that_has_not_arrived_is_an_error_before_the_first_entry() -> None:
     home, away = folded_settled_and_pending()
     home.copy_to(away)
@@ -107,18 +86,6 @@ def test_a_segment_that_has_not_arrived_is_an_error_before_the_first_entry() -> 
     assert len(list(reader(away, region=B).history(COUNTER))) == 7
 
 
-def test_a_segment_that_arrived_before_its_checkpoint_is_left_out() -> None:
-    home, away = two_regions()
-    home.put(delta(1))
-    compactor(home, away).compact(COUNTER)
-    home.copy_to(away)
-    home.put(delta(2))
-    away.put(delta(2))
-    compactor(home, away).compact(COUNTER)
-    home.copy_to(away, items.segment_key(LANE, token(2), 2))
-    assert list(reader(away, region=B).history(COUNTER)) == [entry(1), entry(2)]
-
-
 def test_a_history_that_takes_too_long_or_is_damaged_says_so() -> None:
     with pytest.raises(ReadTooSlow, match=f"^{LANE}: "):
         reader(slow(READ_MS)).history(COUNTER)
@@ -128,16 +95,3 @@ def test_a_history_that_takes_too_long_or_is_damaged_says_so() -> None:
     with pytest.raises(DamagedItem) as raised:
         reader(home).history(COUNTER)
     assert raised.value.sk == sk
-
-
-def test_a_bound_that_is_no_aware_datetime_is_refused() -> None:
-    table = Region()
-    ats: tuple[Any, ...] = (datetime(2026, 1, 1), "2026-01-01", 1_767_225_600)
-    for at in ats:
-        with pytest.raises(InvalidTime, match="since"):
-            reader(table).history(COUNTER, since=at)
-        with pytest.raises(InvalidTime, match="until"):
-            reader(table).history(COUNTER, until=at)
-    with pytest.raises(InvalidCounter):
-        reader(table).history("")
-    assert table.asked == []

@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ledger import items, tokens
-from ledger.errors import InvalidInput, NotYetReplicated, ReadTooSlow
+from ledger.errors import NotYetReplicated, ReadTooSlow
 from ledger.requests import Get, Query, Request
-from ledger.values import Delta, Lane, Segment
+from ledger.values import Delta, Lane
 from reader import Entry, Position, Reader
-from reader.history_page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, Lowest, page
+from reader.history_page import SEGMENTS_AT_ONCE, SEGMENTS_MAX, page
 from reader.restart import STARTS_MAX
 from tests.world import COUNTER, LANE, READ_MS, A, B, Region, compactor, delta, hooked, reader, slow, token, two_regions
 
@@ -60,16 +60,6 @@ def test_whatever_was_compacted_when_the_pages_are_the_history(
     assert found == list(reader(home).history(COUNTER, since=since, until=until))
     assert all((since is None or since <= entry.at) and (until is None or entry.at < until) for entry in found)
     assert len(found) == len(puts) or since or until
-
-
-def test_the_same_token_in_two_regions_is_two_entries() -> None:
-    home, _ = two_regions()
-    there = Lane(B, 0, COUNTER)
-    home.put(delta(1), delta(1, there), delta(2, there), delta(2))
-    for limit in (1, 2, 3):
-        assert [(e.region, e.change) for e in paged(reader(home), limit)] == [(A, 4), (B, 4), (A, 16), (B, 16)]
-    early = datetime(1960, 1, 1, tzinfo=UTC)
-    assert (len(paged(reader(home), 1, since=early)), paged(reader(home), 1, until=early)) == (4, [])
 
 
 def test_a_page_reads_little_of_a_long_history() -> None:
@@ -185,16 +175,6 @@ def test_however_many_settles_one_range_of_time_has_seen_the_pages_are_the_histo
     assert [query.limit for query in queries(home)] == [SEGMENTS_AT_ONCE << n for n in range(9)] + [SEGMENTS_MAX] * 12
 
 
-def test_no_more_entries_than_the_page_has_are_kept_of_the_segments_of_one_hi() -> None:
-    lowest = Lowest(tokens.to_bytes(tokens.last_of(2)), tokens.to_bytes(token(1_000)), 3)
-    for version in range(1, 100):
-        stray = Delta(LANE, tokens.make((version * 37) % 101, bytes(10)), version)
-        lowest.take([Segment.of(LANE, token(1_000), version, [stray])])
-        assert len(lowest.entries) <= 3
-        assert not lowest.is_final()
-    assert [int.from_bytes(entry[:6], "big") for entry, _ in lowest.entries] == [3, 4, 5]
-
-
 def test_a_full_page_is_not_final_before_every_segment_of_its_last_hi_was_read() -> None:
     """The fifth segment, which the first Query does not reach, lists an entry below those of the three before it."""
     home, away = two_regions()
@@ -226,10 +206,3 @@ def test_a_commit_that_lands_between_the_checkpoint_and_its_segments_lists_nothi
         found = reader(table).history_page(COUNTER, after=place, limit=20).entries
         assert landed[0]
         assert [entry.change for entry in found] == [4**n for n in range(first, 6)]
-
-
-def test_a_limit_out_of_range_is_refused() -> None:
-    limits: tuple[Any, ...] = (0, -1, 1_001, True, 1.5, "5")
-    for limit in limits:
-        with pytest.raises(InvalidInput):
-            reader(Region()).history_page(COUNTER, limit=limit)

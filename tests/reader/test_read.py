@@ -1,13 +1,12 @@
 """The program `read`, request by request."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ledger import items
 from ledger.errors import DamagedItem, ReadTooSlow, Unavailable
-from ledger.requests import GetMany, Instant, Now, Query, Request, Together, in_time
+from ledger.requests import GetMany, Instant, Now, Query, Request, Together
 from ledger.values import Checkpoint, Lane
 from reader.read import LaneSum, read
 from reader.restart import STARTS_MAX
@@ -48,23 +47,6 @@ def test_the_checkpoints_come_before_the_tails_and_the_clock_is_asked_before_and
         ]
 
 
-def test_a_lane_that_nobody_wrote_sums_to_nothing_and_the_watermark_itself_is_not_counted_again() -> None:
-    table = Region()
-    assert sums(table) == [LaneSum(LANE, 0, 0, 0)]
-    table.store([items.checkpoint_item(checkpoint(2, total=16, count=1))])
-    table.put(delta(2))
-    assert sums(table) == [LaneSum(LANE, 16, 1, 0)]
-
-
-def test_a_tail_is_left_out_where_a_read_may_be_behind_and_else_never() -> None:
-    table = Region()
-    table.store([items.checkpoint_item(replace(checkpoint(2, total=16, count=1), watermark=token(2, NOW_MS)))])
-    table.put(delta(3, at_ms=NOW_MS))
-    for given, pending in (({}, 1), ({"behind_ms": 1}, 0)):
-        (lane_sum,) = sums(table, **given)
-        assert (lane_sum.count, lane_sum.pending) == (1 + pending, pending)
-
-
 def sleepy(sleeps: int, wall_ms: int, steady_ms: int) -> Region:
     """Its reader sleeps behind each checkpoint, so often: meanwhile the clocks go and the first delta is cleaned."""
     slept: list[object] = []
@@ -97,17 +79,6 @@ def test_a_read_that_slept_while_its_deltas_were_cleaned_starts_again_from_the_c
     with pytest.raises(ReadTooSlow, match=f"{COUNTER}: {STARTS_MAX} reads"):
         sums(table)
     assert sum(isinstance(request, GetMany) for request in table.asked) == STARTS_MAX
-
-
-def test_a_read_is_in_time_when_both_clocks_say_so() -> None:
-    for wall_ms, steady_ms, holds in (
-        (0, 0, True),
-        (READ_MS, READ_MS, True),
-        (READ_MS + 1, 0, False),
-        (0, READ_MS + 1, False),
-        (-1, 0, False),
-    ):
-        assert in_time(Instant(NOW_MS, 7), Instant(NOW_MS + wall_ms, 7 + steady_ms), READ_MS) is holds
 
 
 def test_a_tail_that_cannot_be_read_or_an_answer_that_is_left_out_fails_the_read() -> None:

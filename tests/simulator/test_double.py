@@ -64,21 +64,6 @@ def test_a_region_that_is_cut_off_is_out_of_reach_until_it_is_joined() -> None:
         assert ledger.add("seats:gig", 4, **keyed).outcome == "recorded"
 
 
-def test_a_join_of_one_region_leaves_the_others_cut_off_and_delivers_nothing_at_once() -> None:
-    regions = (EU, US, "ap-south-1")
-    simulation = Simulation(regions)
-    for region in regions:
-        simulation.cut_off(region)
-    ledger_of(simulation).add("c", 5)
-    simulation.join(EU)
-    assert simulation.world.cut == {US, "ap-south-1"}
-    simulation.join(US)
-    assert simulation.world.deliverable() != []
-    for call in (simulation.join, simulation.cut_off, simulation.table):
-        with pytest.raises(ValueError, match="not one of the Regions"):
-            call("eu-west-2")
-
-
 def test_the_answer_of_the_next_write_is_lost_and_of_no_other() -> None:
     simulation = Simulation((EU, US))
     ledger, reader = ledger_of(simulation), reader_of(simulation)
@@ -94,19 +79,6 @@ def test_the_answer_of_the_next_write_is_lost_and_of_no_other() -> None:
     batch = ledger.add_many([Change("c", 1, str(n), simulation.now()) for n in range(3)])
     assert {type(outcome) for outcome in batch} == {OutcomeUnknown}
     assert reader.read("c").value == 9
-
-
-def test_a_commit_whose_answer_is_lost_has_landed_and_the_next_visit_goes_on() -> None:
-    simulation = Simulation((EU, US))
-    ledger_of(simulation).add("c", 5)
-    simulation.wait(20_000)
-    compactor = compactor_of(simulation)
-    simulation.lose_next_answer()
-    with pytest.raises(OutcomeUnknown):
-        compactor.compact("c")
-    simulation.come_to_rest()
-    compactor.compact("c")
-    assert value_at_rest(simulation, compactor) == {EU: 5, US: 5}
 
 
 def test_a_simulation_begins_now_or_when_it_is_told_to_and_refuses_faults_that_it_cannot_play() -> None:

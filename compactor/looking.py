@@ -1,0 +1,176 @@
+"""What is seen of a lane without a visit: what waits in it, what there is to do, and whether anybody reads it.
+
+Rule 1: nothing is written. Reads are eventually consistent where that is enough: what they may not see was put a moment
+ago, and whoever put that is about to ring.
+Rule 2: `lag` counts all that waits. A damaged lane is told as damaged; it hides no other.
+Rule 3: `outlook` reads a few items, whatever the lane holds: of the tail so many that they hold `fold_min` entries, and
+of what lies below the watermark, if that is asked for, the first. A tail too short to fold is nothing to do.
+Rule 4: a watermark that is ahead, because clocks were, passes by changes that come in time and that nobody names; so
+what lies below such a one is always looked at.
+Rule 5: changes in a lane that no reader of the settings looks at are in no value. A scan sees every such lane
+(lanes.py); what is asked about one counter sees a few shards beyond its own: with more shards than ours, every change
+lands in one of these by chance, so a handful of changes is enough. A counter with a limit has gates, and no reader
+looks at its deltas, in whatever lane they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compactor.listing import Below, cover
+from ledger import items, tokens
+from ledger.entries import time_ms
+from ledger.errors import DamagedItem, LaneDamaged, LaneUnread
+from ledger.lane.directory import with_changes
+from ledger.lane.tail import HIGHEST, LOWEST, Pages, TailSum, bound, every_item
+from ledger.requests import Get, Item, Page, Program, Query
+from ledger.settings import Settings
+from ledger.values import Checkpoint, Lane
+
+BEYOND = 4
+"""Shards beyond those of the settings that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLag:
+    """A lane as it stands. tail, strays, to_clean: deltas. oldest_ms, watermark_ms: the times in tokens.
+
+    noted_ms: since when `to_clean` waits for `keep_ms`: the time of the clean note, or of a first commit, which nobody
+    could have noted before. None: it waits for a visit that notes it, or there is nothing to clean."""
+
+    lane: Lane
+    tail: int = 0
+    oldest_ms: int | None = None
+    watermark_ms: int | None = None
+    strays: int = 0
+    to_clean: int = 0
+    noted_ms: int | None = None
+    damage: str | None = None
+
+
+def lag(lane: Lane) -> Program[LaneLag]:
+    """Look at one lane: its checkpoint, its tail, and what lies at or below the watermark."""
+    try:
+        item: Item | None = yield Get(items.checkpoint_key(lane))
+        checkpoint = items.checkpoint_of(lane, item) if item is not None else None
+        watermark = checkpoint.watermark if checkpoint else None
+        tail = yield from _whole_tail(lane, watermark)
+        strays, to_clean = (yield from _counts_below(lane, watermark)) if watermark else (0, 0)
+        noted_ms = (yield from _noted(checkpoint)) if checkpoint and to_clean else None
+    except (DamagedItem, LaneDamaged) as damage:
+        return LaneLag(lane, damage=str(damage))
+    folded_ms = tokens.time_ms(watermark) if watermark else None
+    return LaneLag(lane, tail.count, tail.oldest_ms, folded_ms, strays, to_clean, noted_ms)
+
+
+def _noted(checkpoint: Checkpoint) -> Program[int | None]:
+    item: Item | None = yield Get(items.note_key(checkpoint.lane), False)
+    if item is not None:
+        return items.note_of(checkpoint.lane, item).noted_ms
+    return checkpoint.committed_ms if checkpoint.version == 1 else None
+
+
+def _whole_tail(lane: Lane, after: str | None) -> Program[TailSum]:
+    tail = TailSum(lane, after, consistent=False)
+    while tail.more:
+        yield from tail.read()
+    return tail
+
+
+def _counts_below(lane: Lane, watermark: str) -> Program[tuple[int, int]]:
+    """(strays, listed deltas that wait for clean) at or below the watermark."""
+    strays = listed = 0
+    below = Below(lane, watermark, consistent=False)
+    while below.more:
+        found = yield from below.read()
+        listed += len(found.entries) - len(found.unlisted)
+        strays += len(found.unlisted)
+    return strays, listed
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """tail: entries above the watermark, counted up to `fold_min`. fold_ms: when so many are old enough to be folded;
+    None when there are fewer.
+
+    below: there are entries at or below the watermark to look at: folded ones that wait for clean, or strays; None
+    where nobody looked.
+    """
+
+    checkpoint: Checkpoint | None
+    tail: int = 0
+    fold_ms: int | None = None
+    below: bool | None = None
+
+
+def outlook(
+    lane: Lane, settings: Settings, *, below: bool = False, now_ms: int = tokens.TIME_MS_MAX
+) -> Program[Outlook]:
+    """Look at one lane. Raises DamagedItem and the TableErrors.
+
+    below: look below the watermark, too; so it does where at `now_ms` new changes may still come there in time.
+    """
+    item: Item | None = yield Get(items.checkpoint_key(lane), False)
+    checkpoint = items.checkpoint_of(lane, item) if item is not None else None
+    if checkpoint is not None and tokens.time_ms(checkpoint.watermark) > now_ms - settings.allowed_lateness_ms:
+        below = True
+    watermark = checkpoint.watermark if checkpoint else None
+    tail, straddling = yield from _tail(lane, watermark, settings.fold_min)
+    is_due = len(tail) == settings.fold_min
+    fold_ms = time_ms(tail[-1]) + settings.allowed_lateness_ms if is_due else None
+    if not below:
+        return Outlook(checkpoint, len(tail), fold_ms)
+    first: Sequence[Item] = ()
+    if watermark is not None:
+        end = items.tail_after(watermark)
+        first = yield from every_item(items.delta_pk(lane), None, end, most=1, consistent=False)
+    # Of a lane that is quiet nobody else would find what a pack that reaches above the watermark holds below it.
+    found = bool(first) or (yield from _unlisted(lane, straddling))
+    return Outlook(checkpoint, len(tail), fold_ms, found)
+
+
+def _tail(lane: Lane, watermark: str | None, most: int) -> Program[tuple[list[bytes], list[bytes]]]:
+    """The tokens of the lowest `most` entries above the watermark in the first items that hold so many; and what else
+    these items hold."""
+    above = bound(watermark, LOWEST)
+    pages = Pages(Query(items.delta_pk(lane), items.tail_after(watermark), None, most, False))
+    tail: set[bytes] = set()
+    straddling: set[bytes] = set()
+    while pages.more and len(tail) < most:
+        page: Page = yield from pages.read()
+        for each in page.items:
+            entries = items.entries_of(lane, each)
+            tail.update(entries.between(above, HIGHEST).tokens)
+            straddling.update(entries.between(LOWEST, above).apart)
+    return sorted(tail)[:most], sorted(straddling)
+
+
+def _unlisted(lane: Lane, entries: Sequence[bytes]) -> Program[bool]:
+    """Whether one of the entries below the watermark is listed nowhere."""
+    left = entries
+    while left:
+        found = yield from cover(lane, left, consistent=False)
+        if found.unlisted:
+            return True
+        left = left[len(found.entries) :]
+    return False
+
+
+def error_of(lane: Lane) -> LaneUnread:
+    """What is told of such a lane."""
+    return LaneUnread(
+        f"{lane}: there are changes in this lane, and no reader of these settings looks at it: they are in no value. "
+        "Nothing is lost. Somebody adds with other regions or shards, or without its limit: see `lanes-unread` in "
+        "docs/operations.md."
+    )
+
+
+def unread_beyond(counter: str, region: str, settings: Settings) -> Program[list[Lane]]:
+    """The lanes of a counter in a Region that hold something and are not read, up to the next shards.
+
+    Raises the TableErrors.
+    """
+    first = settings.shards_of(counter) if settings.limit_of(counter) is None else 0
+    lanes = [Lane(region, shard, counter) for shard in range(first, settings.shards_of(counter) + BEYOND)]
+    return (yield from with_changes(lanes, consistent=False))

@@ -1,0 +1,219 @@
+"""What is seen without a visit: what waits in a lane, what there is to do, which there are, which nobody reads."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from compactor.lanes import Holding, every_lane
+from compactor.listing import strays
+from compactor.looking import BEYOND, LaneLag, Outlook, lag, outlook, unread_beyond
+from ledger import Ledger, items
+from ledger.errors import DamagedItem, LaneUnread, Unavailable
+from ledger.lane.add import pack_of
+from ledger.requests import Get, GetMany, Query, Scan, Together, keyed
+from ledger.values import Checkpoint, CleanNote, Lane
+from reader import Reader
+from tests.world import (
+    COUNTER,
+    KEEP_MS,
+    LANE,
+    LATENESS_MS,
+    NOW_MS,
+    A,
+    B,
+    Region,
+    compactor,
+    delta,
+    refused,
+    settings,
+    token,
+    two_regions,
+)
+
+CHECKPOINT = Get(items.checkpoint_key(LANE), False)
+
+
+def behind(page_size: int = 1_000) -> Region:
+    """1 and 3 are strays, 0, 2 and 4 are folded and not yet cleaned, 5 and 6 are the tail."""
+    home, away = two_regions(page_size=page_size)
+    home.put(delta(0), delta(2), delta(4))
+    compactor(home, away, clean=False).compact(COUNTER)
+    home.put(*map(delta, (1, 3, 5, 6)))
+    home.asked.clear()
+    return home
+
+
+def test_what_waits_is_counted_and_the_strays_are_what_no_segment_lists() -> None:
+    for page_size in (1, 2, 1_000):
+        home = behind(page_size)
+        before = dict(home.items)
+        waiting = LaneLag(LANE, tail=2, oldest_ms=5_000, watermark_ms=4_000, strays=2, to_clean=3, noted_ms=NOW_MS)
+        assert home.run(lag(LANE)) == waiting
+        assert {request.consistent for request in home.asked if isinstance(request, Query)} == {False}
+        home.asked.clear()
+        assert home.run(strays(LANE)) == [delta(1), delta(3)]
+        assert all(request.consistent for request in home.asked if isinstance(request, Get | Query))
+        assert home.items == before
+    empty = Region()
+    assert empty.run(lag(LANE)) == LaneLag(LANE)
+    empty.put(delta(1))
+    assert (empty.run(lag(LANE)), empty.run(strays(LANE))) == (LaneLag(LANE, tail=1, oldest_ms=1_000), [])
+    home.store([keyed(items.checkpoint_key(LANE))])
+    found = home.run(lag(LANE))
+    assert found == LaneLag(LANE, damage=found.damage)
+    assert "sk='checkpoint' is damaged" in str(found.damage)
+
+
+def test_what_is_to_be_cleaned_waits_from_its_note_or_from_a_first_commit_on() -> None:
+    home, away = two_regions()
+    home.put(delta(0), delta(2))
+    compactor(home, away).compact(COUNTER)
+    committed_ms = home.now_ms
+    assert home.run(lag(LANE)).noted_ms == committed_ms
+    home.copy_to(away)
+    home.now_ms += 5_000
+    compactor(home, away).compact(COUNTER)
+    assert home.run(lag(LANE)).noted_ms == committed_ms + 5_000
+    home.drop(items.note_key(LANE))
+    home.put(delta(6))
+    compactor(home, away, clean=False).compact(COUNTER)
+    assert home.run(lag(LANE)).noted_ms is None  # of a second commit, whose visit should have noted the first
+
+
+def test_every_lane_that_is_wanted_is_found_with_what_it_holds() -> None:
+    for page_size in (1, 1_000):
+        home = behind(page_size)
+        other, lost = Lane(B, 0, "other"), Lane(B, 0, "lost")
+        home.put(delta(1, lost), delta(1, Lane(B, 0, "x")))
+        home.store([items.pack_item(pack_of([delta(1, other), delta(2, other)]))])  # a key does not tell how many
+        home.store([items.note_item(CleanNote(lost, 1, 0))])
+        home.after(Scan, lambda _, page: page._replace(keys=page.keys[::-1]))  # a scan has no order
+        pages: list[int] = []
+        found = home.run(every_lane(lambda lane: lane.counter != "x", partial(pages.append, 1)))
+        assert list(found.items()) == [
+            (LANE, Holding(deltas=7, folded=True, whole=True, listed=True)),
+            (lost, Holding(deltas=1, folded=True)),
+            (other, Holding(deltas=1)),
+        ]
+        assert len(pages) == (len(home.items) if page_size == 1 else 1)
+
+
+# -- what there is to do -----------------------------------------------------------------------------------------------
+
+
+def seen(home: Region, *, below: bool = False, fold_min: int = 1, **given: Any) -> Outlook:
+    home.asked.clear()
+    return home.run(outlook(LANE, settings(fold_min=fold_min), below=below, **given))
+
+
+def folded(upto: int) -> Checkpoint:
+    """After one fold of these deltas."""
+    return Checkpoint(LANE, sum(4**n for n in range(1, upto + 1)), upto, token(upto), 1, token(upto), NOW_MS)
+
+
+def test_what_an_outlook_costs() -> None:
+    home, away = two_regions()
+    for below in (False, True):
+        assert seen(home, below=below, fold_min=7) == Outlook(None, below=False if below else None)
+        assert home.asked == [CHECKPOINT, Query(items.delta_pk(LANE), None, None, 7, False)]
+    home.put(delta(1))
+    compactor(home, away).compact(COUNTER)
+    assert seen(home, below=True) == Outlook(folded(1), below=True)
+    assert home.asked == [
+        CHECKPOINT,
+        Query(items.delta_pk(LANE), f"{token(1)}$", None, 1, False),
+        Query(items.delta_pk(LANE), None, f"{token(1)}$", 1, False),
+    ]
+    home.drop(items.delta_key(delta(1)))
+    assert seen(home, below=True) == Outlook(folded(1), below=False)
+    home.store([keyed(items.checkpoint_key(LANE))])
+    with refused(home, DamagedItem):
+        seen(home)
+
+
+def test_a_fold_is_due_when_the_last_delta_it_needs_is_old_enough_each_token_counted_once() -> None:
+    for page_size in (1, 2, 1_000):
+        home, _ = two_regions(page_size=page_size)
+        home.put(delta(1), delta(2))
+        assert seen(home, fold_min=3) == Outlook(None, tail=2)
+        home.put(delta(5), delta(9))
+        assert seen(home, fold_min=3) == Outlook(None, tail=3, fold_ms=5_000 + LATENESS_MS)
+        assert home.kinds.count(Query) == -(-3 // page_size)
+    home, _ = two_regions()
+    home.put(delta(1), delta(2))
+    home.store([items.pack_item(pack_of([delta(1), delta(2)]))])
+    assert seen(home, fold_min=3).tail == 2
+    home.store([items.pack_item(pack_of([delta(n) for n in (1, 2, 3, 4)]))])
+    assert seen(home, fold_min=3) == Outlook(None, tail=3, fold_ms=3_000 + LATENESS_MS)
+
+
+def test_below_the_watermark_it_looks_where_that_is_asked_or_changes_may_still_come_there_in_time() -> None:
+    home, away = two_regions()
+    home.put(delta(1))
+    compactor(home, away).compact(COUNTER)
+    in_time_ms = 1_000 + LATENESS_MS
+    assert seen(home) == seen(home, now_ms=in_time_ms) == Outlook(folded(1))
+    assert seen(home, now_ms=in_time_ms - 1) == Outlook(folded(1), below=True)
+    home.put(delta(5))
+    assert seen(home) == Outlook(folded(1), 1, 5_000 + LATENESS_MS)
+    assert seen(home, below=True) == Outlook(folded(1), 1, 5_000 + LATENESS_MS, below=True)
+
+
+def test_a_stray_in_a_pack_that_reaches_over_the_watermark_is_below_and_what_is_listed_there_is_not() -> None:
+    home, away = two_regions()
+    home.put(delta(2), delta(4))
+    compactor(home, away, fold_max=1, clean=False).compact(COUNTER)  # two ranges
+    home.drop(items.delta_key(delta(2)), items.delta_key(delta(4)))
+    for numbers, below in (((2, 4, 5), False), ((2, 3, 5), True)):
+        home.store([items.pack_item(pack_of(list(map(delta, numbers))))])
+        assert seen(home, below=True).below is below
+        assert not any(request.consistent for request in home.asked if isinstance(request, Get | Query))
+
+
+# -- lanes that no reader looks at -------------------------------------------------------------------------------------
+
+
+def test_run_and_verify_tell_of_every_lane_that_a_producer_with_other_shards_wrote_to() -> None:
+    home, away = two_regions()
+    for _ in range(100):
+        Ledger(settings(shards={"stock:": 4}), table=home, clock=lambda: home.now_ms).add(COUNTER, 1)
+    home.now_ms += KEEP_MS
+    lanes = tuple(Lane(A, shard, COUNTER) for shard in (1, 2, 3))
+    for _ in range(3):  # found by their deltas, then by what is left of them once these are folded and cleaned
+        report = compactor(home, away).run()
+        assert tuple(report.problems) == lanes
+        assert {type(problem) for problem in report.problems.values()} == {LaneUnread}
+        checked = compactor(home, away).verify(COUNTER)
+        assert (checked.ok, checked.unread) == (False, lanes)
+        assert all(str(lane) in said for lane, said in zip(lanes, checked.differences, strict=True))
+        assert checked.value == Reader(settings(), table=home, clock=lambda: home.now_ms).read(COUNTER).value
+        home.copy_to(away)
+        home.now_ms += KEEP_MS
+    assert "see `lanes-unread` in docs/operations.md" in str(report.problems[lanes[0]])
+
+
+def test_run_tells_of_a_lane_of_a_region_that_nobody_named_and_of_none_that_is_read() -> None:
+    home, away = two_regions()
+    home.put(delta(1), delta(2, Lane(B, 0, COUNTER)), delta(3, Lane(B, 3, "seats")))
+    assert compactor(home, away, shards={"seats": 4}).run().problems == {}
+    elsewhere = Lane("ap-south-1", 0, COUNTER)
+    home.put(delta(1, elsewhere))
+    assert list(compactor(home, away, shards={"seats": 4}).run().problems) == [elsewhere]
+
+
+def test_verify_looks_at_the_next_shards_and_not_further() -> None:
+    for shards in (1, 4):
+        home, away = two_regions()
+        home.put(*(delta(n, Lane(A, n, COUNTER)) for n in range(12)))
+        beyond = tuple(Lane(A, n, COUNTER) for n in range(shards, shards + BEYOND))
+        assert home.run(unread_beyond(COUNTER, A, settings(shards={"stock:": shards}))) == list(beyond)
+        checkpoints = GetMany(tuple(map(items.checkpoint_key, beyond)), consistent=False)
+        first = (Query(items.delta_pk(lane), limit=1, consistent=False) for lane in beyond)
+        assert home.asked[0] == Together((checkpoints, *first))
+        assert compactor(home, away, shards={"stock:": shards}).verify(COUNTER).unread == beyond
+    away.down = True
+    with pytest.raises(Unavailable):
+        compactor(home, away).verify(COUNTER)
+    healthy = compactor(*two_regions()).verify(COUNTER)
+    assert (healthy.ok, healthy.unread) == (True, ())
