@@ -13,7 +13,7 @@ try:
         standing,
         hold,
         holds,
-        ends,
+        capture,
         limit,
         history,
         export,

@@ -43,15 +43,13 @@ def history(
     if call.json or format_ is not Format.table:
         write(sys.stdout, "jsonl" if call.json else format_.value, ((counter, entry) for entry in entries))
         return
-    total = count = 0
-    rows = []
+    total, rows = 0, []
     for entry in entries:
-        total, count = total + entry.change, count + 1
-        rows.append((show.moment(entry.at), entry.region, entry.token, show.signed(entry.change), f"{total:,}"))
-    if rows:
-        call.out.print(show.table(("at", "Region", "token", "change", "sum so far"), rows, left=3))
-    call.say(f"{show.counted(count, 'change')} of {counter}, together {total:,}")
-    call.note(show.cost(call.meter.take()))
+        total += entry.change
+        rows.append((show.moment(entry.at), entry.region, entry.token, f"{entry.change:+,}", f"{total:,}"))
+    call.table_of(("at", "Region", "token", "change", "sum so far"), rows, left=3)
+    call.say(f"{show.counted(len(rows), 'change')} of {counter}, together {total:,}")
+    call.note_cost()
 
 
 def _entries(call: Call, counter: str, since: str | None, until: str | None, limit: int | None) -> Iterator[Entry]:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from ledgerctl import bill
-from ledgerctl.bill import PRICES, SECONDS, Usage, million_changes, million_reads, storage_month
+from ledgerctl.bill import SECONDS
 
 DELTA_BYTES, PACK_BYTES, ENTRY_BYTES, SEGMENT_BYTES = 69, 100, 24, 85  # a pack and a segment without their entries
 LANE_BYTES, TRAFFIC_BYTES, LOG_BYTES = 240, 600, 1_650  # beside a lane's changes; of a change; of a call that logs
@@ -44,11 +44,6 @@ def _bytes(pack: int) -> float:
 def _put_units(pack: int) -> float:
     """A change's share of the put of its item, and of the delete."""
     return math.ceil(_bytes(pack) * pack / 1024) / pack
-
-
-def _call(seconds: float) -> float:
-    """Dollars of a call of a function."""
-    return bill.LAMBDA_REQUEST + seconds * FUNCTION_GB * bill.LAMBDA_GB_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,41 +97,41 @@ class Workload:
 
     def bill(self) -> dict[str, float]:
         """Dollars a month, line by line."""
-        seconds = self.regions * SECONDS
+        seconds, of_gb = self.regions * SECONDS, FUNCTION_GB * bill.LAMBDA_GB_S
         visit = VISIT_UNITS / self.folded + TAIL_READS * _bytes(self.pack) / 4096 if self.is_folded else 0.0
         sweeps = self.lanes * SWEEPS if self.changes else 0.0
         messages = self.changes / max(FOLD_MIN + 60 * self.lane_rate, self.pack) + sweeps
         queued = max(0.0, self.changes - max(0.0, self.http - self.reads))
         batches = queued / min(BATCH_MAX, 2 + 5 * queued / seconds)  # two messages in a quiet one
+        called = batches * (bill.LAMBDA_REQUEST + BATCH_S * of_gb) + self.http * (bill.LAMBDA_REQUEST + API_S * of_gb)
         polls = seconds * POLLS_S * bill.SQS_REQUEST  # of an idle queue
         message = MESSAGE_REQUESTS * bill.SQS_REQUEST
         look = message + VISIT_S * COMPACT_GB * bill.LAMBDA_GB_S
         records = self.changes / self.pack
         calls = -seconds * RING_CALLS_S * math.expm1(-records / seconds / RING_CALLS_S)
-        ring = records * RING_S * FUNCTION_GB * bill.LAMBDA_GB_S + calls * bill.LAMBDA_REQUEST
-        looked = (messages + sweeps) * PRICES.read / 1e6  # the sweep's look reads twice as much
+        ring = records * RING_S * of_gb + calls * bill.LAMBDA_REQUEST
+        looked = bill.read(messages + sweeps)  # the sweep's look reads twice as much
         return {
-            "changes": self.changes / 1e6 * million_changes(Usage(self.write_units, 0), self.regions),
-            "reads": self.reads / 1e6 * million_reads(Usage(0, self.read_units)),
+            "changes": bill.written(self.changes * self.write_units, self.regions),
+            "reads": bill.read(self.reads * self.read_units),
             "finding": polls + ring + messages * look + looked,
-            "compactor": self.changes / 1e6 * visit * PRICES.read,
+            "compactor": bill.read(self.changes * visit),
             "storage": self._storage(),
-            "queue": polls + queued * message + batches * _call(BATCH_S) + self.http * _call(API_S),
+            "queue": polls + queued * message + called,
             "http": self.http * bill.HTTP_REQUEST,
             "logs": (self.http + batches + messages) * LOG_BYTES / 1e9 * bill.LOG_GB,
             "alarms": self.regions * (ALARM_METRICS * bill.ALARM + METRICS * bill.METRIC + bill.DASHBOARD),
         }
 
-    def _kept(self, deltas: float) -> float:
-        return storage_month(Usage(0, 0, item_bytes=_bytes(self.pack), items=1 / self.pack), deltas, self.regions)
-
     def _storage(self) -> float:
         """Segments for ever, deltas for a while or for ever, and the traffic between Regions."""
-        changes = self.changes * self.after_months
+        changes = deltas = self.changes * self.after_months
+        folded = 0.0
+        if self.is_folded:
+            segments = changes / self.folded
+            folded = bill.stored(changes * ENTRY_BYTES + segments * SEGMENT_BYTES, segments, self.regions)
+            folded += bill.stored(self.lanes * LANE_BYTES, self.lanes * 3, self.regions)
+            if self.clean:
+                deltas = min(changes, self.lanes * (2 * FOLDED + HELD_S * self.lane_rate))
         traffic = self.changes * (self.regions - 1) * TRAFFIC_BYTES / 1e9 * bill.TRAFFIC_GB
-        if not self.is_folded:
-            return traffic + self._kept(changes)
-        segment = Usage(0, 0, item_bytes=ENTRY_BYTES + SEGMENT_BYTES / self.folded, items=1 / self.folded)
-        lanes = storage_month(Usage(0, 0, item_bytes=LANE_BYTES, items=3), self.lanes, self.regions)
-        held = min(changes, self.lanes * (2 * FOLDED + HELD_S * self.lane_rate)) if self.clean else changes
-        return traffic + storage_month(segment, changes, self.regions) + lanes + self._kept(held)
+        return traffic + folded + bill.stored(deltas * _bytes(self.pack), deltas / self.pack, self.regions)

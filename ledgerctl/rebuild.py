@@ -3,7 +3,7 @@
 Rule 1: For the lanes of one Region, that of --region.
 Rule 2: It shows what it would write, and asks first.
 Rule 3: What it shows is decided by the very program that writes, on a table that lets nothing be written.
-Rule 4: Each lane is told as it is done, and one that cannot be rebuilt stops no other.
+Rule 4: Each lane is printed as it is done, and one that cannot be rebuilt stops no other.
 Rule 5: A counter with a limit has gates instead: rebuild_gates.py. All counters: rebuild_all.py.
 """
 
@@ -63,34 +63,31 @@ def _one(call: Call, counter: str, *, yes: bool, dry_run: bool) -> None:
         return
     region = call.settings.region
     plans = [plan(call, lane) for lane in call.settings.lanes_of(counter, region)]
-    for each in plans if not call.json else ():
+    for each in plans:
         call.say(f"{each.lane}: {each.now}\n  {each.says()}")
     errors = [each.error for each in plans if each.error is not None]
     if dry_run:
-        if call.json:
-            fields = [each.fields() for each in plans]
-            call.document({"counter": counter, "region": region, "lanes": fields, "written": False})
-        if errors:
-            _fail(errors[0])
-        return
-    if len(errors) == len(plans):
+        fields = [each.fields() for each in plans]
+        call.document({"counter": counter, "region": region, "lanes": fields, "written": False})
+    if errors and (dry_run or len(errors) == len(plans)):
         _fail(errors[0])
+    if dry_run:
+        return
     if not yes:
         agree(call, f"{REBUILD} No compactor may work on these lanes meanwhile.", "Rebuild them?")
     lanes: list[dict[str, object]] = []
     try:
         failed = [error for each in plans if (error := _rebuilt(call, each.lane, lanes)) is not None]
     finally:
-        if call.json:
-            call.document({"counter": counter, "region": region, "lanes": lanes, "written": True})
+        call.document({"counter": counter, "region": region, "lanes": lanes, "written": True})
     if failed:
         _fail(failed[0])
-    if not lanes and not call.json:
+    if not lanes:
         call.say("there are no segments, so there is nothing to rebuild: every change is in the tail")
 
 
 def _rebuilt(call: Call, lane: Lane, lanes: list[dict[str, object]]) -> LedgerError | None:
-    """Rebuilds a lane, tells of it, and adds what became of it to `lanes`."""
+    """Rebuilds a lane, prints that, and adds what became of it to `lanes`."""
     try:
         before: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
         checkpoint = call.run(rebuilding(lane))
@@ -101,9 +98,7 @@ def _rebuilt(call: Call, lane: Lane, lanes: list[dict[str, object]]) -> LedgerEr
     if checkpoint is None and before is None:
         return None
     lanes.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
-    if not call.json:
-        said = f"total {checkpoint.total:,}" if checkpoint else "no checkpoint"
-        call.say(f"rebuilt {lane}: {said}", style="green")
+    call.say(f"rebuilt {lane}: {f'total {checkpoint.total:,}' if checkpoint else 'no checkpoint'}", style="green")
     return None
 
 

@@ -12,12 +12,9 @@ from dataclasses import dataclass, field
 import typer
 
 from compactor.rebuild import rebuild as rebuilding
-from ledger import clocks
 from ledger.errors import LedgerError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuilding_gates
-from ledger.requests import run
-from ledger.table import ByRegion
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
@@ -48,16 +45,14 @@ def rebuild_all(call: Call, every: Found, warning: str, *, yes: bool, dry_run: b
     if not dry_run:
         if not yes:
             agree(call, warning, f"Rebuild {said}?")
-        tell(call, rebuilt(call, every))
+        _show(call, rebuilt(call, every))
         return
     plans = each(call, "looking", own, lambda lane: plan(call, lane))
     would = {how: sum(planned.would == how for planned in plans) for how in ("write", "delete", "nothing", "fail")}
     failing = {str(planned.lane): str(planned.error) for planned in plans if planned.error is not None}
-    if call.json:
-        call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})
-    else:
-        call.say(f"{said}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
-        call.note(show.cost(call.meter.take()))
+    call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})
+    call.say(f"{said}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
+    call.note_cost()
     for lane, why in failing.items():
         call.note(f"{lane}: {why}", "red")
     if failing:
@@ -95,7 +90,7 @@ def rebuilt(call: Call, every: Found, *, gates: bool = True) -> Progress:
     return progress
 
 
-def tell(call: Call, progress: Progress) -> None:
+def _show(call: Call, progress: Progress) -> None:
     """Print what was done; ends with an exit code when some counters failed."""
     lost = dict(sorted(progress.lost.items()))
     for name, lines in lost.items():
@@ -105,12 +100,10 @@ def tell(call: Call, progress: Progress) -> None:
     for name, error in failed.items():
         call.note(f"{name}: {error}", "red")
     region, count = call.settings.region, len(progress.done)
-    if call.json:
-        errors = {name: str(error) for name, error in failed.items()}
-        call.document({"region": region, "rebuilt": count, "failed": errors, "told": lost})
-    else:
-        call.say(f"rebuilt {show.counted(count, 'counter')} in {region}", style="green")
-        call.note(show.cost(call.meter.take()))
+    errors = {name: str(error) for name, error in failed.items()}
+    call.document({"region": region, "rebuilt": count, "failed": errors, "told": lost})
+    call.say(f"rebuilt {show.counted(count, 'counter')} in {region}", style="green")
+    call.note_cost()
     if failed:
         raise typer.Exit(exit_code_of(list(failed.values())))
 
@@ -119,9 +112,7 @@ def _lanes(call: Call, name: str, lanes: Sequence[Lane]) -> list[str]:
     """Rebuild a counter's lanes of this Region, or its gates. What is lost of it. Raises LedgerError."""
     limited = Gates.of(call.settings, name)
     if limited is not None:
-        table = ByRegion(call.settings.region, call.tables)
-        done = run(rebuilding_gates(limited), table, clocks.instants(call.surroundings.clock))
-        return [lost for gate in done for lost in gate.told]
+        return [lost for gate in call.on_table(rebuilding_gates(limited)) for lost in gate.told]
     failed: LedgerError | None = None
     for lane in sorted({*lanes, *call.settings.lanes_of(name, call.settings.region)}):
         try:

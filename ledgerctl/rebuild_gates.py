@@ -13,8 +13,7 @@ from ledger.gate.gates import Gates
 from ledger.gate.rebuild import Rebuilt
 from ledger.gate.rebuild import rebuild as rebuilding
 from ledger.lane.shape import ShapeCheck
-from ledger.requests import Table, run
-from ledger.table import ByRegion
+from ledger.requests import Table
 from ledgerctl.call import Call
 from ledgerctl.failures import NO_ANSWER, Wrong
 from ledgerctl.unwritten import Unwritten, agree
@@ -24,34 +23,27 @@ REBUILD = "Stop whoever adds to the counter or holds of it (docs/operations.md#a
 
 def rebuild_gates(call: Call, counter: str, gates: Gates, *, yes: bool, dry_run: bool) -> None:
     """Raises Wrong, LaneDamaged, DamagedItem, SettingsMismatch, LimitMismatch and the TableErrors."""
-    table = ByRegion(call.settings.region, call.tables)
     ShapeCheck(call.settings).ask(call.table, clocks.instants(call.surroundings.clock), counter)
-    planned = _run(call, gates, Unwritten(table))
-    if dry_run:
-        _tell(call, counter, planned, written=False)
-        return
-    if not yes:
+    planned = _run(call, gates, Unwritten(call.table))
+    if dry_run or not yes:
         _show(call, planned)
+    if not (dry_run or yes):
         agree(call, f"{REBUILD} In every Region, until this is done.", "Rebuild them?")
-    _tell(call, counter, _run(call, gates, table), written=True)
-
-
-def _run(call: Call, gates: Gates, table: Table) -> list[Rebuilt]:
-    try:
-        return run(rebuilding(gates), table, clocks.instants(call.surroundings.clock))
-    except GaveUp as error:
-        raise Wrong("GaveUp", str(error), REBUILD, NO_ANSWER) from None
-
-
-def _tell(call: Call, counter: str, rebuilt: Sequence[Rebuilt], *, written: bool) -> None:
-    if not call.json:
-        _show(call, rebuilt, "rebuilt " if written else "")
-        return
+    rebuilt = planned if dry_run else _run(call, gates, call.table)
+    if not dry_run:
+        _show(call, rebuilt, "rebuilt ")
     lanes = [
         {"lane": str(each.gate.lane), "value": each.gate.value, "count": each.gate.number, "told": each.told}
         for each in rebuilt
     ]
-    call.document({"counter": counter, "region": call.settings.region, "lanes": lanes, "written": written})
+    call.document({"counter": counter, "region": call.settings.region, "lanes": lanes, "written": not dry_run})
+
+
+def _run(call: Call, gates: Gates, table: Table) -> list[Rebuilt]:
+    try:
+        return call.on_table(rebuilding(gates), table)
+    except GaveUp as error:
+        raise Wrong("GaveUp", str(error), REBUILD, NO_ANSWER) from None
 
 
 def _show(call: Call, rebuilt: Sequence[Rebuilt], done: str = "") -> None:

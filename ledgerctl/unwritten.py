@@ -10,23 +10,10 @@ from typing import Any
 import typer
 
 from compactor.rebuild import rebuild as rebuilding
-from ledger import clocks, items
+from ledger import items
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.requests import (
-    AlreadyThere,
-    At,
-    DeleteMany,
-    Get,
-    GetMany,
-    Item,
-    Put,
-    PutMany,
-    Request,
-    Table,
-    Transact,
-    key_of,
-    run,
-)
+from ledger.requests import AlreadyThere, At, DeleteMany, Get, GetMany, Item, Put, PutMany, Request, Table, Transact
+from ledger.requests import key_of as key_of_put
 from ledger.values import Checkpoint, Lane
 from ledgerctl.call import Call
 from ledgerctl.failures import Wrong
@@ -49,7 +36,7 @@ class Unwritten:
                 return (None,) * len(deleted)
             case PutMany(puts):
                 self.writes.append(request)
-                there = self.table.answer(GetMany(tuple(map(key_of, puts))))
+                there = self.table.answer(GetMany(tuple(map(key_of_put, puts))))
                 return tuple(None if item is None else AlreadyThere(item) for item in there)
             case _:
                 return self.table.answer(request)
@@ -76,9 +63,10 @@ class Plan:
         }[self.would]
 
     def fields(self) -> dict[str, object]:
-        sums = {} if self.checkpoint is None else {"total": self.checkpoint.total, "count": self.checkpoint.count}
-        error = {} if self.error is None else {"error": str(self.error)}
-        return {"lane": str(self.lane), "now": self.now, "would": self.would, **sums, **error}
+        fields: dict[str, object] = {"lane": str(self.lane), "now": self.now, "would": self.would}
+        if self.checkpoint is not None:
+            fields |= {"total": self.checkpoint.total, "count": self.checkpoint.count}
+        return fields if self.error is None else fields | {"error": str(self.error)}
 
 
 def plan(call: Call, lane: Lane) -> Plan:
@@ -91,7 +79,7 @@ def plan(call: Call, lane: Lane) -> Plan:
         now = f"damaged: {damage.why}"
     table = Unwritten(call.table)
     try:
-        checkpoint = run(rebuilding(lane), table, clocks.instants(call.surroundings.clock))
+        checkpoint = call.on_table(rebuilding(lane), table)
     except (GaveUp, LaneDamaged, DamagedItem) as error:
         return Plan(lane, now, "fail", error=error)
     return Plan(lane, now, "write" if checkpoint else "delete" if table.writes else "nothing", checkpoint)

@@ -104,7 +104,7 @@ class Region(MemoryTable):
     """
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(lists=False, **given)
+        super().__init__(**{"lists": False, **given})
         self.asked: list[Request] = []
         self.now_ms = self.steady_ms = NOW_MS
         self.down = False
@@ -127,6 +127,11 @@ class Region(MemoryTable):
     def after(self, kind: Any, do: Callable[[Any, Any], Any], times: int | None = None) -> None:
         """Answer do(request, answer) instead of what is answered, or raise what it raises: the request was applied."""
         self._after.append(Hook(kind, do, repeat(True) if times is None else repeat(True, times)))
+
+    def forget(self) -> None:
+        """Nothing happens at its requests any more."""
+        self._before.clear()
+        self._after.clear()
 
     def takes(self, answer_ms: int, *kinds: type) -> None:
         """Answers take so long by the wall clock: all, or those to requests of some kinds."""

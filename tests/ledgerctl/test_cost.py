@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ledgerctl.bill import PRICES, Usage, million_changes, million_reads, storage_month
+from ledgerctl.bill import PRICES, read, stored, written
 from ledgerctl.cost import LINES, amount
 from ledgerctl.month import TABLE_UNITS_MAX, Workload, changes_max
 from tests.ledgerctl.support import Said, Tables, refused
@@ -66,8 +66,7 @@ def test_units_are_those_that_were_measured() -> None:
 def test_the_page_says_when_deltas_that_are_kept_have_cost_as_much_as_deleted_ones() -> None:
     for regions, pack, row in ((1, 1, "one Region"), (2, 1, "two Regions"), (1, 38, "packs of 38")):
         item_bytes = 69 if pack == 1 else 100 / pack + 24
-        deleted = million_changes(Usage(1 / pack, 0), regions)
-        kept = storage_month(Usage(0, 0, item_bytes=item_bytes, items=1 / pack), 1e6, regions)
+        deleted, kept = written(1e6 / pack, regions), stored(1e6 * item_bytes, 1e6 / pack, regions)
         cells = re.search(rf"\| {row} \| ([0-9.]+) \| ([0-9.]+) \| ([0-9]+) \|", COSTS)
         assert cells, row
         assert [float(cells[1]), float(cells[2])] == pytest.approx([deleted, kept], abs=0.0006)
@@ -108,13 +107,7 @@ def test_the_prices_are_those_of_the_page() -> None:
 
 
 def test_dollars_are_those_worked_out_by_hand() -> None:
-    add, refused_twice = Usage(write_units=1, read_units=1), Usage(write_units=3, read_units=1, replicated_units=1)
-    assert [million_changes(add, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
-    assert million_reads(add) == 0.125
-    assert million_changes(refused_twice, 3) == 0.625 * (3 + 1 + 1), "a write that failed is not replicated"
-    assert million_changes(Usage(1, 1, compaction_read_units=2), 2) == 0.625 * 2 + 0.125 * 2, "read in one Region"
-    stored = Usage(1, 1, item_bytes=69, items=1)
-    assert storage_month(stored, 10**9, 1) == pytest.approx(169 * 0.45)
-    assert storage_month(stored, 10**9, 2) == pytest.approx(2 * 217 * 0.45)
-    with pytest.raises(ValueError, match="0 Regions"):
-        million_changes(add, 0)
+    assert [written(1e6, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
+    assert read(1e6) == 0.125
+    assert stored(69e9, 1e9, 1) == pytest.approx(169 * 0.45)
+    assert stored(69e9, 1e9, 2) == pytest.approx(2 * 217 * 0.45)

@@ -85,7 +85,7 @@ def test_a_table_of_another_shape_is_found() -> None:
         ({"GlobalSecondaryIndexes": [{"IndexName": "by-change"}]}, "warn", "indexes"),
         ({"TableStatus": "UPDATING"}, "warn", "table"),
     ):
-        found = [each for each in shape.table_findings(A, TABLE | changed) if each.level != "ok"]
+        found = [each for each in shape.table_findings(A, {"Table": TABLE | changed}) if each.level != "ok"]
         assert [(each.level, each.what) for each in found] == [(level, f"{A} {what}")]
     for replicas, regions, lacking in (
         ([], (A, B), ["replicas for regions"]),
