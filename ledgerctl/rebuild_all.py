@@ -1,9 +1,7 @@
 """`rebuild --all`: every counter's lanes of one Region anew, after a restore; and the gates of those that have a limit.
 
 Rule 1: What fails for one counter stops no other; when so many fail that it is not about them, it ends.
-Rule 2: It always begins at the beginning: a run that was cut off is run again as a whole, because nobody knows what
-happened to the table meanwhile.
-Rule 3: Lanes that no directory has are seen with --scan alone.
+Rule 2: It always begins at the beginning, because nobody knows what happened to the table since a run was cut off.
 """
 
 from collections.abc import Sequence
@@ -93,19 +91,17 @@ def rebuilt(call: Call, every: Found, *, gates: bool = True) -> Progress:
 def _show(call: Call, progress: Progress) -> None:
     """Print what was done; ends with an exit code when some counters failed."""
     lost = dict(sorted(progress.lost.items()))
-    for name, lines in lost.items():
-        for line in lines:
-            call.note(f"{name}: {line}", "yellow")
-    failed = dict(sorted(progress.failed.items()))
-    for name, error in failed.items():
-        call.note(f"{name}: {error}", "red")
+    for name, line in [(name, line) for name, lines in lost.items() for line in lines]:
+        call.note(f"{name}: {line}", "yellow")
+    failed = {name: str(error) for name, error in sorted(progress.failed.items())}
+    for name, why in failed.items():
+        call.note(f"{name}: {why}", "red")
     region, count = call.settings.region, len(progress.done)
-    errors = {name: str(error) for name, error in failed.items()}
-    call.document({"region": region, "rebuilt": count, "failed": errors, "told": lost})
+    call.document({"region": region, "rebuilt": count, "failed": failed, "told": lost})
     call.say(f"rebuilt {show.counted(count, 'counter')} in {region}", style="green")
     call.note_cost()
     if failed:
-        raise typer.Exit(exit_code_of(list(failed.values())))
+        raise typer.Exit(exit_code_of(list(progress.failed.values())))
 
 
 def _lanes(call: Call, name: str, lanes: Sequence[Lane]) -> list[str]:

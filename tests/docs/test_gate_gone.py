@@ -59,7 +59,7 @@ class Sale:
 
     @property
     def items(self) -> Items:
-        return self.tables.table.items  # type: ignore[attr-defined, no-any-return]
+        return self.tables.table.items  # type: ignore[no-any-return]
 
     def of_the_lane(self, items: Items) -> Items:
         kinds = [f"{kind}#{self.lane}" for kind in ("gate", "past", "hold")]
