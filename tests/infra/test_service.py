@@ -23,7 +23,7 @@ HANDLERS = {
     "sweep": "WORK_QUEUE_URL SWEEP_HOURS THRESHOLDS",
     "canary": "",
 }
-PRODUCE = {"Sid": "Produce", "Effect": "Allow", "Action": ["sqs:SendMessage"]}
+PRODUCE: dict[str, Any] = {"Sid": "Produce", "Effect": "Allow", "Action": ["sqs:SendMessage"]}
 PRODUCE |= {"Principal": {"AWS": {"Ref": "ProducerAccounts"}}, "Resource": {"Fn::GetAtt": ["ChangesQueue", "Arn"]}}
 RATE = {"Ref": "ApiRate"}
 

@@ -1,13 +1,13 @@
-"""`cost` prints the bills of docs/costs.md and of the README; dollars against those worked out by hand."""
+"""`cost` prints the bills of docs/costs.md and of the README, at the prices of the page."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from ledgerctl.bill import PRICES, read, stored, written
+from ledgerctl.bill import PRICES, stored, written
 from ledgerctl.cost import LINES, amount
-from ledgerctl.month import TABLE_UNITS_MAX, Workload, changes_max
+from ledgerctl.month import TABLE_UNITS_MAX
 from tests.ledgerctl.support import Said, Tables, refused
 
 ROOT = Path(__file__).parents[2]
@@ -46,23 +46,6 @@ def test_the_bills_of_the_page_and_of_the_readme_are_what_the_command_prints() -
     assert int(readme[1]) == column("B")["all"]
 
 
-def test_units_are_those_that_were_measured() -> None:
-    def units(pack: int, rate: float = 1e10) -> float:
-        return Workload(rate, 0, 1, 1, pack=pack, clean=True).write_units
-
-    for pack, measured in ((1, 2.048), (10, 0.248), (38, 0.100), (100, 0.108), (400, 0.098)):
-        assert units(pack) == pytest.approx(measured, rel=0.02), pack
-    assert units(1, 1e4) == pytest.approx(2.11, abs=0.01)
-    assert units(1, 1) == 1.0, "too few to fold"
-    assert Workload(1e10, 0, 1, 1, clean=False).write_units == pytest.approx(1.05, abs=0.005)
-    for pack, most in ((1, 500), (38, 19_000), (81, 20_250), (400, 20_000)):
-        assert changes_max(clean=True, pack=pack) == most
-    assert changes_max(clean=False) == 1_000
-    hot = Workload(500 * 730 * 3600, 0, 1, 1)
-    assert hot.read_units == pytest.approx(1 + 40 * 500 * 69 / 4096, rel=0.02), "40 seconds of changes of 69 bytes"
-    assert Workload(1e5, 0, 10, 2, shards=4).read_units == pytest.approx(2.25 * 4 * 2, rel=0.1)
-
-
 def test_the_page_says_when_deltas_that_are_kept_have_cost_as_much_as_deleted_ones() -> None:
     for regions, pack, row in ((1, 1, "one Region"), (2, 1, "two Regions"), (1, 38, "packs of 38")):
         item_bytes = 69 if pack == 1 else 100 / pack + 24
@@ -78,6 +61,7 @@ def test_what_is_beyond_a_lane_or_a_table_is_named_before_the_price() -> None:
         ("100000/s --in-regions 2", "gets 50,000 changes a second and takes 500 for good: --shards 100 spreads them"),
         ("100000/s --in-regions 2 --no-clean", "takes 1,000 for good: --shards 50 "),
         ("1000000/s", "takes 500 for good: a counter has 1,000 shards at most"),
+        ("100000/s --pack 38", "takes 19,000 for good: --shards 6 "),
         ("100000/s --counters 1000000", f"above {TABLE_UNITS_MAX:,} AWS must raise its quota"),
     ):
         said = " ".join(ctl("cost", "--changes", *typed.split()).out.split())
@@ -104,10 +88,3 @@ def test_the_prices_are_those_of_the_page() -> None:
         assert float(found[1]) == price
     assert f"list prices of {PRICES.region}" in " ".join(COSTS.split())
     assert PRICES.page in COSTS
-
-
-def test_dollars_are_those_worked_out_by_hand() -> None:
-    assert [written(1e6, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
-    assert read(1e6) == 0.125
-    assert stored(69e9, 1e9, 1) == pytest.approx(169 * 0.45)
-    assert stored(69e9, 1e9, 2) == pytest.approx(2 * 217 * 0.45)

@@ -104,7 +104,7 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
     narrow = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, compact all")
     of_narrow = dict.fromkeys(("Scan", "DeleteItem", "DescribeTable"), REFUSED)
     insert_only = {"LEDGER_INSERT_ONLY": "true"}
-    for environ, changed, code, found in (
+    cases: tuple[tuple[dict[str, str], dict[str, Any], int, dict[str, str]], ...] = (
         ({}, {"DescribeTable": STRONG}, 1, {"consistency between Regions": "fail"}),
         ({}, {"DescribeTable": no_stream}, 0, {f"{A} stream": "warn"}),
         ({}, {"DescribeTimeToLive": EXPIRES}, 1, {f"{A} time to live": "fail"}),
@@ -122,7 +122,8 @@ def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
             ({}, {"GetItem": {"Item": items.shape_item(there)}}, 1, {"shape": "fail"})
             for there in (Shape((A,), {"stock:": 4}), Shape((A, B), {}), Shape((B,), {}))
         ),
-    ):
+    )
+    for environ, changed, code, found in cases:
         assert findings(world(environ, **changed)) == (code, found)
 
 
