@@ -165,7 +165,8 @@ class Call:
 
     def on_table(self, program: Program[Result], table: Table | None = None) -> Result:
         """A program on `table`, else on this one from which others are asked; it looks at the shape itself."""
-        return run(program, table or self.table, clocks.instants(self.surroundings.clock))
+        there = self.table if table is None else table
+        return run(program, there, clocks.instants(self.surroundings.clock))
 
     def ask(self, region: str, operation: str, **arguments: Any) -> Any:
         """The answer of a Region to what the library never asks, or the LedgerError that its failure means."""

@@ -45,26 +45,26 @@ def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
         do(call, region, "update_table", **change)
         steps.say(f"{region}: turned {text} on")
 
-    table = active(call, home, ())
-    if _stream_is_missing(table):
+    table = active(call, home)
+    if not _has_stream(table):
         turn_on(home, "the stream", **STREAM)
-        table = active(call, home, ())
+        table = active(call, home)
     for region in call.settings.regions:
         if region == home:
             continue
         if lacking := region not in {each["RegionName"] for each in table.get("Replicas", [])}:
             do(call, home, "update_table", ReplicaUpdates=[{"Create": {"RegionName": region}}])
-        table = active(call, home, (region,))  # DynamoDB adds one Region at a time
+        table = active(call, home, region)  # DynamoDB adds one Region at a time
         if lacking:
             steps.say(f"{region}: made a replica")
     for region in call.settings.regions:
-        if _stream_is_missing(active(call, region, ())):
+        if not _has_stream(active(call, region)):
             turn_on(region, "the stream", **STREAM)
-        if deletion_protection and not active(call, region, ()).get("DeletionProtectionEnabled"):
+        if deletion_protection and not active(call, region).get("DeletionProtectionEnabled"):
             turn_on(region, "deletion protection", DeletionProtectionEnabled=True)
         if _turned_recovery_on(call, region):
             steps.say(f"{region}: point-in-time recovery is on")
-        refuse(call, region, active(call, region, ()), "That was left as it is.")
+        refuse(call, region, active(call, region), "That was left as it is.")
     for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
         done = call.on_table(write(replace(call.settings, region=region)), call.tables[region])
         if done != "kept":
@@ -103,8 +103,8 @@ def refuse_another_shape(call: Call) -> Shape | None:
     return there
 
 
-def _stream_is_missing(table: Any) -> bool:
-    return not table.get("StreamSpecification", {}).get("StreamEnabled")
+def _has_stream(table: Any) -> bool:
+    return bool(table.get("StreamSpecification", {}).get("StreamEnabled"))
 
 
 def _turned_recovery_on(call: Call, region: str) -> bool:
@@ -126,7 +126,7 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
     raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
 
 
-def active(call: Call, region: str, others: tuple[str, ...]) -> dict[str, Any]:
+def active(call: Call, region: str, *others: str) -> dict[str, Any]:
     """The table, once it and its replicas in `others` are active."""
     status = "not there"
     for _ in range(ACTIVE_LOOKS_MAX):

@@ -33,6 +33,9 @@ class Progress:
     lost: dict[str, list[str]] = field(default_factory=dict)
     failed: dict[str, LedgerError] = field(default_factory=dict)
 
+    def losses(self) -> list[str]:
+        return [f"{name}: {line}" for name, lines in sorted(self.lost.items()) for line in lines]
+
 
 def rebuild_all(call: Call, every: Found, warning: str, *, yes: bool, dry_run: bool) -> None:
     """The command, of all counters. Raises Wrong."""
@@ -90,14 +93,13 @@ def rebuilt(call: Call, every: Found, *, gates: bool = True) -> Progress:
 
 def _show(call: Call, progress: Progress) -> None:
     """Print what was done; ends with an exit code when some counters failed."""
-    lost = dict(sorted(progress.lost.items()))
-    for name, line in [(name, line) for name, lines in lost.items() for line in lines]:
-        call.note(f"{name}: {line}", "yellow")
+    for line in progress.losses():
+        call.note(line, "yellow")
     failed = {name: str(error) for name, error in sorted(progress.failed.items())}
     for name, why in failed.items():
         call.note(f"{name}: {why}", "red")
     region, count = call.settings.region, len(progress.done)
-    call.document({"region": region, "rebuilt": count, "failed": failed, "told": lost})
+    call.document({"region": region, "rebuilt": count, "failed": failed, "told": progress.lost})
     call.say(f"rebuilt {show.counted(count, 'counter')} in {region}", style="green")
     call.note_cost()
     if failed:

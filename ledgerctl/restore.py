@@ -62,7 +62,7 @@ def restore(
         if not restored.is_there(old, backup):
             _begin(call, to, moment, backup)
             steps.say(f"began to restore {source} to {to}")
-        active(new, call.settings.region, ())
+        active(new, call.settings.region)
         if restored.has_ended():
             steps.say(f"{to} was restored and verified before: nothing is done again")
         else:
@@ -113,13 +113,11 @@ class Restored:
         if item is None:
             self._note()
             return False
-        source, done = decoded(
-            item, self._key.pk, lambda: (text_of(item, "source"), [step.get("S") for step in list_of(item, "done")])
-        )
+        source, done = decoded(item, self._key.pk, lambda: (text_of(item, "source"), list_of(item, "done")))
         if source != self._source:
             message = f"{self._table} was restored from {source}, not from {self._source}. Nothing was changed."
             raise Wrong("TableDiffers", message, "Name another table with --to, or restore the same moment.")
-        return ENDED in done
+        return {"S": ENDED} in done
 
     def make_whole(self, *, deletion_protection: bool) -> None:
         """List, rebuild and verify all lanes of all Regions. Raises Wrong and LedgerError."""
@@ -155,9 +153,8 @@ class Restored:
     def _rebuild(self, there: Call, every: Found, *, gates: bool) -> None:
         """The lanes of a Region, or the gates of limited counters. Raises Wrong when one could not be rebuilt."""
         region, done = there.settings.region, rebuild_all.rebuilt(there, every, gates=gates)
-        for name, lost in sorted(done.lost.items()):
-            for line in lost:
-                self.steps.say(f"{name}: {line}")
+        for line in done.losses():
+            self.steps.say(line)
         if done.failed:
             why = "; ".join(f"{name}: {error}" for name, error in sorted(done.failed.items())[:3])
             message = f"{region}: {show.counted(len(done.failed), 'counter')} could not be rebuilt: {why}"

@@ -13,9 +13,10 @@ import pytest
 from botocore.exceptions import ProfileNotFound
 from typer.testing import CliRunner
 
-from ledger import __version__
+from ledger import __version__, errors
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
+from ledgerctl.failures import meaning
 from tests.ledgerctl.support import (
     ENVIRON,
     A,
@@ -122,6 +123,31 @@ def test_a_role_that_may_not_write_reads_and_its_import_stops_at_once(tmp_path: 
     path = tmp_path / "x.jsonl"
     path.write_text('{"counter":"c","change":1,"idempotency_key":"k","at":"2010-12-01T08:26:00Z"}\n')
     refused(ctl(aws(read_only), "import", str(path)), 3, "not authorized", "0 recorded", "Run it again")
+
+
+MEANT = (
+    (errors.InvalidSettings("why."), 2, "--help` names both"),
+    (errors.InvalidCounter("why."), 2, ""),
+    (errors.TableMissing("counters"), 2, "ledgerctl init"),
+    (errors.TableMismatch("keys"), 1, "`ledgerctl doctor` looks at the table's shape"),
+    (errors.DamagedItem("pk", "sk", "why."), 1, "`ledgerctl verify`"),
+    (errors.LaneDamaged("why."), 1, "`ledgerctl verify`"),
+    (errors.SettingsMismatch("shards"), 2, "`ledgerctl doctor` shows both"),
+    (errors.LimitMismatch("limits"), 2, "LEDGER_LIMITS"),
+    (errors.GateLost("gone"), 1, "docs/limits.md#when-a-gate-is-gone"),
+    (errors.OutOfReach("down"), 3, "Run it again."),
+    (errors.ReadTooSlow("slow"), 3, "Run it again."),
+    (errors.GaveUp("others"), 3, "Run it again."),
+    (errors.Unavailable("no answer"), 3, "Run it again: nothing counts twice."),
+    (errors.NotAllowed("no"), 3, "docs/security.md#roles"),
+)
+
+
+def test_each_error_of_the_library_has_an_exit_code_and_a_remedy() -> None:
+    for error, code, says in MEANT:
+        wrong = meaning(error, lambda: "counters")
+        assert (wrong.kind, wrong.code, says in wrong.remedy) == (type(error).__name__, code, True), error
+        assert wrong.message
 
 
 def test_an_error_is_json_where_json_was_asked_for() -> None:

@@ -8,7 +8,6 @@ import pytest
 from ledger.errors import OutcomeUnknown
 from ledger.requests import Update
 from tests.ledgerctl.support import KEYED, A, B, Tables, limited, refused
-from tests.world import Region
 
 KEY = " ".join(KEYED)
 ROW = '{{"counter":"{}","change":{},"idempotency_key":"{}","at":"2027-01-15T08:00:00Z"}}\n'
@@ -25,18 +24,6 @@ def test_a_change_that_would_pass_the_limit_ends_with_1_and_counts_nothing(table
         refused(tables(f"add stock:1 -6 {KEY}", 1), 1, "would pass the limit", "final", "ledgerctl standing")
     assert tables.json("get stock:1")[0]["value"] == 10
     assert {key.pk.partition("#")[0] for key in tables.held} == {"gate", "shape"}
-
-
-def test_what_another_region_may_have_is_out_of_reach_while_that_is_down(tmp_path: Path) -> None:
-    tables, down, rows = limited(A, B), Region(), tmp_path / "x.jsonl"
-    tables(f"add stock:1 5 --region {B}")
-    rows.write_text(ROW.format("stock:1", -3, "k"))
-    down.down, tables.there = True, down
-    refused(tables(f"add stock:1 -3 {KEY}", 3), 3, "could not be asked", "Nothing was decided", "Run it again")
-    refused(tables("hold stock:1 -3 --expires 5m", 3), 3, "could not be asked")
-    refused(tables(f"import {rows}", 3), 3, "could not be asked", "every row before line 1 is done")
-    tables.there = None
-    tables(f"add stock:1 -3 {KEY}", says="recorded")
 
 
 def test_a_hold_is_captured_in_part_and_the_rest_comes_back(tables: Tables) -> None:
