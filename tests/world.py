@@ -128,11 +128,6 @@ class Region(MemoryTable):
         """Answer do(request, answer) instead of what is answered, or raise what it raises: the request was applied."""
         self._after.append(Hook(kind, do, repeat(True) if times is None else repeat(True, times)))
 
-    def forget(self) -> None:
-        """Nothing happens at its requests any more."""
-        self._before.clear()
-        self._after.clear()
-
     def takes(self, answer_ms: int, *kinds: type) -> None:
         """Answers take so long by the wall clock: all, or those to requests of some kinds."""
 

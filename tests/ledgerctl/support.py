@@ -18,7 +18,7 @@ from botocore.loaders import create_loader
 from typer.testing import CliRunner
 
 from ledger import Ledger, Settings
-from ledger.requests import Item, Key, Table
+from ledger.requests import Item, Key, Request, Table
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
 from tests import world
@@ -79,6 +79,7 @@ class Tables:
     environ: dict[str, str] = field(default_factory=lambda: dict(ENVIRON))
     entropy: Callable[[int], bytes] = bytes
     there: Table | None = None
+    mended: int = 0
 
     @property
     def world(self) -> Surroundings:
@@ -104,11 +105,16 @@ class Tables:
         return found
 
     def fails(self, kind: Any, error: BaseException, times: int | None = None, *, after: bool = False) -> None:
-        """From now on requests of a kind are answered by this error, or `after` they were applied."""
-        (self.table.after if after else self.table.before)(kind, fail(error), times)
+        """Until it `mends`, requests of a kind are answered by this error, or `after` they were applied."""
+        since = self.mended
+
+        def still(request: Request) -> bool:
+            return since == self.mended and (isinstance(request, kind) if isinstance(kind, type) else kind(request))
+
+        (self.table.after if after else self.table.before)(still, fail(error), times)
 
     def mends(self) -> None:
-        self.table.forget()
+        self.mended += 1
 
     def settings(self, **changed: Any) -> Settings:
         return Settings.from_env(self.environ, **changed)
