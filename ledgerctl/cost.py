@@ -14,11 +14,10 @@ import typer
 
 from ledger.lane.add import PACK_CHANGES
 from ledger.settings import SHARDS_MAX
-from ledgerctl.bill import PRICES, SECONDS
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
 from ledgerctl.failures import Wrong
-from ledgerctl.month import TABLE_UNITS_MAX, Workload, changes_max
+from ledgerctl.month import PRICES, SECONDS, TABLE_UNITS_MAX, Workload, changes_max
 
 AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(/s)?")
 SCALE = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}

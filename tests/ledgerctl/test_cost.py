@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ledgerctl.bill import PRICES, stored, written
 from ledgerctl.cost import LINES, amount
-from ledgerctl.month import TABLE_UNITS_MAX
+from ledgerctl.month import PRICES, TABLE_UNITS_MAX, stored, written
 from tests.ledgerctl.support import Said, Tables, refused
 
 ROOT = Path(__file__).parents[2]
