@@ -18,10 +18,10 @@ from ledger.values import Delta
 from ledgerctl import completion, show
 from ledgerctl.arguments import FileFormat, Scan
 from ledgerctl.call import Call
-from ledgerctl.change_rows import write
 from ledgerctl.command import COUNTERS, command
 from ledgerctl.failures import Wrong
 from ledgerctl.lanes import added_to, found
+from ledgerctl.rows import write_changes
 from reader import Entry
 
 
@@ -56,7 +56,7 @@ def export(
                     yield name, entry
                 advance(1)
 
-        count = write(file, format_.value, every())
+        count = write_changes(file, format_.value, every())
     if late:
         call.note(f"strays among them, which no read counts yet: {late:,}", None)
     what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')} to {out or 'standard output'}"

@@ -13,8 +13,8 @@ import typer
 from ledgerctl import show
 from ledgerctl.arguments import Counter
 from ledgerctl.call import Call
-from ledgerctl.change_rows import write
 from ledgerctl.command import COUNTERS, command
+from ledgerctl.rows import write_changes
 from reader import Entry
 from reader.calls import PAGE_ENTRIES_MAX
 
@@ -41,7 +41,7 @@ def history(
     """Show the changes of a counter, in the order of time."""
     entries = _entries(call, counter, since, until, limit)
     if call.json or format_ is not Format.table:
-        write(sys.stdout, "jsonl" if call.json else format_.value, ((counter, entry) for entry in entries))
+        write_changes(sys.stdout, "jsonl" if call.json else format_.value, ((counter, entry) for entry in entries))
         return
     total, rows = 0, []
     for entry in entries:
