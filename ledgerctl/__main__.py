@@ -1,34 +1,17 @@
 """`ledgerctl`, and `python -m ledgerctl`: every command, in the order in which help lists them."""
 
-# ruff: noqa: F401, I001 -- each adds its command, in this order
 import signal
 import sys
+from importlib import import_module
+
+COMMANDS = (
+    *("init", "add", "get", "watch", "standing", "hold", "holds", "capture", "limit", "history", "export", "list"),
+    *("top", "lag", "compact", "verify", "rebuild", "restore", "redrive", "imports", "cost", "doctor"),
+)
 
 try:
-    from ledgerctl import (
-        init,
-        add,
-        get,
-        watch,
-        standing,
-        hold,
-        holds,
-        ends,
-        limit,
-        history,
-        export,
-        list as list_,
-        top,
-        lag,
-        compact,
-        verify,
-        rebuild,
-        restore,
-        redrive,
-        imports,
-        cost,
-        doctor,
-    )
+    for name in COMMANDS:
+        import_module(f"ledgerctl.{name}")  # adds its command
     from ledgerctl.command import app
 except ModuleNotFoundError as missing:
     if missing.name not in ("rich", "typer"):

@@ -9,8 +9,7 @@ import typer
 
 from ledger.errors import OutcomeUnknown
 from ledger.message import time_text
-from ledger.values import Delta
-from ledgerctl.again import Named, named, unknown
+from ledgerctl.again import named, unknown
 from ledgerctl.arguments import At, HomeRegion, Key, NewCounter, whole_number
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, command
@@ -33,20 +32,12 @@ def add(
     delta = call.ledger.prepare(counter, change, idempotency_key=name.key, at=name.at, region=home_region)
     try:
         outcome = call.ledger.apply(delta).outcome
-        _say(call, delta, outcome, name)
-        if name.made and not call.json:
+        fields = {"outcome": outcome, "counter": counter, "change": change, "key": name.key, "at": time_text(name.at)}
+        call.document(fields | {"token": delta.token, "region": delta.lane.region})
+        means = "it is in the table" if outcome == "recorded" else "it was there already and counts once"
+        call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
+        if name.made:
             call.say(f"to send the same change again, which counts once:\n{name.again}")
     except (OutcomeUnknown, KeyboardInterrupt) as failure:
         message = f"Nobody knows whether the change of {change:+,} is in {counter}"
         raise unknown(failure, message, name) from None
-
-
-def _say(call: Call, delta: Delta, outcome: str, name: Named) -> None:
-    counter, change = delta.lane.counter, delta.change
-    if call.json:
-        fields = {"outcome": outcome, "counter": counter, "change": change}
-        fields |= {"key": name.key, "at": time_text(name.at)}
-        call.document(fields | {"token": delta.token, "region": delta.lane.region})
-        return
-    means = "it is in the table" if outcome == "recorded" else "it was there already and counts once"
-    call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")

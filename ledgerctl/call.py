@@ -2,8 +2,9 @@
 
 Rule 1: The surroundings (environment, session, tables, clock, pauses) are given once and nobody looks past them.
 Rule 2: An option wins over the environment.
-Rule 3: Results go to standard output, everything else to standard error.
-Rule 4: A failure is told by `failures.py` and is never a stack trace.
+Rule 3: Results go to standard output, everything else to standard error. With --json a result is a `document`; without
+it, what is `say`ed: a command gives both, and one of them is printed.
+Rule 4: What a failure means is said by failures.py, and is never a stack trace.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,7 +35,8 @@ from ledger.errors import InvalidSettings, shown
 from ledger.lane.shape import ShapeCheck
 from ledger.requests import Program, Table, run
 from ledger.table import ByRegion, DynamoTable
-from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, told
+from ledgerctl import show
+from ledgerctl.failures import INTERRUPTED, SILENT, TRACE, UNEXPECTED, Wrong, meaning
 from reader import Reader
 
 if TYPE_CHECKING:
@@ -101,14 +103,13 @@ class Call:
     def pinned(self) -> list[str]:
         """The options that ask this very table and Region, whatever the environment of the next command."""
         settings, profile = self.settings, self._options["profile"] or self.surroundings.environ.get("AWS_PROFILE")
-        said = {
+        where: dict[str, str | None] = {
             "--table": settings.table,
             "--region": settings.region,
             "--regions": ",".join(settings.regions),
-            "--endpoint-url": settings.endpoint_url,
-            "--profile": profile,
         }
-        return [word for option, value in said.items() if value for word in (option, value)]
+        where |= {"--endpoint-url": settings.endpoint_url, "--profile": profile}
+        return [word for option, value in where.items() if value for word in (option, value)]
 
     @functools.cached_property
     def tables(self) -> Mapping[str, Table]:
@@ -128,15 +129,16 @@ class Call:
         """The boto3 client of a Region."""
         with self._lock:  # a session is not thread-safe while it makes a client
             if region not in self._clients:
-                url = self.settings.endpoint_url
-                try:
-                    made: DynamoDBClient = self.session.client(
-                        "dynamodb", region_name=region, endpoint_url=url, config=self.surroundings.config
-                    )
-                except ValueError as failure:
-                    raise InvalidSettings(f"endpoint_url={shown(url, 200)} is refused by boto3: {failure}.") from None
-                self._clients[region] = note_attempts(made)
+                self._clients[region] = note_attempts(self.aws("dynamodb", region))
             return self._clients[region]
+
+    def aws(self, service: Any, region: str) -> Any:
+        """A boto3 client of a service. Raises InvalidSettings."""
+        url, config = self.settings.endpoint_url, self.surroundings.config
+        try:
+            return self.session.client(service, region_name=region, endpoint_url=url, config=config)
+        except ValueError as failure:
+            raise InvalidSettings(f"endpoint_url={shown(url, 200)} is refused by boto3: {failure}.") from None
 
     @functools.cached_property
     def ledger(self) -> Ledger:
@@ -161,6 +163,11 @@ class Call:
         self._shape.ask(self.table, now)
         return run(program, self.tables[region or self.settings.region], now)
 
+    def on_table(self, program: Program[Result], table: Table | None = None) -> Result:
+        """A program on `table`, else on this one from which others are asked; it looks at the shape itself."""
+        there = self.table if table is None else table
+        return run(program, there, clocks.instants(self.surroundings.clock))
+
     def ask(self, region: str, operation: str, **arguments: Any) -> Any:
         """The answer of a Region to what the library never asks, or the LedgerError that its failure means."""
         try:
@@ -175,36 +182,47 @@ class Call:
     # -- what is printed -----------------------------------------------------------------------------------------------
 
     def say(self, text: str | Text = "", style: str | None = None) -> None:
-        self.out.print(text, style=style, soft_wrap=True)
+        """A result, for people."""
+        if not self.json:
+            self.out.print(text, style=style, soft_wrap=True)
+
+    def table_of(self, columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+        """The same as a table, if it has rows; the `left` first columns are text."""
+        if rows and not self.json:
+            self.out.print(show.table(columns, rows, left=left))
+
+    def document(self, document: object) -> None:
+        """A result, for programs: one line of JSON."""
+        if self.json:
+            typer.echo(json.dumps(document))
 
     def note(self, text: str, style: str | None = "dim") -> None:
         """To standard error: what is no result, and for people."""
         if not self.json:
             self.err.print(text, style=style, soft_wrap=True)
 
-    def document(self, document: object) -> None:
-        """One line of JSON."""
-        typer.echo(json.dumps(document))
+    def note_cost(self) -> None:
+        self.note(show.cost(self.meter.take()))
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def reported(self) -> Iterator[None]:
         """Ends the command with a sentence, a remedy and an exit code where it fails for a reason that has them."""
         try:
             yield
         except Wrong as wrong:
-            self.tell(wrong)
+            self.report(wrong)
             raise typer.Exit(wrong.code) from None
         except KeyboardInterrupt:
             remedy = "Run it again: nothing counts twice; but repeat an `add` without --key only as it tells you to."
-            self.tell(Wrong("Interrupted", "Interrupted.", remedy))
+            self.report(Wrong("Interrupted", "Interrupted.", remedy))
             raise typer.Exit(INTERRUPTED) from None
         except SILENT:
             raise
         except Exception as failure:
-            known = told(failure, self.where)
+            known = meaning(failure, self.where)
             if known.kind == UNEXPECTED and self.surroundings.environ.get(TRACE):
                 raise
-            self.tell(known)
+            self.report(known)
             raise typer.Exit(known.code) from None
 
     def where(self) -> str:
@@ -216,7 +234,7 @@ class Call:
         at = f" at {settings.endpoint_url}" if settings.endpoint_url else ""
         return f"{settings.table} in {' or '.join(settings.regions)}{at}"
 
-    def tell(self, wrong: Wrong) -> None:
+    def report(self, wrong: Wrong) -> None:
         """A failure, to standard error."""
         if self.json:
             fields = {"error": wrong.kind, "message": wrong.message, "remedy": wrong.remedy}

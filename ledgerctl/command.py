@@ -53,7 +53,7 @@ def command(name: str, group: str, **settings: Any) -> Callable[[Callable[..., N
 
         def called(ctx: typer.Context, **given: Any) -> None:
             call = Call(ctx.obj or Surroundings(), {each.name: given.pop(each.name) for each in common})
-            with call.told(), call.meter:
+            with call.reported(), call.meter:
                 function(call, **given)
 
         parameters = [context, *(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *common))]

@@ -16,6 +16,8 @@ from ledgerctl.command import COMPACTION, command
 from ledgerctl.failures import DATA
 from ledgerctl.several import each_of, exit_code_of
 
+COUNTS = ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")
+
 
 @command("compact", COMPACTION)
 def compact(call: Call, counters: Counters = None) -> None:
@@ -34,30 +36,26 @@ def compact(call: Call, counters: Counters = None) -> None:
     problems = [(name, outcome) for name, outcome in outcomes if isinstance(outcome, LedgerError)]
     problems += [(str(lane), error_of(lane)) for lane in scanned.unread]
     problems += [(str(lane), error) for lane, error in scanned.unlisted.items()]
-    told = {name: getattr(report, name) for name in ("folded", "settled", "cleaned", "commits", "gave_up", "postponed")}
-    if call.json:
-        ahead = {str(lane): ms for lane, ms in report.ahead.items()}
-        fields = {"region": region, "counters": len(names), **told, "postponed_by": list(report.postponed_by)}
-        fields |= {"listed": len(scanned.listed)}
-        fields |= {"conflicts": list(report.conflicts), "watermark_ahead_ms": ahead}
-        fields |= {"problems": {name: str(error) for name, error in problems}}
-        call.document(fields | show.cost_fields(call.meter.take()))
-    else:
-        what = show.counted(len(names), "counter")
-        deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
-        call.say(f"{deltas}: {what if names else 'nothing needs it'}, lanes of {region}")
-        if scanned.listed:
-            call.say(f"lanes that were new in the directory: {len(scanned.listed):,}")
-        if report.gave_up:
-            call.say(f"left to the next run, for another compactor was there: {show.counted(report.gave_up, 'lane')}")
-        if report.postponed:
-            postponed = show.counted(report.postponed, "lane")
-            call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
-        for lane, ahead_ms in report.ahead.items():
-            seconds = f"{ahead_ms / 1_000:,.1f} s"
-            strays = f"the watermark is {seconds} ahead of this clock; until then new changes are strays"
-            call.note(f"{lane}: {strays}", "yellow")
-        call.note(show.cost(call.meter.take()))
+    consumed = call.meter.take()
+    fields = {"region": region, "counters": len(names), "postponed_by": list(report.postponed_by)}
+    fields |= {name: getattr(report, name) for name in COUNTS} | {"listed": len(scanned.listed)}
+    fields |= {"conflicts": list(report.conflicts), "problems": {name: str(error) for name, error in problems}}
+    fields |= {"watermark_ahead_ms": {str(lane): ms for lane, ms in report.ahead.items()}}
+    call.document(fields | show.cost_fields(consumed))
+    what = show.counted(len(names), "counter") if names else "nothing needs it"
+    deltas = f"{report.folded:,} folded, {report.settled:,} settled, {report.cleaned:,} cleaned"
+    call.say(f"{deltas}: {what}, lanes of {region}")
+    if scanned.listed:
+        call.say(f"lanes that were new in the directory: {len(scanned.listed):,}")
+    if report.gave_up:
+        call.say(f"left to the next run, for another compactor was there: {show.counted(report.gave_up, 'lane')}")
+    if report.postponed:
+        postponed = show.counted(report.postponed, "lane")
+        call.say(f"not cleaned, or not to the end: {postponed}, because of {'; '.join(report.postponed_by)}")
+    for lane, ahead_ms in report.ahead.items():
+        ahead = f"the watermark is {ahead_ms / 1_000:,.1f} s ahead of this clock"
+        call.note(f"{lane}: {ahead}; until then new changes are strays", "yellow")
+    call.note(show.cost(consumed))
     for name, error in problems:
         call.note(str(error) if str(error).startswith(name) else f"{name}: {error}", "red")
     for token in report.conflicts:

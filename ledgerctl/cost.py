@@ -14,12 +14,10 @@ import typer
 
 from ledger.lane.add import PACK_CHANGES
 from ledger.settings import SHARDS_MAX
-from ledgerctl import show
-from ledgerctl.bill import PRICES, SECONDS
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
 from ledgerctl.failures import Wrong
-from ledgerctl.month import TABLE_UNITS_MAX, Workload, changes_max
+from ledgerctl.month import PRICES, SECONDS, TABLE_UNITS_MAX, Workload, changes_max
 
 AMOUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kMG]?)(/s)?")
 SCALE = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
@@ -50,11 +48,9 @@ def beyond(load: Workload) -> Iterator[str]:
     most, units = changes_max(clean=load.clean, pack=load.pack), load.changes / SECONDS * load.write_units
     if load.lane_rate > most:
         needed = math.ceil(load.lane_rate * load.shards / most)
-        remedy = (
-            f"--shards {needed:,} spreads them"
-            if needed <= SHARDS_MAX
-            else f"a counter has {SHARDS_MAX:,} shards at most"
-        )
+        remedy = f"a counter has {SHARDS_MAX:,} shards at most"
+        if needed <= SHARDS_MAX:
+            remedy = f"--shards {needed:,} spreads them"
         yield f"Each lane gets {load.lane_rate:,.0f} changes a second and takes {most:,} for good: {remedy}."
     if units > TABLE_UNITS_MAX:
         yield f"The table takes {units:,.0f} write units a second; above {TABLE_UNITS_MAX:,} AWS must raise its quota."
@@ -79,18 +75,16 @@ def cost(
     too_much, lane_max = list(beyond(load)), changes_max(clean=clean, pack=pack)
     bill = load.bill()
     total, largest = sum(bill.values()), max(bill, key=lambda line: bill[line])
-    if call.json:
-        dollars = {name: round(line, 2) for name, line in (bill | {"total": total}).items()}
-        fields = {"workload": asdict(load), "a_lane_takes": lane_max, "beyond": too_much, "dollars_a_month": dollars}
-        call.document(fields | {"largest": largest, "prices": asdict(PRICES)})
-        return
+    dollars = {name: round(line, 2) for name, line in (bill | {"total": total}).items()}
+    fields = {"workload": asdict(load), "a_lane_takes": lane_max, "beyond": too_much, "dollars_a_month": dollars}
+    call.document(fields | {"largest": largest, "prices": asdict(PRICES)})
     counts = f"counters: {load.counters:,}, shards: {load.shards:,}, Regions: {load.regions}"
     call.say(f"{load.changes:,.0f} changes and {load.reads:,.0f} reads a month; {counts}")
     call.say(f"{pack} to a pack: a lane takes {lane_max:,} changes a second for good")
     for line in too_much:
         call.say(f"{line} What follows is the price if it could.", style="bold red")
     rows = [(LINES[name].format(load), f"{line:,.2f}") for name, line in bill.items()]
-    call.out.print(show.table(("", "dollars a month"), [*rows, ("all of it", f"{total:,.2f}")]))
+    call.table_of(("", "dollars a month"), [*rows, ("all of it", f"{total:,.2f}")])
     if load.changes:
         call.say(f"{total / load.changes * 1e6:,.2f} dollars for a million changes")
     call.say(f"the largest line: {LINES[largest].format(load)}")

@@ -18,10 +18,10 @@ from ledger.values import Delta
 from ledgerctl import completion, show
 from ledgerctl.arguments import FileFormat, Scan
 from ledgerctl.call import Call
-from ledgerctl.change_rows import write
 from ledgerctl.command import COUNTERS, command
 from ledgerctl.failures import Wrong
 from ledgerctl.lanes import added_to, found
+from ledgerctl.rows import write_changes
 from reader import Entry
 
 
@@ -56,32 +56,23 @@ def export(
                     yield name, entry
                 advance(1)
 
-        count = write(file, format_.value, every())
-    what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')}"
+        count = write_changes(file, format_.value, every())
     if late:
         call.note(f"strays among them, which no read counts yet: {late:,}", None)
-    limits = seen.limits if seen else ""
-    call.note(f"{what} to {out or 'standard output'}{limits}; {show.cost(call.meter.take())}", None)
-
-
-def entry_of(delta: Delta) -> Entry:
-    return Entry(delta.token, delta.at, delta.change, delta.lane.region)
+    what = f"{show.counted(count, 'change')} of {show.counted(len(names), 'counter')} to {out or 'standard output'}"
+    call.note(f"{what}{seen.limits if seen else ''}; {show.cost(call.meter.take())}", None)
 
 
 def with_strays(history: Iterable[Entry], waiting: Iterable[Delta]) -> Iterator[Entry]:
     """The entries of a counter in the order of their tokens, each change once."""
-
-    def place(entry: Entry) -> tuple[str, str]:
-        return entry.token, entry.region
-
-    of_strays = sorted((entry_of(delta) for delta in waiting), key=place)
-    settled: set[tuple[str, str]] = set()
-    names = {place(entry) for entry in of_strays}
-    for entry in heapq.merge(history, of_strays, key=lambda entry: entry.token):
-        if place(entry) not in names:
-            yield entry
-        elif place(entry) not in settled:
-            settled.add(place(entry))
+    late = {(each.token, each.lane.region): each for each in waiting}
+    entries = [Entry(each.token, each.at, each.change, each.lane.region) for each in late.values()]
+    entries.sort(key=lambda entry: (entry.token, entry.region))
+    left = set(late)
+    for entry in heapq.merge(history, entries, key=lambda entry: entry.token):
+        place = entry.token, entry.region
+        if place in left or place not in late:
+            left.discard(place)
             yield entry
 
 

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import typer
 from botocore import exceptions as boto
-from botocore.exceptions import BotoCoreError, ClientError
 
 from ledger import errors
 from ledger.dynamo.failures import code_of, error_of
@@ -21,6 +20,24 @@ SILENT = (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError)
 """What Typer ends a program with by itself."""
 
 UNEXPECTED, TRACE = "Unexpected", "LEDGERCTL_TRACE"
+
+OF_AWS = (errors.NotAllowed, errors.Unavailable, errors.OutcomeUnknown)
+MEANINGS: tuple[tuple[type[errors.LedgerError], int, str], ...] = (
+    (errors.InvalidSettings, USAGE, "Options win over the environment: `ledgerctl COMMAND --help` names both."),
+    (errors.InvalidInput, USAGE, ""),
+    (errors.TableMismatch, DATA, "`ledgerctl doctor` looks at the table's shape."),
+    (errors.DamagedItem, DATA, "`ledgerctl verify` shows how far it goes; docs/operations.md what to do."),
+    (errors.LaneDamaged, DATA, "`ledgerctl verify` shows how far it goes; docs/operations.md what to do."),
+    (errors.SettingsMismatch, USAGE, "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules."),
+    (errors.TokenConflict, DATA, ""),
+    (errors.LimitReached, DATA, "`ledgerctl standing COUNTER` shows what is left, held and on its way."),
+    (errors.HoldEnded, DATA, "A hold ends once. What it was for needs a new hold, or an `add`."),
+    (errors.GateLost, DATA, "docs/limits.md#when-a-gate-is-gone says what to do."),
+    (errors.NoSuchHold, USAGE, "`ledgerctl holds COUNTER` lists those that are open, with their ids."),
+    (errors.LimitMismatch, USAGE, "`ledgerctl doctor` holds LEDGER_LIMITS against the table's (docs/limits.md)."),
+    (errors.LedgerError, NO_ANSWER, "Run it again."),  # throttled, in conflict, too slow, not replicated, given up
+)
+"""The exit code and the remedy of each error of the library; the first line that fits."""
 
 EXPIRED = {"ExpiredTokenException", "ExpiredToken", "RequestExpired"}
 UNREACHABLE = (
@@ -32,18 +49,11 @@ UNREACHABLE = (
 SIGN_IN = (boto.SSOError, boto.UnauthorizedSSOTokenError, boto.TokenRetrievalError, boto.CredentialRetrievalError)
 ADVICE = (" Give this process credentials.", " Check this process's role.", " Call again later.", " Call again.")
 NO_PROFILE = (boto.ProfileNotFound, boto.ConfigParseError, boto.ConfigNotFound)
-LIMITS: dict[type, str] = {
-    errors.LimitReached: "`ledgerctl standing COUNTER` shows what is left, what is held and what is on its way.",
-    errors.HoldEnded: "A hold ends once. What it was for needs a new hold, or an `add`.",
-    errors.GateLost: "docs/limits.md#when-a-gate-is-gone says what to do.",
-    errors.NoSuchHold: "`ledgerctl holds COUNTER` lists those that are open, with their ids.",
-    errors.LimitMismatch: "`ledgerctl doctor` holds LEDGER_LIMITS against the table's; docs/limits.md has the rules.",
-}
 PROFILES = "`aws configure list-profiles` names the profiles there are."
 
 
 class Wrong(Exception):
-    """A failure that is told: one sentence, one remedy."""
+    """A failure that ends a command: one sentence, one remedy."""
 
     def __init__(self, kind: str, message: str, remedy: str = "", code: int = USAGE) -> None:
         super().__init__(message)
@@ -57,51 +67,36 @@ class BadTemplate(Wrong):
         super().__init__("BadTemplate", message, 'Templates name columns of the header, or fields: "{invoice}/{line}".')
 
 
-def told(failure: Exception, where: Callable[[], str]) -> Wrong:
-    """How `failure` is told; `where` names the table."""
+def meaning(failure: Exception, where: Callable[[], str]) -> Wrong:
+    """What a failure means; `where` names the table."""
     if isinstance(failure, OSError) and failure.filename is not None:
         return Wrong("FileError", f"{failure.filename}: {failure.strerror}.", "Name another file.")
     if isinstance(failure, NO_PROFILE):
         return Wrong("NoProfile", f"{failure}.".replace("..", "."), PROFILES)
-    if isinstance(failure, ClientError | BotoCoreError):
-        ours = error_of(failure, getattr(failure, "operation_name", "the request"), False, "the table")
-        ours.__cause__ = failure
-        failure = ours
-    kind, cause, said = type(failure).__name__, failure.__cause__, str(failure)
-    match failure:
-        case errors.InvalidSettings(why=why):
-            return Wrong(kind, why, "Options win over the environment: `ledgerctl COMMAND --help` names both.")
-        case errors.InvalidInput(why=why):
-            return Wrong(kind, why)
-        case errors.TableMissing():
-            remedy = "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`."
-            return Wrong(kind, f"There is no table {where()}.", remedy)
-        case errors.TableMismatch():
-            return Wrong(kind, said, "`ledgerctl doctor` looks at the table's shape.", DATA)
-        case errors.NotAllowed() | errors.Unavailable() | errors.OutcomeUnknown():
-            code = USAGE if isinstance(cause, NO_PROFILE) else NO_ANSWER
-            return Wrong(kind, _sentence(failure), _remedy(failure, cause, where), code)
-        case errors.DamagedItem() | errors.LaneDamaged():
-            return Wrong(kind, said, "`ledgerctl verify` shows how far it goes; docs/operations.md what to do.", DATA)
-        case errors.SettingsMismatch():
-            return Wrong(kind, said, "`ledgerctl doctor` shows both; docs/data-model.md#shape has the rules.")
-        case errors.TokenConflict():
-            return Wrong(kind, said, code=DATA)
-        case errors.LimitReached() | errors.HoldEnded() | errors.GateLost():
-            return Wrong(kind, said, LIMITS[type(failure)], DATA)
-        case errors.NoSuchHold() | errors.LimitMismatch():
-            return Wrong(kind, said, LIMITS[type(failure)])
-        case errors.LedgerError():  # throttled, in conflict, too slow, not yet replicated, out of reach, given up
-            return Wrong(kind, said, "Run it again.", NO_ANSWER)
+    if isinstance(failure, boto.ClientError | boto.BotoCoreError):
+        error = error_of(failure, getattr(failure, "operation_name", "the request"), False, "the table")
+        error.__cause__ = failure
+        failure = error
+    kind = type(failure).__name__
+    if isinstance(failure, errors.TableMissing):
+        remedy = "Name another with --table, --region or --endpoint-url, or make it: `ledgerctl init`."
+        return Wrong(kind, f"There is no table {where()}.", remedy)
+    if isinstance(failure, OF_AWS):
+        code = USAGE if isinstance(failure.__cause__, NO_PROFILE) else NO_ANSWER
+        return Wrong(kind, _sentence(failure), _remedy(failure, failure.__cause__, where), code)
+    for error_type, code, remedy in MEANINGS:
+        if isinstance(failure, error_type):
+            why = failure.why if isinstance(failure, errors.InvalidInput) else str(failure)
+            return Wrong(kind, why, remedy, code)
     message = f"ledgerctl met something that it does not know: {kind}: {failure}"
     return Wrong(UNEXPECTED, message, f"Please report it, with what the command prints under {TRACE}=1.", OURS)
 
 
 def cut_off(failure: BaseException, where: Callable[[], str], done: str, remedy: str) -> Wrong:
-    """How a failure is told that ends a long command: with what was `done`, and how to go on."""
+    """What a failure means that ends a long command: with what was `done`, and how to go on."""
     if isinstance(failure, KeyboardInterrupt):
         return Wrong("Interrupted", f"Interrupted. {done}", remedy, INTERRUPTED)
-    wrong = failure if isinstance(failure, Wrong) else told(cast(Exception, failure), where)
+    wrong = failure if isinstance(failure, Wrong) else meaning(cast(Exception, failure), where)
     return Wrong(wrong.kind, f"{wrong.message} {done}", f"{wrong.remedy}\n{remedy}".strip(), wrong.code)
 
 
@@ -114,7 +109,6 @@ def _sentence(failure: errors.LedgerError) -> str:
 
 
 def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
-    code = code_of(cause)
     if isinstance(cause, boto.NoCredentialsError | boto.PartialCredentialsError):
         return (
             "Give credentials: --profile NAME, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. A local "
@@ -122,7 +116,7 @@ def _remedy(failure: Exception, cause: Any, where: Callable[[], str]) -> str:
         )
     if isinstance(cause, NO_PROFILE):
         return PROFILES
-    if code in EXPIRED or isinstance(cause, SIGN_IN):
+    if code_of(cause) in EXPIRED or isinstance(cause, SIGN_IN):
         return "Sign in again, such as by `aws sso login`."
     if isinstance(failure, errors.NotAllowed):
         return "`ledgerctl doctor` says what this role may do; docs/security.md#roles has the policies."

@@ -17,14 +17,11 @@ def get(call: Call, counter: Counter) -> None:
     """Show a counter: value, parts by Region, pending, cost of the read."""
     balance = call.reader.read(counter)
     consumed = call.meter.take()
-    if call.json:
-        call.document(show.balance(counter, balance) | show.cost_fields(consumed))
-        return
+    call.document(show.balance(counter, balance) | show.cost_fields(consumed))
     call.say(Text.assemble(counter, "  ", (f"{balance.value:,}", "bold cyan")))
-    if len(balance.by_region) > 1:
-        width = max(len(f"{part:,}") for part in balance.by_region.values())
-        for region, part in balance.by_region.items():
-            call.say(f"  {region:<16}{part:>{width},}")
+    width = max((len(f"{part:,}") for part in balance.by_region.values()), default=0)
+    for region, part in balance.by_region.items() if len(balance.by_region) > 1 else ():
+        call.say(f"  {region:<16}{part:>{width},}")
     if balance.count:
         call.say(f"{show.counted(balance.count, 'change')}, {balance.pending:,} of them pending in the tail")
     else:

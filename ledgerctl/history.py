@@ -13,8 +13,8 @@ import typer
 from ledgerctl import show
 from ledgerctl.arguments import Counter
 from ledgerctl.call import Call
-from ledgerctl.change_rows import write
 from ledgerctl.command import COUNTERS, command
+from ledgerctl.rows import write_changes
 from reader import Entry
 from reader.calls import PAGE_ENTRIES_MAX
 
@@ -41,17 +41,15 @@ def history(
     """Show the changes of a counter, in the order of time."""
     entries = _entries(call, counter, since, until, limit)
     if call.json or format_ is not Format.table:
-        write(sys.stdout, "jsonl" if call.json else format_.value, ((counter, entry) for entry in entries))
+        write_changes(sys.stdout, "jsonl" if call.json else format_.value, ((counter, entry) for entry in entries))
         return
-    total = count = 0
-    rows = []
+    total, rows = 0, []
     for entry in entries:
-        total, count = total + entry.change, count + 1
-        rows.append((show.moment(entry.at), entry.region, entry.token, show.signed(entry.change), f"{total:,}"))
-    if rows:
-        call.out.print(show.table(("at", "Region", "token", "change", "sum so far"), rows, left=3))
-    call.say(f"{show.counted(count, 'change')} of {counter}, together {total:,}")
-    call.note(show.cost(call.meter.take()))
+        total += entry.change
+        rows.append((show.moment(entry.at), entry.region, entry.token, f"{entry.change:+,}", f"{total:,}"))
+    call.table_of(("at", "Region", "token", "change", "sum so far"), rows, left=3)
+    call.say(f"{show.counted(len(rows), 'change')} of {counter}, together {total:,}")
+    call.note_cost()
 
 
 def _entries(call: Call, counter: str, since: str | None, until: str | None, limit: int | None) -> Iterator[Entry]:

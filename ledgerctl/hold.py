@@ -5,7 +5,7 @@ Rule 1: As with `add`, the same hold can be asked for again by a command that is
 
 import re
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -48,15 +48,12 @@ def hold(
     length = length_typed(expires)
     name = named(call, ["hold", counter, str(amount), "--expires", expires], key, at, home_region)
     try:
-        held = call.ledger.hold(
-            counter, amount, expires=length, idempotency_key=name.key, at=name.at, region=home_region
-        )
+        given: Any = {"idempotency_key": name.key, "at": name.at, "region": home_region}
+        held = call.ledger.hold(counter, amount, expires=length, **given)
     except (OutcomeUnknown, KeyboardInterrupt) as failure:
         raise unknown(failure, f"Nobody knows whether {amount:+,} of {counter} is held", name) from None
-    if call.json:
-        fields = {"id": held.id, "counter": counter, "amount": amount, "until": time_text(held.until)}
-        call.document(fields | {"key": name.key, "at": time_text(name.at)})
-        return
+    fields = {"id": held.id, "counter": counter, "amount": amount, "until": time_text(held.until)}
+    call.document(fields | {"key": name.key, "at": time_text(name.at)})
     call.say(f"held: {amount:+,} of {counter} until {show.moment(held.until)}", style="green")
     call.say(held.id)
     if name.made:

@@ -19,16 +19,12 @@ def holds(call: Call, counter: Counter) -> None:
     """
     found = call.reader.holds(counter)
     now = to_datetime(call.surroundings.clock())
-    if call.json:
-        for each in found:
-            fields = {"id": each.id, "counter": counter, "amount": each.amount, "until": time_text(each.until)}
-            call.document(fields | {"over": each.until <= now})
-        return
-    if found:
-        rows = [(each.id, show.moment(each.until), show.signed(each.amount)) for each in found]
-        call.out.print(show.table(("id", "until", "amount"), rows, left=2))
+    for each in found:
+        fields = {"id": each.id, "counter": counter, "amount": each.amount, "until": time_text(each.until)}
+        call.document(fields | {"over": each.until <= now})
+    rows = [(each.id, show.moment(each.until), f"{each.amount:+,}") for each in found]
+    call.table_of(("id", "until", "amount"), rows, left=2)
     over = sum(each.until <= now for each in found)
-    call.say(
-        f"{show.counted(len(found), 'open hold')} of {counter}" + (f", of {over:,} the time is over" if over else "")
-    )
-    call.note(show.cost(call.meter.take()))
+    time_over = f", of {over:,} the time is over" if over else ""
+    call.say(f"{show.counted(len(found), 'open hold')} of {counter}{time_over}")
+    call.note_cost()

@@ -38,9 +38,9 @@ BATCH = 500
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the rows so far; each is fine or bad. `line`: all rows before it are done."""
+    """What became of the rows so far. `line`: all rows before it are done."""
 
-    fine: int = 0
+    rows: int = 0
     recorded: int = 0
     replayed: int = 0
     bad: int = 0
@@ -91,7 +91,7 @@ def import_(
             done = f"The import stopped: {tally}; every row before line {tally.line:,} is done."
             remedy = "Run it again: nothing counts twice." + (f"\nBad rows so far: {bad.path}" if bad.count else "")
             raise cut_off(failure, call.where, done, remedy) from None
-    _tell(call, tally, bad, dry_run)
+    _show(call, tally, bad, dry_run)
 
 
 def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tally, dry_run: bool) -> None:
@@ -106,34 +106,33 @@ def _put(call: Call, recipe: Recipe, taken: list[Row], bad: BadRows, tally: Tall
     outcomes = {} if dry_run else _added(call, [delta for _, delta in found])
     failed: LedgerError | None = None
     for place, outcome in sorted(outcomes.items()):
-        row, _ = found[place]
         match outcome:
             case Receipt("recorded"):
                 tally.recorded += 1
             case Receipt():
                 tally.replayed += 1
             case TokenConflict() | LimitReached():
-                refused.append((row, str(outcome)))
+                refused.append((found[place][0], str(outcome)))
             case _:
                 failed = failed or outcome
     if failed is not None:
         raise failed
     for row, why in sorted(refused, key=lambda each: each[0].line):
         bad.add(row, why)
-    tally.fine, tally.bad = tally.fine + len(taken) - len(refused), bad.count
+    tally.rows, tally.bad = tally.rows + len(taken), bad.count
 
 
 def _added(call: Call, deltas: list[Delta]) -> dict[int, Outcome]:
     """What became of them, by their places; after a failure nothing more is sent."""
     outcomes: dict[int, Outcome] = {}
-    for places in rounds(call.settings, deltas):
+    for places in _rounds(call.settings, deltas):
         outcomes |= zip(places, add_deltas(call.ledger, [deltas[place] for place in places]), strict=True)
         if any(not isinstance(outcomes[place], Receipt | TokenConflict | LimitReached) for place in places):
             break
     return outcomes
 
 
-def rounds(settings: Settings, deltas: Iterable[Delta]) -> list[list[int]]:
+def _rounds(settings: Settings, deltas: Iterable[Delta]) -> list[list[int]]:
     """The places of those that may go at once: a sale in one lane comes after the delivery before it in another."""
     found: list[list[int]] = []
     last: dict[str, tuple[int, Lane]] = {}
@@ -148,17 +147,16 @@ def rounds(settings: Settings, deltas: Iterable[Delta]) -> list[list[int]]:
     return found
 
 
-def _tell(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
-    if call.json:
-        counts = {"recorded": tally.recorded, "replayed": tally.replayed, "bad": tally.bad}
-        bad_file = str(bad.path) if bad.count else None
-        consumed = show.cost_fields(call.meter.take())
-        call.document({**counts, "rows": tally.fine + tally.bad, "bad_file": bad_file, "dry_run": dry_run, **consumed})
-    elif dry_run:
-        call.say(f"changes: {tally.fine:,}, bad rows: {tally.bad:,}; nothing was written to the table")
+def _show(call: Call, tally: Tally, bad: BadRows, dry_run: bool) -> None:
+    consumed = call.meter.take()
+    fields = {"recorded": tally.recorded, "replayed": tally.replayed, "bad": tally.bad, "rows": tally.rows}
+    where = {"bad_file": str(bad.path) if bad.count else None, "dry_run": dry_run}
+    call.document(fields | where | show.cost_fields(consumed))
+    if dry_run:
+        call.say(f"changes: {tally.rows - tally.bad:,}, bad rows: {tally.bad:,}; nothing was written to the table")
     else:
         call.say(str(tally), style=None if tally.bad else "green")
-        call.note(show.cost(call.meter.take()))
+        call.note(show.cost(consumed))
     if tally.bad:
         call.note(f"Bad rows, each with the reason: {bad.path}. Put them right there and import that file.", "yellow")
         raise typer.Exit(DATA)

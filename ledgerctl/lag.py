@@ -69,16 +69,11 @@ def lag_(
     missing = [(lane, outcome) for lane, outcome in outcomes if isinstance(outcome, LedgerError)]
     todo = {each.lane: to_do(each, settings, now_ms) for each in seen}
     seen.sort(key=lambda each: badness(each, todo[each.lane]), reverse=True)
-    if call.json:
-        for each in seen[:limit]:
-            call.document(_fields(each, now_ms, todo[each.lane]))
-        for lane, error in missing:
-            call.document({"lane": str(lane), "error": str(error)})
-    else:
-        _show(call, seen[:limit], todo, now_ms)
-        call.say(f"lanes that wait for the compactor: {sum(map(bool, todo.values())):,} of {len(seen):,}", style="dim")
-        call.note(show.cost(call.meter.take()))
+    _show(call, seen[:limit], todo, now_ms)
+    call.say(f"lanes that wait for the compactor: {sum(map(bool, todo.values())):,} of {len(seen):,}", style="dim")
+    call.note_cost()
     for lane, error in missing:
+        call.document({"lane": str(lane), "error": str(error)})
         call.note(f"{lane} was not seen: {error}", "red")
     if missing:
         raise typer.Exit(exit_code_of([error for _, error in missing]))
@@ -87,18 +82,14 @@ def lag_(
 def _show(call: Call, seen: list[LaneLag], todo: Mapping[Lane, list[str]], now_ms: int) -> None:
     rows = []
     for each in seen:
-        ages = (show.age(_age(time_ms, now_ms)) for time_ms in (each.oldest_ms, each.watermark_ms))
-        counts = (f"{each.strays:,}", f"{each.to_clean:,}", " ".join(todo[each.lane]) or "-")
-        rows.append((str(each.lane), f"{each.tail:,}", *ages, *counts))
-    if rows:
-        call.out.print(show.table(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows))
+        lane, due = each.lane, todo[each.lane]
+        oldest_ms, watermark_ms = _age(each.oldest_ms, now_ms), _age(each.watermark_ms, now_ms)
+        fields = {"lane": str(lane), "counter": lane.counter, "region": lane.region, "shard": lane.shard}
+        fields |= {"tail": each.tail, "oldest_age_ms": oldest_ms, "watermark_age_ms": watermark_ms}
+        fields |= {"strays": each.strays, "to_clean": each.to_clean, "to_do": due, "damage": each.damage}
+        call.document(fields)
+        counts = (f"{each.strays:,}", f"{each.to_clean:,}", " ".join(due) or "-")
+        rows.append((str(lane), f"{each.tail:,}", show.age(oldest_ms), show.age(watermark_ms), *counts))
+    call.table_of(("lane", "tail", "oldest", "folded to", "strays", "to clean", "to do"), rows)
     for damage in filter(None, (each.damage for each in seen)):
         call.note(damage, "red")
-
-
-def _fields(each: LaneLag, now_ms: int, todo: list[str]) -> dict[str, object]:
-    lane = each.lane
-    named = {"lane": str(lane), "counter": lane.counter, "region": lane.region, "shard": lane.shard}
-    ages = {"oldest_age_ms": _age(each.oldest_ms, now_ms), "watermark_age_ms": _age(each.watermark_ms, now_ms)}
-    waits = {"strays": each.strays, "to_clean": each.to_clean}
-    return {**named, "tail": each.tail, **ages, **waits, "to_do": todo, "damage": each.damage}

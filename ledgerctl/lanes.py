@@ -51,10 +51,11 @@ class Found:
     def unread(self, settings: Settings) -> list[Lane]:
         """Lanes that hold something, and that no reader of these settings looks at. The directory does not say whether
         the changes of a limited counter's lane are deltas, which nobody reads, so these are seen by a scan alone."""
-        if self.holdings is not None:
-            held = self.holdings.items()
-            return [lane for lane, held in held if (held.deltas or held.folded) and not settings.reads(lane)]
-        return [lane for lane in self.lanes if settings.limit_of(lane.counter) is None and not settings.reads(lane)]
+        if self.holdings is None:
+            held = [lane for lane in self.lanes if settings.limit_of(lane.counter) is None]
+        else:
+            held = [lane for lane, holding in self.holdings.items() if holding.deltas or holding.folded]
+        return [lane for lane in held if not settings.reads(lane)]
 
 
 def found(call: Call, prefix: str = "", *, scan: bool = False, at_home: bool = False) -> Found:

@@ -27,16 +27,12 @@ def limit(
     said = {name: amount for name, amount in (("floor", floor), ("ceiling", ceiling)) if amount is not None}
     if said:
         call.ledger.set_limit(counter, floor=floor, ceiling=ceiling)
-        if call.json:
-            call.document({"counter": counter, **said})
-        else:
-            call.say(f"{counter}  " + ", ".join(f"{name} {amount:,}" for name, amount in said.items()), style="green")
+        call.document({"counter": counter, **said})
+        call.say(f"{counter}  " + ", ".join(f"{name} {amount:,}" for name, amount in said.items()), style="green")
         return
     found, of = call.reader.standing(counter), call.settings.limit_of(counter)
     region = of.region if of else None
-    if call.json:
-        fields = {"counter": counter, "floor": found.floor, "ceiling": found.ceiling, "region": region}
-        call.document(fields | show.cost_fields(call.meter.take()))
-        return
+    fields = {"counter": counter, "floor": found.floor, "ceiling": found.ceiling, "region": region}
+    call.document(fields | show.cost_fields(call.meter.take()))
     where = f"set in {region}" if region else "no region, so it is never set anew"
     call.say(f"{counter}  {show.bounds(found)}; {where}")

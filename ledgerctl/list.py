@@ -39,17 +39,14 @@ def list_(
             fields["deltas"] = sum(seen.holdings[lane].deltas for lane in own)
             fields["unlisted"] = [str(lane) for lane in own if not seen.holdings[lane].listed]
         rows.append({"counter": name} | fields)
-    if call.json:
-        for row in rows:
-            call.document(row)
-        return
+        call.document(rows[-1])
     if not rows:
         none = f"no counter begins with {prefix!r}" if prefix else "no counter yet; `ledgerctl add` makes the first"
         call.say(none + seen.limits)
         return
     columns = ["counter", "Regions", "lanes", *(["deltas held"] if scan else [])]
     shown = [[_cell(row[name]) for name in ("counter", "regions", "lanes", "deltas") if name in row] for row in rows]
-    call.out.print(show.table(columns, shown, left=2))
+    call.table_of(columns, shown, left=2)
     call.say(show.some(len(rows), len(lanes_of)) + seen.limits, style="dim")
 
 

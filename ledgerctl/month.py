@@ -1,18 +1,47 @@
-"""A month's bill of a workload, by arithmetic on measured units; right to a tenth.
+"""A month's bill of a workload, by arithmetic on measured units and AWS's list prices; right to a tenth.
 
-Rule 1: Units and sizes are what `make bench` measured on 2026-11-23; prices are bill.py's. docs/costs.md prints three
-bills, and a test holds them against `Workload.bill`.
+Rule 1: Units and sizes are what `make bench` measured on 2026-11-23. These are the only prices: docs/costs.md states
+the same and prints three bills, and a test holds them against `Workload.bill`.
 Rule 2: Changes come evenly to all counters, at random times, none late; each counter has a lane for each of its shards
 in each Region.
 Rule 3: A delta that is deleted costs the units of its put once more; one that is kept costs its bytes, each month that
 it is there.
+Rule 4: Every Region is billed at these prices. A write is charged again in every further Region; a read is charged
+where it is made. A GB is 10^9 bytes. Free tiers, taxes and reserved capacity are left out.
+
+BILLING https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/global-tables-billing.html
+SIZES https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 """
 
 import math
 from dataclasses import dataclass
 
-from ledgerctl import bill
-from ledgerctl.bill import PRICES, SECONDS, Usage, million_changes, million_reads, storage_month
+SECONDS = 730 * 3600
+"""Of a month."""
+
+ITEM_OVERHEAD_BYTES, REPLICA_OVERHEAD_BYTES = 100, 48
+"""What storage is charged for an item beside its own bytes, and for one of a global table besides (SIZES)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """On-demand prices of one Region in US dollars: a million units, a GB-month with point-in-time recovery."""
+
+    region: str = "us-east-1"
+    since: str = "1 November 2024"
+    page: str = "https://aws.amazon.com/dynamodb/pricing/on-demand/"
+    write: float = 0.625
+    replicated_write: float = 0.625
+    read: float = 0.125
+    storage: float = 0.45
+
+
+PRICES = Prices()
+LAMBDA_REQUEST, LAMBDA_GB_S = 0.20e-6, 0.0000133334  # https://aws.amazon.com/lambda/pricing/, arm64
+SQS_REQUEST = 0.40e-6  # https://aws.amazon.com/sqs/pricing/
+HTTP_REQUEST = 1.00e-6  # https://aws.amazon.com/api-gateway/pricing/
+LOG_GB, METRIC, ALARM, DASHBOARD = 0.50, 0.30, 0.10, 3.00  # https://aws.amazon.com/cloudwatch/pricing/
+TRAFFIC_GB = 0.02  # between Regions
 
 DELTA_BYTES, PACK_BYTES, ENTRY_BYTES, SEGMENT_BYTES = 69, 100, 24, 85  # a pack and a segment without their entries
 LANE_BYTES, TRAFFIC_BYTES, LOG_BYTES = 240, 600, 1_650  # beside a lane's changes; of a change; of a call that logs
@@ -31,6 +60,21 @@ https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-ke
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html"""
 
 
+def written(units: float, regions: int) -> float:
+    """Dollars for write units that are written in one Region and replicated to the others."""
+    return units * (PRICES.write + (regions - 1) * PRICES.replicated_write) / 1e6
+
+
+def read(units: float) -> float:
+    return units * PRICES.read / 1e6
+
+
+def stored(item_bytes: float, items: float, regions: int) -> float:
+    """Dollars a month for so many items of so many bytes in all, in each Region."""
+    overhead = ITEM_OVERHEAD_BYTES + (REPLICA_OVERHEAD_BYTES if regions > 1 else 0)
+    return (item_bytes + items * overhead) / 1e9 * regions * PRICES.storage
+
+
 def changes_max(*, clean: bool, pack: int = 1) -> int:
     """Changes a second that a lane takes for good: by the partition of its deltas, or by that of its segments."""
     return int(PARTITION_WRITE_UNITS / max((2 if clean else 1) * _put_units(pack), FULL_UNITS))
@@ -44,11 +88,6 @@ def _bytes(pack: int) -> float:
 def _put_units(pack: int) -> float:
     """A change's share of the put of its item, and of the delete."""
     return math.ceil(_bytes(pack) * pack / 1024) / pack
-
-
-def _call(seconds: float) -> float:
-    """Dollars of a call of a function."""
-    return bill.LAMBDA_REQUEST + seconds * FUNCTION_GB * bill.LAMBDA_GB_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,41 +141,41 @@ class Workload:
 
     def bill(self) -> dict[str, float]:
         """Dollars a month, line by line."""
-        seconds = self.regions * SECONDS
+        seconds, of_gb = self.regions * SECONDS, FUNCTION_GB * LAMBDA_GB_S
         visit = VISIT_UNITS / self.folded + TAIL_READS * _bytes(self.pack) / 4096 if self.is_folded else 0.0
         sweeps = self.lanes * SWEEPS if self.changes else 0.0
         messages = self.changes / max(FOLD_MIN + 60 * self.lane_rate, self.pack) + sweeps
         queued = max(0.0, self.changes - max(0.0, self.http - self.reads))
         batches = queued / min(BATCH_MAX, 2 + 5 * queued / seconds)  # two messages in a quiet one
-        polls = seconds * POLLS_S * bill.SQS_REQUEST  # of an idle queue
-        message = MESSAGE_REQUESTS * bill.SQS_REQUEST
-        look = message + VISIT_S * COMPACT_GB * bill.LAMBDA_GB_S
+        called = batches * (LAMBDA_REQUEST + BATCH_S * of_gb) + self.http * (LAMBDA_REQUEST + API_S * of_gb)
+        polls = seconds * POLLS_S * SQS_REQUEST  # of an idle queue
+        message = MESSAGE_REQUESTS * SQS_REQUEST
+        look = message + VISIT_S * COMPACT_GB * LAMBDA_GB_S
         records = self.changes / self.pack
         calls = -seconds * RING_CALLS_S * math.expm1(-records / seconds / RING_CALLS_S)
-        ring = records * RING_S * FUNCTION_GB * bill.LAMBDA_GB_S + calls * bill.LAMBDA_REQUEST
-        looked = (messages + sweeps) * PRICES.read / 1e6  # the sweep's look reads twice as much
+        ring = records * RING_S * of_gb + calls * LAMBDA_REQUEST
+        looked = read(messages + sweeps)  # the sweep's look reads twice as much
         return {
-            "changes": self.changes / 1e6 * million_changes(Usage(self.write_units, 0), self.regions),
-            "reads": self.reads / 1e6 * million_reads(Usage(0, self.read_units)),
+            "changes": written(self.changes * self.write_units, self.regions),
+            "reads": read(self.reads * self.read_units),
             "finding": polls + ring + messages * look + looked,
-            "compactor": self.changes / 1e6 * visit * PRICES.read,
+            "compactor": read(self.changes * visit),
             "storage": self._storage(),
-            "queue": polls + queued * message + batches * _call(BATCH_S) + self.http * _call(API_S),
-            "http": self.http * bill.HTTP_REQUEST,
-            "logs": (self.http + batches + messages) * LOG_BYTES / 1e9 * bill.LOG_GB,
-            "alarms": self.regions * (ALARM_METRICS * bill.ALARM + METRICS * bill.METRIC + bill.DASHBOARD),
+            "queue": polls + queued * message + called,
+            "http": self.http * HTTP_REQUEST,
+            "logs": (self.http + batches + messages) * LOG_BYTES / 1e9 * LOG_GB,
+            "alarms": self.regions * (ALARM_METRICS * ALARM + METRICS * METRIC + DASHBOARD),
         }
-
-    def _kept(self, deltas: float) -> float:
-        return storage_month(Usage(0, 0, item_bytes=_bytes(self.pack), items=1 / self.pack), deltas, self.regions)
 
     def _storage(self) -> float:
         """Segments for ever, deltas for a while or for ever, and the traffic between Regions."""
-        changes = self.changes * self.after_months
-        traffic = self.changes * (self.regions - 1) * TRAFFIC_BYTES / 1e9 * bill.TRAFFIC_GB
-        if not self.is_folded:
-            return traffic + self._kept(changes)
-        segment = Usage(0, 0, item_bytes=ENTRY_BYTES + SEGMENT_BYTES / self.folded, items=1 / self.folded)
-        lanes = storage_month(Usage(0, 0, item_bytes=LANE_BYTES, items=3), self.lanes, self.regions)
-        held = min(changes, self.lanes * (2 * FOLDED + HELD_S * self.lane_rate)) if self.clean else changes
-        return traffic + storage_month(segment, changes, self.regions) + lanes + self._kept(held)
+        changes = deltas = self.changes * self.after_months
+        folded = 0.0
+        if self.is_folded:
+            segments = changes / self.folded
+            folded = stored(changes * ENTRY_BYTES + segments * SEGMENT_BYTES, segments, self.regions)
+            folded += stored(self.lanes * LANE_BYTES, self.lanes * 3, self.regions)
+            if self.clean:
+                deltas = min(changes, self.lanes * (2 * FOLDED + HELD_S * self.lane_rate))
+        traffic = self.changes * (self.regions - 1) * TRAFFIC_BYTES / 1e9 * TRAFFIC_GB
+        return traffic + folded + stored(deltas * _bytes(self.pack), deltas / self.pack, self.regions)

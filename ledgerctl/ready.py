@@ -6,18 +6,17 @@ Rule 3: A table of another shape is refused and not touched.
 Rule 4: It ends well only where `doctor` would find nothing that fails, and with backups on.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ledger import clocks, items
+from ledger import items
 from ledger.errors import LedgerError, NotAllowed, SettingsMismatch, TableMissing
 from ledger.lane.shape import unlike, write
 from ledger.limit import Shape
-from ledger.requests import Get, Item, run
+from ledger.requests import Get, Item
 from ledgerctl import shape
 from ledgerctl.call import Call
-from ledgerctl.failures import DATA, NO_ANSWER, Wrong, told
+from ledgerctl.failures import DATA, NO_ANSWER, Wrong, meaning
 
 POLL_S, ACTIVE_LOOKS_MAX = 2.0, 900  # a replica of a large table takes its time: half an hour
 RECOVERY_TRIES_MAX = 60  # DynamoDB refuses it for a moment after it made a table
@@ -26,38 +25,50 @@ PITR = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}
 STREAM: dict[str, Any] = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": shape.IMAGES}}
 
 
-def make_ready(call: Call, step: Callable[[str], None], *, deletion_protection: bool) -> None:
-    """Make and turn on what a table that is there lacks, in every Region, and tell `step` of each thing."""
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What was done to a table, printed as it is done."""
+
+    call: Call
+    done: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.done.append(text)
+        self.call.say(text)
+
+
+def make_ready(call: Call, steps: Steps, *, deletion_protection: bool) -> None:
+    """Make and turn on what a table that is there lacks, in every Region."""
     home = call.settings.region
 
-    def turn_on(region: str, text: str, operation: str, **arguments: Any) -> None:
-        do(call, region, operation, **arguments)
-        step(f"{region}: turned {text} on")
+    def turn_on(region: str, text: str, **change: Any) -> None:
+        do(call, region, "update_table", **change)
+        steps.say(f"{region}: turned {text} on")
 
-    table = active(call, home, ())
-    if _stream_is_missing(table):
-        turn_on(home, "the stream", "update_table", **STREAM)
-        table = active(call, home, ())
+    table = active(call, home)
+    if not _has_stream(table):
+        turn_on(home, "the stream", **STREAM)
+        table = active(call, home)
     for region in call.settings.regions:
         if region == home:
             continue
         if lacking := region not in {each["RegionName"] for each in table.get("Replicas", [])}:
             do(call, home, "update_table", ReplicaUpdates=[{"Create": {"RegionName": region}}])
-        table = active(call, home, (region,))  # DynamoDB adds one Region at a time
+        table = active(call, home, region)  # DynamoDB adds one Region at a time
         if lacking:
-            step(f"{region}: made a replica")
+            steps.say(f"{region}: made a replica")
     for region in call.settings.regions:
-        if _stream_is_missing(active(call, region, ())):
-            turn_on(region, "the stream", "update_table", **STREAM)
-        if deletion_protection and not active(call, region, ()).get("DeletionProtectionEnabled"):
-            turn_on(region, "deletion protection", "update_table", DeletionProtectionEnabled=True)
+        if not _has_stream(active(call, region)):
+            turn_on(region, "the stream", **STREAM)
+        if deletion_protection and not active(call, region).get("DeletionProtectionEnabled"):
+            turn_on(region, "deletion protection", DeletionProtectionEnabled=True)
         if _turned_recovery_on(call, region):
-            step(f"{region}: point-in-time recovery is on")
-        refuse(call, region, active(call, region, ()), "That was left as it is.")
+            steps.say(f"{region}: point-in-time recovery is on")
+        refuse(call, region, active(call, region), "That was left as it is.")
     for region in call.settings.regions:  # last, because from then on a process that does not name them is refused
-        shape_there = write(replace(call.settings, region=region))
-        if (done := run(shape_there, call.tables[region], clocks.instants(call.surroundings.clock))) != "kept":
-            step(f"{region}: {SHAPE_STEPS[done]}")
+        done = call.on_table(write(replace(call.settings, region=region)), call.tables[region])
+        if done != "kept":
+            steps.say(f"{region}: {SHAPE_STEPS[done]}")
 
 
 def do(call: Call, region: str, operation: str, **arguments: Any) -> None:
@@ -69,14 +80,14 @@ def do(call: Call, region: str, operation: str, **arguments: Any) -> None:
 def refuse(call: Call, region: str, table: Any, nothing: str, *, new: bool = False) -> None:
     """Ends where `doctor` fails; not for what a run on a `new` table mends: replicas and a stream that are missing."""
     settings = call.settings
-    findings = shape.table_findings(region, table, single=new or len(settings.regions) == 1)
+    findings = shape.table_findings(region, {"Table": table}, new or len(settings.regions) == 1)
     replicas = shape.replica_findings(settings, table) if region == settings.region else []
     findings += [each for each in replicas if not (new and each.what == shape.REPLICAS)]
     answer = call.ask(region, "describe_time_to_live", TableName=settings.table)
     if isinstance(answer, LedgerError):
         call.note(f"{region}: time to live was not seen, and must be off: {answer}", "yellow")
     else:
-        findings.append(shape.ttl_finding(region, answer))
+        findings += shape.ttl_findings(region, answer)
     wrong = [each for each in findings if each.level == "fail"]
     if wrong:
         said = "; ".join(f"{each.what}: {each.says}" for each in wrong)
@@ -92,15 +103,15 @@ def refuse_another_shape(call: Call) -> Shape | None:
     return there
 
 
-def _stream_is_missing(table: Any) -> bool:
-    return not table.get("StreamSpecification", {}).get("StreamEnabled")
+def _has_stream(table: Any) -> bool:
+    return bool(table.get("StreamSpecification", {}).get("StreamEnabled"))
 
 
 def _turned_recovery_on(call: Call, region: str) -> bool:
     """Whether there was anything to do. Raises Wrong where it cannot be turned on."""
     name = call.settings.table
     backups = call.ask(region, "describe_continuous_backups", TableName=name)
-    if not isinstance(backups, LedgerError) and shape.backups_finding(region, backups).level == "ok":
+    if not isinstance(backups, LedgerError) and shape.backups_findings(region, backups)[0].level == "ok":
         return False
     answer: Any = None
     for _ in range(RECOVERY_TRIES_MAX):
@@ -110,12 +121,12 @@ def _turned_recovery_on(call: Call, region: str) -> bool:
         if isinstance(answer, NotAllowed):
             break
         call.surroundings.pause(POLL_S)
-    why = told(answer, call.where)
+    why = meaning(answer, call.where)
     message = f"{region}: point-in-time recovery is not on, and nothing else brings a deleted item back. {why.message}"
     raise Wrong("NoRecovery", message, why.remedy, NO_ANSWER)
 
 
-def active(call: Call, region: str, others: tuple[str, ...]) -> dict[str, Any]:
+def active(call: Call, region: str, *others: str) -> dict[str, Any]:
     """The table, once it and its replicas in `others` are active."""
     status = "not there"
     for _ in range(ACTIVE_LOOKS_MAX):

@@ -1,20 +1,23 @@
 """`rebuild`: checkpoints anew from their segments, after a restore or damage, or when a replica was made again.
 
-Rule 1: For the lanes of one Region, that of --region.
-Rule 2: It shows what it would write, and asks first.
-Rule 3: What it shows is decided by the very program that writes, on a table that lets nothing be written.
-Rule 4: Each lane is told as it is done, and one that cannot be rebuilt stops no other.
-Rule 5: A counter with a limit has gates instead: rebuild_gates.py. All counters: rebuild_all.py.
+Rule 1: For the lanes of one Region, that of --region. A counter with a limit has gates instead, which are rebuilt all
+at once, in every Region, because rights are of all of them together.
+Rule 2: It shows what it would write, decided by the very program that writes, and asks first.
+Rule 3: Each lane is printed as it is done, and one that cannot be rebuilt stops no other.
 """
 
-from typing import Annotated, NoReturn
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from compactor.rebuild import rebuild as rebuilding
-from ledger import items
+from ledger import clocks, items
 from ledger.errors import GaveUp, LedgerError
 from ledger.gate.gates import Gates
+from ledger.gate.rebuild import Rebuilt
+from ledger.gate.rebuild import rebuild as rebuilding_gates
+from ledger.lane.shape import ShapeCheck
 from ledger.requests import Get, Item
 from ledger.values import Lane
 from ledgerctl import completion
@@ -24,10 +27,10 @@ from ledgerctl.command import COMPACTION, command
 from ledgerctl.failures import NO_ANSWER, Wrong
 from ledgerctl.lanes import found
 from ledgerctl.rebuild_all import rebuild_all
-from ledgerctl.rebuild_gates import rebuild_gates
-from ledgerctl.unwritten import agree, plan
+from ledgerctl.unwritten import Unwritten, agree, plan
 
-REBUILD = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
+STOP_COMPACTOR = "Stop the compactor of the Region first (docs/operations.md#stop-and-start-the-compactor)."
+STOP_WRITERS = "Stop whoever adds to the counter or holds of it (docs/operations.md#a-limited-counter-after-a-restore)."
 
 
 @command("rebuild", COMPACTION)
@@ -49,48 +52,47 @@ def rebuild(
     if (counter is None) != every:
         remedy = "`ledgerctl list` names the counters there are."
         raise Wrong("BadArguments", "Name one counter, or give --all.", remedy)
-    if counter is not None:
-        _one(call, counter, yes=yes, dry_run=dry_run)
-    else:
-        warning = f"{REBUILD} No compactor may work on these lanes meanwhile, and nobody use what has a limit."
+    if counter is None:
+        warning = f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile, and nobody use what has a limit."
         rebuild_all(call, found(call, scan=scan), warning, yes=yes, dry_run=dry_run)
-
-
-def _one(call: Call, counter: str, *, yes: bool, dry_run: bool) -> None:
-    gates = Gates.of(call.settings, counter)
-    if gates is not None:
-        rebuild_gates(call, counter, gates, yes=yes, dry_run=dry_run)
         return
-    region = call.settings.region
-    plans = [plan(call, lane) for lane in call.settings.lanes_of(counter, region)]
-    for each in plans if not call.json else ():
-        call.say(f"{each.lane}: {each.now}\n  {each.says()}")
+    gates = Gates.of(call.settings, counter)
+    stop = STOP_COMPACTOR if gates is None else STOP_WRITERS
+    try:
+        if gates is None:
+            _of_lanes(call, counter, yes, dry_run)
+        else:
+            _of_gates(call, counter, gates, yes, dry_run)
+    except GaveUp as error:
+        raise Wrong("GaveUp", str(error), stop, NO_ANSWER) from None
+
+
+def _of_lanes(call: Call, counter: str, yes: bool, dry_run: bool) -> None:
+    plans = [plan(call, lane) for lane in call.settings.lanes_of(counter, call.settings.region)]
+    for each in plans:
+        call.say(f"{each.lane}: {each.now}\n  {each.why}")
     errors = [each.error for each in plans if each.error is not None]
     if dry_run:
-        if call.json:
-            fields = [each.fields() for each in plans]
-            call.document({"counter": counter, "region": region, "lanes": fields, "written": False})
-        if errors:
-            _fail(errors[0])
+        _document(call, counter, [each.fields() for each in plans], written=False)
+    if errors and (dry_run or len(errors) == len(plans)):
+        raise errors[0]
+    if dry_run:
         return
-    if len(errors) == len(plans):
-        _fail(errors[0])
     if not yes:
-        agree(call, f"{REBUILD} No compactor may work on these lanes meanwhile.", "Rebuild them?")
+        agree(call, f"{STOP_COMPACTOR} No compactor may work on these lanes meanwhile.", "Rebuild them?")
     lanes: list[dict[str, object]] = []
     try:
         failed = [error for each in plans if (error := _rebuilt(call, each.lane, lanes)) is not None]
     finally:
-        if call.json:
-            call.document({"counter": counter, "region": region, "lanes": lanes, "written": True})
+        _document(call, counter, lanes, written=True)
     if failed:
-        _fail(failed[0])
-    if not lanes and not call.json:
+        raise failed[0]
+    if not lanes:
         call.say("there are no segments, so there is nothing to rebuild: every change is in the tail")
 
 
 def _rebuilt(call: Call, lane: Lane, lanes: list[dict[str, object]]) -> LedgerError | None:
-    """Rebuilds a lane, tells of it, and adds what became of it to `lanes`."""
+    """Rebuilds a lane, prints that, and adds what became of it to `lanes`."""
     try:
         before: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
         checkpoint = call.run(rebuilding(lane))
@@ -101,13 +103,33 @@ def _rebuilt(call: Call, lane: Lane, lanes: list[dict[str, object]]) -> LedgerEr
     if checkpoint is None and before is None:
         return None
     lanes.append({"lane": str(lane), "total": checkpoint.total if checkpoint else None})
-    if not call.json:
-        said = f"total {checkpoint.total:,}" if checkpoint else "no checkpoint"
-        call.say(f"rebuilt {lane}: {said}", style="green")
+    call.say(f"rebuilt {lane}: {f'total {checkpoint.total:,}' if checkpoint else 'no checkpoint'}", style="green")
     return None
 
 
-def _fail(error: LedgerError) -> NoReturn:
-    if isinstance(error, GaveUp):
-        raise Wrong("GaveUp", str(error), REBUILD, NO_ANSWER) from None
-    raise error
+def _of_gates(call: Call, counter: str, gates: Gates, yes: bool, dry_run: bool) -> None:
+    ShapeCheck(call.settings).ask(call.table, clocks.instants(call.surroundings.clock), counter)
+    rebuilt = call.on_table(rebuilding_gates(gates), Unwritten(call.table))
+    if dry_run or not yes:
+        _show(call, rebuilt)
+    if not dry_run:
+        if not yes:
+            agree(call, f"{STOP_WRITERS} In every Region, until this is done.", "Rebuild them?")
+        rebuilt = call.on_table(rebuilding_gates(gates))
+        _show(call, rebuilt, "rebuilt ")
+    fields = [(each.gate, each.told) for each in rebuilt]
+    lanes = [{"lane": str(g.lane), "value": g.value, "count": g.number, "told": told} for g, told in fields]
+    _document(call, counter, lanes, written=not dry_run)
+
+
+def _show(call: Call, rebuilt: Sequence[Rebuilt], done: str = "") -> None:
+    """What is there, and what is lost and owed."""
+    for each in rebuilt:
+        gate = each.gate
+        call.say(f"{done}{gate.lane}: value {gate.value:,}, count {gate.number:,}", style="green" if done else None)
+        for lost in each.told:
+            call.say(f"  {lost.removeprefix(f'{gate.lane}: ')}", style="yellow")
+
+
+def _document(call: Call, counter: str, lanes: Sequence[dict[str, object]], *, written: bool) -> None:
+    call.document({"counter": counter, "region": call.settings.region, "lanes": list(lanes), "written": written})

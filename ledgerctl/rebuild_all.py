@@ -1,9 +1,7 @@
 """`rebuild --all`: every counter's lanes of one Region anew, after a restore; and the gates of those that have a limit.
 
 Rule 1: What fails for one counter stops no other; when so many fail that it is not about them, it ends.
-Rule 2: It always begins at the beginning: a run that was cut off is run again as a whole, because nobody knows what
-happened to the table meanwhile.
-Rule 3: Lanes that no directory has are seen with --scan alone.
+Rule 2: It always begins at the beginning, because nobody knows what happened to the table since a run was cut off.
 """
 
 from collections.abc import Sequence
@@ -12,12 +10,9 @@ from dataclasses import dataclass, field
 import typer
 
 from compactor.rebuild import rebuild as rebuilding
-from ledger import clocks
 from ledger.errors import LedgerError
 from ledger.gate.gates import Gates
 from ledger.gate.rebuild import rebuild as rebuilding_gates
-from ledger.requests import run
-from ledger.table import ByRegion
 from ledger.values import Lane
 from ledgerctl import show
 from ledgerctl.call import Call
@@ -38,6 +33,9 @@ class Progress:
     lost: dict[str, list[str]] = field(default_factory=dict)
     failed: dict[str, LedgerError] = field(default_factory=dict)
 
+    def losses(self) -> list[str]:
+        return [f"{name}: {line}" for name, lines in sorted(self.lost.items()) for line in lines]
+
 
 def rebuild_all(call: Call, every: Found, warning: str, *, yes: bool, dry_run: bool) -> None:
     """The command, of all counters. Raises Wrong."""
@@ -48,16 +46,14 @@ def rebuild_all(call: Call, every: Found, warning: str, *, yes: bool, dry_run: b
     if not dry_run:
         if not yes:
             agree(call, warning, f"Rebuild {said}?")
-        tell(call, rebuilt(call, every))
+        _show(call, rebuilt(call, every))
         return
     plans = each(call, "looking", own, lambda lane: plan(call, lane))
     would = {how: sum(planned.would == how for planned in plans) for how in ("write", "delete", "nothing", "fail")}
     failing = {str(planned.lane): str(planned.error) for planned in plans if planned.error is not None}
-    if call.json:
-        call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})
-    else:
-        call.say(f"{said}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
-        call.note(show.cost(call.meter.take()))
+    call.document({"region": region, "would": would, "limited": limited, "failing": failing, "written": False})
+    call.say(f"{said}; lanes: {', '.join(f'{how} {count:,}' for how, count in would.items())}")
+    call.note_cost()
     for lane, why in failing.items():
         call.note(f"{lane}: {why}", "red")
     if failing:
@@ -95,33 +91,26 @@ def rebuilt(call: Call, every: Found, *, gates: bool = True) -> Progress:
     return progress
 
 
-def tell(call: Call, progress: Progress) -> None:
+def _show(call: Call, progress: Progress) -> None:
     """Print what was done; ends with an exit code when some counters failed."""
-    lost = dict(sorted(progress.lost.items()))
-    for name, lines in lost.items():
-        for line in lines:
-            call.note(f"{name}: {line}", "yellow")
-    failed = dict(sorted(progress.failed.items()))
-    for name, error in failed.items():
-        call.note(f"{name}: {error}", "red")
+    for line in progress.losses():
+        call.note(line, "yellow")
+    failed = {name: str(error) for name, error in sorted(progress.failed.items())}
+    for name, why in failed.items():
+        call.note(f"{name}: {why}", "red")
     region, count = call.settings.region, len(progress.done)
-    if call.json:
-        errors = {name: str(error) for name, error in failed.items()}
-        call.document({"region": region, "rebuilt": count, "failed": errors, "told": lost})
-    else:
-        call.say(f"rebuilt {show.counted(count, 'counter')} in {region}", style="green")
-        call.note(show.cost(call.meter.take()))
+    call.document({"region": region, "rebuilt": count, "failed": failed, "told": progress.lost})
+    call.say(f"rebuilt {show.counted(count, 'counter')} in {region}", style="green")
+    call.note_cost()
     if failed:
-        raise typer.Exit(exit_code_of(list(failed.values())))
+        raise typer.Exit(exit_code_of(list(progress.failed.values())))
 
 
 def _lanes(call: Call, name: str, lanes: Sequence[Lane]) -> list[str]:
     """Rebuild a counter's lanes of this Region, or its gates. What is lost of it. Raises LedgerError."""
     limited = Gates.of(call.settings, name)
     if limited is not None:
-        table = ByRegion(call.settings.region, call.tables)
-        done = run(rebuilding_gates(limited), table, clocks.instants(call.surroundings.clock))
-        return [lost for gate in done for lost in gate.told]
+        return [lost for gate in call.on_table(rebuilding_gates(limited)) for lost in gate.told]
     failed: LedgerError | None = None
     for lane in sorted({*lanes, *call.settings.lanes_of(name, call.settings.region)}):
         try:

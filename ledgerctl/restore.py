@@ -25,9 +25,9 @@ from ledgerctl import rebuild_all, show
 from ledgerctl.arguments import Unprotected
 from ledgerctl.call import Call
 from ledgerctl.command import TABLE, command
-from ledgerctl.failures import DATA, Wrong, cut_off, told
+from ledgerctl.failures import DATA, Wrong, cut_off, meaning
 from ledgerctl.lanes import Found, found, named
-from ledgerctl.ready import active, make_ready, refuse_another_shape
+from ledgerctl.ready import Steps, active, make_ready, refuse_another_shape
 from ledgerctl.several import each_of
 
 ENDED = "verified"
@@ -53,47 +53,41 @@ def restore(
         raise Wrong("BadArguments", f"{to} is the table itself.", "--to names a new one.")
     moment = show.time_typed(at)
     source = backup or (f"{old} at {show.moment(moment)}" if moment else f"{old} as it was")
-    restored = Restored(call.of_table(to), source)
-    with restored.told():
+    new = call.of_table(to)
+    steps = Steps(new)
+    restored = Restored(new, source, steps)
+    with restored.reported():
         if backup is None:
             refuse_another_shape(call)
         if not restored.is_there(old, backup):
             _begin(call, to, moment, backup)
-            restored.say(f"began to restore {source} to {to}")
-        active(restored.call, call.settings.region, ())
+            steps.say(f"began to restore {source} to {to}")
+        active(new, call.settings.region)
         if restored.has_ended():
-            restored.say(f"{to} was restored and verified before: nothing is done again")
+            steps.say(f"{to} was restored and verified before: nothing is done again")
         else:
             restored.make_whole(deletion_protection=not no_deletion_protection)
-    if call.json:
-        call.document({"from": source, "to": to, "regions": list(call.settings.regions), "steps": restored.steps})
-    else:
-        call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
+    call.document({"from": source, "to": to, "regions": list(call.settings.regions), "steps": steps.done})
+    call.say(SWITCH.format(old=old, new=to, moment=at or backup or "the restore"))
 
 
 class Restored:
-    """The new table. steps: what was done to it. An item of it says when all is done (docs/data-model.md#directory)."""
+    """The new table. An item of it says when all is done (docs/data-model.md#directory)."""
 
-    def __init__(self, new: Call, source: str) -> None:
-        self.call, self._source = new, source
+    def __init__(self, new: Call, source: str, steps: Steps) -> None:
+        self.call, self.steps, self._source = new, steps, source
         self._table = new.settings.table
         self._key = Key(f"sweep#{new.settings.region}", "restore")
-        self.steps: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.steps.append(text)
-        if not self.call.json:
-            self.call.say(text)
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def reported(self) -> Iterator[None]:
         """Ends with what was done, and what to do, where a step fails."""
         try:
             yield
         except (LedgerError, Wrong, KeyboardInterrupt) as failure:
-            if not self.steps and not isinstance(failure, KeyboardInterrupt):
+            if not self.steps.done and not isinstance(failure, KeyboardInterrupt):
                 raise
-            done = f"Done so far: {'; '.join(self.steps) or 'nothing'}."
+            done = f"Done so far: {'; '.join(self.steps.done) or 'nothing'}."
             remedy = "Run the same command again: it begins at the beginning. Nobody may use the new table before."
             raise cut_off(failure, self.call.where, done, remedy) from None
 
@@ -119,17 +113,15 @@ class Restored:
         if item is None:
             self._note()
             return False
-        source, done = decoded(
-            item, self._key.pk, lambda: (text_of(item, "source"), [step.get("S") for step in list_of(item, "done")])
-        )
+        source, done = decoded(item, self._key.pk, lambda: (text_of(item, "source"), list_of(item, "done")))
         if source != self._source:
             message = f"{self._table} was restored from {source}, not from {self._source}. Nothing was changed."
             raise Wrong("TableDiffers", message, "Name another table with --to, or restore the same moment.")
-        return ENDED in done
+        return {"S": ENDED} in done
 
     def make_whole(self, *, deletion_protection: bool) -> None:
         """List, rebuild and verify all lanes of all Regions. Raises Wrong and LedgerError."""
-        make_ready(self.call, self.say, deletion_protection=deletion_protection)
+        make_ready(self.call, self.steps, deletion_protection=deletion_protection)
         for region in self.call.settings.regions:
             there = self.call.of_region(region)
             self._list(there)
@@ -154,22 +146,21 @@ class Restored:
         scanned = there.run(find_lanes(there.settings))
         for error in scanned.unlisted.values():
             raise error
-        self.say(f"{region}: lanes that were new in the directory: {len(scanned.listed):,}")
+        self.steps.say(f"{region}: lanes that were new in the directory: {len(scanned.listed):,}")
         if unread := sorted({lane.region for lane in scanned.unread} - {*there.settings.regions}):
             there.note(f"There are lanes of {' '.join(unread)}, which --regions does not name: not rebuilt.", "red")
 
     def _rebuild(self, there: Call, every: Found, *, gates: bool) -> None:
         """The lanes of a Region, or the gates of limited counters. Raises Wrong when one could not be rebuilt."""
         region, done = there.settings.region, rebuild_all.rebuilt(there, every, gates=gates)
-        for name, lost in sorted(done.lost.items()):
-            for line in lost:
-                self.say(f"{name}: {line}")
+        for line in done.losses():
+            self.steps.say(line)
         if done.failed:
             why = "; ".join(f"{name}: {error}" for name, error in sorted(done.failed.items())[:3])
             message = f"{region}: {show.counted(len(done.failed), 'counter')} could not be rebuilt: {why}"
             raise Wrong("NotRebuilt", message, "docs/operations.md#verify-and-rebuild-a-counter.", DATA)
         what = "limited counters whose gates were" if gates else f"{region}: counters"
-        self.say(f"{what} rebuilt: {len(done.done):,}")
+        self.steps.say(f"{what} rebuilt: {len(done.done):,}")
 
     def _verify(self, counters: list[str]) -> None:
         outcomes = each_of(self.call, "recounting", counters, self.call.compactor.verify)
@@ -180,7 +171,7 @@ class Restored:
         if wrong:
             message = f"{show.counted(len(wrong), 'counter')} of {len(counters):,} do not add up: {named(wrong)}."
             raise Wrong("NotVerified", message, "docs/operations.md#verify-difference-a-recount-differs.", DATA)
-        self.say(f"counters that add up: {len(counters):,} of {len(counters):,}")
+        self.steps.say(f"counters that add up: {len(counters):,} of {len(counters):,}")
 
 
 def _begin(call: Call, to: str, moment: datetime | None, backup: str | None) -> None:
@@ -192,6 +183,6 @@ def _begin(call: Call, to: str, moment: datetime | None, backup: str | None) -> 
         names = {"SourceTableName": call.settings.table, "TargetTableName": to}
         answer = call.ask(region, "restore_table_to_point_in_time", **names, **when)
     if isinstance(answer, LedgerError):
-        wrong = told(answer, call.where)
+        wrong = meaning(answer, call.where)
         remedy = "Is the moment within --at's 35 days, and point-in-time recovery on? `ledgerctl doctor` says."
         raise Wrong(wrong.kind, f"{answer.__cause__ or wrong.message}. Nothing was restored.", remedy, wrong.code)

@@ -4,7 +4,7 @@ Rule 1: A finding says what is there and, when that is not fine, what to do.
 Rule 2: `fail` is what loses or doubles changes or stops the library, `warn` what costs money, safety or an alarm.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,14 +37,12 @@ def _judged(fine: bool, what: str, good: str, bad: str, remedy: str, level: Leve
     return Finding("ok", what, good) if fine else Finding(level, what, bad, remedy)
 
 
-def keys_of(table: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    types = {each["AttributeName"]: each["AttributeType"] for each in table.get("AttributeDefinitions", [])}
-    return [(k["AttributeName"], k["KeyType"], types.get(k["AttributeName"], "?")) for k in table.get("KeySchema", [])]
-
-
-def table_findings(region: str, table: Mapping[str, Any], *, single: bool = False) -> list[Finding]:
+def table_findings(region: str, answer: Mapping[str, Any], single: bool = False) -> list[Finding]:
     """One Region's DescribeTable; `single`: the only Region, where only the service needs a stream."""
-    keys = keys_of(table)
+    table = answer["Table"]
+    types = {each["AttributeName"]: each["AttributeType"] for each in table.get("AttributeDefinitions", [])}
+    names = [(each["AttributeName"], each["KeyType"]) for each in table.get("KeySchema", [])]
+    keys = [(name, kind, types.get(name, "?")) for name, kind in names]
     stream = table.get("StreamSpecification", {})
     view = stream.get("StreamViewType", "none") if stream.get("StreamEnabled") else "none"
     indexes = [each["IndexName"] for kind in ("Global", "Local") for each in table.get(f"{kind}SecondaryIndexes", [])]
@@ -74,17 +72,17 @@ def table_findings(region: str, table: Mapping[str, Any], *, single: bool = Fals
     ]
 
 
-def ttl_finding(region: str, answer: Mapping[str, Any]) -> Finding:
+def ttl_findings(region: str, answer: Mapping[str, Any], single: bool = False) -> list[Finding]:
     status = answer.get("TimeToLiveDescription", {}).get("TimeToLiveStatus", "DISABLED")
     remedy = "Turn it off at once: a delta that expires before it is folded is lost."
-    return _judged(status in ("DISABLED", "DISABLING"), f"{region} time to live", "off", status.lower(), remedy)
+    return [_judged(status in ("DISABLED", "DISABLING"), f"{region} time to live", "off", status.lower(), remedy)]
 
 
-def backups_finding(region: str, answer: Mapping[str, Any]) -> Finding:
+def backups_findings(region: str, answer: Mapping[str, Any], single: bool = False) -> list[Finding]:
     described = answer.get("ContinuousBackupsDescription", {}).get("PointInTimeRecoveryDescription", {})
     on = described.get("PointInTimeRecoveryStatus") == "ENABLED"
     remedy = "Nothing else brings a deleted item back: run `ledgerctl init`, which turns it on."
-    return _judged(on, f"{region} point-in-time recovery", "on", "off", remedy, "warn")
+    return [_judged(on, f"{region} point-in-time recovery", "on", "off", remedy, "warn")]
 
 
 def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Finding]:
@@ -107,14 +105,16 @@ def replica_findings(settings: Settings, table: Mapping[str, Any]) -> list[Findi
     ]
 
 
-def lane_findings(settings: Settings, lanes: Iterable[Lane], whole: bool) -> list[Finding]:
+def _named(lanes: Sequence[object]) -> str:
+    return ", ".join(map(str, lanes[:NAMED_MAX])) + (" and others" if len(lanes) > NAMED_MAX else "")
+
+
+def lanes_finding(settings: Settings, seen: Sequence[Lane], whole: bool) -> Finding:
     """Lanes in the table that no reader of these settings looks at."""
-    seen = list(lanes)
     unread = [lane for lane in seen if not settings.reads(lane)]
-    named = ", ".join(map(str, unread[:NAMED_MAX])) + (" and others" if len(unread) > NAMED_MAX else "")
     good = f"{len(seen):,} lanes{'' if whole else ' (of the first MB of the table)'}, all of them read"
     remedy = "Their changes are in no value: regions and shards must be those with which they were added."
-    return [_judged(not unread, "regions and shards against lanes", good, f"nobody reads {named}", remedy)]
+    return _judged(not unread, "regions and shards against lanes", good, f"nobody reads {_named(unread)}", remedy)
 
 
 def directory_finding(missing: Sequence[Lane], seen: Sequence[Lane], whole: bool) -> Finding:
@@ -135,8 +135,7 @@ def insert_only_finding(*, refused: bool) -> Finding:
 
 def watermark_finding(ahead: Sequence[tuple[Lane, int]], seen: int) -> Finding:
     """Checkpoints, of `seen`, whose watermark is so many milliseconds ahead of this clock."""
-    named = ", ".join(f"{lane} by {ms / 1_000:,.1f} s" for lane, ms in ahead[:NAMED_MAX])
-    bad = f"ahead of this clock: {named}{' and others' if len(ahead) > NAMED_MAX else ''}"
+    bad = f"ahead of this clock: {_named([f'{lane} by {ms / 1_000:,.1f} s' for lane, ms in ahead])}"
     remedy = "Clocks were wrong there. Until those times new changes are strays: docs/operations.md, watermark-ahead."
     return _judged(not ahead, "watermarks", f"none of {seen:,} looked at is ahead of this clock", bad, remedy, "warn")
 

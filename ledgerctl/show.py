@@ -27,10 +27,6 @@ def counted(number: float, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def signed(change: int) -> str:
-    return f"{change:+,}"
-
-
 def some(shown: int, all_: int) -> str:
     more = "; --limit shows more" if shown < all_ else ""
     return f"{shown:,} of {all_:,} counters{more}"

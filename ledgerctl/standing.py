@@ -8,7 +8,6 @@ from ledgerctl import show
 from ledgerctl.arguments import Counter
 from ledgerctl.call import Call
 from ledgerctl.command import LIMITS, command
-from reader import Room, Standing
 
 ROOMS = ("available", "here", "moving", "held")
 
@@ -18,13 +17,16 @@ def standing(call: Call, counter: Counter) -> None:
     """Show a limited counter: its value, its limit, what is left and held."""
     found = call.reader.standing(counter)
     consumed = call.meter.take()
-    if call.json:
-        call.document(_fields(counter, found) | show.cost_fields(consumed))
-        return
+    rooms = dict(zip(ROOMS, (found.available, found.here, found.moving, found.held), strict=True))
+    fields: dict[str, object] = {"counter": counter, "value": found.value, "count": found.count}
+    fields |= {"floor": found.floor, "ceiling": found.ceiling}
+    fields |= {name: {"down": room.down, "up": room.up} for name, room in rooms.items()}
+    fields |= {"as_of": time_text(found.as_of), "closed": found.closed}
+    call.document(fields | show.cost_fields(consumed))
     call.say(f"{counter}  {found.value:,}", style="bold cyan")
     call.say(f"{show.bounds(found)}; {show.counted(found.count, 'change')}")
-    rows = [(name, *map(_amount, (room.down, room.up))) for name, room in _rooms(found)]
-    call.out.print(show.table(("", "down", "up"), rows))
+    rows = [(name, *map(_amount, (room.down, room.up))) for name, room in rooms.items()]
+    call.table_of(("", "down", "up"), rows)
     if not found.closed:
         call.say(show.NOT_CLOSED)
     call.note(f"{show.moment(found.as_of)}  {show.cost(consumed)}")
@@ -32,14 +34,3 @@ def standing(call: Call, counter: Counter) -> None:
 
 def _amount(amount: int | None) -> str:
     return "-" if amount is None else f"{amount:,}"
-
-
-def _rooms(found: Standing) -> list[tuple[str, Room]]:
-    return list(zip(ROOMS, (found.available, found.here, found.moving, found.held), strict=True))
-
-
-def _fields(counter: str, found: Standing) -> dict[str, object]:
-    limit = {"floor": found.floor, "ceiling": found.ceiling}
-    rooms = {name: {"down": room.down, "up": room.up} for name, room in _rooms(found)}
-    fields: dict[str, object] = {"counter": counter, "value": found.value, "count": found.count, **limit, **rooms}
-    return fields | {"as_of": time_text(found.as_of), "closed": found.closed}

@@ -117,9 +117,8 @@ class Recipe:
         try:
             if not (self.by_token and fields.get("token")):
                 asked = change_of(self.columns, fields)
-                return ledger.prepare(
-                    asked.counter, asked.change, idempotency_key=asked.idempotency_key, at=asked.at, region=region
-                )
+                named: Any = {"idempotency_key": asked.idempotency_key, "at": asked.at}
+                return ledger.prepare(asked.counter, asked.change, **named, region=region)
             counter = check_counter(filled("counter", self.columns.counter, fields))
             token, change = fields["token"], number_of(self.columns, fields)
             if not (isinstance(token, str) and tokens.is_token(token)):

@@ -36,12 +36,9 @@ def top(
     attribute = "count" if by is By.changes else by.value
     balances = list(zip(names, each(call, "reading", names, call.reader.read), strict=True))
     balances.sort(key=lambda pair: (-getattr(pair[1], attribute), pair[0]))
-    if call.json:
-        for name, balance in balances[:limit]:
-            call.document(show.balance(name, balance))
-        return
+    for name, balance in balances[:limit]:
+        call.document(show.balance(name, balance))
     rows = [(name, f"{b.value:,}", f"{b.count:,}", f"{b.pending:,}") for name, b in balances[:limit]]
-    if rows:
-        call.out.print(show.table(("counter", "value", "changes", "pending"), rows))
+    call.table_of(("counter", "value", "changes", "pending"), rows)
     call.say(show.some(len(rows), len(names)) + seen.limits, style="dim")
     call.note(f"read them: {show.cost(call.meter.take())}")

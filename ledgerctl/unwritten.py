@@ -10,23 +10,10 @@ from typing import Any
 import typer
 
 from compactor.rebuild import rebuild as rebuilding
-from ledger import clocks, items
+from ledger import items
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
-from ledger.requests import (
-    AlreadyThere,
-    At,
-    DeleteMany,
-    Get,
-    GetMany,
-    Item,
-    Put,
-    PutMany,
-    Request,
-    Table,
-    Transact,
-    key_of,
-    run,
-)
+from ledger.requests import AlreadyThere, At, DeleteMany, Get, GetMany, Item, Put, PutMany, Request, Table, Transact
+from ledger.requests import key_of as key_of_put
 from ledger.values import Checkpoint, Lane
 from ledgerctl.call import Call
 from ledgerctl.failures import Wrong
@@ -42,43 +29,34 @@ class Unwritten:
     def answer(self, request: Request, /) -> Any:
         match request:
             case Put() | At(_, Put()) | Transact():
-                self.writes.append(request)
-                return None
+                answer: Any = None
             case DeleteMany(deleted):
-                self.writes.append(request)
-                return (None,) * len(deleted)
+                answer = (None,) * len(deleted)
             case PutMany(puts):
-                self.writes.append(request)
-                there = self.table.answer(GetMany(tuple(map(key_of, puts))))
-                return tuple(None if item is None else AlreadyThere(item) for item in there)
+                there = self.table.answer(GetMany(tuple(map(key_of_put, puts))))
+                answer = tuple(None if item is None else AlreadyThere(item) for item in there)
             case _:
                 return self.table.answer(request)
+        self.writes.append(request)
+        return answer
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A lane: what stands there `now`, in words, and what a rebuild `would` do: write, delete, nothing or fail."""
+    """A lane: what stands there `now`, what a rebuild `would` do: write, delete, nothing or fail; and `why`."""
 
     lane: Lane
     now: str
     would: str
+    why: str
     checkpoint: Checkpoint | None = None
     error: LedgerError | None = None
 
-    def says(self) -> str:
-        if self.checkpoint is not None:
-            total, count = self.checkpoint.total, self.checkpoint.count
-            return f"its segments give a checkpoint with total {total:,}, count {count:,}"
-        return {
-            "delete": "it has no segments: this checkpoint is deleted, and its deltas are the tail",
-            "nothing": "its segments give no checkpoint: there are none",
-            "fail": f"it cannot be rebuilt: {self.error}",
-        }[self.would]
-
     def fields(self) -> dict[str, object]:
-        sums = {} if self.checkpoint is None else {"total": self.checkpoint.total, "count": self.checkpoint.count}
-        error = {} if self.error is None else {"error": str(self.error)}
-        return {"lane": str(self.lane), "now": self.now, "would": self.would, **sums, **error}
+        fields: dict[str, object] = {"lane": str(self.lane), "now": self.now, "would": self.would}
+        if self.checkpoint is not None:
+            fields |= {"total": self.checkpoint.total, "count": self.checkpoint.count}
+        return fields if self.error is None else fields | {"error": str(self.error)}
 
 
 def plan(call: Call, lane: Lane) -> Plan:
@@ -86,15 +64,23 @@ def plan(call: Call, lane: Lane) -> Plan:
     item: Item | None = call.table.answer(Get(items.checkpoint_key(lane)))
     try:
         there = items.checkpoint_of(lane, item) if item is not None else None
-        now = f"version {there.version:,}, total {there.total:,}, count {there.count:,}" if there else "no checkpoint"
+        now = f"version {there.version:,}, {sums(there)}" if there is not None else "no checkpoint"
     except DamagedItem as damage:
         now = f"damaged: {damage.why}"
     table = Unwritten(call.table)
     try:
-        checkpoint = run(rebuilding(lane), table, clocks.instants(call.surroundings.clock))
+        checkpoint = call.on_table(rebuilding(lane), table)
     except (GaveUp, LaneDamaged, DamagedItem) as error:
-        return Plan(lane, now, "fail", error=error)
-    return Plan(lane, now, "write" if checkpoint else "delete" if table.writes else "nothing", checkpoint)
+        return Plan(lane, now, "fail", f"it cannot be rebuilt: {error}", error=error)
+    if checkpoint is not None:
+        return Plan(lane, now, "write", f"its segments give a checkpoint with {sums(checkpoint)}", checkpoint)
+    if table.writes:
+        return Plan(lane, now, "delete", "it has no segments: this checkpoint is deleted, and its deltas are the tail")
+    return Plan(lane, now, "nothing", "its segments give no checkpoint: there are none")
+
+
+def sums(checkpoint: Checkpoint) -> str:
+    return f"total {checkpoint.total:,}, count {checkpoint.count:,}"
 
 
 def agree(call: Call, warning: str, question: str) -> None:

@@ -10,7 +10,6 @@ import typer
 
 from compactor import Verification
 from ledger.errors import LedgerError
-from ledgerctl import show
 from ledgerctl.arguments import Counters, Prefix, Scan
 from ledgerctl.call import Call
 from ledgerctl.command import COMPACTION, command
@@ -34,28 +33,25 @@ def verify(call: Call, counters: Counters = None, prefix: Prefix = "", scan: Sca
         unread = {*checked.unread, *(lane for lane in seen if lane.counter == name)}
         return replace(checked, unread=tuple(sorted(unread)))
 
-    outcomes = each_of(call, "recounting", names, verified)
-    different = 0
+    different = strays = 0
     failed: list[LedgerError] = []
-    for name, outcome in outcomes:
+    for name, outcome in each_of(call, "recounting", names, verified):
         if isinstance(outcome, LedgerError):
             failed.append(outcome)
             call.note(f"{name}: {outcome}", "red")
-            if call.json:
-                call.document({"counter": name, "ok": None, "error": str(outcome)})
+            call.document({"counter": name, "ok": None, "error": str(outcome)})
             continue
-        different += not outcome.ok
-        if call.json:
-            call.document(_checked(name, outcome))
-        elif not outcome.ok or len(names) == 1:
+        different, strays = different + (not outcome.ok), strays + outcome.strays
+        fields = {"counter": name, "ok": outcome.ok, "value": outcome.value, "strays": outcome.strays}
+        fields |= {"differences": list(outcome.differences), "unread": [str(lane) for lane in outcome.unread]}
+        call.document(fields)
+        if not outcome.ok or len(names) == 1:
             _show(call, name, outcome)
-    if not call.json:
-        strays = sum(outcome.strays for _, outcome in outcomes if isinstance(outcome, Verification))
-        waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
-        right = len(names) - different - len(failed)
-        said = f"counters that add up: {right:,} of {len(names):,}{waiting}{'' if counters else every.limits}"
-        call.say(said, style=None if different else "green")
-        call.note(show.cost(call.meter.take()))
+    waiting = f"; strays that wait for the next settle: {strays:,}" if strays else ""
+    right = len(names) - different - len(failed)
+    said = f"counters that add up: {right:,} of {len(names):,}{waiting}{'' if counters else every.limits}"
+    call.say(said, style=None if different else "green")
+    call.note_cost()
     if different:
         call.note("docs/operations.md#verify-difference-a-recount-differs says what to do.", "yellow")
     if different or failed:
@@ -69,12 +65,6 @@ def _show(call: Call, name: str, verification: Verification) -> None:
         (str(lane.lane), "?" if lane.value is None else f"{lane.value:,}", f"{lane.pending:,}", f"{lane.strays:,}")
         for lane in verification.lanes
     ]
-    call.out.print(show.table(("lane", "sum", "pending", "strays"), rows))
+    call.table_of(("lane", "sum", "pending", "strays"), rows)
     for difference in verification.differences:
         call.say(f"differs: {difference}", style="bold red")
-
-
-def _checked(name: str, verification: Verification) -> dict[str, object]:
-    told = {"ok": verification.ok, "value": verification.value, "strays": verification.strays}
-    unread = [str(lane) for lane in verification.unread]
-    return {"counter": name, **told, "differences": list(verification.differences), "unread": unread}

@@ -14,7 +14,7 @@ from ledgerctl import show
 from ledgerctl.arguments import Counter
 from ledgerctl.call import Call
 from ledgerctl.command import COUNTERS, command
-from ledgerctl.failures import told
+from ledgerctl.failures import meaning
 from reader import Balance
 
 PASSING = (ReadTooSlow, Throttled, TransactionConflict, Unavailable)
@@ -36,16 +36,14 @@ def watch(
             except PASSING as failure:
                 if before is None:  # what has never worked may never work
                     raise
-                wrong = told(failure, call.where)
+                wrong = meaning(failure, call.where)
                 if call.json:
-                    call.tell(wrong)
+                    call.report(wrong)
                 call.note(f"{wrong.message} Reading again.", "yellow")
             else:
-                if call.json:
-                    call.document(show.balance(counter, balance) | show.cost_fields(call.meter.take()))
-                else:
-                    change = f"  {show.signed(balance.value - before.value)}" if before else ""
-                    call.say(f"{show.moment(balance.as_of)}  {counter}  {balance.value:,}{change}")
+                call.document(show.balance(counter, balance) | show.cost_fields(call.meter.take()))
+                change = f"  {balance.value - before.value:+,}" if before else ""
+                call.say(f"{show.moment(balance.as_of)}  {counter}  {balance.value:,}{change}")
                 before = balance
             if reads == count:
                 return

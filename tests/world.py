@@ -105,7 +105,7 @@ class Region(MemoryTable):
     """
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(lists=False, **given)
+        super().__init__(**{"lists": False, **given})
         self.asked: list[Request] = []
         self.now_ms = self.steady_ms = NOW_MS
         self.down = False

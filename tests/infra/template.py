@@ -1,6 +1,5 @@
-"""The templates as the rules see them: CloudFormation's short tags spelled out, serverless.yml's includes resolved.
-
-With LEDGER_PACKAGED (paths, as `make package` gives them) the framework's own output is read as well.
+"""The service's template as the sources have it: CloudFormation's short tags spelled out, serverless.yml's includes
+resolved. With LEDGER_PACKAGED (paths, as `make package` gives them) the framework's own output is read as well.
 """
 
 import json
@@ -22,14 +21,14 @@ class _Loader(yaml.SafeLoader):
     pass
 
 
-def _short_tag(loader: _Loader, suffix: str, node: yaml.Node) -> Any:
-    if isinstance(node, yaml.ScalarNode):
-        value: Any = loader.construct_scalar(node)
-    elif isinstance(node, yaml.SequenceNode):
-        value = loader.construct_sequence(node, deep=True)
-    else:
-        assert isinstance(node, yaml.MappingNode)
-        value = loader.construct_mapping(node, deep=True)
+def _short_tag(loader: _Loader, suffix: str, node: Any) -> Any:
+    match node:
+        case yaml.ScalarNode():
+            value: Any = loader.construct_scalar(node)
+        case yaml.SequenceNode():
+            value = loader.construct_sequence(node, deep=True)
+        case _:
+            value = loader.construct_mapping(node, deep=True)
     if suffix == "GetAtt" and isinstance(value, str):
         value = value.split(".", 1)
     return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
@@ -63,18 +62,16 @@ def source() -> dict[str, Any]:
     provider = config["provider"]
     for key, function in config["functions"].items():
         name = f"{key[0].upper()}{key[1:]}LambdaFunction"
-        merged["Resources"][name] = {
-            "Type": "AWS::Lambda::Function",
-            "Properties": merged["Resources"].get(name, {"Properties": {}})["Properties"]
-            | {
-                "Handler": function["handler"],
-                "Runtime": function.get("runtime", provider["runtime"]),
-                "Architectures": [function.get("architecture", provider["architecture"])],
-                "Timeout": function.get("timeout", provider["timeout"]),
-                "Role": {"Fn::GetAtt": [function["role"], "Arn"]},
-                "Environment": {"Variables": function.get("environment", {})},
-            },
+        properties = {
+            "Handler": function["handler"],
+            "Runtime": provider["runtime"],
+            "Architectures": [provider["architecture"]],
+            "Timeout": function.get("timeout", provider["timeout"]),
+            "Role": {"Fn::GetAtt": [function["role"], "Arn"]},
+            "Environment": {"Variables": function.get("environment", {})},
         }
+        more = merged["Resources"].get(name, {"Properties": {}})["Properties"]
+        merged["Resources"][name] = {"Type": "AWS::Lambda::Function", "Properties": more | properties}
     return merged
 
 
@@ -102,6 +99,11 @@ def statements(template: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]
         for document in documents:
             for statement in document["Statement"]:
                 yield name, statement["Fn::If"][1] if "Fn::If" in statement else statement
+
+
+def target(value: Any) -> str:
+    """The logical name behind a Ref or GetAtt."""
+    return str(value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0])
 
 
 def listed(value: Any) -> list[Any]:

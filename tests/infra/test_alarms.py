@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.template import ROOT, of_type
+from tests.infra.template import ROOT, of_type, target
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 COSTS = " ".join((ROOT / "docs" / "costs.md").read_text().split())
@@ -22,46 +22,34 @@ OF_AWS = {
     "AWS/DynamoDB": {"ReadThrottleEvents", "WriteThrottleEvents"},
     "AWS/ApiGateway": {"5xx"},
 }
-STATES = {
-    *(
-        "ApproximateNumberOfMessagesVisible",
-        "ApproximateAgeOfOldestMessage",
-        "IteratorAge",
-        "CanaryLagMs",
-        "SweepLagMs",
-    ),
-    *("StoppedTries", "WatermarkAheadMs", "TailDeltas", "GateBytes", "HoldsOverdue"),
-}
-"""Metrics that say how much there is, not how much came."""
-
 TABLE = """
-changes-dlq         ApproximateNumberOfMessagesVisible                   60 1/1 0
-work-dlq            ApproximateNumberOfMessagesVisible x2                60 1/1 0
-changes-waiting     ApproximateAgeOfOldestMessage                        60 5/5 300
-work-waiting        ApproximateAgeOfOldestMessage                        60 5/5 1200
+changes-dlq         ApproximateNumberOfMessagesVisible^                  60 1/1 0
+work-dlq            ApproximateNumberOfMessagesVisible^ x2               60 1/1 0
+changes-waiting     ApproximateAgeOfOldestMessage^                       60 5/5 300
+work-waiting        ApproximateAgeOfOldestMessage^                       60 5/5 1200
 changes-failing     ChangesFailed                                       900 2/3 0
-stream-behind       IteratorAge                                         300 3/3 300000 breaching
-canary-late         CanaryLagMs                                         900 1/1 600000 breaching
-sweep-behind        SweepLagMs                                         3600 1/1 21600000 breaching
+stream-behind       IteratorAge^                                        300 3/3 300000 breaching
+canary-late         CanaryLagMs^                                        900 1/1 600000 breaching
+sweep-behind        SweepLagMs^                                        3600 1/1 21600000 breaching
 value-wrong         CanaryWrong LanesDamaged LanesUnread VerifyDifferences 300 1/1 0
 lanes-failing       LanesFailed CrossingsUntold                         900 2/3 0
 lanes-gave-up       LanesGaveUp                                         900 5/6 0
 lanes-forgotten     LanesForgotten LanesSwept                         21600 1/1 1
-work-stopped        StoppedTries                                       3600 1/1 12
-tail-long           TailDeltas                                          300 3/3 100000
-strays              LateDeltas WatermarkAheadMs                         900 1/1 1
+work-stopped        StoppedTries^                                      3600 1/1 12
+tail-long           TailDeltas^                                         300 3/3 100000
+strays              LateDeltas WatermarkAheadMs^                        900 1/1 1
 deltas-conflicting  DeltasConflicting                                   900 1/1 10
 cleans-postponed    CleansPostponed                                     600 6/6 0
 out-of-reach        OutOfReach                                          300 2/3 0
-gate-grows          GateBytes                                          3600 1/1 65536
-holds-overdue       HoldsOverdue                                       3600 1/1 1000
+gate-grows          GateBytes^                                         3600 1/1 65536
+holds-overdue       HoldsOverdue^                                      3600 1/1 1000
 table-throttled     ReadThrottleEvents WriteThrottleEvents               60 3/5 0
 replication-latency ReplicationLatency                                  300 2/2 60000
 functions-failing   Errors Throttles x4                                 300 2/3 0
 api-failing         5xx Errors Throttles                                300 2/3 0
 """
-"""What each watches, in periods of so many seconds, of how many how many, above which value; the others' silence is no
-breach. What backs off for a quarter of an hour is seen in periods of one, and not in each."""
+"""What each watches: a sum, or ^ the most that there was; in periods of so many seconds, of how many how many, above
+which value. The others' silence is no breach. What backs off for a quarter of an hour is seen in periods of one."""
 
 EXPRESSIONS = {
     "strays": ["late / 100", "ahead / 1000", "MAX([many, far])"],
@@ -69,11 +57,14 @@ EXPRESSIONS = {
 }
 
 
+def name_of(alarm: dict[str, Any]) -> str:
+    """What follows the service and stage in its name."""
+    return str(alarm["AlarmName"]["Fn::Sub"]).removeprefix("${Name}-${Stage}-")
+
+
 @pytest.fixture
 def alarms(service: dict[str, Any]) -> dict[str, Any]:
-    """Alarms by what follows the service and stage in their names."""
-    found = of_type(service, "AWS::CloudWatch::Alarm").values()
-    return {alarm["AlarmName"]["Fn::Sub"].removeprefix("${Name}-${Stage}-"): alarm for alarm in found}
+    return {name_of(alarm): alarm for alarm in of_type(service, "AWS::CloudWatch::Alarm").values()}
 
 
 def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
@@ -87,7 +78,7 @@ def metrics_of(alarm: dict[str, Any]) -> list[dict[str, Any]]:
 def row_of(name: str, alarm: dict[str, Any]) -> list[str]:
     watched = metrics_of(alarm) or [{"MetricName": "ReplicationLatency", "Period": alarm["Metrics"][0]["Period"]}]
     (period,) = {each["Period"] for each in watched}
-    names = [each["MetricName"] for each in watched]
+    names = [each["MetricName"] + "^" * (each.get("Statistic") == "Maximum") for each in watched]
     times = len(names) // len(set(names))
     points = f"{alarm.get('DatapointsToAlarm', alarm['EvaluationPeriods'])}/{alarm['EvaluationPeriods']}"
     breaching = ["breaching"] if alarm["TreatMissingData"] != "notBreaching" else []
@@ -101,8 +92,7 @@ def test_every_alarm_is_as_the_table_says_and_mails_that_it_began_and_ended(alar
     for name, alarm in alarms.items():
         assert alarm["ComparisonOperator"] == "GreaterThanThreshold", name
         assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmsTopic"}], name
-        for each in metrics_of(alarm):
-            assert each["Statistic"] == ("Maximum" if each["MetricName"] in STATES else "Sum"), name
+        assert {each["Statistic"] for each in metrics_of(alarm)} <= {"Maximum", "Sum"}, name
 
 
 def test_every_alarm_has_one_row_in_the_page_on_operations(alarms: dict[str, Any]) -> None:
@@ -132,40 +122,35 @@ def test_an_alarm_by_math_sums_what_it_names_and_is_left_out_where_there_is_none
     for resource in service["Resources"].values():
         if resource["Type"] != "AWS::CloudWatch::Alarm" or "Metrics" not in resource["Properties"]:
             continue
-        alarm = resource["Properties"]
-        name = alarm["AlarmName"]["Fn::Sub"].removeprefix("${Name}-${Stage}-")
-        is_query = name == "replication-latency"
-        assert resource["Condition"] == ("WatchesReplication" if is_query else "MathAlarms"), name
-        *watched, answer = alarm["Metrics"]
+        name = name_of(resource["Properties"])
+        *watched, answer = resource["Properties"]["Metrics"]
         assert not any(each["ReturnData"] for each in watched), name
-        expressions = [each["Expression"] for each in alarm["Metrics"] if "Expression" in each]
-        if is_query:
-            assert re.fullmatch(
-                r"SELECT MAX\(ReplicationLatency\) .* '\$\{TableName\}'", answer["Expression"]["Fn::Sub"]
-            )
+        expressions = [each["Expression"] for each in (*watched, answer) if "Expression" in each]
+        if name == "replication-latency":
+            assert resource["Condition"] == "WatchesReplication"
+            query = r"SELECT MAX\(ReplicationLatency\) .* '\$\{TableName\}'"
+            assert re.fullmatch(query, answer["Expression"]["Fn::Sub"])
         else:
+            assert resource["Condition"] == "MathAlarms", name
             assert expressions == EXPRESSIONS.get(name, ["SUM(METRICS())"]), name
 
 
 def test_every_queue_every_function_and_every_last_stop_is_watched(
     service: dict[str, Any], alarms: dict[str, Any]
 ) -> None:
-    def of(name: str, metric: str) -> set[str]:
-        values = [each["Dimensions"][0]["Value"] for each in metrics_of(alarms[name]) if each["MetricName"] == metric]
-        return {value["Ref"] if "Ref" in value else value["Fn::GetAtt"][0] for value in values}
+    def of(metric: str, *names: str) -> set[str]:
+        watched = [each for name in names for each in metrics_of(alarms[name]) if each["MetricName"] == metric]
+        return {target(each["Dimensions"][0]["Value"]) for each in watched}
 
-    sources = of_type(service, "AWS::Lambda::EventSourceMapping").values()
-    queues = {each["EventSourceArn"]["Fn::GetAtt"][0] for each in sources if "Fn::GetAtt" in each["EventSourceArn"]}
-    age, visible = "ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible"
-    assert of("changes-waiting", age) | of("work-waiting", age) == queues
-    redrives = [
-        each["RedrivePolicy"] for each in of_type(service, "AWS::SQS::Queue").values() if "RedrivePolicy" in each
-    ]
-    last_stops = {each["deadLetterTargetArn"]["Fn::GetAtt"][0] for each in redrives} | {"FailedQueue"}
-    assert of("changes-dlq", visible) | of("work-dlq", visible) == last_stops
-    assert of("stream-behind", "IteratorAge") == {"RingLambdaFunction"}
+    sources = [each["EventSourceArn"] for each in of_type(service, "AWS::Lambda::EventSourceMapping").values()]
+    queues = {target(each) for each in sources if "Fn::GetAtt" in each}
+    assert of("ApproximateAgeOfOldestMessage", "changes-waiting", "work-waiting") == queues
+    redrives = [each.get("RedrivePolicy") for each in of_type(service, "AWS::SQS::Queue").values()]
+    last_stops = {target(each["deadLetterTargetArn"]) for each in redrives if each} | {"FailedQueue"}
+    assert of("ApproximateNumberOfMessagesVisible", "changes-dlq", "work-dlq") == last_stops
+    assert of("IteratorAge", "stream-behind") == {"RingLambdaFunction"}
     for metric in ("Errors", "Throttles"):  # a sweep that fails or is refused is in the failed queue
-        watched = of("functions-failing", metric) | of("api-failing", metric) | {"SweepLambdaFunction"}
+        watched = of(metric, "functions-failing", "api-failing") | {"SweepLambdaFunction"}
         assert watched == set(of_type(service, "AWS::Lambda::Function"))
 
 

@@ -26,8 +26,7 @@ from service.runtime import Runtime
 from service.sqs import SqsQueue
 from service.sweep.handler import Sweeper
 from service.thresholds.event_bus import EventBus
-from tests.infra.account import Account, Aws, Table
-from tests.infra.evaluator import ACCOUNT, HOME, OTHER, VALUES, patterns_of, statements_of
+from tests.infra.roles import ACCOUNT, HOME, OTHER, VALUES, Account, Aws, Table, patterns_of, statements_of
 from tests.infra.template import listed, of_type
 from tests.service.support import never, sqs, stored
 
@@ -42,7 +41,7 @@ SETTINGS = Settings(
 )
 
 
-class World:
+class Functions:
     """All functions of one Region, each behind its role, and a clock."""
 
     def __init__(self, service: dict[str, Any]) -> None:
@@ -119,78 +118,78 @@ class World:
         sweeper(never)
 
 
-def by_the_queue(world: World) -> None:
-    world.queued(*(world.change(f"stock:{n % 3}") for n in range(9)))
+def by_the_queue(functions: Functions) -> None:
+    functions.queued(*(functions.change(f"stock:{n % 3}") for n in range(9)))
     for pack in (True, False):
-        world.queued(world.change("stock:1"), world.change("stock:2", region=OTHER), pack=pack)
-    world.queued(world.change("stock:1"), pack=False)
-    world.queued("poison", world.change("rooms:1", 11))  # refused: an outcome
-    first = [world.change("seats:queue", ago_s=900 - n) for n in range(60)]
-    for some in (first[:30], first[30:], first[:2], [world.change("rooms:1", 2, region=OTHER)]):
-        world.queued(*some)  # the third: what was filed meanwhile is looked up
-    world.account.without = {"dynamodb:PutItem", "dynamodb:PartiQLInsert"}
-    world.queued(world.change("stock:1"))  # waits
-    world.account.without = set()
+        functions.queued(functions.change("stock:1"), functions.change("stock:2", region=OTHER), pack=pack)
+    functions.queued(functions.change("stock:1"), pack=False)
+    functions.queued("poison", functions.change("rooms:1", 11))  # refused: an outcome
+    first = [functions.change("seats:queue", ago_s=900 - n) for n in range(60)]
+    for some in (first[:30], first[30:], first[:2], [functions.change("rooms:1", 2, region=OTHER)]):
+        functions.queued(*some)  # the third: what was filed meanwhile is looked up
+    functions.account.without = {"dynamodb:PutItem", "dynamodb:PartiQLInsert"}
+    functions.queued(functions.change("stock:1"))  # waits
+    functions.account.without = set()
 
 
-def by_http(world: World) -> None:
+def by_http(functions: Functions) -> None:
     for counter in ("stock:4", "seats:http", "rooms:2"):
-        said = world.change(counter)
-        world.ask("POST", "/deltas", {"deltas": [said, world.change(counter), world.change("stock:5")]})
+        said = functions.change(counter)
+        functions.ask("POST", "/deltas", {"deltas": [said, functions.change(counter), functions.change("stock:5")]})
         key = said.pop("idempotency_key")
         for path in (f"/counters/{counter}/deltas",) * 2:
-            world.ask("POST", path, said, f"{key}x")
+            functions.ask("POST", path, said, f"{key}x")
         for path in ("/counters", "/history") + (("/standing",) if counter[0] != "s" or counter[1] == "e" else ()):
-            world.ask("GET", f"{path}?counter={counter}")
-    world.ask("GET", "/counters?prefix=stock:")
+            functions.ask("GET", f"{path}?counter={counter}")
+    functions.ask("GET", "/counters?prefix=stock:")
 
 
-def holds(world: World) -> None:
+def holds(functions: Functions) -> None:
     """Captured, released, over: by who is short of them, behind each of the two roles."""
     for counter in ("seats:http", "rooms:3"):
-        world.end(counter, world.hold(counter), "capture", amount=1)
-        world.end(counter, world.hold(counter), "release")
-    world.hold("seats:c")
-    world.account.without = {"dynamodb:PartiQLInsert", "dynamodb:PutItem"}  # so that all stay in the gate for now
+        functions.end(counter, functions.hold(counter), "capture", amount=1)
+        functions.end(counter, functions.hold(counter), "release")
+    functions.hold("seats:c")
+    functions.account.without = {"dynamodb:PartiQLInsert", "dynamodb:PutItem"}  # so that all stay in the gate for now
     for _ in range(48):
-        world.hold("seats:c")
-    world.account.without = set()
-    world.queued(world.change("seats:c"))
+        functions.hold("seats:c")
+    functions.account.without = set()
+    functions.queued(functions.change("seats:c"))
     for counter in ("seats:a", "seats:b"):
-        kept = [world.hold(counter, 2_000, expires_s=60 + n) for n in range(48)]
-        world.end(counter, kept[0], "release")  # one that is filed
-        world.now_ms += 3_600_000
+        kept = [functions.hold(counter, 2_000, expires_s=60 + n) for n in range(48)]
+        functions.end(counter, kept[0], "release")  # one that is filed
+        functions.now_ms += 3_600_000
         if counter == "seats:a":
-            world.ask("POST", "/deltas", {"deltas": [world.change(counter, 99_000)]})
+            functions.ask("POST", "/deltas", {"deltas": [functions.change(counter, 99_000)]})
         else:
-            world.queued(world.change(counter, 99_000))
+            functions.queued(functions.change(counter, 99_000))
 
 
-def behind_the_stream(world: World) -> None:
-    world.canary()
-    world.rung()
-    world.worked("no lane")
+def behind_the_stream(functions: Functions) -> None:
+    functions.canary()
+    functions.rung()
+    functions.worked("no lane")
     for _ in range(4):
-        world.now_ms += 700_000  # a fold, its note, its clean
-        world.queued(*(world.change(f"stock:{n}") for n in range(3)), world.change("stock:1", ago_s=300))
-        world.canary()
-        world.rung()
-        world.worked()
-        world.worked()
+        functions.now_ms += 700_000  # a fold, its note, its clean
+        functions.queued(*(functions.change(f"stock:{n}") for n in range(3)), functions.change("stock:1", ago_s=300))
+        functions.canary()
+        functions.rung()
+        functions.worked()
+        functions.worked()
     for _ in range(2):
-        world.swept()
-        world.worked()
-        world.now_ms += 86_400_000  # a whole pass
+        functions.swept()
+        functions.worked()
+        functions.now_ms += 86_400_000  # a whole pass
 
 
-def without_partiql(world: World) -> None:
+def without_partiql(functions: Functions) -> None:
     """Deltas are deleted one by one where an endpoint refuses statements."""
-    world.account.without = {"dynamodb:PartiQLDelete"}
-    behind_the_stream(world)
-    world.account.without = set()
+    functions.account.without = {"dynamodb:PartiQLDelete"}
+    behind_the_stream(functions)
+    functions.account.without = set()
 
 
-SCENES: tuple[Callable[[World], None], ...] = (by_the_queue, by_http, holds, behind_the_stream, without_partiql)
+SCENES: tuple[Callable[[Functions], None], ...] = (by_the_queue, by_http, holds, behind_the_stream, without_partiql)
 
 
 def by_lambda(account: Account) -> None:
@@ -231,10 +230,10 @@ def allowed(service: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 
 def test_every_request_of_every_function_is_allowed_and_every_right_is_used(service: dict[str, Any]) -> None:
-    world = World(service)
+    functions = Functions(service)
     for scene in SCENES:
-        scene(world)
-        assert world.account.denied == [], scene.__name__
-    by_lambda(world.account)
-    assert world.account.denied == []
-    assert sorted(allowed(service) - world.account.used) == []
+        scene(functions)
+        assert functions.account.denied == [], scene.__name__
+    by_lambda(functions.account)
+    assert functions.account.denied == []
+    assert sorted(allowed(service) - functions.account.used) == []

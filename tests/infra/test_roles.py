@@ -5,7 +5,7 @@ import json
 from itertools import product
 from typing import Any
 
-from tests.infra.evaluator import HOME, OTHER, THIRD, VALUES, allowing, statements_of, table_in
+from tests.infra.roles import HOME, OTHER, THIRD, VALUES, allowing, statements_of, table_in
 from tests.infra.template import listed, of_type
 
 ROLES = ("AddFromQueue", "Api", "Ring", "Compact", "Sweep", "Canary")

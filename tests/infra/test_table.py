@@ -15,11 +15,6 @@ BODY_CHARACTERS = 51_200
 """Of a template that CloudFormation takes without a bucket."""
 
 
-def properties(capacity: Capacity) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(template_of(2, capacity))["Resources"]["Table"]["Properties"]
-    return found
-
-
 def test_a_table_has_as_many_regions_as_are_named_each_with_the_same_replica_and_says_them_in_order() -> None:
     for number in (1, 2, 8, 30):
         text = template_of(number, STEADY)
@@ -51,27 +46,23 @@ def test_nothing_is_lost_by_a_mistake_nothing_expires_and_all_is_encrypted_and_s
             assert replica["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
 
 
-def test_a_table_is_on_demand_without_bounds_unless_it_is_said_otherwise() -> None:
-    found = properties(ON_DEMAND)
-    assert found["BillingMode"] == "PAY_PER_REQUEST"
-    assert not [name for name in (*found, *found["Replicas"][0]) if "Throughput" in name]
-    found = properties(CAPPED)
-    assert found["BillingMode"] == "PAY_PER_REQUEST"
-    assert found["WriteOnDemandThroughputSettings"] == {"MaxWriteRequestUnits": 20_000}
-    assert {each["ReadOnDemandThroughputSettings"]["MaxReadRequestUnits"] for each in found["Replicas"]} == {30_000}
-
-
-def test_provisioned_capacity_is_scaled_and_begins_with_the_most() -> None:
-    found = properties(STEADY)
-    assert found["BillingMode"] == "PROVISIONED"
-    reads = [each["ReadProvisionedThroughputSettings"] for each in found["Replicas"]]
-    for settings, kind, least, most in (
-        (found["WriteProvisionedThroughputSettings"], "Write", 1_000, 9_000),
-        *((each, "Read", 500, 2_000) for each in reads),
-    ):
+def test_a_table_is_on_demand_unless_its_capacity_is_scaled_which_begins_with_the_most() -> None:
+    def scaled(kind: str, least: int, most: int) -> dict[str, Any]:
         scaling = {"MinCapacity": least, "MaxCapacity": most, "SeedCapacity": most}
         policy = {"TargetTrackingScalingPolicyConfiguration": {"TargetValue": 70}}
-        assert settings == {f"{kind}CapacityAutoScalingSettings": scaling | policy}
+        return {f"{kind}ProvisionedThroughputSettings": {f"{kind}CapacityAutoScalingSettings": scaling | policy}}
+
+    most_writes = {"WriteOnDemandThroughputSettings": {"MaxWriteRequestUnits": 20_000}}
+    most_reads = {"ReadOnDemandThroughputSettings": {"MaxReadRequestUnits": 30_000}}
+    for capacity, mode, writes, reads in (
+        (ON_DEMAND, "PAY_PER_REQUEST", {}, {}),
+        (CAPPED, "PAY_PER_REQUEST", most_writes, most_reads),
+        (STEADY, "PROVISIONED", scaled("Write", 1_000, 9_000), scaled("Read", 500, 2_000)),
+    ):
+        found = json.loads(template_of(2, capacity))["Resources"]["Table"]["Properties"]
+        assert found["BillingMode"] == mode
+        for expected, properties in ((writes, found), *((reads, replica) for replica in found["Replicas"])):
+            assert {name: value for name, value in properties.items() if "Throughput" in name} == expected
 
 
 def test_cfn_lint_has_no_objection_to_any_capacity(tmp_path: Path) -> None:

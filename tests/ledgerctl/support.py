@@ -2,8 +2,10 @@
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -16,12 +18,13 @@ from botocore.loaders import create_loader
 from typer.testing import CliRunner
 
 from ledger import Ledger, Settings
-from ledger.memory import MemoryTable
 from ledger.requests import Item, Key, Request, Table
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
+from tests import world
+from tests.world import Region, fail
 
-A, B = "eu-west-1", "us-east-1"
+A, B = world.A, world.B
 ENVIRON = {"LEDGER_TABLE": "counters", "AWS_REGION": A, "COLUMNS": "80"}
 ONCE = Config(retries={"total_max_attempts": 1}, connect_timeout=1, read_timeout=10)
 LOADER = create_loader()  # reads the models once for all tests
@@ -67,19 +70,51 @@ class Clock:
 
 @dataclass(slots=True)
 class Tables:
-    """Two Regions in memory that are one table: what is written in one is in the other at once."""
+    """Two Regions in memory that are one table: what is written in one is in the other at once. `there` stands in for
+    the table as the Region B sees it.
+    """
 
-    table: Table = field(default_factory=MemoryTable)
+    table: Any = field(default_factory=partial(Region, lists=True))
     clock: Clock = field(default_factory=Clock)
     environ: dict[str, str] = field(default_factory=lambda: dict(ENVIRON))
+    entropy: Callable[[int], bytes] = bytes
+    there: Table | None = None
+    mended: int = 0
 
     @property
     def world(self) -> Surroundings:
-        tables = {A: self.table, B: self.table}
-        return Surroundings(environ=self.environ, tables=tables, clock=self.clock, entropy=bytes, pause=lambda _: None)
+        tables, pause = {A: self.table, B: self.there or self.table}, lambda _: None
+        return Surroundings(environ=self.environ, tables=tables, clock=self.clock, entropy=self.entropy, pause=pause)
+
+    def __call__(self, typed: str, code: int = 0, says: str = "") -> Said:
+        """One command, as it is typed, that ends with this code and says this, wherever its lines break."""
+        said = self.ctl(*shlex.split(typed))
+        assert (said.code, says in " ".join((said.out + said.err).split())) == (code, True), (typed, said)
+        return said
+
+    def json(self, typed: str, code: int = 0) -> list[Any]:
+        return self(f"{typed} --json", code).documents
 
     def ctl(self, *arguments: str, input: str | None = None) -> Said:
         return ctl(self.world, *arguments, input=input)
+
+    @property
+    def held(self) -> dict[Key, Item]:
+        """What is in the table."""
+        found: dict[Key, Item] = self.table.items
+        return found
+
+    def fails(self, kind: Any, error: BaseException, times: int | None = None, *, after: bool = False) -> None:
+        """Until it `mends`, requests of a kind are answered by this error, or `after` they were applied."""
+        since = self.mended
+
+        def still(request: Request) -> bool:
+            return since == self.mended and (isinstance(request, kind) if isinstance(kind, type) else kind(request))
+
+        (self.table.after if after else self.table.before)(still, fail(error), times)
+
+    def mends(self) -> None:
+        self.mended += 1
 
     def settings(self, **changed: Any) -> Settings:
         return Settings.from_env(self.environ, **changed)
@@ -103,44 +138,11 @@ def refused(said: Said, code: int, *words: str) -> None:
         assert word in " ".join(said.err.split()), said.err
 
 
-@dataclass(slots=True)
-class Limited(Tables):
-    """As Tables, with limits; `there` stands in for the table as the Region B sees it."""
-
-    there: Table | None = None
-    drawn: Iterator[int] = field(default_factory=itertools.count)
-    environ: dict[str, str] = field(default_factory=lambda: {**ENVIRON, "LEDGER_LIMITS": json.dumps(LIMITS)})
-
-    @property
-    def world(self) -> Surroundings:
-        return replace(
-            Tables(environ=self.environ, clock=self.clock).world,
-            entropy=lambda size: next(self.drawn).to_bytes(size, "big"),
-            tables={A: self.table, B: self.there or self.table},
-        )
-
-
-class Failing(MemoryTable):
-    """Raises `failure` instead of the answer, or with `after` set behind it, where `when` says so of a request."""
-
-    when: Callable[[Request], bool] = staticmethod(lambda request: False)
-    failure: BaseException = KeyboardInterrupt()
-    after = False
-
-    def answer(self, request: Request, /) -> Any:
-        fails = self.when(request)
-        if fails and not self.after:
-            raise self.failure
-        answer = super().answer(request)
-        if fails:
-            raise self.failure
-        return answer
-
-
-def held(tables: Tables) -> dict[Key, Item]:
-    """What is in the table."""
-    assert isinstance(tables.table, MemoryTable)
-    return tables.table.items
+def limited(*regions: str) -> Tables:
+    """Tables with LIMITS, whose keys differ; regions: of the settings, if not A alone."""
+    drawn = itertools.count()
+    environ = {**ENVIRON, "LEDGER_LIMITS": json.dumps(LIMITS), "LEDGER_REGIONS": ",".join(regions or (A,))}
+    return Tables(environ=environ, entropy=lambda size: next(drawn).to_bytes(size, "big"))
 
 
 Answer = Callable[[str, Any], tuple[int, Any]]

@@ -1,7 +1,6 @@
 """`lag`, `compact`, `verify` and `rebuild` on a table in memory."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -10,12 +9,13 @@ from ledger import items, tokens
 from ledger.entries import ENTRY, Entries, packed
 from ledger.errors import Throttled
 from ledger.gate.items import gate_key
-from ledger.requests import DeleteMany, Get, Put, keyed
+from ledger.requests import Get
 from ledger.values import Delta, Lane, Segment
-from tests.ledgerctl.support import A, B, Failing, Tables, held
+from tests.ledgerctl.support import A, B, Tables, limited
 
 LANE = Lane(A, 0, "c")
 CHECKPOINT = items.checkpoint_key(LANE)
+MANY = {"S": "many"}
 
 
 @pytest.fixture
@@ -27,27 +27,19 @@ def tables() -> Tables:
         tables.ledger.add("c", 1)
     tables.ledger.add("cold", 5)
     tables.clock.now_ms += 60_000
-    assert tables.ctl("compact", "c").out == "30 folded, 0 settled, 0 cleaned: 1 counter, lanes of eu-west-1\n"
+    assert tables("compact c").out == "30 folded, 0 settled, 0 cleaned: 1 counter, lanes of eu-west-1\n"
     tables.ledger.add("c", 100, idempotency_key="late", at=datetime(2010, 12, 1, tzinfo=UTC))
     tables.ledger.add("c", 1)
     return tables
 
 
-def damage(tables: Tables, **attributes: dict[str, str]) -> None:
-    """The checkpoint of `c` with something else in it."""
-    tables.table.answer(Put({**held(tables)[CHECKPOINT], **attributes}))
-
-
-MANY = {"S": "many"}
-
-
 def test_lag_shows_the_lane_with_strays_first(tables: Tables) -> None:
-    worst, cold = tables.ctl("lag", "--json").documents
+    worst, cold = tables.json("lag")
     tail = {"tail": 1, "oldest_age_ms": 0, "watermark_age_ms": 60_000}
     waits = {"strays": 1, "to_clean": 30, "to_do": ["settle"], "damage": None}
     assert worst == {"lane": "eu-west-1#0#c", "counter": "c", "region": A, "shard": 0, **tail, **waits}
     assert (cold["counter"], cold["tail"], cold["watermark_age_ms"], cold["to_do"]) == ("cold", 1, None, [])
-    shown = tables.ctl("lag").out.splitlines()
+    shown = tables("lag").out.splitlines()
     assert shown[1].split() == ["eu-west-1#0#c", "1", "0", "ms", "1", "min", "1", "30", "settle"]
     assert shown[-1] == "lanes that wait for the compactor: 1 of 2"
 
@@ -55,216 +47,169 @@ def test_lag_shows_the_lane_with_strays_first(tables: Tables) -> None:
 def test_lag_counts_what_is_due_alone() -> None:
     tables = Tables()
     tables.environ |= {"LEDGER_FOLD_MIN": "2"}
-
-    def lag() -> tuple[list[str], str]:
-        (document,) = tables.ctl("lag", "--json").documents
-        return document["to_do"], tables.ctl("lag").out.splitlines()[-1].rpartition(": ")[2]
-
     for _ in range(2):
         tables.ledger.add("c", 1)
-    assert lag() == ([], "0 of 1")  # younger than allowed_lateness_ms
+    for later_ms, to_do in (
+        (0, []),  # younger than allowed_lateness_ms
+        (10_000, ["fold"]),
+        (600_000, ["clean"]),
+        (600_000, ["clean"]),  # what was noted
+    ):
+        tables.clock.now_ms += later_ms
+        assert tables.json("lag")[0]["to_do"] == to_do
+        tables("lag", says=f"lanes that wait for the compactor: {len(to_do)} of 1")
+        if later_ms:
+            tables("compact")
+            assert tables.json("lag")[0]["to_do"] == []
+    tables.ledger.add("c", 1)
+    tables.ledger.add("c", 1)
     tables.clock.now_ms += 10_000
-    assert lag() == (["fold"], "1 of 1")
-    tables.ctl("compact")
-    assert lag() == ([], "0 of 1")
+    tables("compact")
     tables.clock.now_ms += 600_000
-    assert lag() == (["clean"], "1 of 1")
-    tables.ctl("compact")  # notes
-    assert lag() == ([], "0 of 1")
-    tables.clock.now_ms += 600_000
-    assert lag() == (["clean"], "1 of 1")
+    assert tables.json("lag")[0]["to_do"] == ["clean"]
     tables.environ["LEDGER_CLEAN"] = "false"
-    assert lag() == ([], "0 of 1")
+    assert tables.json("lag")[0]["to_do"] == []
 
 
 def test_compact_settles_and_cleans_what_waits(tables: Tables) -> None:
-    assert tables.ctl("compact", "--json").documents[0]["settled"] == 1
-    tables.clock.now_ms += 70_000
-    tables.ctl("compact")
-    tables.clock.now_ms += 70_000
-    tables.ctl("compact")
-    assert sum(key.pk == items.delta_pk(LANE) for key in held(tables)) == 1  # the tail
-    assert tables.ctl("get", "c", "--json").documents[0]["value"] == 131
-    assert tables.ctl("compact").code == 0
+    (said,) = tables.json("compact")
+    counts = {"counters": 1, "listed": 0, "folded": 0, "settled": 1, "cleaned": 0, "commits": 1, "gave_up": 0}
+    nothing = {"postponed": 0, "postponed_by": [], "conflicts": [], "problems": {}, "watermark_ahead_ms": {}}
+    assert said == {"region": A, **counts, **nothing, "requests": 0, "read_units": 0, "write_units": 0}
+    for _ in range(2):
+        tables.clock.now_ms += 70_000
+        tables("compact")
+    assert sum(key.pk == items.delta_pk(LANE) for key in tables.held) == 1  # the tail
+    assert tables.json("get c")[0]["value"] == 131
+    tables("compact")
+    tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
+    elsewhere = "0 folded, 0 settled, 0 cleaned: nothing needs it, lanes of us-east-1\n"
+    assert tables(f"compact --region {B}").out == elsewhere
 
 
-def test_a_damaged_lane_is_shown_first_stops_no_other_and_is_rebuilt(tables: Tables) -> None:
-    damage(tables, total=MANY)
-    lag = tables.ctl("lag", "--limit", "1")
-    assert lag.out.splitlines()[1].split()[-1] == "damaged"
-    assert "total is missing or not a whole number" in lag.err
+def test_a_damaged_lane_is_shown_first_and_stops_no_other(tables: Tables) -> None:
+    tables.table.alter(CHECKPOINT, total=MANY)
+    why = "total is missing or not a whole number"
+    assert tables("lag --limit 1", says=why).out.splitlines()[1].split()[-1] == "damaged"
     for _ in range(10):
         tables.ledger.add("other", 1)
     tables.clock.now_ms += 60_000
-    said = tables.ctl("compact")
-    assert (said.code, said.out.startswith("10 folded"), "c: The item pk='fold#eu-west-1#0#c'" in said.err) == (
-        1,
-        True,
-        True,
-    )
-    assert "damaged: total is missing or not a whole number" in tables.ctl("rebuild", "c", "--dry-run").out
-    assert "no segments" in tables.ctl("rebuild", "cold", "--yes").out
-    tables.environ["LEDGER_REGIONS"] = f"{A},{B}"
-    elsewhere = tables.ctl("compact", "--region", B)
-    assert elsewhere.out == "0 folded, 0 settled, 0 cleaned: nothing needs it, lanes of us-east-1\n"
+    assert tables("compact", 1, says="c: The item pk='fold#eu-west-1#0#c'").out.startswith("10 folded")
+    tables("rebuild c --dry-run", says=f"damaged: {why}")
+    tables("rebuild cold --yes", says="no segments")
 
 
-def throttling() -> tuple[Tables, Callable[[], None]]:
-    """Throttles whoever asks for the checkpoint of `other`, once that is begun."""
-    table = Failing()
-
-    def begin() -> None:
-        other = items.fold_pk(Lane(A, 0, "other"))
-        table.failure = Throttled("Slower.")
-        table.when = lambda request: isinstance(request, Get) and request.key.pk == other
-
-    return Tables(table), begin
-
-
-def test_a_conflict_beside_a_throttled_counter_is_about_the_data() -> None:
-    tables, throttle = throttling()
+def test_what_cannot_be_seen_or_compacted_hides_nothing_and_a_conflict_is_about_the_data() -> None:
+    tables, other = Tables(), items.fold_pk(Lane(A, 0, "other"))
     tables.environ |= {"LEDGER_FOLD_MIN": "1", "LEDGER_KEEP_MS": "60001"}
     delta = tables.ledger.add("c", 1).delta
-    tables.clock.now_ms += 70_000
+    tables.ledger.add("other", 1)
     for _ in range(2):  # the second one writes its clean note
-        assert tables.ctl("compact").code == 0
-    tables.table.answer(Put(items.delta_item(Delta(delta.lane, delta.token, 2))))
-    throttle()
+        tables.clock.now_ms += 70_000
+        tables("compact c")
+    tables.table.put(Delta(delta.lane, delta.token, 2))
+    tables.fails(lambda request: isinstance(request, Get) and request.key.pk == other, Throttled("Slower."))
+    said = tables("lag", 3, says="eu-west-1#0#other was not seen: Slower.")
+    assert ("eu-west-1#0#c " in said.out, said.out.splitlines()[-1].endswith(" of 1")) == (True, True)
+    assert tables.json("lag", 3)[1] == {"lane": "eu-west-1#0#other", "error": "Slower."}
+    tables("lag other", 3)
     tables.clock.now_ms += 70_000
-    both = tables.ctl("compact", "c", "other")
-    assert (both.code, "Slower." in both.err, "listed with another change" in both.err) == (1, True, True)
+    said = tables("compact c other", 1, says="listed with another change")
+    assert "Slower." in said.err
 
 
-def test_lag_shows_the_other_lanes_and_says_which_is_missing() -> None:
-    tables, throttle = throttling()
-    for name in ("c", "other"):
-        tables.ledger.add(name, 1)
-    throttle()
-    said = tables.ctl("lag")
-    assert said.code == 3
-    assert "eu-west-1#0#c " in said.out
-    assert "lanes that wait for the compactor: 0 of 1" in said.out
-    assert "eu-west-1#0#other was not seen: Slower." in said.err
-    said = tables.ctl("lag", "--json")
-    assert (said.code, said.err) == (3, "")
-    assert said.documents[1] == {"lane": "eu-west-1#0#other", "error": "Slower."}
-    assert tables.ctl("lag", "other").code == 3
-
-
-def test_verify_counts_strays_and_finds_no_difference(tables: Tables) -> None:
-    said = tables.ctl("verify")
-    assert said.code == 0
-    assert said.out.startswith("counters that add up: 2 of 2; strays that wait for the next settle: 1; --scan finds")
-    (checked,) = tables.ctl("verify", "c", "--json").documents
-    assert checked == {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": [], "unread": []}
-
-
-def test_verify_shows_each_difference_and_what_cannot_be_counted(tables: Tables) -> None:
-    damage(tables, total={"N": "29"})
-    said = tables.ctl("verify")
-    assert said.code == 1
-    assert "differs: eu-west-1#0#c: the checkpoint's total is 29, its segments give 30." in said.out
-    assert "counters that add up: 1 of 2" in said.out
-    documents = {each["counter"]: each["ok"] for each in tables.ctl("verify", "--json").documents}
-    assert documents == {"c": False, "cold": True}
-    damage(tables, total=MANY)
-    said = tables.ctl("verify", "--json")
-    assert (said.code, said.err) == (1, "")
-    damaged, cold = said.documents
+def test_verify_counts_strays_and_shows_each_difference_and_what_cannot_be_counted(tables: Tables) -> None:
+    tables("verify", says="counters that add up: 2 of 2; strays that wait for the next settle: 1; --scan finds")
+    fine = {"counter": "c", "ok": True, "value": 131, "strays": 1, "differences": [], "unread": []}
+    assert tables.json("verify c") == [fine]
+    tables.table.alter(CHECKPOINT, total={"N": "29"})
+    difference = "eu-west-1#0#c: the checkpoint's total is 29, its segments give 30."
+    said = tables("verify", 1, says="counters that add up: 1 of 2")
+    assert f"differs: {difference}" in said.out
+    assert tables.json("verify c", 1) == [fine | {"ok": False, "differences": [difference]}]
+    tables.table.alter(CHECKPOINT, total=MANY)
+    damaged, cold = tables.json("verify", 1)
     assert (damaged["ok"], cold["ok"]) == (None, True)
     assert "total is missing or not a whole number" in damaged["error"]
 
 
 def test_rebuild_shows_what_it_would_write_and_writes_it_when_told(tables: Tables) -> None:
-    damage(tables, total={"N": "29"})
-    before = dict(held(tables))
-    dry = tables.ctl("rebuild", "c", "--dry-run")
-    (fields,) = tables.ctl("rebuild", "c", "--dry-run", "--json").documents[0]["lanes"]
-    now = {"lane": "eu-west-1#0#c", "now": "version 1, total 29, count 30"}
-    assert fields == {**now, "would": "write", "total": 30, "count": 30}
-    assert "version 1, total 29, count 30" in dry.out
-    assert "its segments give a checkpoint with total 30, count 30" in dry.out
-    refused = tables.ctl("rebuild", "c", input="n\n")
-    unanswered = tables.ctl("rebuild", "c")
-    assert (refused.code, unanswered.code, held(tables)) == (2, 2, before)
-    assert "--yes" in unanswered.err
+    tables.table.alter(CHECKPOINT, total={"N": "29"})
+    before = dict(tables.held)
+    would = {"now": "version 1, total 29, count 30", "would": "write", "total": 30, "count": 30}
+    dry = {"counter": "c", "region": A, "lanes": [{"lane": "eu-west-1#0#c", **would}], "written": False}
+    assert tables.json("rebuild c --dry-run") == [dry]
+    shown = "version 1, total 29, count 30 its segments give a checkpoint with total 30, count 30"
+    tables("rebuild c --dry-run", says=shown)
+    assert tables.ctl("rebuild", "c", input="n\n").code == 2
+    tables("rebuild c", 2, says="--yes")
+    assert tables.held == before
     assert "rebuilt eu-west-1#0#c: total 30" in tables.ctl("rebuild", "c", input="y\n").out
-    assert tables.ctl("verify").code == 0
-    (again,) = tables.ctl("rebuild", "c", "--yes", "--json").documents
-    assert again["lanes"] == [{"lane": "eu-west-1#0#c", "total": 30}]
+    tables("verify")
+    done = {"counter": "c", "region": A, "lanes": [{"lane": "eu-west-1#0#c", "total": 30}], "written": True}
+    assert tables.json("rebuild c --yes") == [done]
 
 
 def test_rebuild_of_a_limited_counter_writes_its_gates_anew_and_says_what_is_lost() -> None:
-    tables = Tables()
-    tables.environ["LEDGER_LIMITS"] = '{"seats:": {"ceiling": 10, "region": "eu-west-1"}}'
+    tables = limited()
     for _ in range(3):
         tables.ledger.add("seats:gig", 1)
-    key = gate_key(Lane(A, 0, "seats:gig"))
-    tables.table.answer(Put({**held(tables)[key], "count": {"N": "2"}, "total": {"N": "2"}}))
-    damaged = dict(held(tables))
-    dry = tables.ctl("rebuild", "seats:gig", "--dry-run")
-    refused = tables.ctl("rebuild", "seats:gig", input="n\n")
-    assert (dry.code, refused.code, held(tables)) == (0, 2, damaged)
+    tables.table.alter(gate_key(Lane(A, 0, "seats:gig")), count={"N": "2"}, total={"N": "2"})
+    damaged = dict(tables.held)
+    dry, refused = tables("rebuild seats:gig --dry-run"), tables.ctl("rebuild", "seats:gig", input="n\n")
+    assert (refused.code, "Stop whoever adds" in refused.err, tables.held) == (2, True, damaged)
     for said in (dry.out, refused.out):
         assert "eu-west-1#0#seats:gig: value 5, count 4" in said
         assert "  2 changes of sum 2 are in the value and their tokens are lost" in said
-    assert "Stop whoever adds" in refused.err
-    (done,) = tables.ctl("rebuild", "seats:gig", "--yes", "--json").documents
+    (done,) = tables.json("rebuild seats:gig --yes")
     (lane,) = done["lanes"]
-    assert (lane["value"], len(lane["told"]), done["written"]) == (5, 1, True)
-    assert tables.ctl("rebuild", "seats:gig", "--yes").out == "rebuilt eu-west-1#0#seats:gig: value 5, count 4\n"
-    assert tables.ctl("verify", "seats:gig").code == 0
+    assert (lane["value"], lane["count"], len(lane["told"]), done["written"]) == (5, 4, 1, True)
+    assert tables("rebuild seats:gig --yes").out == "rebuilt eu-west-1#0#seats:gig: value 5, count 4\n"
+    tables("verify seats:gig")
 
 
 def without_segments(tables: Tables, lane: Lane) -> None:
     """What half of a commit leaves, or a hand."""
-    for key in [key for key in held(tables) if key.pk == items.fold_pk(lane) and key.sk.startswith("segment#")]:
-        tables.table.answer(DeleteMany((keyed(key),)))
+    pk = items.fold_pk(lane)
+    tables.table.drop(*[key for key in tables.held if key.pk == pk and key.sk.startswith("segment#")])
 
 
-def test_a_dry_run_says_that_a_checkpoint_without_segments_is_deleted(tables: Tables) -> None:
+def test_a_dry_run_decides_as_a_rebuild_does_and_writes_nothing(tables: Tables) -> None:
     without_segments(tables, LANE)
-    damage(tables, version={"N": "7"})
-    later = tables.clock.now_ms
+    tables.table.alter(CHECKPOINT, version={"N": "7"})
+    soon = tables.clock.now_ms
     tables.clock.now_ms += 600_000
-    for options in (("--dry-run",), ("--yes",)):
-        said = tables.ctl("rebuild", "c", *options)
-        assert (said.code, "no segment to rebuild it from" in said.err) == (1, True)
-    failing = tables.ctl("rebuild", "c", "--dry-run", "--json").documents[0]["lanes"][0]
+    for options in ("--dry-run", "--yes"):
+        tables(f"rebuild c {options}", 1, says="no segment to rebuild it from")
+    failing = tables.json("rebuild c --dry-run", 1)[0]["lanes"][0]
     assert (failing["would"], "no segment to rebuild it from" in failing["error"]) == ("fail", True)
-    verified = tables.ctl("verify", "c")
-    assert (verified.code, "c: its events give cannot be told" in verified.out) == (1, True)
-    tables.clock.now_ms = later
-    damage(tables, version={"N": "1"})
-    tables.table.answer(DeleteMany((keyed(items.note_key(LANE)),)))
-    landing = tables.ctl("rebuild", "c", "--dry-run")
-    assert (landing.code, "may still be landing" in landing.err) == (3, True)
+    tables("verify c", 1, says="c: its events give cannot be told")
+    tables.clock.now_ms = soon
+    tables.table.alter(CHECKPOINT, version={"N": "1"})
+    tables.table.drop(items.note_key(LANE))
+    tables("rebuild c --dry-run", 3, says="may still be landing")
     tables.clock.now_ms += 600_000
-    before = dict(held(tables))
-    dry = tables.ctl("rebuild", "c", "--dry-run")
-    assert (dry.code, held(tables)) == (0, before)
-    assert "it has no segments: this checkpoint is deleted" in dry.out
-    (said,) = tables.ctl("rebuild", "c", "--dry-run", "--json").documents
-    assert said["lanes"][0]["would"] == "delete"
-    done = tables.ctl("rebuild", "c", "--yes")
-    assert (done.code, done.out.splitlines()[-1]) == (0, "rebuilt eu-west-1#0#c: no checkpoint")
-    assert CHECKPOINT not in held(tables)
+    before = dict(tables.held)
+    tables("rebuild c --dry-run", says="it has no segments: this checkpoint is deleted")
+    assert tables.json("rebuild c --dry-run")[0]["lanes"][0]["would"] == "delete"
+    assert tables.held == before
+    assert tables("rebuild c --yes").out.splitlines()[-1] == "rebuilt eu-west-1#0#c: no checkpoint"
+    assert CHECKPOINT not in tables.held
 
 
 def test_a_dry_run_of_a_lane_with_an_orphan_writes_nothing(tables: Tables) -> None:
-    there = items.checkpoint_of(LANE, held(tables)[CHECKPOINT])
+    there = items.checkpoint_of(LANE, tables.held[CHECKPOINT])
     lost = Delta(LANE, tokens.before(there.watermark) or "", 7)
-    (listed,) = [i for key, i in held(tables).items() if key.pk == CHECKPOINT.pk and key.sk.startswith("segment#")]
+    (listed,) = [i for key, i in tables.held.items() if key.pk == CHECKPOINT.pk and key.sk.startswith("segment#")]
     first = next(iter(items.segment_of(LANE, listed)))
     orphan = Segment(LANE, there.last, 2, Entries.of([ENTRY.pack(*first), packed(lost.token, lost.change)]))
-    tables.table.answer(Put(items.segment_item(orphan)))
-    before = dict(held(tables))
-    dry = tables.ctl("rebuild", "c", "--dry-run")
-    assert (dry.code, held(tables)) == (0, before)
-    assert "its segments give a checkpoint with total 30, count 30" in dry.out
-    assert tables.ctl("rebuild", "c", "--yes").code == 0
-    assert items.delta_key(lost) in held(tables)
-    assert items.segment_key(LANE, there.last, 2) not in held(tables)
+    tables.table.store([items.segment_item(orphan)])
+    before = dict(tables.held)
+    tables("rebuild c --dry-run", says="its segments give a checkpoint with total 30, count 30")
+    assert tables.held == before
+    tables("rebuild c --yes")
+    assert items.delta_key(lost) in tables.held
+    assert items.segment_key(LANE, there.last, 2) not in tables.held
 
 
 def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
@@ -272,34 +217,24 @@ def test_a_lane_that_cannot_be_rebuilt_hides_no_other(tables: Tables) -> None:
     for _ in range(30):
         tables.ledger.add("d", 1)
     tables.clock.now_ms += 60_000
-    tables.ctl("compact", "d")
+    tables("compact d")
     without_segments(tables, Lane(A, 1, "d"))
-    totals = items.checkpoint_of(Lane(A, 0, "d"), held(tables)[items.checkpoint_key(Lane(A, 0, "d"))])
-    said = tables.ctl("rebuild", "d", "--yes")
-    assert (said.code, "may still be landing" in said.err) == (3, True)
-    assert f"rebuilt eu-west-1#0#d: total {totals.total}" in said.out
-    said = tables.ctl("rebuild", "d", "--yes", "--json")
-    assert (said.code, json.loads(said.err)["error"]) == (3, "GaveUp")
+    total = items.checkpoint_of(Lane(A, 0, "d"), tables.held[items.checkpoint_key(Lane(A, 0, "d"))]).total
+    assert f"rebuilt eu-west-1#0#d: total {total}" in tables("rebuild d --yes", 3, says="may still be landing").out
+    said = tables("rebuild d --yes --json", 3)
+    assert json.loads(said.err)["error"] == "GaveUp"
     first, second = said.documents[0]["lanes"]
-    assert (first["total"], "may still be landing" in second["error"]) == (totals.total, True)
-    dry = tables.ctl("rebuild", "d", "--dry-run")
-    assert (dry.code, "eu-west-1#1#d" in dry.out) == (3, True)
+    assert (first["total"], "may still be landing" in second["error"]) == (total, True)
+    tables("rebuild d --dry-run", 3, says="eu-west-1#1#d")
 
 
-def test_compact_and_verify_tell_of_lanes_that_nobody_reads(tables: Tables) -> None:
+def test_compact_and_verify_report_lanes_that_nobody_reads(tables: Tables) -> None:
     near, far = Lane(A, 1, "c"), Lane("ap-south-1", 700, "c")
+    tables.table.put(*(Delta(lane, "015JGGKGE064BG4X58772SZHBM", 1) for lane in (near, far)))
     for lane in (near, far):
-        tables.table.answer(Put(items.delta_item(Delta(lane, "015JGGKGE064BG4X58772SZHBM", 1))))
-    said = tables.ctl("compact")
-    assert said.code == 1
-    assert f"{near}: there are changes in this lane" in said.err
-    assert f"{far}: there are changes in this lane" in said.err
-    for command in (("verify", "c", "--json"), ("verify", "--json")):
-        checked = tables.ctl(*command).documents[0]
-        assert (checked["ok"], checked["unread"]) == (False, [str(near)])  # a scan sees more
-    c, cold = tables.ctl("verify", "--scan", "--json").documents
-    assert (c["ok"], c["unread"]) == (False, [str(far), str(near)])
-    assert (cold["ok"], cold["unread"]) == (True, [])
-    said = tables.ctl("verify")
-    assert said.code == 1
-    assert f"differs: {near}" in said.out
+        tables("compact", 1, says=f"{lane}: there are changes in this lane")
+    for command, unread in (("verify c", [near]), ("verify", [near]), ("verify --scan", [far, near])):
+        checked = tables.json(command, 1)[0]
+        assert (checked["ok"], checked["unread"]) == (False, [*map(str, unread)])
+    assert tables.json("verify --scan", 1)[1]["ok"] is True
+    tables("verify", 1, says=f"differs: {near}")

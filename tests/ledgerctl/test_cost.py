@@ -1,13 +1,12 @@
-"""`cost` prints the bills of docs/costs.md and of the README; dollars against those worked out by hand."""
+"""`cost` prints the bills of docs/costs.md and of the README, at the prices of the page."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from ledgerctl.bill import PRICES, Usage, million_changes, million_reads, storage_month
 from ledgerctl.cost import LINES, amount
-from ledgerctl.month import TABLE_UNITS_MAX, Workload, changes_max
+from ledgerctl.month import PRICES, TABLE_UNITS_MAX, stored, written
 from tests.ledgerctl.support import Said, Tables, refused
 
 ROOT = Path(__file__).parents[2]
@@ -46,28 +45,10 @@ def test_the_bills_of_the_page_and_of_the_readme_are_what_the_command_prints() -
     assert int(readme[1]) == column("B")["all"]
 
 
-def test_units_are_those_that_were_measured() -> None:
-    def units(pack: int, rate: float = 1e10) -> float:
-        return Workload(rate, 0, 1, 1, pack=pack, clean=True).write_units
-
-    for pack, measured in ((1, 2.048), (10, 0.248), (38, 0.100), (100, 0.108), (400, 0.098)):
-        assert units(pack) == pytest.approx(measured, rel=0.02), pack
-    assert units(1, 1e4) == pytest.approx(2.11, abs=0.01)
-    assert units(1, 1) == 1.0, "too few to fold"
-    assert Workload(1e10, 0, 1, 1, clean=False).write_units == pytest.approx(1.05, abs=0.005)
-    for pack, most in ((1, 500), (38, 19_000), (81, 20_250), (400, 20_000)):
-        assert changes_max(clean=True, pack=pack) == most
-    assert changes_max(clean=False) == 1_000
-    hot = Workload(500 * 730 * 3600, 0, 1, 1)
-    assert hot.read_units == pytest.approx(1 + 40 * 500 * 69 / 4096, rel=0.02), "40 seconds of changes of 69 bytes"
-    assert Workload(1e5, 0, 10, 2, shards=4).read_units == pytest.approx(2.25 * 4 * 2, rel=0.1)
-
-
 def test_the_page_says_when_deltas_that_are_kept_have_cost_as_much_as_deleted_ones() -> None:
     for regions, pack, row in ((1, 1, "one Region"), (2, 1, "two Regions"), (1, 38, "packs of 38")):
         item_bytes = 69 if pack == 1 else 100 / pack + 24
-        deleted = million_changes(Usage(1 / pack, 0), regions)
-        kept = storage_month(Usage(0, 0, item_bytes=item_bytes, items=1 / pack), 1e6, regions)
+        deleted, kept = written(1e6 / pack, regions), stored(1e6 * item_bytes, 1e6 / pack, regions)
         cells = re.search(rf"\| {row} \| ([0-9.]+) \| ([0-9.]+) \| ([0-9]+) \|", COSTS)
         assert cells, row
         assert [float(cells[1]), float(cells[2])] == pytest.approx([deleted, kept], abs=0.0006)
@@ -79,6 +60,7 @@ def test_what_is_beyond_a_lane_or_a_table_is_named_before_the_price() -> None:
         ("100000/s --in-regions 2", "gets 50,000 changes a second and takes 500 for good: --shards 100 spreads them"),
         ("100000/s --in-regions 2 --no-clean", "takes 1,000 for good: --shards 50 "),
         ("1000000/s", "takes 500 for good: a counter has 1,000 shards at most"),
+        ("100000/s --pack 38", "takes 19,000 for good: --shards 6 "),
         ("100000/s --counters 1000000", f"above {TABLE_UNITS_MAX:,} AWS must raise its quota"),
     ):
         said = " ".join(ctl("cost", "--changes", *typed.split()).out.split())
@@ -105,16 +87,3 @@ def test_the_prices_are_those_of_the_page() -> None:
         assert float(found[1]) == price
     assert f"list prices of {PRICES.region}" in " ".join(COSTS.split())
     assert PRICES.page in COSTS
-
-
-def test_dollars_are_those_worked_out_by_hand() -> None:
-    add, refused_twice = Usage(write_units=1, read_units=1), Usage(write_units=3, read_units=1, replicated_units=1)
-    assert [million_changes(add, regions) for regions in (1, 2, 3)] == [0.625, 1.25, 1.875]
-    assert million_reads(add) == 0.125
-    assert million_changes(refused_twice, 3) == 0.625 * (3 + 1 + 1), "a write that failed is not replicated"
-    assert million_changes(Usage(1, 1, compaction_read_units=2), 2) == 0.625 * 2 + 0.125 * 2, "read in one Region"
-    stored = Usage(1, 1, item_bytes=69, items=1)
-    assert storage_month(stored, 10**9, 1) == pytest.approx(169 * 0.45)
-    assert storage_month(stored, 10**9, 2) == pytest.approx(2 * 217 * 0.45)
-    with pytest.raises(ValueError, match="0 Regions"):
-        million_changes(add, 0)

@@ -1,12 +1,10 @@
 """`doctor` on tables of every shape, and `init`, which makes one that it has nothing to say about."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
-
-import pytest
 
 from lab.engines.ministack import Engine
 from ledger import Settings, items, tokens
@@ -33,7 +31,9 @@ REFUSED = refusal("AccessDeniedException")
 OFF = {"ContinuousBackupsDescription": {"ContinuousBackupsStatus": "ENABLED"}}
 STRONG = {"Table": TABLE | {"MultiRegionConsistency": "STRONG"}}
 EXPIRES = {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}}
+KEYED_OTHERWISE = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
 LIMITS = '{"stock:": {"floor": 0}}'
+LANES = "regions and shards against lanes"
 
 
 def answering(**changed: Any) -> Answer:
@@ -41,10 +41,9 @@ def answering(**changed: Any) -> Answer:
     answers = ANSWERS | changed
 
     def answer(operation: str, asked: Any) -> tuple[int, Any]:
-        if operation in ("PutItem", "DeleteItem") and operation not in changed:
+        if operation in ("PutItem", "DeleteItem", "UpdateItem"):
             assert asked["ConditionExpression"] == "attribute_exists(pk) AND attribute_not_exists(pk)"
-            return NEVER_WRITTEN
-        given = answers[operation]
+        given = answers.get(operation, NEVER_WRITTEN)
         if isinstance(given, Iterator):
             given = next(given)
         if callable(given):
@@ -67,16 +66,15 @@ def findings(made: Surroundings) -> tuple[int, dict[str, str]]:
 
 
 def test_a_table_as_it_should_be_has_no_findings_and_what_was_not_tried_is_named() -> None:
-    assert findings(world()) == (0, {})
     said = ctl(world(), "doctor").out
-    assert said.splitlines()[-1] == "29 fine, 0 to know, 0 to mend"
-    assert "PartiQLInsert, which add_many does without, is not tried" in said
-    assert "PartiQLDelete, which clean does without, is not tried" in said
+    assert (findings(world()), said.splitlines()[-1]) == ((0, {}), "29 fine, 0 to know, 0 to mend")
+    for action, does in (("Insert", "add_many"), ("Delete", "clean")):
+        assert f"PartiQL{action}, which {does} does without, is not tried" in said
 
 
 def test_a_table_of_another_shape_is_found() -> None:
     for changed, level, what in (
-        ({"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}, "fail", "keys"),
+        (KEYED_OTHERWISE, "fail", "keys"),
         ({"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}, "fail", "stream"),
         ({"StreamSpecification": {"StreamEnabled": False}}, "fail", "stream"),
         ({"DeletionProtectionEnabled": False}, "warn", "deletion protection"),
@@ -85,7 +83,7 @@ def test_a_table_of_another_shape_is_found() -> None:
         ({"GlobalSecondaryIndexes": [{"IndexName": "by-change"}]}, "warn", "indexes"),
         ({"TableStatus": "UPDATING"}, "warn", "table"),
     ):
-        found = [each for each in shape.table_findings(A, TABLE | changed) if each.level != "ok"]
+        found = [each for each in shape.table_findings(A, {"Table": TABLE | changed}) if each.level != "ok"]
         assert [(each.level, each.what) for each in found] == [(level, f"{A} {what}")]
     for replicas, regions, lacking in (
         ([], (A, B), ["replicas for regions"]),
@@ -100,29 +98,32 @@ def test_a_table_of_another_shape_is_found() -> None:
 def test_what_loses_changes_fails_and_what_cannot_be_seen_is_to_know() -> None:
     damaged = {"Item": {**items.shape_item(Shape((A,), {})), "regions": {"S": A}}}
     no_stream = {"Table": TABLE | {"StreamSpecification": {"StreamEnabled": False}}}
-    unread = {
-        "Items": [{"pk": {"S": pk}, "sk": {"S": "x"}} for pk in ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "m")]
-    }
+    unread_pks = ("delta#eu-west-1#3#c", "fold#us-east-1#0#c", "m")
+    unread = {"Items": [{"pk": {"S": pk}, "sk": {"S": "x"}} for pk in unread_pks]}
     odd = {"LEDGER_CLEAN": "false", "LEDGER_ALLOWED_LATENESS_MS": "0", "LEDGER_KEEP_MS": "60001"}
-    lanes = "regions and shards against lanes"
-    narrow = (f"{A} table", lanes, f"may clean {A}", f"may rebuild {A}", "may list, compact all")
+    narrow = (f"{A} table", LANES, f"may clean {A}", f"may rebuild {A}", "may list, compact all")
     of_narrow = dict.fromkeys(("Scan", "DeleteItem", "DescribeTable"), REFUSED)
     insert_only = {"LEDGER_INSERT_ONLY": "true"}
-    for environ, changed, code, found in (
+    cases: tuple[tuple[dict[str, str], dict[str, Any], int, dict[str, str]], ...] = (
         ({}, {"DescribeTable": STRONG}, 1, {"consistency between Regions": "fail"}),
         ({}, {"DescribeTable": no_stream}, 0, {f"{A} stream": "warn"}),
         ({}, {"DescribeTimeToLive": EXPIRES}, 1, {f"{A} time to live": "fail"}),
         ({}, {"DescribeContinuousBackups": OFF}, 0, {f"{A} point-in-time recovery": "warn"}),
         ({}, {"GetItem": {}}, 0, {"shape": "warn"}),
-        ({"LEDGER_LIMITS": LIMITS}, {"UpdateItem": NEVER_WRITTEN}, 0, {"shape": "warn"}),
+        ({"LEDGER_LIMITS": LIMITS}, {}, 0, {"shape": "warn"}),
         ({}, {"GetItem": damaged}, 1, {"shape": "fail"}),
         ({}, {"GetItem": REFUSED}, 0, {"shape": "warn", f"may read histories in {A}": "warn"}),
-        ({}, {"Scan": unread}, 1, {lanes: "fail", "directory of lanes": "warn"}),
+        ({}, {"Scan": unread}, 1, {LANES: "fail", "directory of lanes": "warn"}),
         (odd, {}, 0, {"clean": "warn", "allowed_lateness_ms": "warn", "keep_ms": "warn"}),
         ({}, of_narrow, 0, dict.fromkeys(narrow, "warn")),
         (insert_only, {}, 0, {"insert only": "warn"}),
         (insert_only, {"PutItem": REFUSED}, 0, {f"may compact {A}": "warn"}),
-    ):
+        *(
+            ({}, {"GetItem": {"Item": items.shape_item(there)}}, 1, {"shape": "fail"})
+            for there in (Shape((A,), {"stock:": 4}), Shape((A, B), {}), Shape((B,), {}))
+        ),
+    )
+    for environ, changed, code, found in cases:
         assert findings(world(environ, **changed)) == (code, found)
 
 
@@ -138,18 +139,11 @@ def test_the_clock_is_held_against_the_date_header() -> None:
         assert f"clock: {says}" in ctl(made, "doctor").out
 
 
-def test_a_table_of_other_shards_or_regions_fails_and_init_leaves_it_as_it_is() -> None:
-    for there in (Shape((A,), {"stock:": 4}), Shape((A, B), {}), Shape((B,), {})):
-        made = world(GetItem={"Item": items.shape_item(there)})
-        assert findings(made) == (1, {"shape": "fail"})
-        refused(ctl(made, "init"), 2, "Nothing was changed")
-
-
-def narrow(role: Callable[[str, str], bool]) -> Answer:
-    """A role that is refused an operation on a partition key."""
+def narrow(*refused: tuple[str, str]) -> Answer:
+    """A role of two Regions that is refused operations on partition keys."""
 
     def answer(operation: str, asked: Any) -> tuple[int, Any]:
-        if any(role(operation, prefix) for prefix in ("delta#", "fold#") if prefix in json.dumps(asked)):
+        if any(operation == action and prefix in json.dumps(asked) for action, prefix in refused):
             return REFUSED
         return answering(DescribeTable={"Table": TWO})(operation, asked)
 
@@ -160,22 +154,12 @@ def in_two(in_a: Answer, in_b: Answer | None = None) -> Surroundings:
     return aws(in_a, ENVIRON | {"LEDGER_REGIONS": f"{A},{B}"}, in_b)
 
 
-def nothing(operation: str, asked: Any) -> tuple[int, Any]:
-    return refusal("ResourceNotFoundException")
-
-
-def test_every_region_is_asked_what_this_role_may_read_there() -> None:
-    there = answering(DescribeTable={"Table": TWO})
-    no_gets = narrow(lambda operation, prefix: operation == "GetItem")
+def test_each_right_is_tried_in_the_regions_and_on_the_keys_that_it_is_needed_for() -> None:
     histories = {f"may read histories in {B}": "warn"}
-    assert findings(in_two(there, no_gets)) == (0, histories | {f"may clean {A}, asking {B}": "warn"})
-    blind = narrow(lambda operation, prefix: operation in ("Query", "BatchGetItem"))
-    assert findings(in_two(there, blind)) == (0, histories | {f"may read in {B}": "warn"})
-    assert findings(in_two(there, nothing)) == (1, {f"{B} table": "fail"}), "named once"
-    assert ctl(aws(nothing), "doctor").code == 2
-
-
-def test_a_permission_is_tried_on_the_keys_that_it_is_needed_for() -> None:
+    no_gets = narrow(("GetItem", "fold#"))
+    assert findings(in_two(narrow(), no_gets)) == (0, histories | {f"may clean {A}, asking {B}": "warn"})
+    blind = narrow(("Query", "delta#"), ("Query", "fold#"), ("BatchGetItem", "fold#"))
+    assert findings(in_two(narrow(), blind)) == (0, histories | {f"may read in {B}": "warn"})
     for operation, prefix, what in (
         ("Query", "fold#", f"may read histories in {A}"),
         ("Query", "delta#", f"may read in {A}"),
@@ -184,8 +168,10 @@ def test_a_permission_is_tried_on_the_keys_that_it_is_needed_for() -> None:
         ("PutItem", "fold#", f"may compact {A}"),
         ("PutItem", "delta#", "may add"),
     ):
-        role = narrow(lambda *asked, wanted=(operation, prefix): asked == wanted)
-        assert findings(in_two(role))[1].get(what) == "warn"
+        assert findings(in_two(narrow((operation, prefix))))[1].get(what) == "warn"
+    nothing: Answer = lambda *_: refusal("ResourceNotFoundException")  # noqa: E731
+    assert findings(in_two(narrow(), nothing)) == (1, {f"{B} table": "fail"}), "named once"
+    assert ctl(aws(nothing), "doctor").code == 2
 
 
 def test_a_watermark_ahead_of_this_clock_is_to_know() -> None:
@@ -203,10 +189,11 @@ def test_a_watermark_ahead_of_this_clock_is_to_know() -> None:
 
 
 def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said() -> None:
+    def key(pk: str, sk: str) -> dict[str, Any]:
+        return {"pk": {"S": pk}, "sk": {"S": sk}}
+
     gate = gates.gate_key(Lane(A, 0, "seats:gig"))
-    deltas = [
-        {"pk": {"S": items.delta_pk(Lane(A, 0, f"c{n}"))}, "sk": {"S": tokens.last_of(NOW_MS)}} for n in range(101)
-    ]
+    deltas = [key(items.delta_pk(Lane(A, 0, f"c{n}")), tokens.last_of(NOW_MS)) for n in range(101)]
 
     def listed(asked: Any) -> Any:
         keys = asked["RequestItems"]["counters"]["Keys"]
@@ -216,43 +203,35 @@ def test_lanes_are_held_against_the_directory_and_what_was_not_looked_at_is_said
         page = {"Items": scanned} | ({"LastEvaluatedKey": last} if last else {})
         return " ".join(ctl(world(Scan=page, **changed), "doctor").out.split())
 
-    lacks = said(deltas[:1])
-    assert "directory of lanes: 1 of 1 lanes of 1 counters are not in it, such as eu-west-1#0#c0" in lacks
-    assert "`ledgerctl compact` in each Region lists them" in lacks
-    of_gate = said([{"pk": {"S": gate.pk}, "sk": {"S": gate.sk}}])
-    assert "1 of 1 lanes of 1 counters are not in it, such as eu-west-1#0#seats:gig" in of_gate
+    for lacking, lane in ((deltas[0], "eu-west-1#0#c0"), (key(gate.pk, gate.sk), "eu-west-1#0#seats:gig")):
+        lacks = said([lacking])
+        assert f"directory of lanes: 1 of 1 lanes of 1 counters are not in it, such as {lane}" in lacks
+        assert "`ledgerctl compact` in each Region lists them" in lacks
     rest = "that were looked at; `ledgerctl list --scan` looks at the rest of the table, too"
     for count, last, whole in ((100, None, True), (101, None, False), (1, deltas[0], False)):
-        looked = f"has each of {min(count, 100)} lanes of {min(count, 100)} counters"
-        assert (looked in (there := said(deltas[:count], last, BatchGetItem=listed)), rest in there) == (
-            True,
-            not whole,
-        )
+        there, seen = said(deltas[:count], last, BatchGetItem=listed), min(count, 100)
+        assert f"has each of {seen} lanes of {seen} counters" in there
+        assert (rest in there) == (not whole)
 
 
 # -- init --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def name(table_names: Iterator[str]) -> str:
-    return next(table_names)
-
-
-def on(engine: Engine, name: str, *regions: str, **more: str) -> Surroundings:
-    environ = {"LEDGER_TABLE": name, "AWS_REGION": regions[0], "LEDGER_REGIONS": ",".join(regions), "COLUMNS": "80"}
-    environ |= {"LEDGER_ENDPOINT_URL": engine.endpoint_url} | more
-    return Surroundings(environ=environ, session=lambda _: signed_in(), pause=lambda _: None)
-
-
 def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it_by_a_region_and_a_limit(
-    engine: Engine, name: str
+    engine: Engine, table_names: Iterator[str]
 ) -> None:
+    name = next(table_names)
+
+    def on(*regions: str, **more: str) -> Surroundings:
+        environ = {"LEDGER_TABLE": name, "AWS_REGION": A, "LEDGER_REGIONS": ",".join(regions), "COLUMNS": "80"}
+        environ |= {"LEDGER_ENDPOINT_URL": engine.endpoint_url} | more
+        return Surroundings(environ=environ, session=lambda _: signed_in(), pause=lambda _: None)
+
     keys = {"KeySchema": TABLE["KeySchema"], "AttributeDefinitions": TABLE["AttributeDefinitions"]}
     engine.client(A).create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **keys)
-    one, both = on(engine, name, A), on(engine, name, A, B)
-    limited = replace(both, environ={**both.environ, "LEDGER_LIMITS": LIMITS})
+    one, both, limited = on(A), on(A, B), on(A, B, LEDGER_LIMITS=LIMITS)
     (made,) = ctl(one, "init", "--json").documents
-    assert not any("made the table" in step for step in made["steps"])
+    assert (made["table"], made["regions"]) == (name, [A])
     assert (made["steps"][0], made["steps"][-1]) == (f"{A}: turned the stream on", f"{A}: wrote the shape")
     (grown,) = ctl(both, "init", "--json").documents
     assert {f"{B}: made a replica", f"{A}: added new Regions or limits to the shape"} <= {*grown["steps"]}
@@ -263,19 +242,19 @@ def test_init_makes_a_table_that_doctor_finds_fine_and_grows_it_by_a_region_and_
     assert "lacks limits stock:; a process without them is not refused" in ctl(limited, "doctor").out
     engine.client(A).put_item(TableName=name, Item=directory.item_of(Lane(A, 0, "stock:1")))
     refused(ctl(limited, "init"), 2, "counters stock:1 have changes")
-    seats = replace(both, environ={**both.environ, "LEDGER_LIMITS": LIMITS.replace("stock", "seats")})
-    assert ctl(seats, "init").code == 0
+    assert ctl(on(A, B, LEDGER_LIMITS=LIMITS.replace("stock", "seats")), "init").code == 0
     assert ctl(both, "add", "seats:1", "-6").code == 2
 
 
 def test_init_refuses_what_doctor_fails_and_changes_nothing() -> None:
-    other = {"Table": TABLE | {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}}
-    for changed, says in (
-        ({"DescribeTimeToLive": EXPIRES}, "time to live: enabled"),
-        ({"DescribeTable": STRONG}, "strong"),
-        ({"DescribeTable": other}, "not of the library's shape"),
+    for changed, code, says in (
+        ({"DescribeTimeToLive": EXPIRES}, 1, "time to live: enabled"),
+        ({"DescribeTable": STRONG}, 1, "strong"),
+        ({"DescribeTable": {"Table": TABLE | KEYED_OTHERWISE}}, 1, "not of the library's shape"),
+        ({"GetItem": {"Item": items.shape_item(Shape((A,), {"stock:": 4}))}}, 2, "shards"),
+        ({"GetItem": {"Item": items.shape_item(Shape((B,), {}))}}, 2, "us-east-1"),
     ):
-        refused(ctl(world(**changed), "init"), 1, says, "Nothing was changed")
+        refused(ctl(world(**changed), "init"), code, says, "Nothing was changed")
 
 
 def test_init_turns_recovery_on_as_soon_as_dynamodb_lets_it_and_is_not_ready_without() -> None:
@@ -284,12 +263,8 @@ def test_init_turns_recovery_on_as_soon_as_dynamodb_lets_it_and_is_not_ready_wit
     said = ctl(replace(made, pause=pauses.append), "init")
     assert (said.code, said.out.splitlines()[0], len(pauses)) == (0, f"{A}: point-in-time recovery is on", 2)
     for answer, says in ((NOT_YET, "Backups are being enabled"), (REFUSED, "may do")):
-        refused(
-            ctl(world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=answer), "init"),
-            3,
-            f"{A}: point-in-time recovery is not on",
-            says,
-        )
+        failed = ctl(world(DescribeContinuousBackups=OFF, UpdateContinuousBackups=answer), "init")
+        refused(failed, 3, f"{A}: point-in-time recovery is not on", says)
 
 
 def test_init_waits_for_a_replica_that_somebody_else_began() -> None:

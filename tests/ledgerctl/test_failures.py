@@ -13,18 +13,18 @@ import pytest
 from botocore.exceptions import ProfileNotFound
 from typer.testing import CliRunner
 
-from ledger import __version__
+from ledger import __version__, errors
 from ledgerctl.__main__ import app
 from ledgerctl.call import Surroundings
+from ledgerctl.failures import meaning
 from tests.ledgerctl.support import (
     ENVIRON,
     A,
-    Failing,
-    Limited,
     Said,
     Tables,
     aws,
     ctl,
+    limited,
     no_credentials,
     refusal,
     refused,
@@ -105,24 +105,15 @@ TYPED = [
 def test_what_was_typed_wrong_ends_with_2_and_does_nothing() -> None:
     for typed, says in TYPED:
         command, _, words = typed.partition(" ")
-        said = Limited().ctl(command, *words.split("\t"))
+        said = limited().ctl(command, *words.split("\t"))
         shown = " ".join(re.sub("[│╭╮╰╯─]", " ", said.err).split())
         assert (said.code, said.out, says in shown) == (2, "", True), (typed, said)
 
 
 def test_words_that_no_command_takes_are_refused_by_typer_before_anything_is_done() -> None:
-    for typed in (
-        "gett c",
-        "get",
-        "get c d",
-        "get c --tabel x",
-        "hold c 1",
-        "list --limit 0",
-        "top --by size",
-        "add c 1 2",
-    ):
-        said = Tables().ctl(*typed.split())
-        assert (said.code, said.out, "--help" in said.err) == (2, "", True), typed
+    wrong = ("gett c", "get", "get c d", "get c --tabel x", "hold c 1", "list --limit 0", "top --by size", "add c 1 2")
+    for typed in wrong:
+        assert Tables()(typed, 2, says="--help").out == ""
     for command in app.registered_commands:
         assert f"Usage: ledgerctl {command.name}" in Tables().ctl(str(command.name), "--help").out
 
@@ -132,6 +123,31 @@ def test_a_role_that_may_not_write_reads_and_its_import_stops_at_once(tmp_path: 
     path = tmp_path / "x.jsonl"
     path.write_text('{"counter":"c","change":1,"idempotency_key":"k","at":"2010-12-01T08:26:00Z"}\n')
     refused(ctl(aws(read_only), "import", str(path)), 3, "not authorized", "0 recorded", "Run it again")
+
+
+MEANT = (
+    (errors.InvalidSettings("why."), 2, "--help` names both"),
+    (errors.InvalidCounter("why."), 2, ""),
+    (errors.TableMissing("counters"), 2, "ledgerctl init"),
+    (errors.TableMismatch("keys"), 1, "`ledgerctl doctor` looks at the table's shape"),
+    (errors.DamagedItem("pk", "sk", "why."), 1, "`ledgerctl verify`"),
+    (errors.LaneDamaged("why."), 1, "`ledgerctl verify`"),
+    (errors.SettingsMismatch("shards"), 2, "`ledgerctl doctor` shows both"),
+    (errors.LimitMismatch("limits"), 2, "LEDGER_LIMITS"),
+    (errors.GateLost("gone"), 1, "docs/limits.md#when-a-gate-is-gone"),
+    (errors.OutOfReach("down"), 3, "Run it again."),
+    (errors.ReadTooSlow("slow"), 3, "Run it again."),
+    (errors.GaveUp("others"), 3, "Run it again."),
+    (errors.Unavailable("no answer"), 3, "Run it again: nothing counts twice."),
+    (errors.NotAllowed("no"), 3, "docs/security.md#roles"),
+)
+
+
+def test_each_error_of_the_library_has_an_exit_code_and_a_remedy() -> None:
+    for error, code, says in MEANT:
+        wrong = meaning(error, lambda: "counters")
+        assert (wrong.kind, wrong.code, says in wrong.remedy) == (type(error).__name__, code, True), error
+        assert wrong.message
 
 
 def test_an_error_is_json_where_json_was_asked_for() -> None:
@@ -144,23 +160,16 @@ def test_an_error_is_json_where_json_was_asked_for() -> None:
     }
 
 
-def failing(failure: BaseException) -> Tables:
-    table = Failing()
-    table.failure, table.when = failure, lambda _: True
-    return Tables(table)
-
-
-def test_ctrl_c_says_that_nothing_counts_twice() -> None:
-    said = failing(KeyboardInterrupt()).ctl("get", "c")
-    refused(said, 130, "Interrupted", "nothing counts twice", "`add` without --key")
-
-
-def test_a_mistake_of_ours_is_no_stack_trace_either() -> None:
-    broken = failing(ZeroDivisionError("a mistake of ours"))
-    refused(broken.ctl("get", "c"), 70, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
-    broken.environ["LEDGERCTL_TRACE"] = "1"
+def test_ctrl_c_says_that_nothing_counts_twice_and_a_mistake_of_ours_is_no_stack_trace() -> None:
+    tables = Tables()
+    tables.fails(object, KeyboardInterrupt())
+    refused(tables.ctl("get", "c"), 130, "Interrupted", "nothing counts twice", "`add` without --key")
+    tables.mends()
+    tables.fails(object, ZeroDivisionError("a mistake of ours"))
+    refused(tables.ctl("get", "c"), 70, "ZeroDivisionError", "Please report it", "LEDGERCTL_TRACE=1")
+    tables.environ["LEDGERCTL_TRACE"] = "1"
     with pytest.raises(ZeroDivisionError):
-        broken.ctl("get", "c")
+        tables.ctl("get", "c")
 
 
 def test_the_program_prints_its_version_without_a_table_and_says_what_is_not_installed() -> None:

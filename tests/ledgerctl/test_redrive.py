@@ -12,32 +12,27 @@ class Sqs:
     """SQS with some messages and a move task of some steps; an operation may fail with a code, or as it is told."""
 
     def __init__(self, *tasks: dict[str, Any], messages: int = 3, **failing: str | BaseException) -> None:
-        self.tasks, self.messages, self.failing = list(tasks), messages, failing
+        self.tasks, self.messages, self.failing = iter(tasks), str(messages), failing
         self.started: list[dict[str, Any]] = []
 
     def __getattr__(self, operation: str) -> Any:
         def call(**asked: Any) -> Any:
             failure = self.failing.get(operation)
-            if isinstance(failure, str):
-                raise ClientError({"Error": {"Code": failure, "Message": "said the test"}}, operation)
-            if failure is not None:
+            if isinstance(failure, BaseException):
                 raise failure
-            return getattr(self, f"_{operation}")(**asked)
+            if failure is not None:
+                raise ClientError({"Error": {"Code": failure, "Message": "said the test"}}, operation)
+            match operation:
+                case "get_queue_url":
+                    return {"QueueUrl": asked["QueueName"]}
+                case "get_queue_attributes":
+                    counts = {"ApproximateNumberOfMessages": self.messages}
+                    return {"Attributes": {"QueueArn": f"arn:{asked['QueueUrl']}", **counts}}
+                case "start_message_move_task":
+                    return self.started.append(asked)
+            return {"Results": [next(self.tasks)]}
 
         return call
-
-    def _get_queue_url(self, *, QueueName: str) -> Any:
-        return {"QueueUrl": QueueName}
-
-    def _get_queue_attributes(self, *, QueueUrl: str, AttributeNames: list[str]) -> Any:
-        return {"Attributes": {"QueueArn": f"arn:{QueueUrl}", "ApproximateNumberOfMessages": str(self.messages)}}
-
-    def _start_message_move_task(self, **asked: Any) -> Any:
-        self.started.append(asked)
-        return {"TaskHandle": "t"}
-
-    def _list_message_move_tasks(self, **_: Any) -> Any:
-        return {"Results": [self.tasks.pop(0)]}
 
 
 def redriven(sqs: Sqs, *options: str) -> Said:

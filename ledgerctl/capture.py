@@ -26,9 +26,7 @@ def capture(
     """Let a hold count, all of it or a part; the rest goes back."""
     receipt = call.ledger.capture(Hold.parse(counter, id_), amount)
     change, outcome = receipt.delta.change, receipt.outcome
-    if call.json:
-        call.document({"outcome": outcome, "counter": counter, "change": change, "id": id_})
-        return
+    call.document({"outcome": outcome, "counter": counter, "change": change, "id": id_})
     means = "it counts" if outcome == "recorded" else "it was captured before and counts once"
     call.say(f"{outcome}: {change:+,} to {counter}; {means}", style="green")
 
@@ -37,7 +35,5 @@ def capture(
 def release(call: Call, counter: Counter, id_: Id) -> None:
     """Let a hold go: nothing of it counts."""
     call.ledger.release(Hold.parse(counter, id_))
-    if call.json:
-        call.document({"outcome": "released", "counter": counter, "id": id_})
-        return
+    call.document({"outcome": "released", "counter": counter, "id": id_})
     call.say(f"released: nothing of it counts in {counter}", style="green")
