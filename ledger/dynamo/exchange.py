@@ -1,6 +1,6 @@
 """From a request to its answer by operations of DynamoDB, as steps: `DynamoTable` and `AsyncDynamoTable` do them.
 
-Rule 1: what is asked, and what an answer means, is in `ask.py`; sending, and sending again, in `steps.py`.
+Rule 1: what is asked, and what an answer means, is in `ask.py`; sending, and sending again, in `send.py`.
 Rule 2: every page, every unprocessed key and item is seen to.
 """
 
@@ -154,13 +154,6 @@ class Exchange(Endpoint):
     def _execute(self, statements: Sequence[dict[str, Any]]) -> Steps[list[AlreadyThere | LedgerError | None]]:
         try:
             answer = yield from self.send(Operation("batch_execute_statement", {"Statements": statements}), True)
-        except (
-            TypeError,
-            AssertionError,
-        ):  # moto 5.2 cannot read a PartiQL parameter: to it, as to a narrow role, single writes remain
-            return [
-                errors.NotAllowed("This engine knows no PartiQL parameters. Nothing was written.") for _ in statements
-            ]
         except LedgerError as error:
             return [type(error)(*error.args) for _ in statements]
         unanswered = [{"Error": {"Code": "no response"}}] * (len(statements) - len(answer["Responses"]))

@@ -13,6 +13,7 @@ import pytest
 from ledger import Settings
 from ledger.dynamo import client
 from reader import Reader
+from tests.world import without_statements
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -85,7 +86,7 @@ def account() -> Iterator[Account]:
     with mock_aws(), pytest.MonkeyPatch.context() as patch:
         _one_at_a_time(patch)
         client._client.cache_clear()  # a client from before knows nothing of moto
-        made = Account(client.make_client(REGION))
+        made = Account(without_statements(client.make_client(REGION)))
         made.create_table("counters", "pk", "sk")
         yield made
         client._client.cache_clear()

@@ -69,7 +69,7 @@ def test_each_call_is_a_line_of_the_log_metrics_and_a_span(account: Account, cap
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     set_meter_provider(MeterProvider([metrics]))
     set_tracer_provider(tracers)
-    caplog.set_level(logging.DEBUG, "ledger.calls")
+    caplog.set_level(logging.DEBUG, "ledger.programs")
     page = run(RECIPES / "observing.md")
     page["observe"](Observed("reader.read", 30.0, Cost(1, 1, 2.5, untold=1), "read"))
     page["observe"](Observed("ledger.add", 7.0, Cost(1, 1, 0.0, 1.0), "LimitReached"))
