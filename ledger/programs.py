@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from ledger import clocks, tokens
-from ledger.checks import check_change, check_counter, check_key, check_time, to_datetime
+from ledger.checks import check_at, check_change, check_counter, check_key, check_length
 from ledger.dynamo.send import AtOnce
 from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidTime, LedgerError, shown
 from ledger.gate.hold import Hold
@@ -31,9 +31,6 @@ from ledger.values import Change, Delta, Lane, Receipt, check_changes
 
 if TYPE_CHECKING:
     from ledger.gate.gates import Gates, SoldOut
-
-AHEAD_MAX_MS = 300_000
-"""How far ahead of the clock `at` may be: five minutes."""
 
 
 class Rules:
@@ -91,7 +88,7 @@ def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[De
 
 def prepare_hold(rules: Rules, asked: Change, expires: timedelta) -> Delta:
     """The delta that a hold sets aside, whose token says until when. Raises InvalidInput."""
-    length_ms = _length_ms(expires)
+    length_ms = check_length(expires)
     token = tokens.with_length(_token(rules, asked, tokens.HOLD), length_ms)
     delta = Delta(_lane(rules.settings, asked, token), token, asked.change)
     if delta.change == 0:
@@ -125,17 +122,7 @@ def _token(rules: Rules, asked: Change, kind: str = "") -> str:
         raise InvalidKey("at came without idempotency_key; they go together.")
     if at is None:
         raise InvalidKey("idempotency_key came without at; they go together, and both must be the same on a retry.")
-    return tokens.keyed(counter, check_key(key), _checked_time(at, rules.clock), kind)
-
-
-def _checked_time(at: datetime, clock: clocks.Clock) -> int:
-    at_ms, now_ms = check_time("at", at), clock()
-    if at_ms > now_ms + AHEAD_MAX_MS:
-        now = to_datetime(now_ms).isoformat()
-        raise InvalidTime(f"at={to_datetime(at_ms).isoformat()} is more than five minutes ahead of this clock's {now}.")
-    if at_ms < 0:
-        raise InvalidTime(f"at={to_datetime(at_ms).isoformat()} is before 1970.")
-    return at_ms
+    return tokens.keyed(counter, check_key(key), check_at(at, rules.clock), kind)
 
 
 def _lane(settings: Settings, asked: Change, token: str) -> Lane:
@@ -143,17 +130,6 @@ def _lane(settings: Settings, asked: Change, token: str) -> Lane:
     if type(region) is not str or region not in settings.regions:
         raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
     return settings.lane_for(asked.counter, token, region)
-
-
-def _length_ms(expires: object) -> int:
-    if not isinstance(expires, timedelta):
-        raise InvalidTime(f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}.")
-    length_ms, more = divmod(expires, timedelta(milliseconds=1))
-    length_ms += bool(more)  # rounded up
-    if not 0 < length_ms <= tokens.HOLD_MS_MAX:
-        most = tokens.HOLD_MS_MAX // 86_400_000
-        raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {most} days.")
-    return length_ms
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from itertools import chain, islice
 from typing import Any
 
 from ledger import Change, Ledger
-from ledger.checks import to_ms
+from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import (
     GateLost,
@@ -38,7 +38,6 @@ from ledger.errors import (
     TokenConflict,
 )
 from ledger.message import loads_many
-from ledger.programs import AHEAD_MAX_MS
 from service.add_from_queue.dead_letters import attributes_of
 from service.add_from_queue.outcomes import outcome_of
 from service.add_from_queue.waits import WAIT_MAX_S, Record, wait_of

@@ -20,7 +20,7 @@ from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
 from lab.histories.stage import Stage
 from ledger import Ledger, Threshold, items, tokens
-from ledger.checks import KEY_BYTES_MAX, to_ms
+from ledger.checks import AHEAD_MAX_MS, KEY_BYTES_MAX, to_ms
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
 from ledger.gate.gate import LOWEST
@@ -29,7 +29,6 @@ from ledger.lane.add import pack_of
 from ledger.lane.crossings import Crossing, cross
 from ledger.limit import Limit, Shape
 from ledger.memory import MemoryTable
-from ledger.programs import AHEAD_MAX_MS
 from ledger.ranges import CHANGE_MAX
 from ledger.settings import FOLD_MAX_LIMIT, SHARDS_MAX, Settings
 from ledger.values import PACK_SPAN_MS, Delta, Lane, Segment
