@@ -19,11 +19,11 @@ POISON = Change("two words", 1, "k", AT)
 Answer = Callable[[list[dict[str, str]]], dict[str, Any]]
 
 
-def change(n: int, accent: str = "") -> Change:
+def small(n: int, accent: str = "") -> Change:
     return Change(f"stock:{n % 50:05}A", -6, f"53{n:04}/{n:05}{accent}", AT)
 
 
-class QueueClient:
+class Queue:
     """An SQS client that answers as it is told, batch by batch."""
 
     def __init__(self, *answers: Answer) -> None:
@@ -59,8 +59,8 @@ def no_answer(entries: list[dict[str, str]]) -> dict[str, Any]:
 
 def test_what_is_refused_lost_or_not_named_is_not_called_queued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", 1)  # messages so short that each holds one change
-    queue = QueueClient()
-    assert queue.open().send_many(map(change, range(23))) == [f"message-{n}" for n in range(23)]
+    queue = Queue()
+    assert queue.open().send_many(map(small, range(23))) == [f"message-{n}" for n in range(23)]
     assert [len(batch) for batch in queue.batches] == [10, 10, 3]
     outcomes: list[tuple[list[Answer], int, list[int]]] = [  # answers, how many changes; which are not queued
         ([refused(by_sender=False, only=1)], 2, []),  # and is sent again, alone
@@ -70,28 +70,28 @@ def test_what_is_refused_lost_or_not_named_is_not_called_queued(monkeypatch: pyt
         ([lambda entries: {}], 1, [0]),
     ]
     for answers, number, lost in outcomes:
-        queue = QueueClient(*answers)
-        results = queue.open().send_many(map(change, range(number)))
+        queue = Queue(*answers)
+        results = queue.open().send_many(map(small, range(number)))
         assert [n for n, result in enumerate(results) if isinstance(result, NotQueued)] == lost
         assert len(queue.pauses) == len(queue.batches) - (2 if number > 10 else 1)
     with pytest.raises(NotQueued, match="counts once"):
-        QueueClient(refused(by_sender=True)).open().send(change(0))
+        Queue(refused(by_sender=True)).open().send(small(0))
 
 
 def test_poison_never_leaves_the_process_and_what_is_no_change_is_a_mistake_of_the_whole_batch() -> None:
-    queue = QueueClient()
+    queue = Queue()
     for wrong in (("c", 1), {"counter": "c"}, None):
         with pytest.raises(InvalidInput, match=r"changes\[1\]"):
-            queue.open().send_many([change(0), cast(Any, wrong)])
+            queue.open().send_many([small(0), cast(Any, wrong)])
     assert queue.batches == []
-    bad, good = queue.open().send_many([POISON, change(1)])
-    assert (type(bad), good, queue.batches) == (InvalidMessage, "message-0", [[dumps(change(1))]])
+    bad, good = queue.open().send_many([POISON, small(1)])
+    assert (type(bad), good, queue.batches) == (InvalidMessage, "message-0", [[dumps(small(1))]])
 
 
 def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_keep_their_order() -> None:
     for accent in ("", "é"):
-        queue = QueueClient()
-        changes = [change(n, accent) for n in range(3_000)]
+        queue = Queue()
+        changes = [small(n, accent) for n in range(3_000)]
         results = queue.open().send_many(changes)
         sizes = [[len(body.encode()) for body in batch] for batch in queue.batches]
         assert max(map(max, sizes)) <= MESSAGE_BYTES_MAX < max(map(max, sizes)) + 100
@@ -102,12 +102,12 @@ def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_ke
         first = len(loads_many(bodies[0]))
         assert results[: first + 1] == ["message-0"] * first + ["message-1"]
     longest = Change("c" * 256, -(10**18), "\x01" * 1_024, AT, "ap-southeast-2")
-    assert QueueClient().open().send_many([longest] * 8) == ["message-0"] * 4 + ["message-1"] * 4
+    assert Queue().open().send_many([longest] * 8) == ["message-0"] * 4 + ["message-1"] * 4
 
 
 def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_error_of_its_own() -> None:
-    queue = QueueClient(refused(by_sender=True))
-    results = queue.open().send_many([*map(change, range(300)), POISON])
+    queue = Queue(refused(by_sender=True))
+    results = queue.open().send_many([*map(small, range(300)), POISON])
     refusals = [result for result in results if isinstance(result, NotQueued)]
     assert len(refusals) == len({id(refusal) for refusal in refusals}) == len(loads_many(queue.batches[0][0]))
     assert (results[-2], type(results[-1])) == ("message-1", InvalidMessage)
@@ -117,6 +117,6 @@ def test_a_real_queue_holds_what_was_sent() -> None:
     with mock_aws():
         client = boto3.client("sqs", region_name="eu-west-1", aws_access_key_id="x", aws_secret_access_key="x")
         url = client.create_queue(QueueName="changes")["QueueUrl"]
-        message_id = ChangeQueue(url, client=client).send(change(1))
+        message_id = ChangeQueue(url, client=client).send(small(1))
         (message,) = client.receive_message(QueueUrl=url)["Messages"]
-    assert (message["MessageId"], loads(message["Body"])) == (message_id, change(1))
+    assert (message["MessageId"], loads(message["Body"])) == (message_id, small(1))
