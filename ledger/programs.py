@@ -191,8 +191,8 @@ def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Out
         if gates is None:
             return [(yield from lanes.add(deltas[0]))]
         yield from rules.shape.program(counter)
-    except LedgerError as error:
-        return [failed(error, delta) for delta in deltas]
+    except LedgerError as error:  # that of a change alone stays itself, with its cause
+        return [error] if gates is None else [failed(error, delta) for delta in deltas]
     from ledger.gate import decide
 
     return (yield from decide.add_many(gates, deltas))

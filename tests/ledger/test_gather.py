@@ -188,6 +188,16 @@ def test_a_failure_reaches_every_change_of_the_pack_as_an_error_of_its_own(addin
     assert len({*map(id, failures)}) == 3
 
 
+def test_the_error_of_a_change_alone_is_the_tables_with_its_cause() -> None:
+    world, lost = World(), OutcomeUnknown("lost")
+    lost.__cause__ = TimeoutError()
+    world.home.after(Put, fail(lost))
+    with pytest.raises(OutcomeUnknown) as raised:
+        world.ledger(gather=True).add(COUNTER, 1)
+    assert raised.value.__cause__ is lost.__cause__
+    assert raised.value.delta is not None
+
+
 def test_a_leader_that_is_interrupted_leaves_nobody_without_an_outcome(adding: Adding) -> None:
     (first, *others) = adding.add(1, 2, 3)
     adding.failure = ZeroDivisionError()
