@@ -32,7 +32,7 @@ def sent(program: Program[Any], answer: Any) -> Any:
 def begun(*deltas: Delta) -> Program[Any]:
     """The program of one delta, or of a batch, that has asked for its first put."""
     program: Program[Any] = add(*deltas) if len(deltas) == 1 else add_many(deltas)
-    first = next(program)
+    first: Any = next(program)
     unique = {delta.token: delta for delta in reversed(deltas)}
     assert first == Put(item(*deltas), Absent()) if len(deltas) == 1 else first.items[0] == item(deltas[0])
     assert len(deltas) == 1 or len(first.items) == len(unique)

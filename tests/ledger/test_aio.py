@@ -21,7 +21,7 @@ from ledger.requests import Put
 from ledger.values import Delta
 from reader import Reader
 from reader.aio import AsyncReader
-from tests.ledger.test_table_errors import AGAIN, BACKED_OFF, ONCE, READS, TRIES_MAX, WRITES, Script, refusal
+from tests.ledger.test_table_errors import AGAIN, BACKED_OFF, ONCE, READS, WRITES, Script, refusal
 from tests.world import A as REGION
 from tests.world import Region
 
@@ -84,18 +84,21 @@ def plain(answer: Any) -> Any:
 def test_an_awaited_call_has_the_answer_and_the_error_of_the_call() -> None:
     for what, call in CALLS.items():
 
-        async def answer(call: Callable[[Any], Any] = call) -> Any:
+        async def awaited(call: Callable[[Any], Any] = call) -> Any:
             async with AsyncLedger(settings(), table=MemoryTable(), clock=lambda: 1_700_000_000_000) as ledger:
                 await ledger.add(STOCK, 10, **key("first"))
                 return await call(ledger)
 
-        def of_ledger(call: Callable[[Any], Any] = call) -> Any:
+        def at_once(call: Callable[[Any], Any] = call) -> Any:
             ledger = Ledger(settings(), table=MemoryTable(), clock=lambda: 1_700_000_000_000)
             ledger.add(STOCK, 10, **key("first"))
             return call(ledger)
 
+        def run_awaited(main: Callable[[], Coroutine[Any, Any, Any]] = awaited) -> Any:
+            return asyncio.run(main())
+
         found = []
-        for ask in (of_ledger, lambda: asyncio.run(answer())):
+        for ask in (at_once, run_awaited):
             try:
                 found.append(plain(ask()))
             except LedgerError as error:
@@ -131,7 +134,7 @@ def test_an_awaited_table_has_the_errors_of_the_table() -> None:
             expected = of_write if request in WRITES else of_read
             assert asyncio.run(error_of(request, failure)) == (expected, [])
         for code, error in AGAIN:
-            found, pauses = asyncio.run(error_of(request, *[refusal(code)] * TRIES_MAX))
+            found, pauses = asyncio.run(error_of(request, *[refusal(code)] * (len(BACKED_OFF) + 1)))
             assert (found, len(pauses)) == (error, len(BACKED_OFF))
 
 
@@ -219,7 +222,7 @@ class AwaitedClient:
             await self._awaits.here()
             if not self._throttled and operation in ("put_item", "update_item"):
                 self._throttled = True
-                raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "no"}}, operation)  # type: ignore[arg-type]
+                raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "no"}}, operation)
             answer = getattr(self._client, operation)(**arguments)
             await self._awaits.here()
             return answer
@@ -409,7 +412,7 @@ def test_outside_of_its_block_and_in_another_loop_a_ledger_says_so_and_sends_not
     asyncio.run(enter())  # its loop is closed, and the ledger was not left
     for call in (ledger.add(LIKES, 1), ledger.add_many([Change(LIKES, 1)])):
         with pytest.raises(InvalidInput, match="in another event loop"):
-            asyncio.run(call)  # type: ignore[arg-type]
+            asyncio.run(call)
     assert not table.items
 
 
@@ -422,7 +425,7 @@ def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wrote_no
     async def slowly(region: str, _: object) -> AsyncIterator[Any]:
         opened.append(region)
         await asyncio.sleep(0)  # as one that asks for credentials
-        yield client
+        yield clients[0]
         opened.remove(region)
 
     class Client:
@@ -434,9 +437,11 @@ def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wrote_no
             await self.go.wait()
             return {}
 
+    clients: list[Client] = []
+
     async def main() -> None:
-        nonlocal client
-        client, ledger = Client(), AsyncLedger(settings())
+        clients.append(client := Client())
+        ledger = AsyncLedger(settings())
         entered = await asyncio.gather(ledger.__aenter__(), ledger.__aenter__(), return_exceptions=True)
         assert [type(each) for each in entered] == [AsyncLedger, InvalidInput]
         assert opened == [REGION]
@@ -449,7 +454,6 @@ def test_a_block_opens_its_clients_once_and_who_goes_on_when_it_is_left_wrote_no
         with pytest.raises(Unavailable, match=r"is closed.*Nothing was written"):
             await task
 
-    client: Any = None
     monkeypatch.setattr("ledger.dynamo.aio.make_async_client", slowly)
     asyncio.run(main())
 

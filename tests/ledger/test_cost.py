@@ -73,7 +73,8 @@ def test_what_says_its_cost_oddly_or_cannot_be_measured_is_an_answer_all_the_sam
         with Meter() as meter:
             assert Edge(answer).answer(PUT) is None
         assert meter.take() == UNTOLD
-    for there in ({"a": {}}, {"a": {"N": "x"}}, {"a": {"?": 1}}, {"a": {"B": "text"}}):
+    items: list[dict[str, Any]] = [{"a": {}}, {"a": {"N": "x"}}, {"a": {"?": 1}}, {"a": {"B": "text"}}]
+    for there in items:
         with Meter() as meter:
             assert Edge(refusal("ConditionalCheckFailedException", Item=there)).answer(PUT) == there
         assert meter.take() == UNTOLD

@@ -204,7 +204,7 @@ def test_what_an_observer_asks_itself_is_told_to_nobody() -> None:
 def test_what_is_no_plain_function_is_refused() -> None:
     for made in (Ledger, Reader, AsyncLedger, AsyncReader, Compactor):
         where: Any = {"tables": {A: Region()}} if made is Compactor else {"table": Region()}
-        for odd in (5, "print", [], awaits, Awaits()):
+        for odd in (5, "print", ["print"], awaits, Awaits()):
             with pytest.raises(InvalidInput, match=r"observe=.* (cannot be called|would have to be awaited)"):
                 cast(Any, made)(SETTINGS, **where, observe=odd)
 

@@ -198,8 +198,8 @@ def test_a_refusal_after_a_lost_answer_is_an_unknown_outcome() -> None:
         (TRANSACT, [refusal("TransactionInProgressException")] * TRIES_MAX, OutcomeUnknown),
         (TRANSACT, [cancelled("None", "ValidationError")], TableMismatch),
     ]
-    for request, script, error in last:
-        assert type(Edge(*script).error(request)) is error
+    for request, failures, error in last:
+        assert type(Edge(*failures).error(request)) is error
 
 
 def test_a_write_that_passes_after_some_tries_is_written() -> None:

@@ -95,7 +95,7 @@ def test_another_counter_key_time_or_region_is_another_change(world: World) -> N
     assert len(world.home.items) == 5
     with refused(world.home, TokenConflict, "a change of 4, not 5") as raised:
         world.ledger().add("c", 5, **KEYED)
-    assert raised.value.delta.change == 5  # type: ignore[attr-defined]
+    assert raised.value.delta.change == 5
 
 
 def test_an_add_goes_into_a_lane_of_its_own_region_or_of_the_one_it_names(world: World) -> None:
@@ -202,7 +202,7 @@ def test_a_batch_is_one_request_to_the_table_in_few_to_dynamodb_and_none_without
         client.lines.append(len(Statements))
         return {"Responses": [{} for _ in Statements]}
 
-    client.batch_execute_statement = execute  # type: ignore[attr-defined]
+    client.batch_execute_statement = execute
     results = Ledger(settings(), client=cast(Any, client)).add_many([Change("c", n) for n in range(60)])
     assert sorted(client.lines) == [10, 25, 25]
     assert [cast(Receipt, each).delta.change for each in results] == [*range(60)]
