@@ -48,7 +48,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     *(
         ({name: given}, f"{name}=.* is not a mapping")
         for name in ("shards", "limits", "thresholds")
-        for given in (5, [])
+        for given in (5, "ab")
     ),
     *(
         ({name: {prefix: said}}, rf"{name}\[.*\]: a prefix is text")

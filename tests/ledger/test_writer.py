@@ -196,14 +196,14 @@ def test_a_batch_is_one_request_to_the_table_in_few_to_dynamodb_and_none_without
     assert world.home.asked == []
     writer.add_many([Change("c", 1) for _ in range(60)])
     assert world.home.kinds[:2] == [Get, PutMany]
-    client = Script([{}])  # the table has no shape
+    client: Any = Script([{}])  # the table has no shape
 
     def execute(*, Statements: list[Any], **_: Any) -> Any:
         client.lines.append(len(Statements))
         return {"Responses": [{} for _ in Statements]}
 
     client.batch_execute_statement = execute
-    results = Ledger(settings(), client=cast(Any, client)).add_many([Change("c", n) for n in range(60)])
+    results = Ledger(settings(), client=client).add_many([Change("c", n) for n in range(60)])
     assert sorted(client.lines) == [10, 25, 25]
     assert [cast(Receipt, each).delta.change for each in results] == [*range(60)]
 
