@@ -39,7 +39,7 @@ def memory() -> Iterator[World]:
 
 @cache  # a client costs more than the test it is for
 def moto_client(region: str) -> "DynamoDBClient":
-    client: "DynamoDBClient" = boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
+    client: DynamoDBClient = boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
     without_statements(client)
     return client
 
