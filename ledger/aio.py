@@ -1,6 +1,6 @@
 """`AsyncLedger`: a Ledger whose calls are awaited, on aiobotocore.
 
-Rule 1: what is asked and what is answered is that of `Ledger`, by the same programs (`calls.py`).
+Rule 1: what is asked and what is answered is that of `Ledger`, by the same programs (`programs.py`).
 Rule 2: a call that is cancelled raises CancelledError, from an OutcomeUnknown that carries its delta: the change may
 have been sent. Of one that was cancelled before it began nothing was sent.
 """
@@ -9,21 +9,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Generator, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from inspect import CORO_CREATED, getcoroutinestate
-from typing import Any, NoReturn, Unpack
+from typing import Any, NoReturn, TypedDict, Unpack
 
-from ledger import clocks
-from ledger.calls import Calls, Named
+from ledger import clocks, programs
 from ledger.dynamo.aio import Edge, awaited
 from ledger.errors import InvalidInput, LedgerError, OutcomeUnknown
 from ledger.gate.hold import Hold
 from ledger.lane.add import failed
 from ledger.observing import DONE, Observe, observed
+from ledger.programs import Rules
 from ledger.requests import Program, Result
 from ledger.settings import Settings
 from ledger.table import Given
 from ledger.values import Change, Delta, Receipt
+
+
+class Named(TypedDict, total=False):
+    """What gives a change its name, as for Ledger."""
+
+    idempotency_key: str | None
+    at: datetime | None
+    region: str | None
 
 
 class AsyncLedger(Edge):
@@ -34,7 +42,7 @@ class AsyncLedger(Edge):
     `gather`: many changes at once are `add_many(pack=True)`.
     """
 
-    _calls: Calls
+    _calls: Rules
 
     def __init__(
         self,
@@ -45,48 +53,48 @@ class AsyncLedger(Edge):
         observe: Observe | None = None,
         **given: Unpack[Given],
     ) -> None:
-        super().__init__(settings, Calls(settings, clock, entropy), observe, **given)
+        super().__init__(settings, Rules(settings, clock, entropy), observe, **given)
 
     @observed("ledger.add")
     async def add(self, counter: str, change: int, **named: Unpack[Named]) -> Receipt:
         """As `Ledger.add`."""
         delta = self.prepare(counter, change, **named)
-        return await self._run(self._calls.add(delta), delta)
+        return await self._run(programs.add(self._calls, delta), delta)
 
     def prepare(self, counter: str, change: int, **named: Unpack[Named]) -> Delta:
         """As `Ledger.prepare`: nothing is sent, and nothing awaited."""
-        return self._calls.prepare(Change(counter, change, **named))
+        return programs.prepare(self._calls, Change(counter, change, **named))
 
     @observed("ledger.apply")
     async def apply(self, delta: Delta) -> Receipt:
         """As `Ledger.apply`."""
-        delta = self._calls.ours(delta)
-        return await self._run(self._calls.add(delta), delta)
+        delta = programs.ours(self.settings, delta)
+        return await self._run(programs.add(self._calls, delta), delta)
 
     @observed("ledger.add_many")
     async def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
         """As `Ledger.add_many`. Of one that is cancelled the cause is a group: an OutcomeUnknown for each change."""
-        deltas = self._calls.prepare_many(changes, pack)
+        deltas = programs.prepare_many(self._calls, changes, pack)
         try:
-            return await super()._run(self._calls.add_many(deltas, pack=pack))
+            return await super()._run(programs.add_many(self._calls, deltas, pack))
         except asyncio.CancelledError as cancelled:
             unknown = [_unknown(delta) for delta in deltas if isinstance(delta, Delta)]
             raise cancelled from ExceptionGroup("add_many was cancelled", unknown)
 
     def hold(self, counter: str, amount: int, *, expires: timedelta, **named: Unpack[Named]) -> AsyncHold:
         """As `Ledger.hold`: `async with ledger.hold(...) as hold`, or `hold = await ledger.hold(...)`."""
-        delta, program = self._calls.hold(Change(counter, amount, **named), expires)
-        return AsyncHold(delta, self, self._granted(program))
+        delta = programs.prepare_hold(self._calls, Change(counter, amount, **named), expires)
+        return AsyncHold(delta, self, self._granted(programs.hold(self._calls, delta)))
 
     def parse_hold(self, counter: str, id: str) -> AsyncHold:
         """As `Ledger.parse_hold`."""
         return AsyncHold.parse(counter, id, self)
 
-    capture = awaited(Calls.capture, "ledger.capture")
+    capture = awaited(programs.capture, "ledger.capture")
     """As `Ledger.capture`."""
-    release = awaited(Calls.release, "ledger.release", DONE)
+    release = awaited(programs.release, "ledger.release", DONE)
     """As `Ledger.release`."""
-    set_limit = awaited(Calls.set_limit, "ledger.set_limit", DONE)
+    set_limit = awaited(programs.set_limit, "ledger.set_limit", DONE)
     """As `Ledger.set_limit`."""
 
     @observed("ledger.hold", DONE)

@@ -5,12 +5,17 @@ Rule 2: a value of the caller's that fails while it is looked at is the caller's
 """
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput, InvalidKey, InvalidTime, shown
 from ledger.ranges import CHANGE_MAX
+from ledger.tokens import HOLD_MS_MAX
 
 KEY_BYTES_MAX = 1_024
+
+AHEAD_MAX_MS = 300_000
+"""How far ahead of the clock `at` may be: five minutes."""
 
 _COUNTER = re.compile(r"[!-~]{1,256}")
 _PREFIX = re.compile(r"[!-~]{0,256}")
@@ -56,6 +61,29 @@ def check_time(name: str, at: object) -> int:
     except Exception as failure:  # the time zone is the caller's code
         raise InvalidTime(f"{name} has a time zone that fails: {type(failure).__name__}.") from failure
     raise InvalidTime(f"{name}={shown(at, 80)} has no time zone, so it is no instant; datetime.now(UTC) has one.")
+
+
+def check_at(at: object, clock: Callable[[], int]) -> int:
+    """Milliseconds since 1970 of when a change was first asked for; raises InvalidTime."""
+    at_ms, now_ms = check_time("at", at), clock()
+    if at_ms > now_ms + AHEAD_MAX_MS:
+        now = to_datetime(now_ms).isoformat()
+        raise InvalidTime(f"at={to_datetime(at_ms).isoformat()} is more than five minutes ahead of this clock's {now}.")
+    if at_ms < 0:
+        raise InvalidTime(f"at={to_datetime(at_ms).isoformat()} is before 1970.")
+    return at_ms
+
+
+def check_length(expires: object) -> int:
+    """Milliseconds, rounded up, of how long a hold holds; raises InvalidTime."""
+    if not isinstance(expires, timedelta):
+        raise InvalidTime(f"expires is a timedelta, how long the hold holds from `at` on, not {shown(expires)}.")
+    length_ms, more = divmod(expires, _MILLISECOND)
+    length_ms += bool(more)  # rounded up
+    if not 0 < length_ms <= HOLD_MS_MAX:
+        most = HOLD_MS_MAX // 86_400_000
+        raise InvalidTime(f"expires={shown(expires)} is not above 0 and at most {most} days.")
+    return length_ms
 
 
 def check_key(key: object) -> str:

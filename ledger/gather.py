@@ -3,8 +3,8 @@
 Rule 1: Nobody waits for a timer: a change that finds nothing in flight is put at once, alone, as `add` does; who waits
 leaves when that put returns.
 Rule 2: First come, first sent: the first that waits leads, and takes with it whoever waits by then.
-Rule 3: A put that is stuck holds nobody: who has waited WAIT_S leads itself, as long as fewer than IN_FLIGHT_MAX lead.
-Where as many do, who waits is patient and has no timer. Whoever makes them fewer wakes all who are patient.
+Rule 3: A put that is stuck holds nobody: the first that waits leads after WAIT_S, as long as fewer than IN_FLIGHT_MAX
+puts are in flight. The first alone has a timer, so however many wait, one thread wakes up for nothing.
 Rule 4: Every caller gets an outcome of its own, whatever befalls the one that led; who is interrupted, at whatever
 line, leaves nothing in the queue. So what is taken out of it is noted first, and `_leave` may come from anywhere.
 Rule 5: What a put costs is no more its leader's than anybody else's: each change that went in it has an equal share.
@@ -34,10 +34,10 @@ WAITING_MAX = 4 * PACK_CHANGES
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A change that waits. batch: whom it leads, itself among them; empty while it leads nobody. cost: its share."""
+    """A change that waits. woken: True where it may lead. batch: whom it leads, itself too. cost: its share."""
 
     delta: Delta
-    woken: SimpleQueue[None] = field(default_factory=SimpleQueue)
+    woken: SimpleQueue[bool] = field(default_factory=SimpleQueue)
     batch: Sequence["Waiter"] = ()
     outcome: Outcome | None = None
     cost: Cost = NOTHING
@@ -45,26 +45,23 @@ class Waiter:
 
 @dataclass(slots=True)
 class Queue:
-    """The changes of a lane that wait, in their order, and those that lead: at least one while any wait. patient: those
-    that wait for a wake-up alone; none while fewer than IN_FLIGHT_MAX lead.
-    """
+    """The changes of a lane that wait, in their order, and those that lead a put in flight."""
 
     lane: Lane
     waiting: deque[Waiter] = field(default_factory=deque)
     leaders: set[Waiter] = field(default_factory=set)
-    patient: set[Waiter] = field(default_factory=set)
+
+    def is_first(self, waiter: Waiter) -> bool:
+        return bool(self.waiting) and self.waiting[0] is waiter
 
     def drop(self, gone: Sequence[Waiter]) -> None:
         left = {*gone}
         self.waiting = deque(each for each in self.waiting if each not in left)
-        self.patient -= left
 
-    def wake(self) -> None:
-        """Who is patient waits for WAIT_S again, if it may lead then. A wake-up too many costs a look."""
-        if len(self.leaders) < IN_FLIGHT_MAX:
-            for waiter in self.patient:
-                waiter.woken.put(None)
-            self.patient.clear()
+    def wake_first(self, *, leads: bool) -> None:
+        """A wake-up too many costs a look."""
+        if self.waiting:
+            self.waiting[0].woken.put(leads)
 
 
 class Gatherer:
@@ -83,7 +80,7 @@ class Gatherer:
         try:
             outcome = self._outcome(waiter)
         except BaseException:
-            self._leave(waiter, gone=True)
+            self._leave([waiter, *waiter.batch], waiter)
             raise
         finally:
             here().add(waiter.cost)
@@ -106,53 +103,37 @@ class Gatherer:
                 raise failed(Unavailable("The ledger is closed. Nothing was written."), waiter.delta)
             queue = self._queues.setdefault(lane, Queue(lane))
             queue.waiting.append(waiter)
-            if not queue.leaders:
-                self._give_turn(queue, waiter)
+            leads = queue.is_first(waiter) and not queue.leaders
         while waiter.outcome is None:
-            try:
-                waiter.woken.get(timeout=self._patience_s(queue, waiter))
-            except Empty:
-                self._tire(queue, waiter)
-            self._lead(queue, waiter)
+            if leads or self._woken(queue, waiter):
+                self._lead(queue, waiter)
+            leads = False
         return waiter.outcome
 
     def _has_room(self, lane: Lane) -> bool:
         return lane not in self._queues or len(self._queues[lane].waiting) < WAITING_MAX
 
-    def _give_turn(self, queue: Queue, waiter: Waiter) -> None:
-        queue.leaders.add(waiter)
-        waiter.woken.put(None)
-
-    def _patience_s(self, queue: Queue, waiter: Waiter) -> float | None:
-        """How long it waits for a wake-up before it leads itself. None: whoever sends it wakes it, or, while as many
-        lead as may, whoever makes them fewer.
-        """
+    def _woken(self, queue: Queue, waiter: Waiter) -> bool:
+        """Wait until somebody wakes the waiter, or, of the first, until its time is over. Whether it may lead then."""
         with self._lock:
-            if waiter.outcome is not None or (waiter in queue.waiting and len(queue.leaders) < IN_FLIGHT_MAX):
-                return WAIT_S
-            if waiter in queue.waiting:
-                queue.patient.add(waiter)
-            return None
-
-    def _tire(self, queue: Queue, waiter: Waiter) -> None:
-        """Lead without being called, because the puts in flight take so long."""
-        with self._lock:
-            if len(queue.leaders) < IN_FLIGHT_MAX and waiter in queue.waiting:
-                self._give_turn(queue, waiter)
+            timeout = WAIT_S if queue.is_first(waiter) else None
+        try:
+            return waiter.woken.get(timeout=timeout)
+        except Empty:
+            return True
 
     def _lead(self, queue: Queue, waiter: Waiter) -> None:
-        """Send whoever waits, if it is the waiter's turn; who had a turn and is sent by another gives it back."""
+        """Put the changes that wait, if the waiter is the first of them and few puts are in flight."""
         with self._lock:
-            if waiter not in queue.leaders:
+            if not queue.is_first(waiter) or len(queue.leaders) >= IN_FLIGHT_MAX:
                 return
             waiter.batch = tuple(islice(queue.waiting, PACK_CHANGES))
+            queue.leaders.add(waiter)
             queue.drop(waiter.batch)
-            queue.leaders.difference_update(each for each in waiter.batch if each is not waiter)
-            queue.wake()
+            queue.wake_first(leads=False)  # it has the timer now
             self._changed.notify_all()
-        if waiter.batch:
-            self._put(waiter.batch)
-        self._leave(waiter)
+        self._put(waiter.batch)
+        self._leave(waiter.batch, waiter)
 
     def _put(self, batch: Sequence[Waiter]) -> None:
         with Meter() as meter:
@@ -165,24 +146,20 @@ class Gatherer:
         for each, outcome in zip(batch, outcomes, strict=True):
             each.outcome = outcome
 
-    def _leave(self, waiter: Waiter, *, gone: bool = False) -> None:
-        """Tell everybody whom the waiter led, and give the turn on if it was the waiter's. gone: it waits no more."""
+    def _leave(self, gone: Sequence[Waiter], waiter: Waiter) -> None:
+        """Wake everybody whom the waiter led, and the first that waits, which may lead now. gone: who waits no more."""
         with self._lock:
             for each in waiter.batch:
                 if each.outcome is None:
                     unknown = "The put was interrupted. Call again with the same key, or apply the delta."
                     each.outcome = failed(OutcomeUnknown(unknown), each.delta)
-                each.woken.put(None)
+                each.woken.put(False)
             queue = self._queues.get(waiter.delta.lane)
             if queue is None:  # another sent the waiter, and was the last to leave
                 return
-            led = waiter in queue.leaders
-            queue.drop([*waiter.batch, waiter] if gone else waiter.batch)
-            waiter.batch = ()
+            queue.drop(gone)
             queue.leaders.discard(waiter)
-            if queue.waiting and not queue.leaders.intersection(queue.waiting) and (led or not queue.leaders):
-                self._give_turn(queue, queue.waiting[0])
-            queue.wake()
+            queue.wake_first(leads=True)
             if not queue.leaders and not queue.waiting:
                 del self._queues[queue.lane]
             self._changed.notify_all()

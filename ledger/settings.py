@@ -23,76 +23,6 @@ from ledger.values import Lane
 
 Made = TypeVar("Made", Limit, Threshold)
 
-_FORMATS = {
-    "regions": "names with commas",
-    "shards": 'JSON such as {"stock:": 4}',
-    "limits": 'JSON such as {"stock:": {"floor": 0}}',
-    "thresholds": 'JSON such as {"stock:": [{"below": 10}]}',
-    "clean": "true or false",
-    "insert_only": "true or false",
-    "unshared_limits": "true or false",
-}
-
-
-def parsed(name: str, variable: str, text: object) -> Any:
-    """The setting `name`, of the text of its variable. Raises InvalidSettings."""
-    try:
-        if type(text) is not str:
-            raise TypeError
-        return _parsed(name, text)
-    except InvalidSettings as error:
-        raise InvalidSettings(f"{variable}: {error.why}") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InvalidSettings(
-            f"{variable}={shown(text, 200)} cannot be read as {name}: give {_FORMATS.get(name, 'an int')}."
-        ) from None
-
-
-def _parsed(name: str, text: str) -> Any:
-    match name:
-        case "table" | "region" | "endpoint_url":
-            return text
-        case "regions":
-            return tuple(part.strip() for part in text.split(",") if part.strip())
-        case "shards":
-            return dict(_json(text).items())
-        case "limits":
-            return {prefix: _made(Limit, said) for prefix, said in _json(text).items()}
-        case "thresholds":
-            return {prefix: tuple(_thresholds(some)) for prefix, some in _json(text).items()}
-        case "clean" | "insert_only" | "unshared_limits":
-            return {"true": True, "false": False}[text.lower()]
-        case _:
-            return int(text)
-
-
-def _json(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_once)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON; of two that are said of one prefix nobody knows which is meant."""
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError
-    return dict(pairs)
-
-
-def _thresholds(said: object) -> list[Threshold]:
-    if not isinstance(said, list):
-        raise TypeError
-    return [_made(Threshold, each) for each in said]
-
-
-def _made(kind: type[Made], said: object) -> Made:
-    if not isinstance(said, dict):
-        raise TypeError
-    keys = [field.name for field in fields(kind)]
-    for key in said:
-        if key not in keys:
-            raise InvalidSettings(f"A {kind.__name__} has no {shown(key)}: it has {', '.join(keys)}.")
-    return kind(**said)
-
-
 FOLD_MAX_LIMIT = ENTRIES_MAX
 
 _OF_AWS = r"[a-z]+(-[a-z]+)*-(central|(north|south)(east|west)?|east|west)-\d{1,2}"
@@ -110,7 +40,9 @@ LEAST = {
     "clean_units_per_s": 1,
 }
 """The numbers of the settings, and the least that each may be."""
-"""AWS adds Regions and areas, so its names are known by their form and not from a list."""
+
+FLAGS = ("clean", "insert_only", "unshared_limits")
+BY_PREFIX = {"shards": "numbers", "limits": "Limits", "thresholds": "tuples of Thresholds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,21 +86,11 @@ class Settings:
     def __post_init__(self) -> None:
         if type(self.regions) not in (tuple, list):  # a text would become its letters
             raise InvalidSettings(f"regions={shown(self.regions)} is not a tuple of Region names.")
-        for name, what in (("shards", "numbers"), ("limits", "Limits"), ("thresholds", "tuples of Thresholds")):
-            given: object = getattr(self, name)
-            if not isinstance(given, Mapping):
-                raise InvalidSettings(f"{name}={shown(given)} is not a mapping from prefixes to {what}.")
-            object.__setattr__(self, name, dict(given))
         object.__setattr__(self, "regions", tuple(self.regions) or (self.region,))
+        for name, what in BY_PREFIX.items():
+            object.__setattr__(self, name, _by_prefix(name, getattr(self, name), what))
         self._check_place()
         self._check_numbers()
-        for name in ("shards", "limits", "thresholds"):
-            for prefix in getattr(self, name):
-                if not is_prefix(prefix):
-                    raise InvalidSettings(
-                        f"{name}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
-                        "characters without spaces."
-                    )
         for prefix, shards in self.shards.items():
             if type(shards) is not int or not 1 <= shards <= SHARDS_MAX:
                 raise InvalidSettings(
@@ -197,18 +119,17 @@ class Settings:
             raise InvalidSettings(f"region={shown(self.region)} is not one of regions={regions}.")
         if len({*self.regions}) < len(self.regions):
             raise InvalidSettings(f"regions={regions} names a Region twice.")
+        if self.endpoint_url is not None and not _fits(r"https?://\S+", self.endpoint_url):
+            url = shown(self.endpoint_url, 200)
+            raise InvalidSettings(f"endpoint_url={url} does not start with http:// or https://.")
         for region in self.regions if self.endpoint_url is None else ():
             if not _fits(_OF_AWS, region):
                 raise InvalidSettings(
                     f"regions={regions}: AWS has no Region {region}. With an endpoint_url it is taken."
                 )
-        if self.endpoint_url is not None and not _fits(r"https?://\S+", self.endpoint_url):
-            raise InvalidSettings(
-                f"endpoint_url={shown(self.endpoint_url, 200)} does not start with http:// or https://."
-            )
 
     def _check_numbers(self) -> None:
-        for name in ("clean", "insert_only", "unshared_limits"):
+        for name in FLAGS:
             if type(given := getattr(self, name)) is not bool:
                 raise InvalidSettings(f"{name}={shown(given)} is not True or False.")
         for name, least in LEAST.items():
@@ -283,7 +204,7 @@ class Settings:
             variable = REGION_FROM if f.name == "region" else f"LEDGER_{f.name.upper()}"
             text = given.get(variable)
             if f.name not in arguments and text is not None and not _fits("", text):
-                arguments[f.name] = parsed(f.name, variable, text)
+                arguments[f.name] = _parsed(f.name, variable, text)
         for name, variable in (("table", "LEDGER_TABLE"), ("region", REGION_FROM)):
             if name not in arguments:
                 raise InvalidSettings(f"{name} is not set: pass {name}= or set {variable}.")
@@ -301,7 +222,85 @@ def _fits(pattern: str, text: object) -> bool:
     return type(text) is str and re.fullmatch(pattern, text) is not None
 
 
+def _by_prefix(name: str, given: object, what: str) -> dict[str, Any]:
+    """A copy of what is said of prefixes."""
+    if not isinstance(given, Mapping):
+        raise InvalidSettings(f"{name}={shown(given)} is not a mapping from prefixes to {what}.")
+    for prefix in given:
+        if not is_prefix(prefix):
+            raise InvalidSettings(
+                f"{name}[{shown(prefix)}]: a prefix is text that a counter's name begins with, printable ASCII "
+                "characters without spaces."
+            )
+    return dict(given)
+
+
 def check_lane(lane: object) -> Lane:
     if not isinstance(lane, Lane):
         raise InvalidInput(f"A lane is a Lane(region, shard, counter), not {shown(lane)}.")
     return lane
+
+
+# -- the texts of variables --------------------------------------------------------------------------------------------
+
+_FORMATS = {
+    "regions": "names with commas",
+    "shards": 'JSON such as {"stock:": 4}',
+    "limits": 'JSON such as {"stock:": {"floor": 0}}',
+    "thresholds": 'JSON such as {"stock:": [{"below": 10}]}',
+    **dict.fromkeys(FLAGS, "true or false"),
+}
+
+
+def _parsed(name: str, variable: str, text: object) -> Any:
+    """The setting `name`, of the text of its variable. Raises InvalidSettings."""
+    try:
+        if type(text) is not str:
+            raise TypeError
+        match name:
+            case "table" | "region" | "endpoint_url":
+                return text
+            case "regions":
+                return tuple(part.strip() for part in text.split(",") if part.strip())
+            case "shards":
+                return dict(_json(text).items())
+            case "limits":
+                return {prefix: _made(Limit, said) for prefix, said in _json(text).items()}
+            case "thresholds":
+                return {prefix: _thresholds(some) for prefix, some in _json(text).items()}
+            case _ if name in FLAGS:
+                return {"true": True, "false": False}[text.lower()]
+            case _:
+                return int(text)
+    except InvalidSettings as error:
+        raise InvalidSettings(f"{variable}: {error.why}") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        expected = _FORMATS.get(name, "an int")
+        raise InvalidSettings(f"{variable}={shown(text, 200)} cannot be read as {name}: give {expected}.") from None
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; of two that are said of one prefix nobody knows which is meant."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
+def _thresholds(said: object) -> tuple[Threshold, ...]:
+    if not isinstance(said, list):
+        raise TypeError
+    return tuple(_made(Threshold, each) for each in said)
+
+
+def _made(kind: type[Made], said: object) -> Made:
+    if not isinstance(said, dict):
+        raise TypeError
+    keys = [field.name for field in fields(kind)]
+    for key in said:
+        if key not in keys:
+            raise InvalidSettings(f"A {kind.__name__} has no {shown(key)}: it has {', '.join(keys)}.")
+    return kind(**said)

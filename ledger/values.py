@@ -59,7 +59,7 @@ def check_changes(caller: str, changes: object) -> list[Change]:
     return asked
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Lane:
     """A part of a counter. Only the compactor of its own `region` writes anything but deltas for it.
 
@@ -78,6 +78,9 @@ class Lane:
             raise InvalidInput(f"A shard is an int from 0 to {SHARD_MAX}, not {shown(self.shard)}.")
         if type(self.shards) is not int or not 0 <= self.shards <= SHARD_MAX:
             raise InvalidInput(f"The shards of a counter are an int from 0 to {SHARD_MAX}, not {shown(self.shards)}.")
+
+    def __lt__(self, other: Lane) -> bool:
+        return (self.region, self.shard, self.counter) < (other.region, other.shard, other.counter)
 
     def __str__(self) -> str:
         return f"{self.region}#{self.shard}#{self.counter}"
@@ -221,9 +224,6 @@ class CleanNote:
 
 Rule = TypeVar("Rule")
 
-Shards = Mapping[str, int]
-"""The number of shards of the counters whose names begin with a prefix."""
-
 
 def of_prefix(rules: Mapping[str, Rule], counter: str) -> Rule | None:
     """What is said of the longest prefix that fits a name; None when none fits."""
@@ -236,16 +236,16 @@ def longest(prefixes: Iterable[str], counter: str) -> str | None:
     return max((prefix for prefix in prefixes if counter.startswith(prefix)), key=len, default=None)
 
 
-def shards_of(shards: Shards, counter: str) -> int:
+def shards_of(shards: Mapping[str, int], counter: str) -> int:
     return of_prefix(shards, counter) or 1
 
 
-def lane_for(shards: Shards, counter: str, token: str, region: str) -> Lane:
+def lane_for(shards: Mapping[str, int], counter: str, token: str, region: str) -> Lane:
     number = shards_of(shards, counter)
     return Lane(region, tokens.draw(token, number) if number > 1 else 0, counter, number)
 
 
-def lanes_of(shards: Shards, counter: str, regions: Iterable[str]) -> tuple[Lane, ...]:
+def lanes_of(shards: Mapping[str, int], counter: str, regions: Iterable[str]) -> tuple[Lane, ...]:
     """Raises InvalidCounter."""
     counter = check_counter(counter)
     number = shards_of(shards, counter)

@@ -14,23 +14,24 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ledger import clocks
-from ledger.calls import Calls
+from ledger import clocks, programs
 from ledger.clocks import PerProcess
 from ledger.cost import carried
 from ledger.dynamo.send import AtOnce
 from ledger.errors import InvalidInput, LedgerError, shown
 from ledger.gate.hold import Hold
-from ledger.gather import Gatherer
 from ledger.lane.add import Outcome
 from ledger.observing import DONE, Observe, Observer, observed
+from ledger.programs import Rules
 from ledger.requests import Program, Request, Result, Table, drive, run
-from ledger.settings import Settings, check_settings
+from ledger.settings import Settings
 from ledger.table import table_of
 from ledger.values import Change, Delta, Receipt
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
+
+    from ledger.gather import Gatherer
 
 
 LANES_AT_ONCE = 8
@@ -65,14 +66,17 @@ class Ledger:
         tables: Mapping[str, Table] | None = None,
         observe: Observe | None = None,
     ) -> None:
-        self.settings = check_settings(settings)
+        self._rules = Rules(settings, clock, entropy)
+        self.settings = settings
         self._observer = Observer(observe)
-        asked = table_of(settings, client=client, clients=clients, table=table, tables=tables)
+        self._table = table_of(settings, client=client, clients=clients, table=table, tables=tables)
         if type(gather) is not bool:
             raise InvalidInput(f"gather={shown(gather)} is not True or False.")
-        self._calls = Calls(settings, clock, entropy)
-        self._table = asked
-        self._gatherer = PerProcess(lambda: Gatherer(self._lane_outcomes)) if gather else None
+        self._gatherer: PerProcess[Gatherer] | None = None
+        if gather:
+            from ledger.gather import Gatherer
+
+            self._gatherer = PerProcess(lambda: Gatherer(self._lane_outcomes))
 
     def close(self) -> None:
         """With `gather`: take no further changes, which raise Unavailable, and return when each taken has its outcome.
@@ -122,7 +126,7 @@ class Ledger:
 
         Raises InvalidInput.
         """
-        return self._calls.prepare(Change(counter, change, idempotency_key, at, region))
+        return programs.prepare(self._rules, Change(counter, change, idempotency_key, at, region))
 
     @observed("ledger.apply")
     def apply(self, delta: Delta) -> Receipt:
@@ -131,7 +135,7 @@ class Ledger:
         Raises InvalidInput (a lane that no reader of these settings looks at: nothing written), SettingsMismatch,
         TokenConflict, OutcomeUnknown and the other TableErrors.
         """
-        return self._put(self._calls.ours(delta))
+        return self._put(programs.ours(self.settings, delta))
 
     @observed("ledger.add_many")
     def add_many(self, changes: Iterable[Change], *, pack: bool = False) -> list[Receipt | LedgerError]:
@@ -152,7 +156,7 @@ class Ledger:
 
         Raises InvalidInput, before anything is sent, for what is no Change, such as a tuple.
         """
-        return self._send(self._calls.prepare_many(changes, pack), pack=pack)
+        return self._send(programs.prepare_many(self._rules, changes, pack), pack=pack)
 
     @observed("ledger.hold", DONE)
     def hold(
@@ -177,8 +181,8 @@ class Ledger:
         (nothing decided: call again), HoldEnded (this key's hold was captured, released or expired), TokenConflict,
         and what reaches for a gate raises: LimitMismatch, GateLost, GaveUp, DamagedItem and the TableErrors.
         """
-        delta, program = self._calls.hold(Change(counter, amount, idempotency_key, at, region), expires)
-        self._run(program)
+        delta = programs.prepare_hold(self._rules, Change(counter, amount, idempotency_key, at, region), expires)
+        self._run(programs.hold(self._rules, delta))
         return Hold(delta, self)
 
     def parse_hold(self, counter: str, id: str) -> Hold:
@@ -194,14 +198,14 @@ class Ledger:
         Raises HoldEnded (captured with another amount, released or expired: `state` and `actual` say), NoSuchHold,
         InvalidInput, OutcomeUnknown (call again) and what `hold` raises of gates and tables.
         """
-        return self._run(self._calls.capture(hold, amount))
+        return self._run(programs.capture(self._rules, hold, amount))
 
     @observed("ledger.release", DONE)
     def release(self, hold: Hold) -> None:
         """Let a hold go: nothing of it counts, all of it can be taken again. Again: nothing happens. Raises as
         `capture`.
         """
-        self._run(self._calls.release(hold))
+        self._run(programs.release(self._rules, hold))
 
     @observed("ledger.set_limit", DONE)
     def set_limit(self, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> None:
@@ -211,24 +215,24 @@ class Ledger:
         Raises LimitReached when what counts and what is held would be beyond it (nothing is set), InvalidInput for a
         side that has no limit or a Limit without a region, and what `hold` raises of gates and tables.
         """
-        self._run(self._calls.set_limit(counter, floor=floor, ceiling=ceiling))
+        self._run(programs.set_limit(self._rules, counter, floor=floor, ceiling=ceiling))
 
     # -- sending -------------------------------------------------------------------------------------------------------
 
     def _run(self, program: Program[Result]) -> Result:
-        return run(program, self._table, self._calls.now)
+        return run(program, self._table, self._rules.now)
 
     def _put(self, delta: Delta) -> Receipt:
         if self._gatherer is None:
-            return self._run(self._calls.add(delta))
-        self._run(self._calls.check_shape(delta))
+            return self._run(programs.add(self._rules, delta))
+        self._run(programs.check_shape(self._rules, delta))
         return self._gatherer.value.add(delta)
 
     def _send(self, deltas: Sequence[Delta | LedgerError], *, pack: bool) -> list[Outcome]:
-        return drive(self._calls.add_many(deltas, pack=pack), self._answer)
+        return drive(programs.add_many(self._rules, deltas, pack), self._answer)
 
     def _lane_outcomes(self, deltas: Sequence[Delta]) -> Sequence[Outcome]:
-        return self._run(self._calls.lane_outcomes(deltas))
+        return self._run(programs.lane_outcomes(self._rules, deltas))
 
     def _answer(self, request: Request | AtOnce) -> Any:
         if not isinstance(request, AtOnce):

@@ -18,6 +18,7 @@ from itertools import count, repeat
 from typing import Any, NamedTuple
 
 import pytest
+from botocore.exceptions import ClientError
 
 from compactor import Compactor, Report
 from lab.histories.checker import deltas_in
@@ -297,6 +298,14 @@ class World:
         for region, home in self.regions.items():
             for other in self.regions.values():
                 home.copy_to(other, *(key for key in home.items if f"#{region}#" in key.pk))
+
+
+def without_statements(client: Any) -> Any:
+    """A client of moto, which reads no PartiQL parameters: to its user, as to a narrow role, single writes remain."""
+    refusal = {"Error": {"Code": "AccessDeniedException", "Message": "no PartiQL"}}
+    refuse = fail(ClientError(refusal, "BatchExecuteStatement"))  # type: ignore[arg-type]
+    client.meta.events.register("before-call.dynamodb.BatchExecuteStatement", lambda **_: refuse())
+    return client
 
 
 @contextmanager

@@ -1,16 +1,15 @@
 """From a request to its answer by operations of DynamoDB, as steps: `DynamoTable` and `AsyncDynamoTable` do them.
 
-Rule 1: what is asked, and what an answer means, is in `ask.py`; sending, and sending again, in `steps.py`.
+Rule 1: what is asked, and what an answer means, is in `ask.py`; sending, and sending again, in `send.py`.
 Rule 2: every page, every unprocessed key and item is seen to.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ledger import errors
 from ledger.conditions import Absent, has
-from ledger.cost import here
+from ledger.cost import Meter, here
 from ledger.dynamo import ask, failures
 from ledger.dynamo.ask import Operation
 from ledger.dynamo.send import TRIES_MAX, Endpoint, Steps, flat, or_error, wait
@@ -40,15 +39,18 @@ from ledger.requests import (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Exchange(Endpoint):
     """The steps to a table's answers, as seen from a Region. insert_only: as for DynamoTable."""
 
-    insert_only: bool
+    def __init__(
+        self, name: str, region: str, jitter: Callable[[], float], insert_only: bool, meter: Meter | None = None
+    ) -> None:
+        super().__init__(name, region, jitter, meter)
+        self.insert_only = insert_only
 
     def metered(self) -> "Exchange":
         """The same, for the call that goes on here."""
-        return Exchange(self.name, self.region, self.jitter, self.insert_only, meter=here())
+        return Exchange(self.name, self.region, self.jitter, self.insert_only, here())
 
     def answer(self, request: Request) -> Steps[Any]:
         """The answer to a request, as `requests.py` describes it. Raises TypeError for anything else."""
@@ -70,7 +72,7 @@ class Exchange(Endpoint):
             case Together(requests):
                 return self._together(requests)
             case At(region, inner):
-                return replace(self, region=region).answer(inner)
+                return Exchange(self.name, region, self.jitter, self.insert_only, self.meter).answer(inner)
             case Pause(ms):
                 return wait(ms / 1_000)
             case _:
@@ -154,13 +156,6 @@ class Exchange(Endpoint):
     def _execute(self, statements: Sequence[dict[str, Any]]) -> Steps[list[AlreadyThere | LedgerError | None]]:
         try:
             answer = yield from self.send(Operation("batch_execute_statement", {"Statements": statements}), True)
-        except (
-            TypeError,
-            AssertionError,
-        ):  # moto 5.2 cannot read a PartiQL parameter: to it, as to a narrow role, single writes remain
-            return [
-                errors.NotAllowed("This engine knows no PartiQL parameters. Nothing was written.") for _ in statements
-            ]
         except LedgerError as error:
             return [type(error)(*error.args) for _ in statements]
         unanswered = [{"Error": {"Code": "no response"}}] * (len(statements) - len(answer["Responses"]))

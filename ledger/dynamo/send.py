@@ -9,7 +9,6 @@ Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Trans
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -67,14 +66,12 @@ def method_of(clients: Callable[[str], Any], send: Send) -> Callable[..., Any]:
     return method
 
 
-@dataclass(frozen=True, slots=True)
 class Endpoint:
     """A table as a Region answers for it. meter: of the call that the requests belong to."""
 
-    name: str
-    region: str
-    jitter: Callable[[], float]
-    meter: Meter = field(default_factory=Meter, kw_only=True)
+    def __init__(self, name: str, region: str, jitter: Callable[[], float], meter: Meter | None = None) -> None:
+        self.name, self.region, self.jitter = name, region, jitter
+        self.meter = meter or Meter()
 
     def persist(self, operation: Operation, writes: bool) -> Steps[Any]:
         """Send; again, with the same arguments, while the failure is one that passes."""

@@ -22,8 +22,7 @@ from itertools import chain, islice
 from typing import Any
 
 from ledger import Change, Ledger
-from ledger.calls import AHEAD_MAX_MS
-from ledger.checks import to_ms
+from ledger.checks import AHEAD_MAX_MS, to_ms
 from ledger.clocks import Clock, wall_clock
 from ledger.errors import (
     GateLost,

@@ -85,13 +85,16 @@ def serving(put: Served) -> Served:
 
 def test_a_counter_added_to_and_read_on_an_engine_is_what_ledger_and_reader_say(engine: Engine, table: str) -> None:
     asked = settings(table, engine.endpoint_url, limits={"seats:": Limit(ceiling=10, region=REGION)})
+    costs: list[Observed] = []
 
     async def main() -> None:
-        async with AsyncLedger(asked) as ledger, AsyncReader(asked) as reader:
-            assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "recorded"
+        async with AsyncLedger(asked, observe=costs.append) as ledger, AsyncReader(asked) as reader:
+            receipt = await ledger.add(COUNTER, -6, **KEYED)
+            assert (receipt.outcome, receipt.cost) == ("recorded", Cost(2, 2, 1.0, 1.0))
             assert (await ledger.add(COUNTER, -6, **KEYED)).outcome == "replayed"
             outcomes = await ledger.add_many([Change(COUNTER, 1, f"k{n}", AT) for n in range(60)])
             assert {each.outcome for each in outcomes if isinstance(each, Receipt)} == {"recorded"}
+            assert sum(each.cost.write_units for each in outcomes if each.cost) == costs[-1].cost.write_units == 60
             assert await reader.value(COUNTER) == 54
             assert len([*await reader.history(COUNTER)]) == 61
             await ledger.add("seats:gig", 9, **KEYED)
@@ -121,46 +124,6 @@ def test_what_is_short_in_its_own_region_is_awaited_from_the_other_one(engine: E
     asyncio.run(main())
     gates = {region: engine.client(region).scan(TableName=table)["Count"] for region in (REGION, ABROAD)}
     assert all(gates.values()), gates
-
-
-def test_awaited_calls_say_what_they_cost_as_those_of_boto3_do(engine: Engine, table: str, table_names: Any) -> None:
-    other = next(table_names)
-    engine.create_table(other, REGION)
-    limits = {"seats:": Limit(ceiling=10, region=REGION)}
-    many = [Change(COUNTER, 1, f"k{n}", AT) for n in range(60)]
-    mine: list[Observed] = []
-    theirs: list[Observed] = []
-
-    async def main() -> None:
-        asked = settings(table, engine.endpoint_url, limits=limits)
-        async with AsyncLedger(asked, observe=mine.append) as ledger, AsyncReader(asked, observe=mine.append) as reader:
-            receipt = await ledger.add(COUNTER, -6, **KEYED)
-            await asyncio.gather(*(ledger.add_many(some) for some in (many, many[:1])))
-            costs = [each.cost or Cost() for each in await ledger.add_many(many)]
-            assert sum(each.write_units for each in costs) == pytest.approx(mine[-1].cost.write_units)
-            await ledger.add("seats:gig", 9, **KEYED)
-            with pytest.raises(errors.LimitReached) as refused:
-                await ledger.add("seats:gig", 2, **KEYED | {"idempotency_key": "2"})
-            assert (receipt.cost, refused.value.cost) == (mine[0].cost, mine[-1].cost)
-            assert (await reader.read(COUNTER)).cost == mine[-1].cost
-
-    asyncio.run(main())
-    asked, client = settings(other, engine.endpoint_url, limits=limits), engine.client(REGION)
-    ledger = Ledger(asked, client=client, observe=theirs.append)
-    ledger.add(COUNTER, -6, **KEYED)
-    ledger.add_many(many)
-    ledger.add_many(many[:1])
-    ledger.add_many(many)
-    ledger.add("seats:gig", 9, **KEYED)
-    with pytest.raises(errors.LimitReached):
-        ledger.add("seats:gig", 2, **KEYED | {"idempotency_key": "2"})
-    Reader(asked, client=client, observe=theirs.append).read(COUNTER)
-    told = [[(each.name, each.cost, each.outcome) for each in some] for some in (mine, theirs)]
-    assert [each for each in told[0] if each[0] != "ledger.add_many"] == [
-        each for each in told[1] if each[0] != "ledger.add_many"
-    ]
-    assert mine[0].cost == Cost(2, 2, 1.0, 1.0)
-    assert mine[-1].cost.untold == 1  # this engine's BatchGetItem does not say
 
 
 def test_a_role_that_may_only_insert_has_the_same_outcomes_awaited(engine: Engine, table: str) -> None:

@@ -15,6 +15,7 @@ from ledger.memory import MemoryTable
 from ledger.requests import Table
 from ledger.table import DynamoTable
 from simulator import Simulation
+from tests.world import without_statements
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -38,7 +39,9 @@ def memory() -> Iterator[World]:
 
 @cache  # a client costs more than the test it is for
 def moto_client(region: str) -> "DynamoDBClient":
-    return boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
+    client: DynamoDBClient = boto3.client("dynamodb", region, aws_access_key_id="x", aws_secret_access_key="x")
+    without_statements(client)
+    return client
 
 
 def create_table(client: "DynamoDBClient", name: str) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from ledger import Cost, Settings
 from ledger.dynamo import client
 from reader import Reader
 from tests.docs.pages import RECIPES, run
+from tests.world import without_statements
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -68,11 +68,6 @@ def _one_at_a_time(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(BotocoreStubber, "process_request", process_request)
 
 
-def _no_statements(**_: object) -> None:
-    """moto reads no parameters of PartiQL; so single writes are sent, as by a role that may not."""
-    raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no PartiQL"}}, "BatchExecuteStatement")
-
-
 @pytest.fixture(scope="module")
 def account() -> Iterator[Account]:
     from moto import mock_aws  # here, for those who run other tests
@@ -82,8 +77,7 @@ def account() -> Iterator[Account]:
         patch.setenv("LEDGER_TABLE", "counters")
         patch.setenv("AWS_REGION", REGION)
         client._client.cache_clear()  # a client from before knows nothing of moto
-        made = Account(client.make_client(REGION))
-        made.dynamodb.meta.events.register("before-call.dynamodb.BatchExecuteStatement", _no_statements)
+        made = Account(without_statements(client.make_client(REGION)))
         for name, keys in TABLES.items():
             kinds: Any = [
                 {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)

@@ -14,8 +14,7 @@ from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
 from lab.histories.stage import Stage
 from ledger import Ledger, Threshold, items, tokens
-from ledger.calls import AHEAD_MAX_MS
-from ledger.checks import KEY_BYTES_MAX, to_ms
+from ledger.checks import AHEAD_MAX_MS, KEY_BYTES_MAX, to_ms
 from ledger.entries import ENTRIES_MAX
 from ledger.gate import items as gate_items
 from ledger.gate.gate import LOWEST

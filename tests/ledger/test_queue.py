@@ -15,15 +15,12 @@ from ledger.message import dumps, loads, loads_many
 from ledger.queue import ENTRIES_MAX, MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX, TRIES_MAX, ChangeQueue
 
 AT = datetime(2010, 12, 1, 8, 26, tzinfo=UTC)
+POISON = Change("two words", 1, "k", AT)
 Answer = Callable[[list[dict[str, str]]], dict[str, Any]]
 
 
-def change(n: int) -> Change:
-    return Change("stock:85123A", 4**n, f"order/{n}", AT)
-
-
-def small(n: int) -> Change:
-    return Change(f"stock:{n % 50:05}A", -6, f"53{n:04}/{n:05}", AT)
+def small(n: int, accent: str = "") -> Change:
+    return Change(f"stock:{n % 50:05}A", -6, f"53{n:04}/{n:05}{accent}", AT)
 
 
 class Queue:
@@ -60,100 +57,66 @@ def no_answer(entries: list[dict[str, str]]) -> dict[str, Any]:
     raise EndpointConnectionError(endpoint_url="url")
 
 
-@pytest.fixture
-def one_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages so short that each holds one change."""
-    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", 1)
-
-
-@pytest.mark.usefixtures("one_each")
-def test_messages_are_sent_ten_a_request() -> None:
+def test_what_is_refused_lost_or_not_named_is_not_called_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ledger.queue.MESSAGE_BYTES_MAX", 1)  # messages so short that each holds one change
     queue = Queue()
-    assert queue.open().send_many(change(n) for n in range(23)) == [f"message-{n}" for n in range(23)]
+    assert queue.open().send_many(map(small, range(23))) == [f"message-{n}" for n in range(23)]
     assert [len(batch) for batch in queue.batches] == [10, 10, 3]
-    assert [loads(body) for batch in queue.batches for body in batch] == [change(n) for n in range(23)]
-
-
-@pytest.mark.usefixtures("one_each")
-def test_what_the_queue_refused_is_sent_again_alone_some_times_unless_it_is_the_senders_fault() -> None:
-    queue = Queue(refused(by_sender=False, only=1))
-    assert queue.open().send_many([change(0), change(1)]) == ["message-0", "message-1"]
-    assert [len(batch) for batch in queue.batches] == [2, 1]
-    assert len(queue.pauses) == 1
-    queue = Queue(*[refused(by_sender=False)] * TRIES_MAX)
-    first, second = queue.open().send_many([change(0), change(1)])
-    assert isinstance(first, NotQueued)
-    assert second == "message-1"
-    assert len(queue.batches) == TRIES_MAX
-    queue = Queue(refused(by_sender=True))
+    outcomes: list[tuple[list[Answer], int, list[int]]] = [  # answers, how many changes; which are not queued
+        ([refused(by_sender=False, only=1)], 2, []),  # and is sent again, alone
+        ([refused(by_sender=False)] * TRIES_MAX, 2, [0]),
+        ([refused(by_sender=True)], 1, [0]),
+        ([taken, no_answer], 12, [10, 11]),
+        ([lambda entries: {}], 1, [0]),
+    ]
+    for answers, number, lost in outcomes:
+        queue = Queue(*answers)
+        results = queue.open().send_many(map(small, range(number)))
+        assert [n for n, result in enumerate(results) if isinstance(result, NotQueued)] == lost
+        assert len(queue.pauses) == len(queue.batches) - (2 if number > 10 else 1)
     with pytest.raises(NotQueued, match="counts once"):
-        queue.open().send(change(0))
-    assert len(queue.batches) == 1
+        Queue(refused(by_sender=True)).open().send(small(0))
 
 
-@pytest.mark.usefixtures("one_each")
-def test_what_is_lost_or_not_named_is_not_called_queued_and_the_others_are_left_alone() -> None:
-    results = Queue(taken, no_answer).open().send_many(change(n) for n in range(12))
-    assert [isinstance(result, NotQueued) for result in results] == [False] * 10 + [True] * 2
-    (result,) = Queue(lambda entries: {}).open().send_many([change(0)])
-    assert isinstance(result, NotQueued)
-
-
-def test_poison_never_leaves_the_process() -> None:
+def test_poison_never_leaves_the_process_and_what_is_no_change_is_a_mistake_of_the_whole_batch() -> None:
     queue = Queue()
-    bad, good = queue.open().send_many([Change("two words", 1, "k", AT), change(1)])
-    assert isinstance(bad, InvalidMessage)
-    assert good == "message-0"
-    assert [len(batch) for batch in queue.batches] == [1]
+    for wrong in (("c", 1), {"counter": "c"}, None):
+        with pytest.raises(InvalidInput, match=r"changes\[1\]"):
+            queue.open().send_many([small(0), cast(Any, wrong)])
+    assert queue.batches == []
+    bad, good = queue.open().send_many([POISON, small(1)])
+    assert (type(bad), good, queue.batches) == (InvalidMessage, "message-0", [[dumps(small(1))]])
 
 
-@pytest.mark.parametrize("make", [small, lambda n: Change(f"stock:{n % 50:05}A", -6, f"é{n:04}/{n:05}", AT)])
-def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_keep_their_order(
-    make: Callable[[int], Change],
-) -> None:
-    queue = Queue()
-    changes = [make(n) for n in range(3_000)]
-    results = queue.open().send_many(changes)
-    sizes = [[len(body.encode()) for body in batch] for batch in queue.batches]
-    assert max(max(batch) for batch in sizes) <= MESSAGE_BYTES_MAX < max(map(max, sizes)) + 100
-    assert max(map(sum, sizes)) <= REQUEST_BYTES_MAX
-    assert max(map(len, sizes)) == ENTRIES_MAX
-    bodies = [body for batch in queue.batches for body in batch]
-    assert [change for body in bodies for change in loads_many(body)] == changes
-    first = len(loads_many(bodies[0]))
-    assert results[: first + 1] == ["message-0"] * first + ["message-1"]
+def test_many_changes_travel_in_few_messages_which_never_exceed_a_request_and_keep_their_order() -> None:
+    for accent in ("", "é"):
+        queue = Queue()
+        changes = [small(n, accent) for n in range(3_000)]
+        results = queue.open().send_many(changes)
+        sizes = [[len(body.encode()) for body in batch] for batch in queue.batches]
+        assert max(map(max, sizes)) <= MESSAGE_BYTES_MAX < max(map(max, sizes)) + 100
+        assert max(map(sum, sizes)) <= REQUEST_BYTES_MAX
+        assert max(map(len, sizes)) == ENTRIES_MAX
+        bodies = [body for batch in queue.batches for body in batch]
+        assert [each for body in bodies for each in loads_many(body)] == changes
+        first = len(loads_many(bodies[0]))
+        assert results[: first + 1] == ["message-0"] * first + ["message-1"]
+    longest = Change("c" * 256, -(10**18), "\x01" * 1_024, AT, "ap-southeast-2")
+    assert Queue().open().send_many([longest] * 8) == ["message-0"] * 4 + ["message-1"] * 4
 
 
 def test_a_message_of_many_that_is_refused_is_told_of_each_of_its_changes_by_an_error_of_its_own() -> None:
     queue = Queue(refused(by_sender=True))
-    results = queue.open().send_many([*(small(n) for n in range(300)), Change("two words", 1, "k", AT)])
+    results = queue.open().send_many([*map(small, range(300)), POISON])
     refusals = [result for result in results if isinstance(result, NotQueued)]
     assert len(refusals) == len({id(refusal) for refusal in refusals}) == len(loads_many(queue.batches[0][0]))
-    assert isinstance(results[-1], InvalidMessage)
-    assert results[-2] == "message-1"
-
-
-def test_of_many_the_longest_travel_too_and_one_alone_has_a_message_that_older_functions_read() -> None:
-    longest = Change("c" * 256, -(10**18), "\x01" * 1_024, AT, "ap-southeast-2")
-    queue = Queue()
-    assert queue.open().send_many([longest] * 8) == ["message-0"] * 4 + ["message-1"] * 4
-    assert queue.open().send_many([small(1)]) == ["message-0"]
-    assert queue.batches[-1] == [dumps(small(1))]
-
-
-@pytest.mark.parametrize("wrong", [("c", 1), {"counter": "c"}, None], ids=["tuple", "dict", "none"])
-def test_what_is_no_change_is_a_mistake_in_the_program_and_nothing_of_the_batch_is_sent(wrong: Any) -> None:
-    queue = Queue()
-    with pytest.raises(InvalidInput, match=r"changes\[1\]"):
-        queue.open().send_many([change(0), wrong])
-    assert queue.batches == []
+    assert (results[-2], type(results[-1])) == ("message-1", InvalidMessage)
 
 
 def test_a_real_queue_holds_what_was_sent() -> None:
     with mock_aws():
         client = boto3.client("sqs", region_name="eu-west-1", aws_access_key_id="x", aws_secret_access_key="x")
         url = client.create_queue(QueueName="changes")["QueueUrl"]
-        message_id = ChangeQueue(url, client=client).send(change(1))
+        message_id = ChangeQueue(url, client=client).send(small(1))
         (message,) = client.receive_message(QueueUrl=url)["Messages"]
-    assert message["MessageId"] == message_id
-    assert loads(message["Body"]) == change(1)
+    assert (message["MessageId"], loads(message["Body"])) == (message_id, small(1))

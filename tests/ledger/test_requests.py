@@ -1,54 +1,45 @@
-"""Driving a program: `run`, `through`, and what the table in memory adds."""
+"""Driving a program: `run`, `through`, the pages of a range, and what the table in memory adds."""
 
 import operator
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 
+from compactor.lanes import every_lane
+from compactor.listing import strays
+from compactor.recount import recount
+from compactor.verify import verify
 from ledger import actions, conditions, requests
 from ledger.clocks import instants
 from ledger.conditions import Absent, Equals
 from ledger.cost import item_bytes
-from ledger.errors import ItemTooLarge, LedgerError, TableMismatch, Throttled, Unavailable
-from ledger.lane.tail import through
+from ledger.errors import ItemTooLarge, TableMismatch, Throttled, Unavailable
+from ledger.lane import tail
+from ledger.lane.tail import Pages, every_item, through
 from ledger.memory import MemoryTable
 from ledger.requests import (
     ITEM_BYTES_MAX,
     Get,
     Instant,
-    Item,
     Key,
+    KeyPage,
     Now,
     Page,
     Program,
     Put,
     Query,
-    Request,
+    Scan,
     Together,
     Transact,
     Update,
     run,
 )
-
-
-def item(sk: str, pk: str = "p") -> Item:
-    return {"pk": {"S": pk}, "sk": {"S": sk}}
-
-
-class Broken(MemoryTable):
-    """A table in memory that refuses every request about the collection "bad"."""
-
-    def answer(self, request: Request, /) -> Any:
-        if isinstance(request, Query) and request.pk == "bad":
-            raise Throttled("slow")
-        return super().answer(request)
-
-
-def instant() -> Instant:
-    return Instant(7, 8)
-
+from reader.history import history
+from reader.read import read
+from tests.ledger.test_table_errors import KEY, item
+from tests.world import COUNTER, LANE, READ_MS, Region, compactor, delta, fail, two_regions
 
 KINDS: list[Any] = [
     value
@@ -66,105 +57,85 @@ def filled(kind: Any, value: object = 3) -> Any:
     return kind(*[value] * len(kind._fields))
 
 
-def test_all_kinds_of_requests_conditions_and_answers_are_looked_at() -> None:
+def test_a_request_is_true_has_no_order_and_equals_its_own_kind_alone() -> None:
     names = "Absent Equals Add Put Update Transact DeleteMany Pause Now Instant AlreadyThere Page"
     assert {*names.split()} <= {kind.__name__ for kind in KINDS}
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_a_request_is_true_has_no_order_and_equals_its_own_kind_alone(kind: Any) -> None:
-    one = filled(kind)
-    assert bool(one)
-    assert operator.eq(one, filled(kind))
-    assert not operator.ne(one, filled(kind))
-    for other in (tuple(one), *(filled(each) for each in KINDS if each is not kind)):
-        for left, right in ((one, other), (other, one)):
-            assert operator.ne(left, right)
-            assert not operator.eq(left, right)
-        assert one not in [other]
-    if kind._fields:
-        assert one != filled(kind, 4)
-    for compare in (operator.lt, operator.le, operator.gt, operator.ge):
-        for other in (filled(kind, 4), filled(Key)):
-            with pytest.raises(TypeError):
-                compare(one, other)
+    for kind in KINDS:
+        one = filled(kind)
+        assert bool(one)
+        assert operator.eq(one, filled(kind))
+        assert not operator.ne(one, filled(kind))
+        assert not kind._fields or one != filled(kind, 4)
+        for other in (tuple(one), *(filled(each) for each in KINDS if each is not kind)):
+            for left, right in ((one, other), (other, one)):
+                assert operator.ne(left, right)
+                assert not operator.eq(left, right)
+            assert one not in [other]
+        for compare in (operator.lt, operator.le, operator.gt, operator.ge):
+            for other in (filled(kind, 4), filled(Key)):
+                with pytest.raises(TypeError):
+                    compare(one, other)
 
 
 def test_now_is_the_given_clock_beside_a_monotonic_one() -> None:
-    now = instants(lambda: 1_000)
     before_ms = time.monotonic_ns() // 1_000_000
-    instant = now()
+    instant = instants(lambda: 1_000)()
     assert instant.wall_ms == 1_000
     assert before_ms <= instant.steady_ms <= time.monotonic_ns() // 1_000_000
 
 
 def test_run_sends_each_answer_and_raises_a_failure_where_it_was_asked_for() -> None:
-    def program() -> Program[list[Any]]:
-        return [(yield Put(item("a"))), (yield Now()), (yield Get(Key("p", "a")))]
+    table = Region()
+    table.before(lambda request: isinstance(request, Query) and request.pk == "bad", fail(Throttled("slow")))
 
-    def catches() -> Program[str]:
+    def program() -> Program[list[Any]]:
+        answers = [(yield Put(item("a"))), (yield Now()), (yield Get(KEY))]
         try:
             yield Query("bad")
-        except Throttled:
-            page: Page = yield Query("good")
-            return f"caught, then {len(page.items)}"
-        return "not reached"
+        except Throttled as failure:
+            answers.append(failure)
+        return [*answers, (yield Query("good"))]
 
-    def does_not_catch() -> Program[None]:
-        yield Query("bad")
-
-    assert run(program(), MemoryTable(), instant) == [None, Instant(7, 8), item("a")]
-    assert run(catches(), Broken(), instant) == "caught, then 0"
+    *answers, failure, page = run(program(), table, lambda: Instant(7, 8))
+    assert answers == [None, Instant(7, 8), item("a")]
+    assert (type(failure), page) == (Throttled, Page((), None))
+    first, failed, last = table.answer(Together((Query("p"), Query("bad"), Query("p"))))
+    assert first == last == Page((item("a"),), None)
+    assert isinstance(failed, Throttled)
     with pytest.raises(Throttled, match="slow"):
-        run(does_not_catch(), Broken(), instant)
+        run(every_item("bad", None, None, consistent=True), table, lambda: Instant(7, 8))
 
 
-def test_an_error_among_requests_together_is_a_value_in_memory_too() -> None:
-    first, failed, last = Broken().answer(Together((Query("p"), Query("bad"), Query("q"))))
-    assert first == last == Page((), None)
-    assert isinstance(failed, LedgerError)
-
-
-def test_an_update_makes_the_item_where_there_is_none_and_writes_into_one_that_is_there() -> None:
-    table, key = MemoryTable(), Key("p", "a")
+def test_an_update_makes_the_item_adds_to_the_digit_and_refuses_what_no_item_may_be() -> None:
+    table, most = MemoryTable(), 10**38 - 1
     for number in (1, 2):
-        assert table.answer(Update(key, (actions.Add("number", 1),))) is None
-        assert table.answer(Get(key)) == {**item("a"), "number": {"N": str(number)}}
-
-
-def test_an_update_adds_to_the_digit_and_refuses_what_has_more_than_38() -> None:
-    table, key, most = MemoryTable(), Key("p", "a"), 10**38 - 1
+        assert table.answer(Update(KEY, (actions.Add("number", 1),))) is None
+        assert table.answer(Get(KEY)) == {**item("a"), "number": {"N": str(number)}}
     table.answer(Put({**item("a"), "number": {"N": str(most - 1)}}))
-    assert table.answer(Update(key, (actions.Add("number", 1),))) is None
-    assert table.answer(Get(key))["number"] == {"N": str(most)}
-    table.answer(Put({**item("a"), "number": {"N": f"-{most}"}}))
+    assert table.answer(Update(KEY, (actions.Add("number", 1),))) is None
+    assert table.answer(Get(KEY))["number"] == {"N": str(most)}
     with pytest.raises(TableMismatch, match="38 digits"):
-        table.answer(Update(key, (actions.Add("number", -2),)))
-    assert table.answer(Get(key))["number"] == {"N": f"-{most}"}
-
-
-def test_an_update_that_would_make_an_item_larger_than_any_may_be_writes_nothing() -> None:
-    table, key = MemoryTable(), Key("p", "a")
-    room = ITEM_BYTES_MAX - item_bytes({**item("a"), "text": {"S": ""}})
+        table.answer(Update(KEY, (actions.Add("number", 2),)))
+    assert table.answer(Get(KEY))["number"] == {"N": str(most)}
+    text = Key("p", "text")
+    room = ITEM_BYTES_MAX - item_bytes({**item("text"), "text": {"S": ""}})
     with pytest.raises(ItemTooLarge):
-        table.answer(Update(key, (actions.Set("text", {"S": "x" * (room + 1)}),)))
-    assert table.answer(Get(key)) is None
-    assert table.answer(Update(key, (actions.Set("text", {"S": "x" * room}),))) is None
+        table.answer(Update(text, (actions.Set("text", {"S": "x" * (room + 1)}),)))
+    assert table.answer(Get(text)) is None
+    assert table.answer(Update(text, (actions.Set("text", {"S": "x" * room}),))) is None
 
 
-def test_a_transaction_that_is_refused_shows_what_was_there_where_a_condition_failed() -> None:
+def test_a_refused_transaction_shows_what_was_there_and_what_was_answered_stays_as_it_was() -> None:
     table = MemoryTable()
     table.answer(Put(item("a")))
     writes = Put(item("a"), Absent()), Put(item("b"), Absent()), Put(item("c"), Equals("version", {"N": "1"}))
     assert table.answer(Transact(writes)) == (item("a"), None, {})
-
-
-def test_what_was_answered_stays_as_it_was() -> None:
-    table = MemoryTable()
-    table.answer(Put(item("a")))
     page = table.answer(Query("p"))
     table.answer(Put({**item("a"), "change": {"N": "1"}}))
     assert page == Page((item("a"),), None)
+    sets = conditions.Equals("s", {"SS": ["a", "b"]}), conditions.Equals("s", {"BS": [b"a"]})
+    assert [each.holds({"s": {"SS": ["b", "a"]}}) for each in sets] == [True, False]
+    assert sets[1].holds({"s": {"BS": [b"a"]}})
 
 
 # -- one program sent through another ----------------------------------------------------------------------------------
@@ -185,26 +156,62 @@ def twice(text: str) -> Generator[str, Any, str]:
     return f"{(yield text + '1')} {(yield text + '2')}"
 
 
-def end_of(program: Generator[Any, Any, Any], answer: object) -> object:
+def end_of(program: Generator[Any, Any, Any], answer: object) -> Any:
     with pytest.raises(StopIteration) as ended:
         program.send(answer)
     return ended.value.value
 
 
-def test_a_step_asks_as_often_as_it_likes_for_each_request_and_answers_it() -> None:
-    program = through(asks("a", "b"), twice)
-    assert [next(program), program.send(1), program.send(2), program.send(3)] == ["a1", "a2", "b1", "b2"]
-    assert end_of(program, 4) == ["1 2", "3 4"]
-
-
-def test_a_failure_of_a_step_is_raised_where_the_program_asked_and_ends_both_if_not_caught() -> None:
-    failure = Throttled("slow")
-    program = through(asks("a", "b"), twice)
-    next(program)
-    assert program.throw(failure) == "b1"
-    program.send(1)
-    assert end_of(program, 2) == [failure, "1 2"]
+def test_a_step_asks_as_often_as_it_likes_and_its_failure_is_raised_where_the_program_asked() -> None:
+    program, failure = through(asks("a", "b"), twice), Throttled("slow")
+    assert [next(program), program.send(1), program.throw(failure), program.send(3)] == ["a1", "a2", "b1", "b2"]
+    assert end_of(program, 4) == [failure, "3 4"]
     program = through(asks("a", "b"), twice)
     next(program)
     with pytest.raises(Unavailable):
         program.throw(Unavailable("gone"))
+
+
+# -- pages -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_item_goes_on_after_each_page_and_takes_no_more_than_it_was_asked_for() -> None:
+    program = every_item("p", "a", "z", consistent=False)
+    assert next(program) == Query("p", "a", "z", None, False)
+    assert program.send(Page((item("b"),), "b")) == Query("p", "b", "z", None, False)
+    assert program.send(Page((), "c")) == Query("p", "c", "z", None, False)  # an empty page need not be the last
+    assert end_of(program, Page((item("d"),), None)) == [item("b"), item("d")]
+    program = every_item("p", None, None, most=3, consistent=True)
+    assert next(program) == Query("p", None, None, 3, True)
+    assert program.send(Page((item("a"), item("b")), "b")) == Query("p", "b", None, 1, True)
+    assert end_of(program, Page((item("c"),), "c")) == [item("a"), item("b"), item("c")]
+    pages = Pages(Scan())
+    pages.turn(KeyPage((KEY,), KEY))
+    assert (pages.next, pages.more) == (Scan(KEY), True)
+    pages.turn(KeyPage((), None))
+    assert not pages.more
+
+
+def test_nothing_is_silently_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    home, away = two_regions(page_size=1)
+    home.put(*map(delta, (1, 2, 3)))
+    compactor(home, away, fold_max=1, clean=False).compact(COUNTER)
+    home.put(*map(delta, (4, 5, 6)))
+    programs: list[Callable[[], Program[object]]] = [
+        lambda: read([LANE], consistent=True, read_time_max_ms=READ_MS),
+        lambda: history(LANE, consistent=True, read_time_max_ms=READ_MS),
+        lambda: every_lane(lambda lane: True),
+        lambda: strays(LANE),
+        lambda: recount(LANE),
+        lambda: verify(LANE),
+    ]
+    for program in programs:
+        monkeypatch.setattr(tail, "PAGES_MAX", 1_000)
+        home.run(program())
+        monkeypatch.setattr(tail, "PAGES_MAX", 2)
+        with pytest.raises(Unavailable, match="more than 2 pages"):
+            home.run(program())
+    last = Pages(Query("p"))
+    last.turn(Page((), "a"))
+    last.turn(Page((), None))  # as many as are ever read
+    assert not last.more

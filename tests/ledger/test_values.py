@@ -1,45 +1,122 @@
-"""Values that exist are valid."""
+"""Values that exist are valid: tokens, lanes, deltas, segments, checkpoints; and what a size costs."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ledger import tokens
 from ledger.checks import check_change, check_counter, to_datetime, to_ms
+from ledger.cost import item_bytes, number_bytes, read_units, value_bytes, write_units
 from ledger.errors import InvalidChange, InvalidCounter, InvalidInput
+from ledger.lane import directory
 from ledger.ranges import CHANGE_MAX
+from ledger.requests import Key
 from ledger.values import Checkpoint, CleanNote, Delta, Lane, Segment
+from tests.strategies import counters, keys, made_tokens
+from tests.world import A as HOME
+from tests.world import Region
 
-LANE = Lane("eu-west-1", 0, "stock:85123A")
+LANE = Lane(HOME, 0, "stock:85123A")
 A, B, C = (tokens.make(1_000 + n, bytes(10)) for n in range(3))
+SPELLED = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+times = st.integers(0, tokens.TIME_MS_MAX)
+random_bytes = st.binary(min_size=tokens.RANDOM_BYTES, max_size=tokens.RANDOM_BYTES)
 
 
-@pytest.mark.parametrize(
-    "named", [("eu-west-1", 0, "c"), ("eu-west-1", 0, "a#0#b"), ("us-east-1", 999_999, "#", 999_999)]
-)
-def test_the_text_of_a_lane_names_it(named: tuple[Any, ...]) -> None:
-    assert Lane.parse(str(Lane(*named))) == Lane(*named)
+# -- tokens ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text", ["", "eu-west-1", "eu-west-1#0", "eu-west-1#0#", "eu-west-1#01#a", "eu-west-1##a", "#0#a", "a b#0#c", None]
-)
-def test_another_text_is_no_lane(text: object) -> None:
-    with pytest.raises(InvalidInput):
-        Lane.parse(text)
+@given(times, random_bytes)
+def test_a_token_holds_its_time_and_its_randomness_between_its_neighbours(time_ms: int, randomness: bytes) -> None:
+    token, data = tokens.make(time_ms, randomness), time_ms.to_bytes(6, "big") + randomness
+    assert tokens.is_token(token)
+    assert (tokens.time_ms(token), tokens.to_bytes(token), tokens.from_bytes(data)) == (time_ms, data, token)
+    number, last = int.from_bytes(data, "big"), tokens.last_of(time_ms)
+    assert tokens.before(token) == (tokens.from_bytes((number - 1).to_bytes(16, "big")) if number else None)
+    assert token <= last
+    assert time_ms == tokens.TIME_MS_MAX or last < tokens.make(time_ms + 1, bytes(10))
+    assert tokens.first_of(time_ms) == tokens.to_bytes(tokens.make(time_ms, bytes(10)))
+    assert tokens.first_of(-time_ms) == bytes(16)
+    assert tokens.before("0" * 26) is None
 
 
-def test_a_message_shows_what_is_refused_and_is_short() -> None:
+@given(made_tokens, made_tokens)
+def test_the_order_of_the_text_is_the_order_of_the_bytes(a: str, b: str) -> None:
+    assert (a < b) == (tokens.to_bytes(a) < tokens.to_bytes(b))
+    assert (a == b) == (tokens.to_bytes(a) == tokens.to_bytes(b))
+
+
+@given(counters, keys, counters, keys, times)
+def test_a_keyed_token_is_pure_has_its_time_and_is_no_other_changes(
+    counter: str, key: str, other: str, another: str, time_ms: int
+) -> None:
+    token = tokens.keyed(counter, key, time_ms)
+    assert tokens.time_ms(token) == time_ms
+    assert (token == tokens.keyed(other, another, time_ms)) == ((counter, key) == (other, another))
+
+
+def test_tokens_and_draws_are_the_same_for_ever() -> None:
+    """Written down: whoever changes the derivation makes every retry of an older change count twice."""
+    assert tokens.keyed("stock:85123A", "536365/1", 1291191960000) == "015JGGKGE064BG4X58772SZHBM"
+    for one, other in ((("ab", "c"), ("a", "bc")), (("1", "1:x"), ("11", ":x")), (("1:a", "b"), ("1", ":ab"))):
+        assert tokens.keyed(*one, 5) != tokens.keyed(*other, 5)
+    assert tokens.time_ms(SPELLED) == 1469922850259  # the example of the specification
+    assert tokens.make(0, bytes(10)) == "0" * 26
+    assert tokens.make(tokens.TIME_MS_MAX, b"\xff" * 10) == "7" + "Z" * 25
+    for time_ms in (5, 7):  # a draw depends on the randomness alone
+        assert tokens.draw(tokens.make(time_ms, b"\x01" + bytes(8) + b"\x02"), 1_000) == (2**72 + 2) % 1_000
+    drawn = [tokens.draw(tokens.keyed("c", str(n), 5), 4) for n in range(400)]
+    assert all(70 < drawn.count(side) < 130 for side in range(4))
+    wrong = ["", SPELLED[:-1], SPELLED + "V", SPELLED + "\n", SPELLED.lower(), "8" + SPELLED[1:], SPELLED[:-1] + "٣"]
+    assert not any(map(tokens.is_token, [*wrong, *(SPELLED[:-1] + other for other in "ILOU")]))
+
+
+# -- lanes, deltas, times ----------------------------------------------------------------------------------------------
+
+
+def test_the_text_of_a_lane_names_it_and_another_text_is_none() -> None:
+    for named in ((HOME, 0, "c"), (HOME, 0, "a#0#b"), ("us-east-1", 999_999, "#", 999_999)):
+        assert Lane.parse(str(Lane(*named))) == Lane(*named)
+    for text in ("", HOME, f"{HOME}#0", f"{HOME}#0#", f"{HOME}#01#a", f"{HOME}##a", "#0#a", "a b#0#c", None):
+        with pytest.raises(InvalidInput):
+            Lane.parse(text)
+
+
+REFUSED: list[tuple[Any, tuple[Any, ...], type[Exception]]] = [
+    *((Lane, (region, 0, "c"), InvalidInput) for region in ("", "EU", "a#b", "a" * 33, None)),
+    *((Lane, ("eu", shard, "c"), InvalidInput) for shard in (-1, True, "0", 1_000_000)),
+    *((Lane, ("eu", 0, "c", shards), InvalidInput) for shards in (-1, True, "0", 1_000_000)),
+    (Lane, (HOME, 0, "a b"), InvalidCounter),
+    *((Delta, (LANE, token, 1), InvalidInput) for token in ("", A.lower(), A + "0", None, A.encode())),
+    (Delta, ("lane", A, 1), InvalidInput),
+    (Delta, (LANE, A, True), InvalidChange),
+    *((Checkpoint, (LANE, 3, 1, watermark, 1, B, 5), ValueError) for watermark in ("x", "")),
+    (Checkpoint, (LANE, 3, 1, B, 1, "", 5), ValueError),
+    (Checkpoint, (LANE, 3, 1, B, 0, B, 5), ValueError),
+    *((Checkpoint, (LANE, total, count, B, 1, B, 5), ValueError) for total, count in ((0, -1), (1, 0))),
+    (Checkpoint, (LANE, -CHANGE_MAX - 1, 1, B, 1, B, 5), ValueError),
+    (CleanNote, (LANE, 0, 5), ValueError),
+]
+
+
+def test_a_value_that_cannot_be_is_refused() -> None:
+    Checkpoint(LANE, 3, 1, B, 1, B, 5)
+    for cls, arguments, error in REFUSED:
+        with pytest.raises(error):
+            cls(*arguments)
+    for listed in ([B, A], [A, A], [A, C]):
+        with pytest.raises(ValueError, match=r"order|above hi"):
+            Segment.of(LANE, B, 1, [Delta(LANE, token, 1) for token in listed])
     with pytest.raises(InvalidCounter, match=r"not 'a b' \(3 characters\)"):
         check_counter("a b")
-    with pytest.raises(InvalidCounter) as long:
-        check_counter("x" * 100_000)
-    assert len(str(long.value)) < 300
-    with pytest.raises(InvalidChange) as large:
-        check_change(10**10_000)
-    assert len(str(large.value)) < 200
+    for refuse, wrong in ((check_counter, "x" * 100_000), (check_change, 10**10_000)):
+        with pytest.raises(InvalidInput) as long:
+            refuse(wrong)
+        assert len(str(long.value)) < 300
 
 
 def test_an_enum_counts_as_its_number_or_under_its_text() -> None:
@@ -50,38 +127,17 @@ def test_an_enum_counts_as_its_number_or_under_its_text() -> None:
         STOCK = "stock:85123A"
 
     change: Any = Delta(LANE, A, Move.SOLD).change
-    assert type(change) is int
-    assert str(change) == "-6"
-    assert str(Lane("eu-west-1", 0, Counter.STOCK)) == str(LANE)
-
-
-@pytest.mark.parametrize(
-    ("cls", "arguments", "error"),
-    [
-        *((Lane, (region, 0, "c"), InvalidInput) for region in ("", "EU", "a#b", "a" * 33, None)),
-        *((Lane, ("eu", shard, "c"), InvalidInput) for shard in (-1, True, "0")),
-        *((Lane, ("eu", 0, "c", shards), InvalidInput) for shards in (-1, True, "0", 1_000_000)),
-        (Lane, ("eu-west-1", 0, "a b"), InvalidCounter),
-        *((Delta, (LANE, token, 1), InvalidInput) for token in ("", A.lower(), A + "0", None, A.encode())),
-        (Delta, (LANE, A, True), InvalidChange),
-    ],
-)
-def test_a_lane_or_a_delta_that_cannot_be_is_refused(
-    cls: type, arguments: tuple[Any, ...], error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        cls(*arguments)
+    assert (type(change), str(change), str(Lane(HOME, 0, Counter.STOCK))) == (int, "-6", str(LANE))
 
 
 def test_times_are_milliseconds_since_1970_rounded_down() -> None:
     at = datetime(2010, 12, 1, 8, 26, 0, 999_999, tzinfo=UTC)
-    assert to_ms(at) == 1291191960999
+    assert to_ms(at) == to_ms(at.astimezone(timezone(timedelta(hours=-7)))) == 1291191960999
     assert to_datetime(to_ms(at)) == at.replace(microsecond=999_000)
-    assert to_ms(at.astimezone(timezone(timedelta(hours=-7)))) == 1291191960999
     assert to_ms(datetime(1969, 12, 31, 23, 59, 59, 999_500, tzinfo=UTC)) == -1
     assert Delta(LANE, A, 1).at == datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
-    assert to_datetime(tokens.TIME_MS_MAX).year == 9999  # the nearest one that a datetime holds
-    assert to_datetime(-tokens.TIME_MS_MAX).year == 1
+    ends = to_datetime(-tokens.TIME_MS_MAX).year, to_datetime(tokens.TIME_MS_MAX).year
+    assert ends == (1, 9999)  # the nearest ones that a datetime holds
 
 
 def test_a_segment_holds_its_deltas_in_24_bytes_each() -> None:
@@ -94,23 +150,60 @@ def test_a_segment_holds_its_deltas_in_24_bytes_each() -> None:
     assert (len(empty), empty.entries.total, list(empty)) == (0, 0, [])
 
 
-@pytest.mark.parametrize("listed", [[B, A], [A, A], [A, C]])
-def test_a_segment_lists_each_token_once_in_order_and_none_above_hi(listed: list[str]) -> None:
-    with pytest.raises(ValueError, match=r"order|above hi"):
-        Segment.of(LANE, B, 1, [Delta(LANE, token, 1) for token in listed])
+# -- the directory of lanes --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "checkpoint",
-    [
-        *({"watermark": "x"}, {"last": ""}, {"version": 0}, {"count": -1}),
-        *({"total": 1, "count": 0}, {"total": -CHANGE_MAX - 1, "count": 1}),
-    ],
-)
-def test_a_checkpoint_or_a_note_that_cannot_be_is_refused(checkpoint: dict[str, Any]) -> None:
-    whole: dict[str, Any] = {"total": 3, "count": 1, "watermark": B, "version": 1, "last": B, "committed_ms": 5}
-    Checkpoint(LANE, **whole)
-    with pytest.raises(ValueError, match=r"."):
-        Checkpoint(LANE, **(whole | checkpoint))
-    with pytest.raises(ValueError, match="version"):
-        CleanNote(LANE, 0, 5)
+def test_the_directory_has_an_item_for_each_lane_which_is_its_key_and_passes_a_damaged_one_by() -> None:
+    lanes = [LANE, Lane(HOME, 3, "stock:85123A"), Lane(HOME, 0, "a#b"), Lane("us-east-1", 0, "x")]
+    bucket = "lane#eu-west-1#95"  # of all lanes of this counter in the Region
+    assert directory.item_of(LANE) == {"pk": {"S": bucket}, "sk": {"S": "0#stock:85123A"}}
+    assert directory.key_of(lanes[1]).pk == bucket
+    assert [directory.lane_of(directory.key_of(lane)) for lane in lanes] == lanes
+    pks = ("lane#eu-west-1#7", "lane#95", "delta#eu-west-1#95")
+    damaged = [Key(pk, "0#stock:85123A") for pk in pks]
+    damaged += [Key(bucket, sk) for sk in ("00#stock:85123A", "stock:85123A", "0#", "x")]
+    assert [directory.lane_of(key) for key in damaged] == [None] * len(damaged)
+    table = Region()
+    table.store([*map(directory.item_of, lanes), {"pk": {"S": bucket}, "sk": {"S": "x"}}])
+    assert table.run(directory.listed(HOME)) == sorted(lanes[:3])
+
+
+# -- sizes and units: the rules against the examples on AWS's pages, worked out by hand --------------------------------
+
+KB = 1024
+NUMBERS = {"0": 1, "7": 2, "42": 2, "123": 3, "-6": 3, "1000000": 2, "0.0050": 2, "1E+20": 2, "-0": 1}
+VALUES: list[tuple[dict[str, Any], int]] = [
+    *(({"BOOL": True}, 1), ({"NULL": True}, 1), ({"L": []}, 3), ({"M": {}}, 3), ({"SS": ["a", "bc"]}, 3)),
+    ({"L": [{"S": "ab"}, {"N": "1"}]}, 3 + (1 + 2) + (1 + 2)),  # each element takes a byte more
+    ({"M": {"key": {"S": "ab"}}}, 3 + (1 + 3 + 2)),
+    *(({"N": number}, size) for number, size in NUMBERS.items()),
+    *(({"N": "9" * 38}, 20), ({"N": "-" + "9" * 38}, 21)),
+]
+
+
+def test_an_item_is_as_big_as_its_names_and_values() -> None:
+    delta = {"pk": {"S": "delta#eu-west-1#0#stock:85123A"}, "sk": {"S": "0" * 26}, "change": {"N": "-6"}}
+    assert item_bytes(delta) == (2 + 30) + (2 + 26) + (6 + 3)
+    assert item_bytes({"entries": {"B": bytes(24)}}) == 7 + 24  # raw bytes
+    assert item_bytes({"é": {"S": "€"}}) == 2 + 3  # UTF-8
+    assert [value_bytes(value) for value, _ in VALUES] == [size for _, size in VALUES]
+    with pytest.raises(ValueError, match="X"):
+        value_bytes({"X": ""})
+
+
+@given(st.integers(-(10**38) + 1, 10**38 - 1), st.integers(0, 400 * KB), st.integers(0, 400 * KB))
+def test_a_larger_item_never_costs_less_and_reading_together_never_more_than_apart(n: int, one: int, more: int) -> None:
+    assert 1 <= number_bytes(str(n)) <= 21
+    assert write_units(one) <= write_units(one + more)
+    assert read_units(one, consistent=False) <= read_units(one + more, consistent=False)
+    apart = read_units(one, consistent=True) + read_units(more, consistent=True)
+    assert read_units(one + more, consistent=True) <= apart
+
+
+def test_a_write_costs_a_unit_a_kilobyte_a_read_one_for_four_and_a_transaction_twice() -> None:
+    assert [write_units(size) for size in (0, 500, KB, KB + 1, 2 * KB)] == [1, 1, 1, 2, 2]
+    assert write_units(2 * KB, transactional=True) == 4
+    assert [read_units(8 * KB, consistent=consistent) for consistent in (True, False)] == [2, 1]
+    assert read_units(8 * KB, consistent=True, transactional=True) == 4
+    assert read_units(int(40.8 * KB), consistent=True) == 11  # a Query, charged as 44 KB
+    assert [read_units(0, consistent=consistent) for consistent in (True, False)] == [1, 0.5]  # an absent item

@@ -1,0 +1,250 @@
+"""What a ledger's calls ask of the table, as programs: `Ledger` runs them, `AsyncLedger` awaits them.
+
+Rule 1: what a caller passes is checked when the program is made, before anything is sent, so every refusal says that
+nothing was written.
+Rule 2: with a key the token follows from the counter, the key and `at`, so that a retry names the same item; without
+one it is drawn here, once, and is the caller's to keep.
+Rule 3: the table's shape is asked for before the first request.
+Rule 4: a counter with a limit has gates and no deltas; no other way leads to it. What knows gates is imported where one
+is asked, because a process without limits never needs that third of the package.
+Rule 5: a change that fails before anything was sent has its own error, with its delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from ledger import clocks, tokens
+from ledger.checks import check_at, check_change, check_counter, check_key, check_length
+from ledger.dynamo.send import AtOnce
+from ledger.errors import InvalidChange, InvalidInput, InvalidKey, InvalidTime, LedgerError, shown
+from ledger.gate.hold import Hold
+from ledger.lane import add as lanes
+from ledger.lane.add import Outcome, failed
+from ledger.lane.shape import ShapeCheck
+from ledger.requests import Program, Request, Result
+from ledger.settings import Settings, check_settings
+from ledger.values import Change, Delta, Lane, Receipt, check_changes
+
+if TYPE_CHECKING:
+    from ledger.gate.gates import Gates, SoldOut
+
+
+class Rules:
+    """What the calls of one ledger go by: its settings, clock and entropy, as for Ledger, and what it has learnt of the
+    table."""
+
+    def __init__(self, settings: Settings, clock: clocks.Clock, entropy: clocks.Entropy) -> None:
+        self.settings = check_settings(settings)
+        self.clock = clocks.checked(clock)
+        self.entropy = clocks.checked_entropy(entropy)
+        self.now = clocks.instants(self.clock)
+        self.shape = ShapeCheck(settings, writes=True)
+        self.sold_out: SoldOut | None = None
+        if settings.limits:
+            from ledger.gate.gates import SoldOut
+
+            self.sold_out = SoldOut()
+
+    def gates(self, counter: str) -> Gates | None:
+        """Those of a counter; None when it has no limit."""
+        if not self.settings.limits:
+            return None
+        from ledger.gate.gates import Gates
+
+        return Gates.of(self.settings, counter, self.sold_out)
+
+    def limited(self, counter: str, caller: str) -> Gates:
+        """Those of a counter that must have a limit, for the caller. Raises InvalidInput."""
+        from ledger.gate.gates import Gates
+
+        return Gates.limited(self.settings, counter, caller, self.sold_out)
+
+
+# -- what is asked for -------------------------------------------------------------------------------------------------
+
+
+def prepare(rules: Rules, asked: Change) -> Delta:
+    """The delta of a change that is asked for now. Raises InvalidInput."""
+    token = _token(rules, asked)
+    return Delta(_lane(rules.settings, asked, token), token, asked.change)
+
+
+def prepare_many(rules: Rules, changes: Iterable[Change], pack: bool) -> list[Delta | LedgerError]:
+    """The delta of each change, or why it has none. Raises InvalidInput for what is no Change."""
+    deltas: list[Delta | LedgerError] = []
+    for change in check_changes("add_many", changes):
+        try:
+            deltas.append(prepare(rules, change))
+        except LedgerError as error:
+            deltas.append(error)
+    if type(pack) is not bool:
+        raise InvalidInput(f"pack={shown(pack)} is not True or False.")
+    return deltas
+
+
+def prepare_hold(rules: Rules, asked: Change, expires: timedelta) -> Delta:
+    """The delta that a hold sets aside, whose token says until when. Raises InvalidInput."""
+    length_ms = check_length(expires)
+    token = tokens.with_length(_token(rules, asked, tokens.HOLD), length_ms)
+    delta = Delta(_lane(rules.settings, asked, token), token, asked.change)
+    if delta.change == 0:
+        raise InvalidChange("A hold is of 1 to 10**18, either way: 0 sets nothing aside.")
+    return delta
+
+
+def ours(settings: Settings, delta: Delta) -> Delta:
+    """The delta in a lane that knows how many shards this table has. Raises InvalidInput."""
+    given: object = delta
+    if not isinstance(given, Delta):
+        raise InvalidInput(f"apply takes a Delta: prepare's, a receipt's or an error's, not {shown(given)}.")
+    lane = delta.lane
+    expected = settings.lane_for(lane.counter, delta.token, lane.region)
+    if lane != expected or lane.region not in settings.regions:
+        raise InvalidInput(
+            f"No reader looks at the lane {lane}: regions={settings.regions!r}, and this token's shard is "
+            f"{expected.shard}. The settings must be those with which the delta was prepared."
+        )
+    return replace(delta, lane=expected)
+
+
+def _token(rules: Rules, asked: Change, kind: str = "") -> str:
+    counter, key, at = check_counter(asked.counter), asked.idempotency_key, asked.at
+    if key is None and at is None:
+        now_ms = rules.clock()
+        if not 0 <= now_ms <= tokens.TIME_MS_MAX:
+            raise InvalidTime(f"The clock says {now_ms} ms since 1970; a change's time is from 1970 to the year 10889.")
+        return tokens.make(now_ms, rules.entropy(tokens.RANDOM_BYTES))
+    if key is None:
+        raise InvalidKey("at came without idempotency_key; they go together.")
+    if at is None:
+        raise InvalidKey("idempotency_key came without at; they go together, and both must be the same on a retry.")
+    return tokens.keyed(counter, check_key(key), check_at(at, rules.clock), kind)
+
+
+def _lane(settings: Settings, asked: Change, token: str) -> Lane:
+    region = settings.region if asked.region is None else asked.region
+    if type(region) is not str or region not in settings.regions:
+        raise InvalidInput(f"region={shown(region)} is not one of regions={settings.regions!r}.")
+    return settings.lane_for(asked.counter, token, region)
+
+
+# -- changes -----------------------------------------------------------------------------------------------------------
+
+
+def add(rules: Rules, delta: Delta) -> Program[Receipt]:
+    if not rules.shape.is_known:
+        yield from check_shape(rules, delta)
+    gates = rules.gates(delta.lane.counter)
+    if gates is None:
+        return (yield from lanes.add(delta))
+    from ledger.gate import decide
+
+    return (yield from decide.add(gates, delta))
+
+
+def check_shape(rules: Rules, delta: Delta) -> Program[None]:
+    """Raises what the check raises, with the delta."""
+    try:
+        yield from rules.shape.program(delta.lane.counter)
+    except LedgerError as error:
+        error.delta = delta
+        raise
+
+
+def add_many(
+    rules: Rules, deltas: Sequence[Delta | LedgerError], pack: bool
+) -> Generator[Request | AtOnce, Any, list[Outcome]]:
+    """An outcome for each, in order; an error that stands in a delta's place is its outcome."""
+    outcomes: dict[int, Outcome] = {i: error for i, error in enumerate(deltas) if isinstance(error, LedgerError)}
+    sent = {i: delta for i, delta in enumerate(deltas) if isinstance(delta, Delta)}
+    try:
+        if sent:
+            yield from rules.shape.program()
+    except LedgerError as failure:
+        return [each if isinstance(each, LedgerError) else failed(failure, each) for each in deltas]
+    parts: dict[Lane | None, dict[int, Delta]] = {}  # a limited lane each, and under None all that have no limit
+    for i, delta in sent.items():
+        is_limited = rules.settings.limit_of(delta.lane.counter) is not None
+        parts.setdefault(delta.lane if is_limited else None, {})[i] = delta
+    put = lanes.add_packed if pack else lanes.add_many
+    programs = tuple(
+        put([*part.values()]) if lane is None else lane_outcomes(rules, [*part.values()])
+        for lane, part in parts.items()
+    )
+    answers: Sequence[Sequence[Outcome]] = (yield AtOnce(programs)) if programs else ()
+    for part, answer in zip(parts.values(), answers, strict=True):
+        outcomes |= zip(part, answer, strict=True)
+    return [outcomes[i] for i in range(len(deltas))]
+
+
+def lane_outcomes(rules: Rules, deltas: Sequence[Delta]) -> Program[Sequence[Outcome]]:
+    """Changes of one lane: to its gate, or one change as `add` does and several in packs."""
+    counter = deltas[0].lane.counter
+    gates = rules.gates(counter)
+    if gates is None and len(deltas) > 1:
+        return (yield from lanes.add_packed(deltas))
+    try:
+        if gates is None:
+            return [(yield from lanes.add(deltas[0]))]
+        yield from rules.shape.program(counter)
+    except LedgerError as error:  # that of a change alone stays itself, with its cause
+        return [error] if gates is None else [failed(error, delta) for delta in deltas]
+    from ledger.gate import decide
+
+    return (yield from decide.add_many(gates, deltas))
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+def hold(rules: Rules, delta: Delta) -> Program[None]:
+    """Returns when a hold that was prepared is granted."""
+    from ledger.gate import decide
+
+    gates = rules.limited(delta.lane.counter, "hold")
+    return _first(rules, delta.lane.counter, decide.hold(gates, delta))
+
+
+def capture(rules: Rules, hold: Hold, amount: int | None = None) -> Program[Receipt]:
+    from ledger.gate import decide
+
+    held = _held(rules, hold, "capture")
+    used = held.change if amount is None else check_change(amount)
+    if 0 < used <= -held.change:  # a magnitude
+        used = -used
+    if used * held.change < 0 or abs(used) > abs(held.change):
+        most = f"{held.change} (or to {-held.change})" if held.change < 0 else f"{held.change}"
+        raise InvalidChange(f"A hold of {held.change} is captured from 0 to {most}, not {shown(used)}.")
+    counter = held.lane.counter
+    return _first(rules, counter, decide.capture(rules.limited(counter, "capture"), held, used))
+
+
+def release(rules: Rules, hold: Hold) -> Program[None]:
+    from ledger.gate import decide
+
+    held = _held(rules, hold, "release")
+    counter = held.lane.counter
+    return _first(rules, counter, decide.release(rules.limited(counter, "release"), held))
+
+
+def set_limit(rules: Rules, counter: str, *, floor: int | None = None, ceiling: int | None = None) -> Program[None]:
+    from ledger.gate import bounds
+
+    yield from _first(rules, counter, bounds.set_limit(rules.limited(counter, "set_limit"), floor, ceiling))
+
+
+def _held(rules: Rules, hold: Hold, caller: str) -> Delta:
+    given: object = hold
+    if not isinstance(given, Hold):
+        raise InvalidInput(f"{caller} takes a Hold, as Ledger.hold and Ledger.parse_hold give it, not {shown(given)}.")
+    return ours(rules.settings, given.delta)
+
+
+def _first(rules: Rules, counter: str, program: Program[Result]) -> Program[Result]:
+    """The program, once the shape is known to fit."""
+    yield from rules.shape.program(counter)
+    return (yield from program)
