@@ -9,8 +9,8 @@ Rule 4: nothing is asked of a Region that does not answer but once.
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
+from lab.histories.theatre import finish
 from ledger import tokens
 from ledger.cost import item_bytes, read_units, write_units
 from ledger.errors import OutOfReach, Unavailable

@@ -7,8 +7,8 @@ Rule 3: with no fault left nothing may fail.
 
 from collections.abc import Callable
 
-from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
+from lab.histories.theatre import finish
 from ledger import tokens
 from ledger.errors import LedgerError
 from ledger.gate.decide import decide_change, decide_hold

@@ -27,6 +27,8 @@ from ledger.tokens import until_ms
 from ledger.values import Delta, Lane
 from simulator.world import World
 
+COUNTER = "g"
+
 
 class WatchedWorld(World):
     """A world that tells of each write in its home Region. gate_bytes_max: what a gate may have at most."""
@@ -198,16 +200,16 @@ class Judge:
             return self.gates[lane].own(side)
         return self.limit.opening(side) if self.limit.opens(lane) else 0
 
-    def told(self, one: Asked, decision: Decision, since: int) -> bool:
+    def answered(self, one: Asked, decision: Decision, since: int) -> bool:
         """An answer came, which is of a moment since that step; whether there was too little at one, if refused."""
         lane, token, known = one.delta.lane, one.delta.token, decision.known
         if known.held is not None:
             if known.held != one.delta.change:
-                self.wrong.append(f"{token} is told to hold {known.held}")
+                self.wrong.append(f"{token} is said to hold {known.held}")
             return True
         one.outcome = known.outcome
         if self.decided.get((lane, token)) != known.outcome:
-            self.wrong.append(f"{token} is told to be {known.outcome}, and is {self.decided.get((lane, token))}")
+            self.wrong.append(f"{token} is said to be {known.outcome}, and is {self.decided.get((lane, token))}")
         if known.outcome != REFUSED or decision.before or self.least(one.delta.change, since) < abs(one.delta.change):
             return True
         if self.least_in_parts(one.delta.change, since) >= abs(one.delta.change):

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from lab.histories import limited
-from lab.histories.history import finish
-from lab.histories.limited import Played, Table
 from lab.histories.limited_end import YEARS_MS, ask_again, sell_all
 from lab.histories.limited_judge import Judge, WatchedWorld
+from lab.histories.limited_table import Table
+from lab.histories.theatre import Played, finish
 from ledger.errors import LedgerError
 from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts
@@ -41,7 +41,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
 
 
 def _restores(table: Table, step: int, now_ms: int) -> list[str]:
-    if table.choices.pick(ONE_OF) != ONE_OF - 1:
+    if table.pick(ONE_OF) != ONE_OF - 1:
         return []
     for _ in range(RESTORES):
         try:
@@ -81,7 +81,7 @@ class Known:
 
 
 def _restore(table: Table, step: int, now_ms: int) -> list[str]:
-    old, choices, lanes = table.world, table.choices, table.judge.lanes
+    old, choices, lanes = table.judge.world, table.choices, table.judge.lanes
     world = WatchedWorld(old.regions, choices, page_size=old.page_size, lag_steps=old.lag_steps)
     world.step_ms, world.now_ms = old.step_ms, now_ms
     known = {lane: Known(lane) for lane in lanes}
@@ -147,15 +147,15 @@ def _chosen(table: Table, step: int, known: dict[Lane, Known]) -> dict[Key, Item
 
 
 def _rebuild(table: Table) -> list[Rebuilt]:
-    region = table.world.regions[table.choices.pick(len(table.world.regions))]
-    rebuilt = finish(table.world, region, rebuild(table.judge.gates_in(region)))
-    table.world.quiesce()
+    region = table.any_region()
+    rebuilt = finish(table.judge.world, region, rebuild(table.judge.gates_in(region)))
+    table.judge.world.quiesce()
     return rebuilt
 
 
 def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebuilt]) -> list[str]:
     """What the gates say after a rebuild; the judge learns it."""
-    world, judge, region = table.world, table.judge, table.world.regions[0]
+    world, judge, region = table.judge.world, table.judge, table.judge.world.regions[0]
     wrong: list[str] = finish(world, region, audit(judge.gates_in(region)))
     for each in rebuilt:
         lane = each.gate.lane
@@ -166,8 +166,7 @@ def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebui
         added = [outcome for token, outcome in listed.items() if token not in of.decided]
         if sum(added) != sum(lost) or (each.lost, each.lost_sum) != (len(lost), sum(lost)):
             wrong.append(f"{lane}: {lost} were lost; {added} were added, {each.lost} of {each.lost_sum} are told")
-        table.tell("tokens lost", len(lost))
-        table.tell("gates gone", each.was is None)
+        table.counts.update({"tokens lost": len(lost), "gates gone": int(each.was is None)})
         judge.gates[lane] = items.gate_of(lane, world.replicas[lane.region].item(items.gate_key(lane)) or {})
         judge.decided |= {(lane, token): outcome for token, outcome in listed.items()}
         judge.open |= {(lane, token): amount for token, amount in of.open.items()}
@@ -194,7 +193,7 @@ def _check_rights(table: Table) -> list[str]:
         if sum(rights) != left or (min(rights) < 0 < max(rights)):
             wrong.append(f"{left} {side} is left, and the rights are {rights}")
         judge.owed[side] = max(0, -left)
-        table.tell("restored" if left >= 0 else "restored beyond")
+        table.counts["restored" if left >= 0 else "restored beyond"] += 1
     return wrong
 
 

@@ -18,7 +18,6 @@ import pytest
 from compactor import Compactor
 from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
-from lab.histories.stage import Stage
 from ledger import Ledger, Threshold, items, tokens
 from ledger.calls import AHEAD_MAX_MS
 from ledger.checks import KEY_BYTES_MAX, to_ms
@@ -111,7 +110,7 @@ def test_the_rows_in_the_data_model_are_those_that_its_example_leaves() -> None:
 def test_the_traces_of_the_obvious_design_are_those_that_are_found_and_the_shortest_is_in_the_readme() -> None:
     page = DOCS / "protocol.md"
     for cast in NAIVE_CASTS:
-        trace = "\n".join(explore.explore(cast, Stage).trace)
+        trace = "\n".join(explore.explore(cast).trace)
         assert re.sub(r"delta#eu-west-1#0#c[/ ]", "", trace) in page.read_text()
     assert min((block for block in blocks(page, "") if "WRONG" in block), key=len) in blocks(README, "text")
 
