@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import track
 
 from lab.histories.kinds import KINDS, lines, shrink
 from simulator.choices import Drawn
@@ -46,15 +45,13 @@ def main(
     began, total = time.monotonic(), Counter[str]()
     chunks = [range(start, min(start + CHUNK, first + seeds)) for start in range(first, first + seeds, CHUNK)]
     with multiprocessing.Pool(processes) as pool:
-        results = pool.imap(_play_some, chunks)
-        shown = track(results, "playing", len(chunks), console=console, disable=not console.is_terminal)
-        for number, (wrong, counts) in enumerate(shown):
+        for number, (wrong, counts) in enumerate(pool.imap(_play_some, chunks)):
             if wrong:
                 pool.terminate()
                 console.print(wrong)
                 raise typer.Exit(1)
             total += counts
-            if not console.is_terminal and (number + 1) % 100 == 0:
+            if (number + 1) % 100 == 0:
                 console.print(f"{(number + 1) * CHUNK:,} histories", style="dim")
     console.print(
         f"{seeds:,} histories, seeds {first:,} to {first + seeds - 1:,}: {total['lanes steps']:,} steps, "

@@ -51,6 +51,7 @@ class Boards(ABC):
     resends = False
     """Whether every Update is sent twice, as an SDK may: it had no answer the first time."""
     passes_ms = 0
+    """So much time passes, at some moment."""
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
         self.choices, self.order, self.log = Replayed(order), order, log
@@ -84,12 +85,10 @@ class Boards(ABC):
     def wait(self, ms: int) -> None:
         self.world.now_ms += ms
 
-    def time(self, ms: int) -> None:
-        """Some time passes, at some moment."""
-        self.passes_ms, self.time_goes = ms, True
-
-    def resent(self) -> None:
-        self.resends = True
+    def having(self, **given: object) -> None:
+        """What a stage says of itself is this in a cast."""
+        for name, value in given.items():
+            setattr(self, name, value)
 
     def report(self, who: str, what: object, came: object) -> None:
         if self.log is not None:

@@ -15,20 +15,7 @@ from compactor.visit import visit
 from lab.histories import cast, checker
 from lab.histories.packs import PACKED_MAX, enter_producer
 from lab.histories.remade import WRITERS, Disaster
-from lab.histories.theatre import (
-    AT_ONCE,
-    LATE,
-    LONG,
-    REGIONS,
-    SHORT,
-    STEPS_MAX,
-    Played,
-    Theatre,
-    any_skew,
-    finish,
-    in_steps_of,
-    one_of,
-)
+from lab.histories.theatre import PACE, PACES, REGIONS, Played, Theatre, any_skew, finish, in_steps_of, one_of
 from ledger import items, tokens
 from ledger.errors import LedgerError
 from ledger.lane.add import add
@@ -43,8 +30,6 @@ from simulator.process import Log
 from simulator.world import World
 
 ROUNDS = 3
-PACES = ((LONG,), (LONG, SHORT), (LONG, AT_ONCE, AT_ONCE))
-"""Of compactors: some come several times in a row, within one read."""
 STEPS_MS = (10, 40, 160)
 """The time of a step, so that a pack's span is four times the allowed lateness, as long, or a quarter of it."""
 
@@ -75,11 +60,7 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
     theatre, record = Theatre(world, faults, log), checker.Record()
     _enter_all(theatre, settings, record)
     disaster = Disaster(theatre, settings, record) if faults.remade else None
-    for _ in range(STEPS_MAX):
-        if disaster is not None:
-            disaster.step()
-        if not theatre.step():
-            break
+    theatre.play(disaster.step if disaster is not None else lambda: None)
     if disaster is not None:
         disaster.end()
     counts = Counter(deltas=len(record.asked), packs=record.packs, reads=len(record.seen))
@@ -90,8 +71,8 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None)
 def _enter_all(theatre: Theatre, settings: Settings, record: checker.Record) -> None:
     choices, faults = theatre.world.choices, theatre.faults
 
-    def pace() -> Sequence[int]:  # in a burst, over several visits, or when the first ones were cleaned
-        return one_of(choices, (LONG, LONG, SHORT, LATE))
+    def pace() -> Sequence[int]:
+        return one_of(choices, PACE)
 
     grain_ms = 100 * theatre.world.step_ms if choices.pick(4) == 3 else 1
     packs = choices.pick(2) == 1

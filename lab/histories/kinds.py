@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from lab.histories import history, limited_restores, served
+from lab.histories import history, limited, served
 from lab.histories.explore import explore
 from lab.histories.theatre import Played
 from simulator.choices import Drawn, Replayed
@@ -27,7 +27,7 @@ class Kind:
 
 KINDS = {
     "lanes": Kind(history.play),
-    "limits": Kind(limited_restores.play, 5),
+    "limits": Kind(limited.play, 5),
     "service": Kind(served.play, 10),
     "thresholds": Kind(partial(served.play, thresholds=True), 10, 5),
 }
@@ -56,21 +56,11 @@ def search(kind: str, at: str, histories: str) -> int:
 
 def shrink(kind: str, picks: Sequence[int]) -> list[int]:
     """A simpler list of picks that still goes wrong."""
-    best = list(picks)
-    attempts = 0
-    size = len(best) // 2
+    best, size, attempts = list(picks), len(picks) // 2, iter(range(ATTEMPTS_MAX))
     while size:
-        for candidate in _simpler(best, size):
-            attempts += 1
-            if attempts > ATTEMPTS_MAX:
-                return best
-            if KINDS[kind].play(Replayed(candidate)).violations:
-                best = candidate
-                break
-        else:
-            size //= 2
-            continue
-        size = min(size, len(best) // 2)
+        simpler = (each for each, _ in zip(_simpler(best, size), attempts, strict=False))
+        wrong = next((each for each in simpler if KINDS[kind].play(Replayed(each)).violations), None)
+        best, size = (best, size // 2) if wrong is None else (wrong, min(size, len(wrong) // 2))
     return best
 
 

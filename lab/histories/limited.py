@@ -1,14 +1,14 @@
 """Histories of limited counters: what happens at their gates, judged at every write, at every answer and at the end."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from lab.histories.filing import Filing, file_as, filed_as
 from lab.histories.limited_cost import judge_cost
 from lab.histories.limited_end import judge_end
 from lab.histories.limited_judge import COUNTER, Judge, WatchedWorld
+from lab.histories.limited_restores import restores
 from lab.histories.limited_table import Table
-from lab.histories.theatre import REGIONS, STEPS_MAX, Played, Theatre, in_steps_of, one_of
+from lab.histories.theatre import REGIONS, Played, Theatre, in_steps_of, one_of
 from ledger.limit import Limit
 from ledger.values import Lane
 from simulator.choices import Choices
@@ -25,15 +25,8 @@ LIMITS = (
 
 
 @filed_as()
-def play(
-    choices: Choices,
-    faults: Faults | None = None,
-    log: Log | None = None,
-    then: Callable[["Table", int, int], list[str]] = lambda table, step, now_ms: [],
-) -> Played:
-    """Play one history of a limited counter and judge it. then: what follows when all is right, given the step and the
-    time at which everybody was done.
-    """
+def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
+    """Play one history of a limited counter, judge it, and perhaps restore what it left."""
     faults = mix(choices) if faults is None else faults
     regions = REGIONS[: 2 + (choices.pick(3) == 2)]
     step_ms = one_of(choices, STEPS_MS)
@@ -47,12 +40,10 @@ def play(
     table = Table(Theatre(world, faults, log), Judge(world, lanes, limit))
     world.watch = table.judge.see
     table.enter_all()
-    for _ in range(STEPS_MAX):
-        if not table.theatre.step():
-            break
+    table.theatre.play()
     ended = world.step, world.now_ms
     world.now_ms += 2 * faults.skew_ms
-    wrong = judge_end(table.judge, choices, judge_cost) or then(table, *ended)
+    wrong = judge_end(table.judge, choices, judge_cost) or restores(table, *ended)
     table.counts["decided"] = len(table.judge.decided)
     return Played(wrong, world.step, faults, table.counts)
 

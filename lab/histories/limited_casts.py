@@ -49,9 +49,9 @@ LIMITED_CASTS: Casts = {
         do.sent("one"), do.sent("two"), do.rolled(), do.wait(1_000), do.sent("three", old=0),
         do.roll("one"), do.roll("the other"), do.send("one")),
     "the_last_unit_in_two_regions": (  # each could take it from the other many times
-        do.in_two_regions(1), do.nearly_endless(20), do.send("one"), do.send("two", AWAY)),
+        do.in_two_regions(1), do.having(steps_max=20), do.send("one"), do.send("two", AWAY)),
     "a_unit_for_each_of_two_in_another_region_who_send_twice": (
-        do.in_two_regions(2), do.resent(), do.no_copies(), do.send("one", AWAY), do.send("two", AWAY)),
+        do.in_two_regions(2), do.having(resends=True, copies_stay=True), do.send("one", AWAY), do.send("two", AWAY)),
     "the_last_unit_is_given_back_while_another_region_wants_it": (
         do.in_two_regions(1), do.held("hold"), do.end("hold", RELEASED), do.send("one", AWAY)),
     "the_last_unit_is_given_back_while_two_want_it": (

@@ -10,23 +10,19 @@ is passed, or passed further; everything is sold, and not one more.
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from lab.histories import limited
 from lab.histories.limited_end import YEARS_MS, ask_again, sell_all
 from lab.histories.limited_judge import Judge, WatchedWorld
 from lab.histories.limited_table import Table
-from lab.histories.theatre import Played, finish
+from lab.histories.theatre import finish, one_of
 from ledger.errors import LedgerError
 from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts
 from ledger.gate.move import free
 from ledger.gate.rebuild import Rebuilt, rebuild
 from ledger.gate.recount import audit, outcomes, standing
-from ledger.limit import DOWN, SIDES
+from ledger.limit import SIDES
 from ledger.requests import Item, Key, Put
 from ledger.values import Lane
-from simulator.choices import Choices
-from simulator.faults import Faults
-from simulator.process import Log
 
 RESTORES = 3
 """So many of a history that has some, each from the beginning."""
@@ -35,22 +31,15 @@ ONE_OF = 4
 DAMAGES: tuple[Item, ...] = ({"low": {"N": "1"}}, {"recent": {"L": []}}, {"total": {"S": "7"}})
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """Play one history of a limited counter, judge it, and in one of four restore what it left, some times."""
-    return limited.play(choices, faults, log, _restores)
-
-
-def _restores(table: Table, step: int, now_ms: int) -> list[str]:
+def restores(table: Table, step: int, now_ms: int) -> list[str]:
+    """In one of four histories: what is wrong after restores of what it left at that step."""
     if table.pick(ONE_OF) != ONE_OF - 1:
         return []
-    for _ in range(RESTORES):
-        try:
-            wrong = _restore(table, step, now_ms)
-        except LedgerError as error:  # with no fault left, nothing may fail
-            wrong = [f"{type(error).__name__}: {error}"]
-        if wrong:
-            return [f"restored: {each}" for each in wrong]
-    return []
+    try:
+        wrong = next(filter(None, (_restore(table, step, now_ms) for _ in range(RESTORES))), [])
+    except LedgerError as error:  # with no fault left, nothing may fail
+        wrong = [f"{type(error).__name__}: {error}"]
+    return [f"restored: {each}" for each in wrong]
 
 
 @dataclass(slots=True)
@@ -72,6 +61,18 @@ class Known:
     def open(self) -> dict[str, int]:
         held = {**self.notes, **(self.gate.held if self.gate else {})}
         return {token: amount for token, amount in held.items() if token not in self.decided}
+
+    def learn(self, key: Key, item: Item) -> None:
+        if key == items.gate_key(self.lane):
+            self.gate = items.gate_of(self.lane, item)
+        elif key.pk.startswith("hold#"):
+            token, amount = items.hold_of(self.lane, item)
+            self.notes[token] = amount
+        elif key.sk.startswith(items.SEGMENTS_FROM):
+            self.listed |= items.filed_of(self.lane, item).outcomes
+        else:
+            token, outcome, _ = items.late_of(self.lane, item)
+            self.listed[token] = outcome
 
     @property
     def lost(self) -> list[int]:
@@ -95,7 +96,7 @@ def _restore(table: Table, step: int, now_ms: int) -> list[str]:
     if judge.wrong:
         return judge.wrong
     world.watch = judge.see
-    ask_again(judge)
+    ask_again(judge, choices)
     if judge.wrong:
         return judge.wrong
     world.now_ms += YEARS_MS
@@ -111,7 +112,7 @@ def _restore(table: Table, step: int, now_ms: int) -> list[str]:
 def _chosen(table: Table, step: int, known: dict[Lane, Known]) -> dict[Key, Item]:
     """The items of a restore, and what they know."""
     choices = table.choices
-    window = (0, 30, 300, step)[choices.pick(4)]
+    window = one_of(choices, (0, 30, 300, step))
     latest = step - choices.pick(step)
     versions: dict[Key, list[tuple[int, Item | None]]] = {}
     for at, key, item in table.judge.writes:
@@ -124,24 +125,16 @@ def _chosen(table: Table, step: int, known: dict[Lane, Known]) -> dict[Key, Item
         item = until[-1] if until else None
         if item is None:
             continue
-        kind, _, text = key.pk.partition("#")
-        of = known[Lane.parse(text)]
+        of = known[Lane.parse(key.pk.partition("#")[2])]
         number = list(known).index(of.lane)
-        if kind == "gate" and gone == number:
-            continue
-        if kind == "gate" and damaged == number:
-            item = {**item, **DAMAGES[choices.pick(len(DAMAGES))]}
-        elif kind == "gate":
-            of.gate = items.gate_of(of.lane, item)
+        if key == items.gate_key(of.lane):
+            if number == gone:
+                continue
+            if number == damaged:
+                chosen[key] = {**item, **one_of(choices, DAMAGES)}
+                continue
             of.had = {t: n for each in until if each for t, n in items.gate_of(of.lane, each).recent.items()}
-        elif kind == "hold":
-            token, amount = items.hold_of(of.lane, item)
-            of.notes[token] = amount
-        elif key.sk.startswith(items.SEGMENTS_FROM):
-            of.listed |= items.filed_of(of.lane, item).outcomes
-        else:
-            token, outcome, _ = items.late_of(of.lane, item)
-            of.listed[token] = outcome
+        of.learn(key, item)
         chosen[key] = item
     return chosen
 
@@ -181,14 +174,9 @@ def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebui
 
 def _check_rights(table: Table) -> list[str]:
     """All that is left is there as rights; or nobody has any, and so much is owed: the judge learns it."""
-    judge = table.judge
-    wrong = []
-    value, held = sum(map(change_of, judge.decided.values())), list(judge.open.values())
-    floor, ceiling = judge.bounds
-    down = value + sum(n for n in held if n < 0) - (floor or 0)
-    up = (ceiling or 0) - value - sum(n for n in held if n > 0)
+    judge, wrong = table.judge, list[str]()
     for side in filter(judge.limit.has, SIDES):
-        left = down if side == DOWN else up
+        left = judge.left()[side]
         rights = [gate.rights[side] for gate in judge.gates.values()]
         if sum(rights) != left or (min(rights) < 0 < max(rights)):
             wrong.append(f"{left} {side} is left, and the rights are {rights}")

@@ -93,12 +93,6 @@ class LimitedStage(Boards):
             self.alone(self.judge.gates_in(HOME).create(lane))
         self.world.quiesce()
 
-    def nearly_endless(self, steps_max: int) -> None:
-        self.steps_max = steps_max
-
-    def no_copies(self) -> None:
-        self.copies_stay = True
-
     def asked(self, key: str, change: int = 1, *, old: int = 1_000, region: str = HOME) -> Asked:
         """A change, to be asked for."""
         if key not in self.named:

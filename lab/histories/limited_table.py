@@ -11,7 +11,7 @@ from typing import Any
 
 from lab.histories.limited_judge import COUNTER, Asked, Judge
 from lab.histories.recall import Memory
-from lab.histories.theatre import LATE, LONG, SHORT, Theatre, one_of, rest
+from lab.histories.theatre import LONG, PACE, SHORT, Theatre, one_of, rest
 from ledger import tokens
 from ledger.errors import LedgerError, LimitReached
 from ledger.gate.bounds import set_limit
@@ -54,7 +54,7 @@ class Table:
         kinds = {"seller": self.seller, "buyer": self.buyer, "group": self.group}
         for number in range(4 + self.pick(9)):
             region = self.any_region()
-            pace = one_of(self.choices, (LONG, LONG, SHORT, LATE))
+            pace = one_of(self.choices, PACE)
             kind = one_of(self.choices, ("seller", "seller", "seller", "buyer", "group"))
             self.theatre.enter(f"{kind} {number}", region, kinds[kind](number, region, pace))
         for region in self.judge.world.regions:

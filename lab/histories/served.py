@@ -42,18 +42,14 @@ def play(choices: Choices, faults: Faults | None = None, log: Log | None = None,
     faults = replace(faults, skew_ms=faults.skew_ms // 4, cut=faults.cut // 4)
     late = one_of(choices, (0, 0, 30, 3_600_000 // step_ms))
     mishaps = Mishaps(lost=40 * choices.pick(3), doubled=60 * choices.pick(3), stream_late=late)
-    world = ServedWorld(regions, choices, mishaps, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
-    world.step_ms, world.now_ms, world.shows_changes = step_ms, 10_000_000, thresholds
+    world = ServedWorld(regions, choices, page_size=1 + choices.pick(3), lag_steps=faults.lag_steps)
+    world.step_ms, world.now_ms, world.mishaps, world.shows_changes = step_ms, 10_000_000, mishaps, thresholds
     record = checker.Record()
     service = Service(Theatre(world, faults, log), _settings(choices, regions, step_ms, thresholds), record)
     service.enter_all()
     if thresholds:
         service.settings = _with_thresholds(service.settings, choices, record.numbers)
-    for _ in range(STEPS_MAX):
-        if all(each.done for each in service.producers) and not world.purged:
-            world.cut.clear()
-        if not service.theatre.step():
-            break
+    service.theatre.play(service.joined_again, STEPS_MAX)
     calm = step_ms < CALM_MS or not (faults.pause or faults.slow_visits or faults.late)
     over = all(service.is_over(region) for region in regions)
     wrong = list(checker.check_reads(record))

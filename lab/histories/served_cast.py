@@ -10,10 +10,9 @@ from zlib import crc32
 from compactor.named import Named
 from lab.histories import cast
 from lab.histories.checker import Record
-from lab.histories.history import PACES
 from lab.histories.packs import PACKED_MAX, enter_producer
 from lab.histories.served_world import ServedWorld
-from lab.histories.theatre import LATE, LONG, Theatre, one_of, rest
+from lab.histories.theatre import LATE, LONG, PACES, Theatre, one_of, rest
 from ledger import tokens
 from ledger.errors import DamagedItem, LaneDamaged, LedgerError
 from ledger.gate import decide
@@ -74,6 +73,11 @@ class Service:
         arrived = not any(replica.inbox for replica in world.replicas.values())
         read = all(post.position == len(post.records) for post in posts)
         return written and arrived and read and not world.posts[region].queue
+
+    def joined_again(self) -> None:
+        """No Region stays cut off when nobody adds any more, so that what was added is found."""
+        if all(each.done for each in self.producers) and not self.world.purged:
+            self.world.cut.clear()
 
     def enter_all(self) -> None:
         choices, enter, regions = self.choices, self.theatre.enter, self.settings.regions

@@ -7,7 +7,6 @@ at the counter unless a record asks for it, as `ring` says.
 """
 
 from dataclasses import replace
-from typing import Any
 
 from compactor.named import Named, Naming, settle_named
 from compactor.report import Tally
@@ -15,17 +14,17 @@ from lab.histories.boards import HOME
 from lab.histories.cast import COUNTER
 from lab.histories.history import strays_left
 from lab.histories.served_judge import wrong_crossings
+from lab.histories.served_world import ServedWorld
 from lab.histories.stage import LANE, Stage
 from lab.histories.theatre import finish
 from ledger import tokens
 from ledger.lane.add import add
 from ledger.limit import Threshold
-from ledger.requests import Key, Program
+from ledger.requests import Program
 from reader.balances import balances
 from service.ring.records import arrived
 from service.thresholds.evaluate import Evaluated, evaluate
-from service.thresholds.event_bus import Publish
-from simulator.world import Stamp, World
+from simulator.process import Log
 
 
 class ServedStage(Stage):
@@ -59,34 +58,20 @@ class ServedStage(Stage):
         return [f"the stray {token} was named twice, and is in no sum" for token in strays] or self.at_rest()
 
 
-class BusWorld(World):
-    """With an event bus, and what was written since somebody took it."""
-
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
-        self.events: list[dict[str, Any]] = []
-        self.written: list[Key] = []
-
-    def answer(self, region: str, request: Any) -> Any:
-        if not isinstance(request, Publish):
-            return super().answer(region, request)
-        return self.events.append(request.detail)
-
-    def _store(self, region: str, key: Key, item: Any, stamp: Stamp) -> None:
-        super()._store(region, key, item, stamp)
-        if region == HOME:
-            self.written.append(key)
-
-
 class ThresholdStage(Stage):
-    kind = BusWorld
-    world: BusWorld
+    kind = ServedWorld
+    world: ServedWorld
+
+    def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
+        super().__init__(order, log)
+        self.world.shows_changes = True
+        self.post = self.world.posts[HOME]
 
     def told_of(self, *thresholds: Threshold) -> None:
         self.settings = replace(self.settings, thresholds={COUNTER: thresholds})
 
     def known(self) -> object:
-        return super().known(), repr(self.world.events), len(self.world.written)
+        return super().known(), repr(self.post.events), len(self.post.records)
 
     def evaluation(self, name: str, *added: int) -> None:
         """Some changes are added, and what rang for them is served."""
@@ -95,7 +80,7 @@ class ThresholdStage(Stage):
         def program() -> Program[None]:
             for delta in deltas:
                 yield from add(delta)
-            self.world.written = []
+            self.post.records.clear()
             yield from evaluate(COUNTER, self.settings, Evaluated())
 
         self.enter(name, HOME, program)
@@ -104,17 +89,19 @@ class ThresholdStage(Stage):
         world, settings = self.world, self.settings
         left = not all(process.done for process in self.processes)
         while left or self._asks_for_an_evaluation():
-            left, world.written = False, []
+            left = False
+            self.post.records.clear()
             finish(world, HOME, evaluate(COUNTER, settings, Evaluated()))
         value = finish(world, HOME, balances([COUNTER], settings, consistent=True))[COUNTER].value
         return [
             wrong
             for threshold in settings.told_here(COUNTER)
-            for wrong in wrong_crossings(world, settings, COUNTER, threshold, value, world.events, set())
+            for wrong in wrong_crossings(world, settings, COUNTER, threshold, value, self.post.events, set())
         ]
 
     def _asks_for_an_evaluation(self) -> bool:
         """Whether the records of what was written do."""
-        keys = [{"pk": {"S": key.pk}, "sk": {"S": key.sk}} for key in self.world.written]
-        records = [{"eventName": "MODIFY", "dynamodb": {"Keys": key}} for key in keys]
+        keys = [record.key for record in self.post.records]
+        shown = [{"pk": {"S": key.pk}, "sk": {"S": key.sk}} for key in keys]
+        records = [{"eventName": "MODIFY", "dynamodb": {"Keys": each}} for each in shown]
         return bool(arrived(records, self.settings).evaluated)

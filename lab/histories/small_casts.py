@@ -21,7 +21,7 @@ SMALL_CASTS: Casts = {
     "an_add_in_time_among_two_folds_and_a_read": (
         do.delta(1), do.asks(0, old=249), do.add(0), do.fold(fold_max=1, commits_max=2), do.read()),
     "a_delta_that_is_only_just_on_time_against_a_fold": (
-        do.asks(0, old=249), do.delta(1, old=248), do.add(0), do.time(250), do.fold()),
+        do.asks(0, old=249), do.delta(1, old=248), do.add(0), do.having(passes_ms=250, time_goes=True), do.fold()),
     "a_fail_over_against_a_fold": (
         do.delta(1, old=900), do.arrive(), do.asks(0), do.add(0, region=AWAY), do.fold(), do.read()),
     "two_compactors": (
@@ -90,7 +90,7 @@ THRESHOLD_CASTS: Casts = {
     "an_evaluation_while_a_change_comes_that_crosses": (
         do.told_of(Threshold(above=4)), *EVALUATIONS),
     "an_evaluation_and_a_change_whose_updates_are_sent_twice": (
-        do.resent(), do.told_of(Threshold(below=5)), *EVALUATIONS),
+        do.having(resends=True), do.told_of(Threshold(below=5)), *EVALUATIONS),
 }
 NAIVE_CASTS: Casts = {
     "a_read_while_the_merge_becomes_visible": (
@@ -100,6 +100,6 @@ NAIVE_CASTS: Casts = {
     "a_retry_after_the_merge": (
         do.delta(0), do.arrive(), do.merge(), do.add(0, name="the same add again")),
     "two_regions_merge": (
-        do.delta(0), do.arrive(), do.cut(AWAY), do.asks(1, old=900), do.add(1, region=AWAY),
-        do.merge(), do.merge("merge elsewhere", AWAY)),
+        do.delta(0), do.arrive(), do.asks(1, old=900), do.add(1, region=AWAY),
+        do.merge(), do.merge("merge elsewhere", AWAY, cut=True)),
 }

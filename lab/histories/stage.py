@@ -64,8 +64,7 @@ class Stage(Boards):
 
     def delta(self, number: int, *, old: int = 1_000, stray: bool = False) -> None:
         """It is there, and acknowledged."""
-        self.asks(number, old=old, stray=stray)
-        self.alone(add(self.asked(number).delta))
+        self.alone(add(self.asks(number, old=old, stray=stray).delta))
         self._is_acknowledged(number)
 
     def pack(self, *numbers: int) -> None:
@@ -120,11 +119,8 @@ class Stage(Boards):
 
         self.enter(name, HOME, program)
 
-    def _visiting(self) -> Program[object]:
-        return visit(LANE, Tally(), self.settings)
-
     def visit(self) -> None:
-        self.enter("visit", HOME, self._visiting)
+        self.enter("visit", HOME, partial(visit, LANE, Tally(), self.settings))
 
     def rebuild(self) -> None:
         self.enter("rebuild", HOME, partial(rebuild, LANE))
@@ -173,7 +169,7 @@ class Stage(Boards):
         def program() -> Program[None]:
             for _ in range(times):
                 yield NOTHING
-                finish(self.world, HOME, self._visiting())
+                finish(self.world, HOME, visit(LANE, Tally(), self.settings))
                 if everywhere:
                     self.world.quiesce()
                 yield NOTHING
@@ -226,12 +222,10 @@ class NaiveStage(Stage):
     def merged(self) -> None:
         self.alone(naive.merge(LANE))
 
-    def merge(self, name: str = "merge", region: str = HOME) -> None:
+    def merge(self, name: str = "merge", region: str = HOME, *, cut: bool = False) -> None:
+        """cut: the Region is, for a while."""
+        self.world.cut |= {region} if cut else set()
         self.enter(name, region, partial(naive.merge, LANE))
-
-    def cut(self, region: str) -> None:
-        """For a while."""
-        self.world.cut.add(region)
 
     def judged(self) -> list[str]:
         self.world.quiesce()

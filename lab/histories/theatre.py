@@ -23,6 +23,10 @@ SHORT = (0, 1, 3, 10, 30, 90)
 LONG = (0, 10, 30, 100, 300, 700, 1_300)
 LATE = (700, 1_300, 2_500, 4_000)
 """Rests, in steps: within one read, within what a read may take, up to beyond what clean waits for, and after it."""
+PACE = (LONG, LONG, SHORT, LATE)
+"""Of who adds and reads: over several visits, in a burst, or when the first ones were cleaned."""
+PACES = ((LONG,), (LONG, SHORT), (LONG, AT_ONCE, AT_ONCE))
+"""Of compactors: some come several times in a row, within one read."""
 
 One = TypeVar("One")
 
@@ -52,7 +56,13 @@ class Theatre:
         self.processes.append(process)
         return process
 
-    def step(self) -> bool:
+    def play(self, before_each: Callable[[], None] = lambda: None, steps_max: int = STEPS_MAX) -> None:
+        for _ in range(steps_max):
+            before_each()
+            if not self._step():
+                break
+
+    def _step(self) -> bool:
         """One step of the history; False when nobody has anything left to do."""
         world, processes = self.world, self.processes
         world.step += 1

@@ -143,12 +143,12 @@ def test_every_mistake_fits_its_file_and_what_finds_it_is_there() -> None:
 
 
 SOON = {
-    "deltas deleted at fold": "which were acknowledged",
+    "deltas deleted at fold": "",
     "rebuild keeps an orphan": "",
     "a retry goes to its own Region's lane": "",
     "settle ignores packs that reach above the watermark": "",
     "a tighter limit takes nothing": "",
-    "low is not looked at": "decided twice",
+    "low is not looked at": "",
     "rebuilt: the version stays": "",
     "a filed hold ends though the gate knows it": "",
     "a visit that was stopped is done with": "",
