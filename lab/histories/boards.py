@@ -1,16 +1,19 @@
-"""What every stage of a small cast stands on: a world, the processes that are let loose on it, what each was told.
+"""What every stage of a small cast stands on: a world, the processes that are let loose on it, each one's answers.
 
-Rule 1: what a cast does before its processes begin happens at once and without a fault.
-Rule 2: it keeps what each process was told, because a process that was told the same is in the same state.
+Rule 1: a cast is a table of steps, and a step is a call of a method of its stage. What a cast does before its processes
+begin happens at once and without a fault.
+Rule 2: a stage keeps the answers of each process, because a process that had the same answers is in the same state.
 Rule 3: a pause takes no step: whatever may happen in it may happen between two steps anyhow.
 Rule 4: what a request does to several items, which are not one transaction, happens one by one where a stage says so.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
-from lab.histories.history import REGIONS, finish
+from lab.histories.theatre import REGIONS, finish
 from ledger.errors import GaveUp, LedgerError
 from ledger.lane.tail import through
 from ledger.requests import At, DeleteMany, Key, Pause, Program, PutMany, Request, Together, Update
@@ -20,6 +23,17 @@ from simulator.process import Log, Process, Script
 from simulator.world import World
 
 HOME, AWAY = REGIONS[:2]
+Casts = dict[str, Sequence[methodcaller]]
+
+
+class Steps:
+    """`do.fold()` is a step of a cast: the call of a stage's method, once there is a stage."""
+
+    def __getattr__(self, name: str) -> Callable[..., methodcaller]:
+        return partial(methodcaller, name)
+
+
+do = Steps()
 
 
 class Boards(ABC):
@@ -28,24 +42,24 @@ class Boards(ABC):
     kind: type[World] = World
     one_by_one: tuple[type, ...] = (DeleteMany,)
     """Requests to several items that are gone through item by item."""
+    time_goes = False
+    """Whether it matters when a process asks for the time."""
+    stops = True
+    """Whether everything stops in every state, or only at the end."""
+    steps_max = 1_000
+    """A cast whose processes could go on for long is gone through up to so many steps."""
+    resends = False
+    """Whether every Update is sent twice, as an SDK may: it had no answer the first time."""
+    passes_ms = 0
+    """So much time passes, at some moment."""
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
-        self.choices, self.order = Replayed(order), order
+        self.choices, self.order, self.log = Replayed(order), order, log
         self.world = self.kind((HOME, AWAY), self.choices, page_size=10, lag_steps=0)
         self.processes: list[Process] = []
-        self.told: list[list[int]] = []
+        self.answers: list[list[int]] = []
         self.failures: list[LedgerError] = []
         """Of the processes that have ended with one."""
-        self.passes_ms = 0
-        self.time_goes = False
-        """Whether it matters when a process asks for the time."""
-        self.stops = True
-        """Whether everything stops in every state, or only at the end."""
-        self.steps_max = 1_000
-        """A cast whose processes could go on for long is gone through up to so many steps."""
-        self.resends = False
-        """Whether every Update is sent twice, as an SDK may: it had no answer the first time."""
-        self.log = log
 
     @abstractmethod
     def seen(self) -> list[str]:
@@ -57,7 +71,7 @@ class Boards(ABC):
 
     @abstractmethod
     def known(self) -> object:
-        """What decides the judgement, besides the world and what the processes were told."""
+        """What decides the judgement, besides the world and the answers."""
 
     def arrivals(self) -> list[tuple[str, Key]]:
         """What may arrive in another Region now, and be noticed there."""
@@ -71,34 +85,35 @@ class Boards(ABC):
     def wait(self, ms: int) -> None:
         self.world.now_ms += ms
 
-    def time(self, ms: int) -> None:
-        """Some time passes, at some moment."""
-        self.passes_ms, self.time_goes = ms, True
+    def having(self, **given: object) -> None:
+        """What a stage says of itself is this in a cast."""
+        for name, value in given.items():
+            setattr(self, name, value)
 
-    def tell(self, who: str, what: object, came: object) -> None:
+    def report(self, who: str, what: object, came: object) -> None:
         if self.log is not None:
             self.log(who, what, came)
 
     def enter(self, name: str, region: str, make: Callable[[], Program[object]]) -> None:
         """A process that runs one program; its failures end it, as they end a visit."""
-        told: list[int] = []
+        answers: list[int] = []
 
         def step(request: Request) -> Generator[Any, Any, Any]:
             if isinstance(request, Pause):
                 return None
             parts = self._parts(request)
-            answers: list[Any] = []
+            came: list[Any] = []
             try:
                 if self.resends and isinstance(request.request if isinstance(request, At) else request, Update):
                     yield request
-                    told.append(0)
+                    answers.append(0)
                 for part in parts or (request,):
-                    answers.append((yield part))
-                    told.append(hash(repr(answers)))
+                    came.append((yield part))
+                    answers.append(hash(repr(came)))
             except LedgerError as error:
-                told.append(hash(repr(error)))
+                answers.append(hash(repr(error)))
                 raise
-            return tuple(each for answer in answers for each in answer) if parts else answers[0]
+            return tuple(each for answer in came for each in answer) if parts else came[0]
 
         def script() -> Script:
             try:
@@ -106,7 +121,7 @@ class Boards(ABC):
             except (GaveUp, LedgerError) as error:
                 self.failures.append(error)
 
-        self.told.append(told)
+        self.answers.append(answers)
         self.processes.append(Process(name, region, script, self.world, NONE, self.log))
 
     def _parts(self, request: Request) -> list[Request]:
@@ -116,10 +131,8 @@ class Boards(ABC):
                 return [At(region, part) for part in self._parts(inner)]
             case _ if not isinstance(request, self.one_by_one):
                 return []
-            case DeleteMany(items):
-                return [DeleteMany((item,)) for item in items]
-            case PutMany(items):
-                return [PutMany((item,)) for item in items]
+            case DeleteMany(several) | PutMany(several):
+                return [type(request)((item,)) for item in several]
             case Together(requests):
                 return [Together((each,)) for each in requests]
             case _:

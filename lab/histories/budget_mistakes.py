@@ -22,8 +22,7 @@ def counts_the_rest_beside_whole(patch: Patch) -> None:
     filled: Any = reserving._filled
 
     def whole(counter: str, rest: int, name: Any, tries: int) -> Any:
-        left = yield from filled(counter, rest, name, tries)
-        return rest if left else 0
+        return rest if (yield from filled(counter, rest, name, tries)) else 0
 
     patch(reserving, "_filled", whole)
 
@@ -62,8 +61,7 @@ def settles_twice(patch: Patch) -> None:
 
     def twice(counters: Any, holds: Any, cost: int, name: Any, *more: Any) -> Any:
         yield from settle(counters, holds, cost, name, *more)
-        again = reserving.CallName(f"{name.id}/again", name.at)
-        return (yield from settle(counters, (), cost, again, *more))
+        return (yield from settle(counters, (), cost, reserving.CallName(f"{name.id}/again", name.at), *more))
 
     patch(reserving, "settle", twice)
 
@@ -91,13 +89,7 @@ def holds_for_a_day(patch: Patch) -> None:
 
 
 MISTAKES = (
-    settles_twice,
-    gives_back_without_settling,
-    holds_under_a_name_for_each_attempt,
-    holds_for_a_day,
-    names_parts_anew,
-    counts_the_rest_beside_whole,
-    counts_beside_under_a_new_name,
-    asks_for_no_parts,
+    *(settles_twice, gives_back_without_settling, holds_under_a_name_for_each_attempt, holds_for_a_day),
+    *(names_parts_anew, counts_the_rest_beside_whole, counts_beside_under_a_new_name, asks_for_no_parts),
     names_parts_by_what_is_left,
 )

@@ -6,11 +6,13 @@ Rule 3: A script ends, so a history does.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from compactor.report import Tally
 from compactor.visit import visit
+from lab.histories.checker import Asked, Record, Rivals, Seen
+from lab.histories.theatre import LATE, LONG, SHORT, Theatre, one_of, rest
 from ledger import tokens
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.lane.add import add
@@ -25,92 +27,34 @@ from simulator.process import Move, Script, Sleep
 COUNTER = "c"
 SENDS_MAX = 12
 NUMBERS_MAX, RESERVED = 30, 4
-AT_ONCE = (0, 1, 3)
-SHORT = (0, 1, 3, 10, 30, 90)
-LONG = (0, 10, 30, 100, 300, 700, 1_300)
-LATE = (700, 1_300, 2_500, 4_000)
-"""Rests, in steps: within one read, within what a read may take, up to beyond what clean waits for, and after it."""
+"""A change of 4^29 is the largest there is."""
 YEARS_MS = 10**11
 LATENESSES = (0, 1, 1, 6)
 """How long ago a change was asked for, at most, in allowed latenesses: now, in a queue but on time, or a backfill."""
 
 
-@dataclass(slots=True)
-class Asked:
-    """One change that was asked for."""
-
-    number: int
-    delta: Delta
-    acknowledged: bool = False
-    on_time: bool = False
-    """Its home Region has acknowledged it, within the allowed lateness by the clock of every compactor."""
-
-
-@dataclass(slots=True)
-class Rivals:
-    """Two changes that were asked for under one token, by mistake: one of them counts once either was acknowledged.
-
-    Which one may change until one is folded, so neither is owed to any one read.
-    """
-
-    one: Asked
-    other: Asked
-    acknowledged: bool = False
-
-    @property
-    def numbers(self) -> set[int]:
-        return {self.one.number, self.other.number}
-
-
-@dataclass(slots=True)
-class Seen:
-    """One finished read, for the checker."""
-
-    region: str
-    consistent: bool
-    value: int
-    count: int
-    asked_by_end: int
-    must: frozenset[int]
-    """The deltas that it has to hold: acknowledged at home, on time, before it began (_is_owed)."""
-
-
-@dataclass(slots=True)
-class Record:
-    """What a history leaves for the checker."""
-
-    asked: list[Asked] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
-    rivals: list[Rivals] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)
-    """Errors that nothing in a history can cause, such as a damaged lane."""
-    numbers: int = 0
-    """How many are given out; a change of 4^29 is the largest there is."""
-    packs: int = 0
-    """Packs that were put, whether or not the answer came."""
-    tallies: list[Tally] = field(default_factory=list)
-    """What each visit of a compactor did, also one that was cut off."""
-    lost: set[int] = field(default_factory=set)
-    """The deltas that a Region lost with its replica, or that a read there may have to wait for since then; rivals."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """What asks for changes in `home`, and what it knows of those that it sends."""
+    """What asks for changes in `home`, and what it knows of those that it sends.
+
+    grain_ms: of the times that its events carry. ahead_ms: of its clock.
+    """
 
     home: str
     record: Record
     settings: Settings
-    choices: Choices
-    now_ms: Callable[[], int]
-    skew_ms: int
-    grain_ms: int
+    theatre: Theatre
+    grain_ms: int = 1
     ahead_ms: int = 0
 
+    @property
+    def choices(self) -> Choices:
+        return self.theatre.world.choices
+
     def ask(self, number: int, wall_ms: int) -> Asked:
-        """Change `number`, asked for now or some time ago, by a clock that is `ahead_ms` ahead."""
-        late_ms = self.settings.allowed_lateness_ms
-        ms = wall_ms + self.ahead_ms - self.choices.pick(1 + late_ms * LATENESSES[self.choices.pick(len(LATENESSES))])
+        """Change `number`, asked for now or some time ago."""
+        late_ms = self.settings.allowed_lateness_ms * one_of(self.choices, LATENESSES)
+        ms = wall_ms + self.ahead_ms - self.choices.pick(1 + late_ms)
         token = tokens.keyed(COUNTER, str(number), max(0, ms - ms % self.grain_ms))
         asked = Asked(number, Delta(self.settings.lane_for(COUNTER, token, self.home), token, 4**number))
         self.record.asked.append(asked)
@@ -133,8 +77,9 @@ class Sender:
             return
         asked.acknowledged = True
         if region == asked.delta.lane.region:
-            late_ms = self.now_ms() - tokens.time_ms(asked.delta.token)
-            asked.on_time = asked.on_time or late_ms <= self.settings.allowed_lateness_ms - self.skew_ms
+            late_ms = self.theatre.world.now_ms - tokens.time_ms(asked.delta.token)
+            latest_ms = self.settings.allowed_lateness_ms - self.theatre.faults.skew_ms
+            asked.on_time = asked.on_time or late_ms <= latest_ms
 
     def numbers(self, most: int) -> range:
         """So many numbers, or as many as are left, for changes that nobody else asks for."""
@@ -147,7 +92,7 @@ class Sender:
         return self.record.numbers < NUMBERS_MAX - RESERVED
 
     def any_region(self) -> str:
-        return self.settings.regions[self.choices.pick(len(self.settings.regions))]
+        return one_of(self.choices, self.settings.regions)
 
 
 def writer(number: int, sender: Sender, pace: Sequence[int]) -> Callable[[], Script]:
@@ -181,38 +126,31 @@ def writer(number: int, sender: Sender, pace: Sequence[int]) -> Callable[[], Scr
 
 
 def reader(
-    region: str,
-    times: int,
-    record: Record,
-    settings: Settings,
-    choices: Choices,
-    slow: bool,
-    pace: Sequence[int],
+    times: int, record: Record, own: Settings, choices: Choices, slow: bool, pace: Sequence[int]
 ) -> Callable[[], Script]:
-    """Reads the counter `times` times, strongly or not."""
+    """Reads the counter in its Region `times` times, strongly or not."""
 
     def script() -> Script:
-        lanes = settings.lanes_of(COUNTER)
         for _ in range(times):
             yield rest(choices, pace)
             consistent = choices.pick(3) != 2
-            behind_ms = settings.allowed_lateness_ms * choices.pick(8) if choices.pick(3) == 2 else 0
+            behind_ms = own.allowed_lateness_ms * choices.pick(8) if choices.pick(3) == 2 else 0
             on_time = [asked for asked in record.asked if asked.on_time]
+            limit = own.read_time_max_ms
+            program = read(own.lanes_of(COUNTER), consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms)
             try:
-                limit = settings.read_time_max_ms
-                program = read(lanes, consistent=consistent, read_time_max_ms=limit, behind_ms=behind_ms)
                 _, sums = yield from (_dawdling(program, choices) if slow else program)
             except (DamagedItem, LaneDamaged) as damage:
-                record.broken.append(f"a read in {region}: {damage}")
+                record.broken.append(f"a read in {own.region}: {damage}")
             except LedgerError:
                 continue
             else:
                 value, count = sum(s.value for s in sums), sum(s.count for s in sums)
                 until = {s.lane: s.until_ms for s in sums}
-                here = region if consistent else None
+                here = own.region if consistent else None
                 must = frozenset(asked.number for asked in on_time if _is_owed(asked.delta, here, until))
                 whole = consistent and not any(until.values())
-                record.seen.append(Seen(region, whole, value, count, len(record.asked), must))
+                record.seen.append(Seen(own.region, whole, value, count, len(record.asked), must))
 
     return script
 
@@ -223,10 +161,6 @@ def _is_owed(delta: Delta, here: str | None, until: Mapping[Lane, int | None]) -
     """
     until_ms = until[delta.lane]
     return delta.lane.region == here if until_ms is None else tokens.time_ms(delta.token) < until_ms
-
-
-def rest(choices: Choices, steps: Sequence[int]) -> Sleep:
-    return Sleep(steps[choices.pick(len(steps))])
 
 
 def _dawdling(program: Program[Result], choices: Choices) -> Generator[Request | Sleep, Any, Result]:
@@ -255,7 +189,7 @@ def compactor(
     lanes: tuple[Lane, ...],
     times: int,
     record: Record,
-    settings: Settings,
+    own: Settings,
     choices: Choices,
     slow: bool,
     paces: Sequence[Sequence[int]],
@@ -266,11 +200,11 @@ def compactor(
     def script() -> Script:
         while left[0]:
             left[0] -= 1
-            yield rest(choices, paces[choices.pick(len(paces))])
+            yield rest(choices, one_of(choices, paces))
             for lane in lanes:
                 try:
                     record.tallies.append(Tally())
-                    program = visit(lane, record.tallies[-1], settings)
+                    program = visit(lane, record.tallies[-1], own)
                     if choices.pick(20) == 19:
                         program = _noting_ahead(program)
                     yield from _dawdling(program, choices) if slow else program

@@ -7,8 +7,68 @@ sets of numbers.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from lab.histories.cast import Asked, Record, Seen
+from compactor.report import Tally
+from ledger.values import Delta
+
+
+@dataclass(slots=True)
+class Asked:
+    """One change that was asked for. on_time: its home Region has acknowledged it, within the allowed lateness by the
+    clock of every compactor."""
+
+    number: int
+    delta: Delta
+    acknowledged: bool = False
+    on_time: bool = False
+
+
+@dataclass(slots=True)
+class Rivals:
+    """Two changes that were asked for under one token, by mistake: one of them counts once either was acknowledged.
+
+    Which one may change until one is folded, so neither is owed to any one read.
+    """
+
+    one: Asked
+    other: Asked
+    acknowledged: bool = False
+
+    @property
+    def numbers(self) -> set[int]:
+        return {self.one.number, self.other.number}
+
+
+@dataclass(slots=True)
+class Seen:
+    """One finished read. must: the deltas that it has to hold: acknowledged at home, on time, before it began."""
+
+    region: str
+    consistent: bool
+    value: int
+    count: int
+    asked_by_end: int
+    must: frozenset[int]
+
+
+@dataclass(slots=True)
+class Record:
+    """What a history leaves for the checker.
+
+    broken: errors that nothing in a history can cause, such as a damaged lane. numbers: how many are given out. packs:
+    how many were put, whether or not the answer came. tallies: of each visit, also one that was cut off. lost: the
+    deltas that a Region lost with its replica, or that a read there may have to wait for since then; and rivals.
+    """
+
+    asked: list[Asked] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+    rivals: list[Rivals] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    numbers: int = 0
+    packs: int = 0
+    tallies: list[Tally] = field(default_factory=list)
+    lost: set[int] = field(default_factory=set)
 
 
 def deltas_in(value: int) -> frozenset[int] | None:

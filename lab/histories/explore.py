@@ -2,7 +2,7 @@
 
 Rule 1: a cast is small enough to be gone through whole, or for as many steps as it says; the number of its states is
 counted, not guessed.
-Rule 2: a state is the world and what each process was told, because a process that was told the same is in the same
+Rule 2: a state is the world and the answers of each process, because a process that had the same answers is in the same
 state; the search goes on from it once.
 Rule 3: in every state everything stops for good, as in a crash. Then a strong read in each Region is judged, and the
 end as that of the long histories: with fresh compactors, and with every delta sent once more.
@@ -16,22 +16,26 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
-from lab.histories.boards import Boards
+from lab.histories.boards import Boards, Casts
 from lab.histories.filing import filed_as
 from lab.histories.limited_casts import LIMITED_CASTS
 from lab.histories.limited_stage import LimitedStage
-from lab.histories.packed_casts import PACKED_CASTS
-from lab.histories.served_casts import SERVED_CASTS, ServedStage
-from lab.histories.small_casts import NAIVE_CASTS, SMALL_CASTS
-from lab.histories.stage import Stage
-from lab.histories.threshold_casts import THRESHOLD_CASTS, ThresholdStage
+from lab.histories.served_stage import ServedStage, ThresholdStage
+from lab.histories.small_casts import NAIVE_CASTS, SERVED_CASTS, SMALL_CASTS, THRESHOLD_CASTS
+from lab.histories.stage import NaiveStage, Stage
 from ledger.requests import Key
 from simulator.trace import Trace
 from simulator.world import Landing, Stamp
 
-OfIts = TypeVar("OfIts", bound=Boards)
+STAGES: tuple[tuple[Casts, type[Boards]], ...] = (
+    (SMALL_CASTS, Stage),
+    (LIMITED_CASTS, LimitedStage),
+    (SERVED_CASTS, ServedStage),
+    (THRESHOLD_CASTS, ThresholdStage),
+)
+EXPLORED = {name: stage for casts, stage in STAGES for name in casts}
+STEPS = {name: steps for casts in (*(casts for casts, _ in STAGES), NAIVE_CASTS) for name, steps in casts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +49,14 @@ class Explored:
 
 
 @filed_as()
-def explore(cast: Callable[[OfIts], None], stage_of: type[OfIts]) -> Explored:
-    """Go through every order of a cast, on stages of its kind."""
+def explore(name: str) -> Explored:
+    """Go through every order of the cast of that name."""
     states: set[int] = set()
     wrong: list[tuple[tuple[int, ...], str]] = []
     orders: deque[tuple[int, ...]] = deque([()])
     while orders:
         order = orders.popleft()
-        stage = stage_of(order)
-        cast(stage)
-        moves = _interleave(stage)
+        stage, moves = _played(name, order)
         state = _state(stage)
         if state in states:
             continue
@@ -67,23 +69,17 @@ def explore(cast: Callable[[OfIts], None], stage_of: type[OfIts]) -> Explored:
     trace = Trace()
     if wrong:
         order, why_first = wrong[0]
-        stage = stage_of(order, trace)
-        cast(stage)
-        _interleave(stage)
+        _played(name, order, trace)
         trace.lines.append(f"WRONG: {why_first}")
-    return Explored(cast.__name__.replace("_", " "), len(states), len(wrong), tuple(trace.lines))
+    return Explored(name.replace("_", " "), len(states), len(wrong), tuple(trace.lines))
 
 
-EXPLORED = {cast.__name__: partial(explore, cast, Stage) for cast in (*SMALL_CASTS, *PACKED_CASTS)} | {
-    cast.__name__: partial(explore, cast, LimitedStage) for cast in LIMITED_CASTS
-}
-EXPLORED |= {cast.__name__: partial(explore, cast, ServedStage) for cast in SERVED_CASTS}
-EXPLORED |= {cast.__name__: partial(explore, cast, ThresholdStage) for cast in THRESHOLD_CASTS}
-"""Goes through a cast of that name."""
-
-
-def _gone_through(name: str) -> Explored:
-    return EXPLORED[name]()
+def _played(name: str, order: tuple[int, ...], log: Trace | None = None) -> tuple[Boards, int]:
+    """The stage after the steps of one order, and how many there are to go on with."""
+    stage = EXPLORED.get(name, NaiveStage)(order, log)
+    for step in STEPS[name]:
+        step(stage)
+    return stage, _interleave(stage)
 
 
 def _interleave(stage: Boards) -> int:
@@ -112,7 +108,7 @@ def _interleave(stage: Boards) -> int:
 
 
 def _state(stage: Boards) -> int:
-    """The world, and what each process was told: all that decides what can happen from here."""
+    """The world, and the answers of each process: all that decides what can happen from here."""
     world = stage.world
     held: list[tuple[Key, Stamp, str, str, str]] = []
     for region, replica in world.replicas.items():
@@ -124,21 +120,21 @@ def _state(stage: Boards) -> int:
     ranked = [(key, stamp[0], region, home, item) for key, stamp, region, home, item in sorted(held)]
     landing = [(each.region, repr(each.left)) for each in world.landings]
     done = [process.done for process in stage.processes]
-    return hash(repr((world.now_ms, stage.passes_ms, ranked, landing, done, stage.told, stage.known())))
+    return hash(repr((world.now_ms, stage.passes_ms, ranked, landing, done, stage.answers, stage.known())))
 
 
 def _land(stage: Boards, landing: Landing, which: int) -> None:
-    stage.tell("the world", "a transaction's item becomes visible", landing.left[which])
+    stage.report("the world", "a transaction's item becomes visible", landing.left[which])
     stage.world.land(landing, which)
 
 
 def _arrive(stage: Boards, region: str, key: Key) -> None:
-    stage.tell("the world", f"arrives in {region}", key)
+    stage.report("the world", f"arrives in {region}", key)
     stage.world.deliver(region, key)
 
 
 def _time_passes(stage: Boards) -> None:
-    stage.tell("the world", f"{stage.passes_ms} ms pass", "")
+    stage.report("the world", f"{stage.passes_ms} ms pass", "")
     stage.wait(stage.passes_ms)
     stage.passes_ms = 0
 
@@ -148,13 +144,13 @@ def main() -> None:
     states = wrong = 0
     print(f"{'every order of the steps of':<78}{'states':>9}{'wrong':>8}")
     with ProcessPoolExecutor() as pool:
-        for explored in pool.map(_gone_through, EXPLORED):
+        for explored in pool.map(explore, EXPLORED):
             print(f"{explored.name:<78}{explored.states:>9,}{explored.wrong:>8,}", flush=True)
             print(*explored.trace, sep="\n", end="\n" if explored.trace else "")
             states, wrong = states + explored.states, wrong + explored.wrong
     print(f"{len(EXPLORED)} casts, {states:,} states, {wrong:,} wrong")
     print("\nthe obvious design: one transaction deletes deltas and adds their sum; the shortest of each kind")
-    for explored in (explore(cast, Stage) for cast in NAIVE_CASTS):
+    for explored in map(explore, NAIVE_CASTS):
         print(f"\n{explored.name}: {explored.wrong:,} of {explored.states:,} states are wrong")
         print(*explored.trace, sep="\n")
         wrong += explored.wrong == 0  # whoever finds nothing there would find nothing here

@@ -2,309 +2,91 @@
 
 from dataclasses import replace
 
-from lab.histories.boards import AWAY, HOME
-from lab.histories.limited_judge import Asked
-from lab.histories.limited_stage import AT_ONCE, LANE, LANE_AWAY, LANE_BESIDE, NEVER, LimitedStage
-from ledger.gate import items
+from lab.histories.boards import AWAY, HOME, Casts, do
+from lab.histories.limited_stage import AT_ONCE, LANE, LANE_AWAY, LANE_BESIDE, NEVER
 from ledger.gate.gate import RELEASED, SLICE_MS
-from ledger.requests import Program
 
 ROUND_MS = SLICE_MS * 2**16
-
-
-def an_add_twice_at_once(stage: LimitedStage) -> None:
-    """Where there is no gate yet."""
-    one = stage.asked("one")
-    stage.send(one)
-    stage.send(one, AWAY)
-
-
-def a_retry_and_an_add_against_a_roll(stage: LimitedStage) -> None:
-    one = stage.asked("one")
-    stage.sent(one)
-    stage.send(one)
-    stage.send(stage.asked("two"))
-    stage.roll()
-
-
-def the_first_rights_are_opened_beside_a_change_of_another_lane(stage: LimitedStage) -> None:
-    """Away it arrives at any time, as do the gates here and there."""
-    stage.limited(1, lanes=(LANE, LANE_AWAY, LANE_BESIDE))
-    stage.added_beside(LANE_BESIDE, everywhere=False)
-    stage.send(stage.asked_in(LANE))
-    stage.send(stage.asked_in(LANE_AWAY, -1), AWAY)
-
-
-def the_first_gate_of_all_is_opened_beside_a_change_of_another_lane(stage: LimitedStage) -> None:
-    stage.limited(1, lanes=(LANE, LANE_AWAY))
-    stage.added_beside(LANE, everywhere=True)
-    stage.send(stage.asked_in(LANE_AWAY, -1), AWAY)
-    stage.send(stage.asked_in(LANE))
-
-
-def _two_rolls(stage: LimitedStage) -> Asked:
-    """The first leaves a fingerprint of what it files, the second has `low` above it."""
-    stage.limited(filing=replace(NEVER, slack_ms=250))
-    one, two = stage.asked("one"), stage.asked("two", old_ms=100)
-    stage.sent(one)
-
-    def rolls() -> Program[None]:
-        yield from stage.rolling()
-        stage.sent(two)
-        yield from stage.rolling()
-
-    stage.enter("two rolls", HOME, rolls)
-    return one
-
-
-def a_retry_against_two_rolls(stage: LimitedStage) -> None:
-    stage.send(_two_rolls(stage))
-
-
-def a_retry_in_a_group_against_two_rolls(stage: LimitedStage) -> None:
-    stage.group(_two_rolls(stage), stage.asked("three", old_ms=50))
-
-
-def two_rolls_at_once_and_a_retry(stage: LimitedStage) -> None:
-    one, two = stage.asked("one"), stage.asked("two", old_ms=900)
-    stage.sent(one, two)
-    stage.roll("one")
-    stage.roll("the other")
-    stage.send(one)
-
-
-def two_rolls_at_once_of_what_is_late_and_what_is_new(stage: LimitedStage) -> None:
-    stage.sent(stage.asked("low", old_ms=500))
-    stage.rolled()
-    stage.sent(stage.asked("late"), stage.asked("new", old_ms=100))
-    stage.roll("one")
-    stage.roll("the other")
-    stage.send(stage.asked("newer", old_ms=50))
-
-
-def _late(stage: LimitedStage, *keys: str) -> list[Asked]:
-    """What must be looked up."""
-    stage.sent(stage.asked("low", old_ms=500))
-    stage.rolled()
-    return [stage.asked(key) for key in keys]
-
-
-def a_late_add_twice_at_once_and_its_roll(stage: LimitedStage) -> None:
-    stage.limited(filing=AT_ONCE)
-    (late,) = _late(stage, "late")
-    stage.send(late)
-    stage.send(late)
-
-
-def a_late_add_against_two_rolls(stage: LimitedStage) -> None:
-    (late,) = _late(stage, "late")
-    stage.sent(stage.asked("new", old_ms=100))
-    stage.send(late)
-    stage.roll("one")
-    stage.roll("the other")
-
-
-def a_late_group_against_one_of_its_changes_and_a_roll(stage: LimitedStage) -> None:
-    stage.limited(4, filing=AT_ONCE)
-    one, two = _late(stage, "late", "later")
-    stage.group(one, two)
-    stage.send(one)
-
-
-def a_group_against_one_of_its_changes_for_the_last_units(stage: LimitedStage) -> None:
-    stage.limited(2)
-    one, two = stage.asked("one"), stage.asked("two")
-    stage.group(one, two)
-    stage.send(two)
-    stage.send(stage.asked("three"))
-
-
-def a_retry_of_what_lies_far_ahead_against_a_roll(stage: LimitedStage) -> None:
-    """The time of a fingerprint comes round: this one would be taken for one of now."""
-    stage.limited(filing=replace(NEVER, beside=0))
-    one = stage.asked("one", old_ms=-ROUND_MS - SLICE_MS)
-    stage.sent(one, stage.asked("two"))
-    stage.rolled()
-    stage.wait(1_000)
-    stage.sent(stage.asked("three", old_ms=0))
-    stage.roll("one")
-    stage.roll("the other")
-    stage.send(one)
-
-
-def the_last_unit_in_two_regions(stage: LimitedStage) -> None:
-    stage.in_two_regions(1)
-    stage.steps_max = 20  # each could take it from the other many times
-    stage.send(stage.asked("one"))
-    stage.send(stage.asked("two", region=AWAY), AWAY)
-
-
-def a_unit_for_each_of_two_in_another_region_who_send_twice(stage: LimitedStage) -> None:
-    stage.in_two_regions(2)
-    stage.resends = stage.copies_stay = True
-    stage.send(stage.asked("one", region=AWAY), AWAY)
-    stage.send(stage.asked("two", region=AWAY), AWAY)
-
-
-def the_last_unit_is_given_back_while_another_region_wants_it(stage: LimitedStage) -> None:
-    stage.in_two_regions(1)
-    stage.end(stage.held("hold"), RELEASED)
-    stage.send(stage.asked("one", region=AWAY), AWAY)
-
-
-def the_last_unit_is_given_back_while_two_want_it(stage: LimitedStage) -> None:
-    stage.limited(1)
-    stage.end(stage.held("hold"), RELEASED)
-    stage.send(stage.asked("one"))
-    stage.send(stage.asked("two"))
-
-
-def a_hold_twice_against_its_roll(stage: LimitedStage) -> None:
-    stage.limited(filing=AT_ONCE)
-    one = stage.to_hold("hold")
-    stage.send(one)
-    stage.send(one)
-
-
-def two_ends_of_a_hold(stage: LimitedStage) -> None:
-    stage.limited(1)
-    one = stage.held("hold")
-    stage.end(one, 1)
-    stage.end(one, RELEASED)
-    stage.send(stage.asked("one"))
-
-
-def two_ends_of_a_hold_against_its_roll(stage: LimitedStage) -> None:
-    one = stage.held("hold", 2)
-    stage.end(one, 1)
-    stage.end(one, RELEASED)
-    stage.roll()
-
-
-def two_ends_of_a_filed_hold_and_their_rolls(stage: LimitedStage) -> None:
-    one = stage.held("hold")
-    stage.rolled()
-    stage.filed_at_once()
-    stage.end(one, 1)
-    stage.end(one, RELEASED)
-
-
-def a_retry_of_a_hold_against_its_end_and_a_roll(stage: LimitedStage) -> None:
-    one = stage.held("hold")
-    stage.rolled()
-    stage.send(one)
-    stage.end(one, 1)
-    stage.roll()
-
-
-def two_who_free_a_hold_that_is_over_against_its_capture(stage: LimitedStage) -> None:
-    one = stage.held("hold", over=True)
-    stage.free("one")
-    stage.free("the other")
-    stage.end(one, 1)
-
-
-def two_who_free_a_filed_hold_that_is_over_against_its_capture(stage: LimitedStage) -> None:
-    one = stage.held("hold", over=True)
-    stage.rolled()
-    stage.free("one")
-    stage.free("the other")
-    stage.end(one, 1)
-
-
-def a_hold_that_is_over_is_freed_for_the_last_unit_against_its_capture_and_a_roll(stage: LimitedStage) -> None:
-    stage.limited(1)
-    one = stage.held("hold", over=True)
-    stage.roll()
-    stage.send(stage.asked("one"))
-    stage.end(one, 1)
-
-
-def a_tighter_limit_against_the_last_unit(stage: LimitedStage) -> None:
-    stage.limited(1)
-    stage.sent(stage.asked("sold and back"), stage.asked("back", -1))
-    stage.set_limit(0)
-    stage.send(stage.asked("one"))
-
-
-def two_limits_at_once(stage: LimitedStage) -> None:
-    stage.limited(2)
-    stage.sent(stage.asked("one"))
-    stage.set_limit(1)
-    stage.set_limit(3)
-
-
-def a_wider_limit_against_two_who_want_more_than_there_is(stage: LimitedStage) -> None:
-    stage.limited(1)
-    stage.sent(stage.asked("one"))
-    stage.set_limit(2)
-    stage.send(stage.asked("two"))
-    stage.send(stage.asked("three"))
-
-
-def a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it(stage: LimitedStage) -> None:
-    """It knew that all was sold."""
-    stage.in_two_regions(1)
-    one, two, three = (stage.asked(key, region=AWAY) for key in ("one", "two", "three"))
-    stage.in_turn(AWAY, one, two, 2, three)
-
-
-def a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere(stage: LimitedStage) -> None:
-    """It remembers that so much was too much."""
-    stage.in_two_regions(3)
-    stage.held("hold", 3, over=True)
-    stage.in_turn(HOME, stage.asked("one"), stage.asked("two", 2, region=AWAY), short=2)
-
-
-def a_history_elsewhere_while_two_rolls_replicate(stage: LimitedStage) -> None:
-    stage.sent(stage.asked("one"))
-    stage.rolled()
-    stage.world.deliver(AWAY, items.gate_key(LANE))
-    stage.sent(stage.asked("two", old_ms=900))
-    stage.rolled()
-    stage.history(AWAY)
-
-
-def a_history_against_two_adds_and_their_rolls(stage: LimitedStage) -> None:
-    stage.sent(stage.asked("one"))
-    stage.rolled()
-    stage.filed_at_once()
-    stage.send(stage.asked("two", old_ms=900))
-    stage.send(stage.asked("three", old_ms=800))
-    stage.history(HOME)
-
-
-LIMITED_CASTS = (
-    an_add_twice_at_once,
-    the_first_rights_are_opened_beside_a_change_of_another_lane,
-    the_first_gate_of_all_is_opened_beside_a_change_of_another_lane,
-    a_retry_and_an_add_against_a_roll,
-    a_retry_against_two_rolls,
-    a_retry_in_a_group_against_two_rolls,
-    two_rolls_at_once_and_a_retry,
-    two_rolls_at_once_of_what_is_late_and_what_is_new,
-    a_late_add_twice_at_once_and_its_roll,
-    a_late_add_against_two_rolls,
-    a_late_group_against_one_of_its_changes_and_a_roll,
-    a_group_against_one_of_its_changes_for_the_last_units,
-    a_retry_of_what_lies_far_ahead_against_a_roll,
-    the_last_unit_in_two_regions,
-    a_unit_for_each_of_two_in_another_region_who_send_twice,
-    the_last_unit_is_given_back_while_another_region_wants_it,
-    the_last_unit_is_given_back_while_two_want_it,
-    a_hold_twice_against_its_roll,
-    two_ends_of_a_hold,
-    two_ends_of_a_hold_against_its_roll,
-    two_ends_of_a_filed_hold_and_their_rolls,
-    a_retry_of_a_hold_against_its_end_and_a_roll,
-    two_who_free_a_hold_that_is_over_against_its_capture,
-    two_who_free_a_filed_hold_that_is_over_against_its_capture,
-    a_hold_that_is_over_is_freed_for_the_last_unit_against_its_capture_and_a_roll,
-    a_tighter_limit_against_the_last_unit,
-    two_limits_at_once,
-    a_wider_limit_against_two_who_want_more_than_there_is,
-    a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it,
-    a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere,
-    a_history_elsewhere_while_two_rolls_replicate,
-    a_history_against_two_adds_and_their_rolls,
+"""After which the time of a fingerprint comes round."""
+TWO_ROLLS = (  # the first leaves a fingerprint of what it files, the second has `low` above it
+    do.limited(filing=replace(NEVER, slack_ms=250)),
+    *(do.asked("one"), do.asked("two", old=100), do.sent("one"), do.two_rolls("two")),
 )
+FILED = (do.sent("low", old=500), do.rolled())
+"""What is older than `low` must be looked up."""
+
+# fmt: off
+LIMITED_CASTS: Casts = {
+    "an_add_twice_at_once": (  # where there is no gate yet
+        do.send("one"), do.send("one", AWAY)),
+    "the_first_rights_are_opened_beside_a_change_of_another_lane": (  # away it arrives at any time, as do the gates
+        do.limited(1, lanes=(LANE, LANE_AWAY, LANE_BESIDE)), do.added_beside(LANE_BESIDE, everywhere=False),
+        do.send_in(LANE), do.send_in(LANE_AWAY, -1)),
+    "the_first_gate_of_all_is_opened_beside_a_change_of_another_lane": (
+        do.limited(1, lanes=(LANE, LANE_AWAY)), do.added_beside(LANE, everywhere=True),
+        do.send_in(LANE_AWAY, -1), do.send_in(LANE)),
+    "a_retry_and_an_add_against_a_roll": (
+        do.sent("one"), do.send("one"), do.send("two"), do.roll()),
+    "a_retry_against_two_rolls": (
+        *TWO_ROLLS, do.send("one")),
+    "a_retry_in_a_group_against_two_rolls": (
+        *TWO_ROLLS, do.asked("three", old=50), do.group("one", "three")),
+    "two_rolls_at_once_and_a_retry": (
+        do.sent("one"), do.sent("two", old=900), do.roll("one"), do.roll("the other"), do.send("one")),
+    "two_rolls_at_once_of_what_is_late_and_what_is_new": (
+        *FILED, do.sent("late"), do.sent("new", old=100),
+        do.roll("one"), do.roll("the other"), do.send("newer", old=50)),
+    "a_late_add_twice_at_once_and_its_roll": (
+        do.limited(filing=AT_ONCE), *FILED, do.send("late"), do.send("late")),
+    "a_late_add_against_two_rolls": (
+        *FILED, do.asked("late"), do.sent("new", old=100), do.send("late"), do.roll("one"), do.roll("the other")),
+    "a_late_group_against_one_of_its_changes_and_a_roll": (
+        do.limited(4, filing=AT_ONCE), *FILED, do.group("late", "later"), do.send("late")),
+    "a_group_against_one_of_its_changes_for_the_last_units": (
+        do.limited(2), do.group("one", "two"), do.send("two"), do.send("three")),
+    "a_retry_of_what_lies_far_ahead_against_a_roll": (  # it would be taken for one of now
+        do.limited(filing=replace(NEVER, beside=0)), do.asked("one", old=-ROUND_MS - SLICE_MS),
+        do.sent("one"), do.sent("two"), do.rolled(), do.wait(1_000), do.sent("three", old=0),
+        do.roll("one"), do.roll("the other"), do.send("one")),
+    "the_last_unit_in_two_regions": (  # each could take it from the other many times
+        do.in_two_regions(1), do.having(steps_max=20), do.send("one"), do.send("two", AWAY)),
+    "a_unit_for_each_of_two_in_another_region_who_send_twice": (
+        do.in_two_regions(2), do.having(resends=True, copies_stay=True), do.send("one", AWAY), do.send("two", AWAY)),
+    "the_last_unit_is_given_back_while_another_region_wants_it": (
+        do.in_two_regions(1), do.held("hold"), do.end("hold", RELEASED), do.send("one", AWAY)),
+    "the_last_unit_is_given_back_while_two_want_it": (
+        do.limited(1), do.held("hold"), do.end("hold", RELEASED), do.send("one"), do.send("two")),
+    "a_hold_twice_against_its_roll": (
+        do.limited(filing=AT_ONCE), do.to_hold("hold"), do.send("hold"), do.send("hold")),
+    "two_ends_of_a_hold": (
+        do.limited(1), do.held("hold"), do.end("hold", 1), do.end("hold", RELEASED), do.send("one")),
+    "two_ends_of_a_hold_against_its_roll": (
+        do.held("hold", 2), do.end("hold", 1), do.end("hold", RELEASED), do.roll()),
+    "two_ends_of_a_filed_hold_and_their_rolls": (
+        do.held("hold"), do.rolled(), do.file_as(AT_ONCE), do.end("hold", 1), do.end("hold", RELEASED)),
+    "a_retry_of_a_hold_against_its_end_and_a_roll": (
+        do.held("hold"), do.rolled(), do.send("hold"), do.end("hold", 1), do.roll()),
+    "two_who_free_a_hold_that_is_over_against_its_capture": (
+        do.held("hold", over=True), do.free("one"), do.free("the other"), do.end("hold", 1)),
+    "two_who_free_a_filed_hold_that_is_over_against_its_capture": (
+        do.held("hold", over=True), do.rolled(), do.free("one"), do.free("the other"), do.end("hold", 1)),
+    "a_hold_that_is_over_is_freed_for_the_last_unit_against_its_capture_and_a_roll": (
+        do.limited(1), do.held("hold", over=True), do.roll(), do.send("one"), do.end("hold", 1)),
+    "a_tighter_limit_against_the_last_unit": (
+        do.limited(1), do.sent("sold and back"), do.sent("back", -1), do.set_limit(0), do.send("one")),
+    "two_limits_at_once": (
+        do.limited(2), do.sent("one"), do.set_limit(1), do.set_limit(3)),
+    "a_wider_limit_against_two_who_want_more_than_there_is": (
+        do.limited(1), do.sent("one"), do.set_limit(2), do.send("two"), do.send("three")),
+    "a_process_elsewhere_sets_a_wider_limit_and_sells_what_came_with_it": (  # it knew that all was sold
+        do.in_two_regions(1), *(do.asked(key, region=AWAY) for key in ("one", "two", "three")),
+        do.in_turn(AWAY, "one", "two", 2, "three")),
+    "a_process_frees_a_hold_and_sells_the_rest_of_it_elsewhere": (  # it remembers that so much was too much
+        do.in_two_regions(3), do.held("hold", 3, over=True), do.asked("one"), do.asked("two", 2, region=AWAY),
+        do.in_turn(HOME, "one", "two", short=2)),
+    "a_history_elsewhere_while_two_rolls_replicate": (
+        do.sent("one"), do.rolled(), do.gate_arrives(AWAY), do.sent("two", old=900), do.rolled(), do.history(AWAY)),
+    "a_history_against_two_adds_and_their_rolls": (
+        do.sent("one"), do.rolled(), do.file_as(AT_ONCE),
+        do.send("two", old=900), do.send("three", old=800), do.history(HOME)),
+}

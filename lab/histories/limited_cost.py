@@ -6,37 +6,23 @@ Rule 3: a change asks at least for what it must, so a run that did nothing is no
 Rule 4: nothing is asked of a Region that does not answer but once.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
-from ledger import tokens
+from lab.histories.theatre import finish, one_of
+from ledger import requests, tokens
 from ledger.cost import item_bytes, read_units, write_units
 from ledger.errors import OutOfReach, Unavailable
 from ledger.gate import past
 from ledger.gate.decide import decide_change, decide_hold
 from ledger.gate.gate import REFUSED, SLICE_MS, Gate, fingerprint
-from ledger.gate.gates import SoldOut
+from ledger.gate.gates import Gates, SoldOut
 from ledger.gate.move import free
 from ledger.lane.tail import through
 from ledger.limit import DOWN, SIDES, UP
-from ledger.requests import (
-    At,
-    DeleteMany,
-    Get,
-    GetMany,
-    Item,
-    Now,
-    Pause,
-    Program,
-    PutMany,
-    Query,
-    Request,
-    Result,
-    Together,
-    Written,
-)
+from ledger.requests import Item, Program, Request, Result
 from ledger.tokens import hold_token
 from ledger.values import Delta, Lane
 from simulator.choices import Choices
@@ -51,39 +37,32 @@ BATCH = 25
 class Spent:
     """requests: by Region; those of a batch once for each 25 items."""
 
-    requests: dict[str, int] = field(default_factory=dict)
+    requests: Counter[str] = field(default_factory=Counter)
     read_units: float = 0.0
     write_units: int = 0
 
-    @property
-    def all(self) -> int:
-        return sum(self.requests.values())
-
     def pay(self, region: str, request: Request, answer: Any) -> None:
         match request:
-            case At(other, inner):
+            case requests.At(other, inner):
                 self.pay(other, inner, answer)
                 return
-            case Together(several):
+            case requests.Together(several):
                 for each, its in zip(several, answer, strict=True):
                     self.pay(region, each, its)
                 return
-            case Now() | Pause():
+            case requests.Now() | requests.Pause():
                 return
-            case Query():
+            case requests.Query():
                 self.read_units += read_units(sum(map(item_bytes, answer.items)), consistent=request.consistent)
-            case Get() | GetMany():
-                found = answer if isinstance(request, GetMany) else (answer,)
+            case requests.Get() | requests.GetMany():
+                found = answer if isinstance(request, requests.GetMany) else (answer,)
                 self.read_units += sum(read_units(_size(item), consistent=request.consistent) for item in found)
-            case PutMany(several) | DeleteMany(several):
+            case requests.PutMany(several) | requests.DeleteMany(several):
                 self.write_units += sum(write_units(item_bytes(item)) for item in several)
-                self.ask(region, (len(several) - 1) // BATCH)
+                self.requests[region] += (len(several) - 1) // BATCH
             case _:
-                self.write_units += write_units(_size(answer.item if isinstance(answer, Written) else answer))
-        self.ask(region)
-
-    def ask(self, region: str, times: int = 1) -> None:
-        self.requests[region] = self.requests.get(region, 0) + times
+                self.write_units += write_units(_size(answer.item if isinstance(answer, requests.Written) else answer))
+        self.requests[region] += 1
 
 
 def _size(item: Item | None) -> int:
@@ -92,7 +71,15 @@ def _size(item: Item | None) -> int:
 
 def judge_cost(judge: Judge, choices: Choices) -> None:
     """Everything has arrived. Raises what must not fail any more."""
-    Till(judge, judge.lanes[choices.pick(len(judge.lanes))]).judge_all()
+    till = Till(judge, one_of(choices, judge.lanes))
+    till.add(0)
+    till.gap_ms = max(100, max(past.SLACK_MS, till.gate.slack_ms or 0) // 4)  # so that few are near: need no look-up
+    till.of_now()
+    till.late()
+    for side in filter(judge.limit.has, SIDES):
+        till.cut_off(side)
+    if None in (judge.limit.floor, judge.limit.ceiling):
+        till.held(DOWN if judge.limit.has(DOWN) else UP)
 
 
 @dataclass
@@ -106,84 +93,68 @@ class Till:
     number: int = 0
     gap_ms: int = 100
 
-    def judge_all(self) -> None:
-        self._add(0)
-        slack_ms = max(past.SLACK_MS, self._gate.slack_ms or 0)
-        self.gap_ms = max(100, slack_ms // 4)  # so that few changes are near enough to need no look-up
-        self.of_now()
-        self.late()
-        for side in SIDES:
-            if self.judge.limit.has(side):
-                self.cut_off(side)
-        if None in (self.judge.limit.floor, self.judge.limit.ceiling):
-            self.held(DOWN if self.judge.limit.has(DOWN) else UP)
-
     def of_now(self) -> None:
         """Before them as many, among a backlog of hours and some ahead of now, for which nobody is to pay later."""
         for is_counted in (False, True):
             self.spent = Spent()
             for n in range(CHANGES):
                 self._wait(self.gap_ms)
-                self._add(0)
+                self.add(0)
                 if not is_counted and n < CHANGES // 2:
-                    self._add(0, old_ms=-AHEAD_MS if n % 4 == 3 else OLDEST_MS * (CHANGES - n) // CHANGES)
-        spent = self.spent
+                    self.add(0, old_ms=-AHEAD_MS if n % 4 == 3 else OLDEST_MS * (CHANGES - n) // CHANGES)
         self._most("changes of now", requests=3 * CHANGES, read_units=CHANGES // 8, write_units=8 * CHANGES)
-        if spent.all < CHANGES or spent.write_units < CHANGES:
-            self.judge.wrong.append(f"{CHANGES} changes of now cost {spent}: they were not asked for")
+        if min(self.spent.requests.total(), self.spent.write_units) < CHANGES:
+            self._wrong(f"{CHANGES} changes of now cost {self.spent}: they were not asked for")
         known = [token for lane, token in (*self.judge.decided, *self.judge.open) if lane == self.lane]
-        low_ms = tokens.time_ms(self._gate.low)
-        if not self._gate.moved <= {fingerprint(each) for each in known if tokens.time_ms(each) > low_ms - SLICE_MS}:
-            self.judge.wrong.append(f"{self.lane}: its gate keeps fingerprints of what is not above low")
+        low_ms = tokens.time_ms(self.gate.low)
+        if not self.gate.moved <= {fingerprint(each) for each in known if tokens.time_ms(each) > low_ms - SLICE_MS}:
+            self._wrong("its gate keeps fingerprints of what is not above low")
 
     def late(self) -> None:
         """One that is looked up, if anything was filed since."""
         self.spent = Spent()
-        self._add(0, old_ms=60 * self.gap_ms)
+        self.add(0, old_ms=60 * self.gap_ms)
         self._most("a late change", requests=16, read_units=24, write_units=24)
 
     def cut_off(self, side: str) -> None:
         """Each other Region is, in turn: who is short asks it once, and not again within a second."""
-        world = self.judge.world
         for region in {lane.region for lane in self.judge.lanes} - {self.lane.region}:
-            world.cut = {region}
+            self.judge.world.cut = {region}
             self.spent, self.sold_out = Spent(), SoldOut()
             for _ in range(2):
                 self._wait(1)
                 try:
-                    self._add(-1_000 if side == DOWN else 1_000)
-                    self.judge.wrong.append(f"{self.lane}: decided although {region} could not be asked")
+                    self.add(-1_000 if side == DOWN else 1_000)
+                    self._wrong(f"decided although {region} could not be asked")
                 except OutOfReach:
                     pass
-            world.cut = set()
-            if (times := self.spent.requests.get(region, 0)) != 1:
-                self.judge.wrong.append(f"{region} did not answer, and was asked {times} times")
+            self.judge.world.cut = set()
+            if (times := self.spent.requests[region]) != 1:
+                self._wrong(f"{region} did not answer, and was asked {times} times")
 
     def held(self, side: str) -> None:
         """Many holds are over: who is short of one right pays for a few, and who needs all gets all."""
         one = -1 if side == DOWN else 1
-        self._ask(free(self._gates, self._gate))
-        self._add(-one * HOLDS)
+        self._ask(free(self._gates, self.gate))
+        self.add(-one * HOLDS)
         for _ in range(HOLDS):
             self._wait(1)
             self._ask(decide_hold(self._gates, self._delta(one, hold_ms=1_000)))
         self._wait(2_000)
-        gate = self._gate
-        left = gate.rights[side]
         self.spent = Spent()
-        self._add(one * (left + 1))
+        self.add(one * (self.gate.rights[side] + 1))
         self._most("a change that is short of one right", requests=30, read_units=30, write_units=90)
-        self._ask(free(self._gates, self._gate, side, self._gate.rights[side] + 1))
+        self._ask(free(self._gates, self.gate, side, self.gate.rights[side] + 1))
         self.spent = Spent()
-        self._add(one * (HOLDS - 1))
+        self.add(one * (HOLDS - 1))
         self._most("a change that needs all", requests=12 * HOLDS, read_units=12 * HOLDS, write_units=10 * HOLDS)
 
     @property
-    def _gates(self) -> Any:
+    def _gates(self) -> Gates:
         return self.judge.gates_in(self.lane.region, self.sold_out)
 
     @property
-    def _gate(self) -> Gate:
+    def gate(self) -> Gate:
         return self.judge.gates[self.lane]
 
     def _wait(self, ms: int) -> None:
@@ -191,24 +162,23 @@ class Till:
 
     def _delta(self, change: int, *, old_ms: int = 0, hold_ms: int = 0) -> Delta:
         self.number += 1
-        name, time_ms = f"cost {self.number}", max(0, self.judge.world.now_ms - old_ms)
-        counter = self.lane.counter
-        token = hold_token(counter, name, time_ms, hold_ms) if hold_ms else tokens.keyed(counter, name, time_ms)
-        self.judge.amounts[self.lane, token] = change
-        return Delta(self.lane, token, change)
+        of = self.lane.counter, f"cost {self.number}", max(0, self.judge.world.now_ms - old_ms)
+        delta = Delta(self.lane, hold_token(*of, hold_ms) if hold_ms else tokens.keyed(*of), change)
+        self.judge.amounts[self.lane, delta.token] = change
+        return delta
 
-    def _add(self, change: int, old_ms: int = 0) -> None:
+    def add(self, change: int, old_ms: int = 0) -> None:
         decision = self._ask(decide_change(self._gates, self._delta(change, old_ms=old_ms)))
         if decision.known.outcome == REFUSED:
-            self.judge.wrong.append(f"{self.lane}: {change} is refused, and there is enough")
+            self._wrong(f"{change} is refused, and there is enough")
 
     def _ask(self, program: Program[Result]) -> Result:
         def step(request: Request) -> Program[Any]:
             try:
                 answer = yield request
             except Unavailable:
-                if isinstance(request, At):
-                    self.spent.ask(request.region)
+                if isinstance(request, requests.At):
+                    self.spent.requests[request.region] += 1
                 raise
             self.spent.pay(self.lane.region, request, answer)
             return answer
@@ -217,5 +187,8 @@ class Till:
 
     def _most(self, what: str, *, requests: int, read_units: float, write_units: int) -> None:
         spent = self.spent
-        if spent.all > requests or spent.read_units > read_units or spent.write_units > write_units:
-            self.judge.wrong.append(f"{self.lane}: {what} cost {spent}")
+        if spent.requests.total() > requests or spent.read_units > read_units or spent.write_units > write_units:
+            self._wrong(f"{what} cost {spent}")
+
+    def _wrong(self, what: str) -> None:
+        self.judge.wrong.append(f"{self.lane}: {what}")

@@ -7,8 +7,8 @@ Rule 3: with no fault left nothing may fail.
 
 from collections.abc import Callable
 
-from lab.histories.history import finish
 from lab.histories.limited_judge import Judge
+from lab.histories.theatre import finish, one_of
 from ledger import tokens
 from ledger.errors import LedgerError
 from ledger.gate.decide import decide_change, decide_hold
@@ -23,55 +23,51 @@ YEARS_MS = 500 * 86_400_000
 """By then every hold is over."""
 
 
-def judge_end(
-    judge: Judge, choices: Choices, then: Callable[[Judge, Choices], None] = lambda judge, choices: None
-) -> list[str]:
+def judge_end(judge: Judge, choices: Choices, *then: Callable[[Judge, Choices], None]) -> list[str]:
     """What is wrong, with all that the judge saw before. then: what follows once each has been asked again."""
     try:
-        if not judge.wrong:
-            ask_again(judge)
-        if not judge.wrong:
-            then(judge, choices)
-        if not judge.wrong:
-            judge.world.now_ms += YEARS_MS
-            for side in SIDES:
-                sell_all(judge, choices, side)
+        for judges in (ask_again, *then, _sell_all):
+            if not judge.wrong:
+                judges(judge, choices)
     except LedgerError as error:
         judge.wrong.append(f"at the end: {type(error).__name__}: {error}")
     return judge.wrong
 
 
-def ask_again(judge: Judge) -> None:
+def ask_again(judge: Judge, choices: Choices) -> None:
     """Everything arrives, and each is asked again."""
     world, regions = judge.world, judge.world.regions
     world.quiesce()
     before = dict(judge.decided)
     for n, one in enumerate(judge.asked):
         region = regions[n % len(regions)]
-        decision = finish(
-            world, region, (decide_hold if one.is_hold else decide_change)(judge.gates_in(region), one.delta)
-        )
+        decide = decide_hold if one.is_hold else decide_change
+        decision = finish(world, region, decide(judge.gates_in(region), one.delta))
         was = before.get((one.delta.lane, one.delta.token))
         if was is not None and decision.known != Known(was):
             judge.wrong.append(f"{one.delta.token} was {was}, and asked again it is {decision.known}")
     for lane in judge.lanes:
         world.quiesce()
         listed = finish(world, lane.region, outcomes(lane, consistent=True))
-        truth = {token: outcome for (of, token), outcome in judge.decided.items() if of == lane}
-        if listed != truth:
+        if listed != {token: outcome for (of, token), outcome in judge.decided.items() if of == lane}:
             judge.wrong.append(f"the history of {lane} differs from what was decided")
     judge.wrong += finish(world, regions[0], audit(judge.gates_in(regions[0])))
 
 
+def _sell_all(judge: Judge, choices: Choices) -> None:
+    judge.world.now_ms += YEARS_MS
+    for side in SIDES:
+        sell_all(judge, choices, side)
+
+
 def sell_all(judge: Judge, choices: Choices, side: str) -> None:
     """What is left of a side is taken, one by one; none, where the value is beyond its limit."""
-    world = judge.world
     if not judge.limit.has(side):
         return
-    amount = -1 if side == DOWN else 1
+    world, amount = judge.world, -1 if side == DOWN else 1
     first = sum(map(change_of, judge.decided.values()))
     for n in range(SALES_MAX):
-        region = world.regions[choices.pick(len(world.regions))]
+        region = one_of(choices, world.regions)
         delta = judge.delta(tokens.keyed(judge.lanes[0].counter, f"end {amount} {n}", world.now_ms), region, amount)
         judge.amounts[delta.lane, delta.token] = amount
         decision = finish(world, region, decide_change(judge.gates_in(region), delta))

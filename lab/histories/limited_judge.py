@@ -27,6 +27,8 @@ from ledger.tokens import until_ms
 from ledger.values import Delta, Lane
 from simulator.world import World
 
+COUNTER = "g"
+
 
 class WatchedWorld(World):
     """A world that tells of each write in its home Region. gate_bytes_max: what a gate may have at most."""
@@ -51,18 +53,17 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Available:
-    """What can be taken from some step on. over: (since when, how much) of the holds whose time is over."""
+class Moment:
+    """What each lane owned of each side from some step on. over: (since when, how much) of the holds that are over."""
 
     step: int
-    down: int
-    up: int
-    over: tuple[tuple[int, int], ...]
+    own: dict[tuple[Lane, str], int]
+    over: tuple[tuple[int, int], ...] = ()
 
-    def of(self, amount: int, since: int) -> int:
-        """Of that side; a hold that is over is free for who began after it was granted."""
+    def least(self, amount: int, since: int) -> int:
+        """What can be taken; a hold that is over is free for who began after it was granted."""
         free = sum(abs(n) for granted, n in self.over if granted < since and n * amount > 0)
-        return free + (self.down if amount < 0 else self.up)
+        return free + sum(own for (_, side), own in self.own.items() if side == side_of(amount))
 
 
 @dataclass
@@ -80,9 +81,7 @@ class Judge:
     wrong: list[str] = field(default_factory=list)
     granted: dict[tuple[Lane, str], int] = field(default_factory=dict)
     """At which step each hold that is open was granted."""
-    available: list[Available] = field(default_factory=list)
-    owns: dict[tuple[Lane, str], list[tuple[int, int]]] = field(default_factory=dict)
-    """What each lane owned of a side, from which step on."""
+    moments: list[Moment] = field(default_factory=list)
     writes: list[tuple[int, Key, Item | None]] = field(default_factory=list)
     """At which step what was written, at home."""
     beside: dict[Key, int] = field(default_factory=dict)
@@ -91,6 +90,9 @@ class Judge:
     """The Regions where they had arrived when the limit was given."""
     owed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
     """How far beyond its limit the value may be, by side: because of a restore alone."""
+
+    def __post_init__(self) -> None:
+        self.moments.append(self._moment(0))
 
     def gates_in(self, region: str, sold_out: SoldOut | None = None) -> Gates:
         """The gates as a process in that Region reaches them, which may remember something."""
@@ -147,7 +149,7 @@ class Judge:
             if (lane, token) in self.open and token not in held and self._noted(lane, token) is None:
                 self.wrong.append(f"{token} ends and was nowhere")
             amount = self.amounts[lane, token]
-            if outcome == REFUSED and after.rights[DOWN if amount < 0 else UP] >= abs(amount):
+            if outcome == REFUSED and after.rights[side_of(amount)] >= abs(amount):
                 self.wrong.append(f"{token} of {amount} is refused where there is enough")
             self.decided[lane, token] = outcome
             self.open.pop((lane, token), None)
@@ -166,24 +168,29 @@ class Judge:
         return self.world.replicas[lane.region].item(items.hold_key(lane, token))
 
     def _limits(self, lane: Lane) -> None:
-        value = sum(map(change_of, self.decided.values()))
-        held = list(self.open.values())
-        low, high = value + sum(n for n in held if n < 0), value + sum(n for n in held if n > 0)
-        floor, ceiling = self.bounds
-        beyond = {DOWN: (floor or 0) - low, UP: high - (ceiling or 0)}
-        more = sum(self.beside.values())
-        past = {DOWN: beyond[DOWN] - more, UP: beyond[UP] + more}
-        if any(self.limit.has(side) and past[side] > self.owed[side] for side in SIDES):
-            self.wrong.append(f"{low + more} to {high + more} is outside {self.bounds}")
+        left, more = self.left(), sum(self.beside.values())
+        moment = self._moment(self.world.step)
         for side in filter(self.limit.has, SIDES):
-            own = sum(self.own(each, side) for each in self.lanes)
-            if own != -beyond[side]:
-                self.wrong.append(f"{lane}: rights {side} are {own}, and should be {-beyond[side]}")
-            self.owns.setdefault((lane, side), []).append((self.world.step, self.own(lane, side)))
+            if left[side] + (more if side == DOWN else -more) < -self.owed[side]:
+                self.wrong.append(f"{left[side]} is left {side}, and {more} was added beside: outside {self.bounds}")
+            own = sum(moment.own[each, side] for each in self.lanes)
+            if own != left[side]:
+                self.wrong.append(f"{lane}: rights {side} are {own}, and should be {left[side]}")
             if any(gate.rights[side] < -self.owed[side] for gate in self.gates.values()):
                 self.wrong.append(f"{lane}: rights {side} below zero")
-        over = [(self.granted[key], n) for key, n in self.open.items() if until_ms(key[1]) <= self.world.now_ms]
-        self.available.append(Available(self.world.step, -beyond[DOWN], -beyond[UP], tuple(over)))
+        self.moments.append(moment)
+
+    def left(self) -> dict[str, int]:
+        """How far the value may still go, holds counted."""
+        value, held = sum(map(change_of, self.decided.values())), self.open.values()
+        floor, ceiling = self.bounds
+        down, up = sum(n for n in held if n < 0), sum(n for n in held if n > 0)
+        return {DOWN: value + down - (floor or 0), UP: (ceiling or 0) - value - up}
+
+    def _moment(self, step: int) -> Moment:
+        own = {(lane, side): self._own(lane, side) for lane in self.lanes for side in SIDES}
+        over = ((self.granted[key], n) for key, n in self.open.items() if until_ms(key[1]) <= self.world.now_ms)
+        return Moment(step, own, tuple(over))
 
     @property
     def bounds(self) -> tuple[int | None, int | None]:
@@ -193,26 +200,24 @@ class Judge:
                 return gate.bounds[DOWN], gate.bounds[UP]
         return self.limit.floor, self.limit.ceiling
 
-    def own(self, lane: Lane, side: str) -> int:
+    def _own(self, lane: Lane, side: str) -> int:
         if lane in self.gates:
             return self.gates[lane].own(side)
         return self.limit.opening(side) if self.limit.opens(lane) else 0
 
-    def told(self, one: Asked, decision: Decision, since: int) -> bool:
-        """An answer came, which is of a moment since that step; whether there was too little at one, if refused."""
-        lane, token, known = one.delta.lane, one.delta.token, decision.known
+    def answered(self, one: Asked, decision: Decision, since: int) -> None:
+        """An answer came, which is of a moment since that step."""
+        token, amount, known = one.delta.token, one.delta.change, decision.known
         if known.held is not None:
-            if known.held != one.delta.change:
-                self.wrong.append(f"{token} is told to hold {known.held}")
-            return True
+            if known.held != amount:
+                self.wrong.append(f"{token} is said to hold {known.held}")
+            return
         one.outcome = known.outcome
-        if self.decided.get((lane, token)) != known.outcome:
-            self.wrong.append(f"{token} is told to be {known.outcome}, and is {self.decided.get((lane, token))}")
-        if known.outcome != REFUSED or decision.before or self.least(one.delta.change, since) < abs(one.delta.change):
-            return True
-        if self.least_in_parts(one.delta.change, since) >= abs(one.delta.change):
-            self.wrong.append(f"{token} of {one.delta.change} was refused, and there always was enough")
-        return False
+        if (truth := self.decided.get((one.delta.lane, token))) != known.outcome:
+            self.wrong.append(f"{token} is said to be {known.outcome}, and is {truth}")
+        refused = known.outcome == REFUSED and not decision.before
+        if refused and min(self.least(amount, since), self.least_in_parts(amount, since)) >= abs(amount):
+            self.wrong.append(f"{token} of {amount} was refused, and there always was enough")
 
     def history(self, lane: Lane, listed: Mapping[str, int], *, whole: bool) -> None:
         """All that a lane decided was listed, by a strong read at its home (`whole`) or from copies."""
@@ -224,21 +229,21 @@ class Judge:
             if self.decided.get((lane, token)) != outcome:
                 self.wrong.append(f"a history of {lane} lists {token} as {outcome}")
 
-    def least_in_parts(self, amount: int, since: int) -> int:
-        """The least that the lanes had, each at its own moment since that step: rights grew in one while they were
-        taken in another."""
-        side = DOWN if amount < 0 else UP
-        least = 0
-        for lane in self.lanes:
-            owns = self.owns.get((lane, side), [])
-            first = self.limit.opening(side) if self.limit.opens(lane) else 0
-            before = [own for step, own in owns if step < since][-1:] or [first]
-            least += min([*before, *(own for step, own in owns if step >= since)])
-        return least
+    def _moments(self, since: int) -> list[Moment]:
+        """The last one before that step, and those since."""
+        before = [each for each in self.moments if each.step < since]
+        return [*before[-1:], *(each for each in self.moments if each.step >= since)]
 
     def least(self, amount: int, since: int) -> int:
         """The least that could be taken of that side at one moment since that step."""
-        before = [each for each in self.available if each.step < since][-1:]
-        opening = Available(0, self.limit.opening(DOWN), self.limit.opening(UP), ())
-        during = [*(before or [opening]), *(each for each in self.available if each.step >= since)]
-        return min(each.of(amount, since) for each in during)
+        return min(moment.least(amount, since) for moment in self._moments(since))
+
+    def least_in_parts(self, amount: int, since: int) -> int:
+        """The least that the lanes had, each at its own moment since that step: rights grew in one while they were
+        taken in another."""
+        side = side_of(amount)
+        return sum(min(moment.own[lane, side] for moment in self._moments(since)) for lane in self.lanes)
+
+
+def side_of(amount: int) -> str:
+    return DOWN if amount < 0 else UP

@@ -10,23 +10,19 @@ is passed, or passed further; everything is sold, and not one more.
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from lab.histories import limited
-from lab.histories.history import finish
-from lab.histories.limited import Played, Table
 from lab.histories.limited_end import YEARS_MS, ask_again, sell_all
 from lab.histories.limited_judge import Judge, WatchedWorld
+from lab.histories.limited_table import Table
+from lab.histories.theatre import finish, one_of
 from ledger.errors import LedgerError
 from ledger.gate import items
 from ledger.gate.gate import Gate, change_of, counts
 from ledger.gate.move import free
 from ledger.gate.rebuild import Rebuilt, rebuild
 from ledger.gate.recount import audit, outcomes, standing
-from ledger.limit import DOWN, SIDES
+from ledger.limit import SIDES
 from ledger.requests import Item, Key, Put
 from ledger.values import Lane
-from simulator.choices import Choices
-from simulator.faults import Faults
-from simulator.process import Log
 
 RESTORES = 3
 """So many of a history that has some, each from the beginning."""
@@ -35,22 +31,15 @@ ONE_OF = 4
 DAMAGES: tuple[Item, ...] = ({"low": {"N": "1"}}, {"recent": {"L": []}}, {"total": {"S": "7"}})
 
 
-def play(choices: Choices, faults: Faults | None = None, log: Log | None = None) -> Played:
-    """Play one history of a limited counter, judge it, and in one of four restore what it left, some times."""
-    return limited.play(choices, faults, log, _restores)
-
-
-def _restores(table: Table, step: int, now_ms: int) -> list[str]:
-    if table.choices.pick(ONE_OF) != ONE_OF - 1:
+def restores(table: Table, step: int, now_ms: int) -> list[str]:
+    """In one of four histories: what is wrong after restores of what it left at that step."""
+    if table.pick(ONE_OF) != ONE_OF - 1:
         return []
-    for _ in range(RESTORES):
-        try:
-            wrong = _restore(table, step, now_ms)
-        except LedgerError as error:  # with no fault left, nothing may fail
-            wrong = [f"{type(error).__name__}: {error}"]
-        if wrong:
-            return [f"restored: {each}" for each in wrong]
-    return []
+    try:
+        wrong = next(filter(None, (_restore(table, step, now_ms) for _ in range(RESTORES))), [])
+    except LedgerError as error:  # with no fault left, nothing may fail
+        wrong = [f"{type(error).__name__}: {error}"]
+    return [f"restored: {each}" for each in wrong]
 
 
 @dataclass(slots=True)
@@ -73,6 +62,18 @@ class Known:
         held = {**self.notes, **(self.gate.held if self.gate else {})}
         return {token: amount for token, amount in held.items() if token not in self.decided}
 
+    def learn(self, key: Key, item: Item) -> None:
+        if key == items.gate_key(self.lane):
+            self.gate = items.gate_of(self.lane, item)
+        elif key.pk.startswith("hold#"):
+            token, amount = items.hold_of(self.lane, item)
+            self.notes[token] = amount
+        elif key.sk.startswith(items.SEGMENTS_FROM):
+            self.listed |= items.filed_of(self.lane, item).outcomes
+        else:
+            token, outcome, _ = items.late_of(self.lane, item)
+            self.listed[token] = outcome
+
     @property
     def lost(self) -> list[int]:
         """The changes that the gate counted, and of which nobody knows the token any more."""
@@ -81,7 +82,7 @@ class Known:
 
 
 def _restore(table: Table, step: int, now_ms: int) -> list[str]:
-    old, choices, lanes = table.world, table.choices, table.judge.lanes
+    old, choices, lanes = table.judge.world, table.choices, table.judge.lanes
     world = WatchedWorld(old.regions, choices, page_size=old.page_size, lag_steps=old.lag_steps)
     world.step_ms, world.now_ms = old.step_ms, now_ms
     known = {lane: Known(lane) for lane in lanes}
@@ -95,7 +96,7 @@ def _restore(table: Table, step: int, now_ms: int) -> list[str]:
     if judge.wrong:
         return judge.wrong
     world.watch = judge.see
-    ask_again(judge)
+    ask_again(judge, choices)
     if judge.wrong:
         return judge.wrong
     world.now_ms += YEARS_MS
@@ -111,7 +112,7 @@ def _restore(table: Table, step: int, now_ms: int) -> list[str]:
 def _chosen(table: Table, step: int, known: dict[Lane, Known]) -> dict[Key, Item]:
     """The items of a restore, and what they know."""
     choices = table.choices
-    window = (0, 30, 300, step)[choices.pick(4)]
+    window = one_of(choices, (0, 30, 300, step))
     latest = step - choices.pick(step)
     versions: dict[Key, list[tuple[int, Item | None]]] = {}
     for at, key, item in table.judge.writes:
@@ -124,38 +125,30 @@ def _chosen(table: Table, step: int, known: dict[Lane, Known]) -> dict[Key, Item
         item = until[-1] if until else None
         if item is None:
             continue
-        kind, _, text = key.pk.partition("#")
-        of = known[Lane.parse(text)]
+        of = known[Lane.parse(key.pk.partition("#")[2])]
         number = list(known).index(of.lane)
-        if kind == "gate" and gone == number:
-            continue
-        if kind == "gate" and damaged == number:
-            item = {**item, **DAMAGES[choices.pick(len(DAMAGES))]}
-        elif kind == "gate":
-            of.gate = items.gate_of(of.lane, item)
+        if key == items.gate_key(of.lane):
+            if number == gone:
+                continue
+            if number == damaged:
+                chosen[key] = {**item, **one_of(choices, DAMAGES)}
+                continue
             of.had = {t: n for each in until if each for t, n in items.gate_of(of.lane, each).recent.items()}
-        elif kind == "hold":
-            token, amount = items.hold_of(of.lane, item)
-            of.notes[token] = amount
-        elif key.sk.startswith(items.SEGMENTS_FROM):
-            of.listed |= items.filed_of(of.lane, item).outcomes
-        else:
-            token, outcome, _ = items.late_of(of.lane, item)
-            of.listed[token] = outcome
+        of.learn(key, item)
         chosen[key] = item
     return chosen
 
 
 def _rebuild(table: Table) -> list[Rebuilt]:
-    region = table.world.regions[table.choices.pick(len(table.world.regions))]
-    rebuilt = finish(table.world, region, rebuild(table.judge.gates_in(region)))
-    table.world.quiesce()
+    region = table.any_region()
+    rebuilt = finish(table.judge.world, region, rebuild(table.judge.gates_in(region)))
+    table.judge.world.quiesce()
     return rebuilt
 
 
 def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebuilt]) -> list[str]:
     """What the gates say after a rebuild; the judge learns it."""
-    world, judge, region = table.world, table.judge, table.world.regions[0]
+    world, judge, region = table.judge.world, table.judge, table.judge.world.regions[0]
     wrong: list[str] = finish(world, region, audit(judge.gates_in(region)))
     for each in rebuilt:
         lane = each.gate.lane
@@ -166,8 +159,7 @@ def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebui
         added = [outcome for token, outcome in listed.items() if token not in of.decided]
         if sum(added) != sum(lost) or (each.lost, each.lost_sum) != (len(lost), sum(lost)):
             wrong.append(f"{lane}: {lost} were lost; {added} were added, {each.lost} of {each.lost_sum} are told")
-        table.tell("tokens lost", len(lost))
-        table.tell("gates gone", each.was is None)
+        table.counts.update({"tokens lost": len(lost), "gates gone": int(each.was is None)})
         judge.gates[lane] = items.gate_of(lane, world.replicas[lane.region].item(items.gate_key(lane)) or {})
         judge.decided |= {(lane, token): outcome for token, outcome in listed.items()}
         judge.open |= {(lane, token): amount for token, amount in of.open.items()}
@@ -182,19 +174,14 @@ def _check_lanes(table: Table, known: dict[Lane, Known], rebuilt: Iterable[Rebui
 
 def _check_rights(table: Table) -> list[str]:
     """All that is left is there as rights; or nobody has any, and so much is owed: the judge learns it."""
-    judge = table.judge
-    wrong = []
-    value, held = sum(map(change_of, judge.decided.values())), list(judge.open.values())
-    floor, ceiling = judge.bounds
-    down = value + sum(n for n in held if n < 0) - (floor or 0)
-    up = (ceiling or 0) - value - sum(n for n in held if n > 0)
+    judge, wrong = table.judge, list[str]()
     for side in filter(judge.limit.has, SIDES):
-        left = down if side == DOWN else up
+        left = judge.left()[side]
         rights = [gate.rights[side] for gate in judge.gates.values()]
         if sum(rights) != left or (min(rights) < 0 < max(rights)):
             wrong.append(f"{left} {side} is left, and the rights are {rights}")
         judge.owed[side] = max(0, -left)
-        table.tell("restored" if left >= 0 else "restored beyond")
+        table.counts["restored" if left >= 0 else "restored beyond"] += 1
     return wrong
 
 

@@ -1,5 +1,7 @@
 """Where a small cast of a limited counter plays: gates that decided a little, and programs of ledger/gate let loose.
 
+A step names a change or a hold by its key; it is asked for once, by the step that names it first.
+
 Rule 1: every write, every answer and the end are judged as those of the long histories: limited_judge.py.
 Rule 2: all calls begin at once and take their time, so a refusal may stand for any moment since.
 Rule 3: nothing goes wrong on the way, so no call may fail.
@@ -11,7 +13,7 @@ from contextlib import suppress
 from lab.histories.boards import AWAY, HOME, Boards
 from lab.histories.filing import Filing, file_as
 from lab.histories.limited_end import judge_end
-from lab.histories.limited_judge import Asked, Judge, WatchedWorld
+from lab.histories.limited_judge import COUNTER, Asked, Judge, WatchedWorld
 from ledger import tokens
 from ledger.errors import LedgerError, LimitMismatch, LimitReached, NotYetReplicated
 from ledger.gate import items
@@ -30,7 +32,6 @@ from ledger.values import Delta, Lane
 from simulator.choices import Drawn
 from simulator.process import Log
 
-COUNTER = "g"
 LANE, LANE_AWAY = Lane(HOME, 0, COUNTER), Lane(AWAY, 0, COUNTER)
 LANE_BESIDE = Lane(HOME, 1, COUNTER)
 NEVER = Filing(enough=1_000, beside=1_000, draw=1, holds_kept=0, holds_left=0, slack_ms=0)
@@ -45,18 +46,13 @@ class LimitedStage(Boards):
     kind = WatchedWorld
     one_by_one = (DeleteMany, PutMany, Together)
     world: WatchedWorld
+    copies_stay = False
+    """Whether no gate arrives in another Region, for a cast that has enough to go through without."""
 
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
         super().__init__(order, log)
-        self.copies_stay = False
-        """Whether no gate arrives in another Region, for a cast that has enough to go through without."""
+        self.named: dict[str, Asked] = {}
         self.limited()
-
-    def limited(self, ceiling: int = 3, *, lanes: tuple[Lane, ...] = (LANE,), filing: Filing = NEVER) -> None:
-        """What the value never passes: it may be raised by so much, by the first lane. Asked first, if at all."""
-        self.judge = Judge(self.world, lanes, Limit(ceiling=ceiling, region=HOME))
-        file_as(filing)
-        self.world.watch = self.judge.see
 
     def seen(self) -> list[str]:
         failures = [each for each in self.failures if not (self.judge.beside and isinstance(each, LimitMismatch))]
@@ -81,31 +77,15 @@ class LimitedStage(Boards):
 
     # -- what there is before ------------------------------------------------------------------------------------------
 
-    def asked(self, key: str, change: int = 1, *, old_ms: int = 1_000, region: str = HOME) -> Asked:
-        """A change of that key, to be asked for."""
-        token = tokens.keyed(COUNTER, key, self.world.now_ms - old_ms)
-        return self.judge.ask(self.judge.delta(token, region, change))
+    def limited(self, ceiling: int = 3, *, lanes: tuple[Lane, ...] = (LANE,), filing: Filing = NEVER) -> None:
+        """What the value never passes: it may be raised by so much, by the first lane. Asked first, if at all."""
+        self.judge = Judge(self.world, lanes, Limit(ceiling=ceiling, region=HOME))
+        file_as(filing)
+        self.world.watch = self.judge.see
 
-    def asked_in(self, lane: Lane, change: int = 1) -> Asked:
-        """A change of a lane, to be asked for."""
-        token = tokens.keyed(COUNTER, f"{lane} {change}", self.world.now_ms - 1_000)
-        return self.judge.ask(Delta(lane, token, change))
-
-    def sent(self, *asked: Asked) -> None:
-        """Those are decided."""
-        for one in asked:
-            self.alone(self._sending(one, HOME))
-
-    def held(self, key: str, change: int = 1, *, over: bool = False) -> Asked:
-        """A hold is granted; its time may be over."""
-        one = self.to_hold(key, change, length_ms=500 if over else 10**6)
-        self.sent(one)
-        return one
-
-    def to_hold(self, key: str, change: int = 1, *, length_ms: int = 10**6) -> Asked:
-        """A hold of that key, to be asked for."""
-        token = hold_token(COUNTER, key, self.world.now_ms - 1_000, length_ms)
-        return self.judge.ask(self.judge.delta(token, HOME, change), is_hold=True)
+    def file_as(self, filing: Filing) -> None:
+        """From here on."""
+        file_as(filing)
 
     def in_two_regions(self, ceiling: int) -> None:
         """A lane in each, with its gate; each is known in the other."""
@@ -113,6 +93,27 @@ class LimitedStage(Boards):
         for lane in self.judge.lanes:
             self.alone(self.judge.gates_in(HOME).create(lane))
         self.world.quiesce()
+
+    def asked(self, key: str, change: int = 1, *, old: int = 1_000, region: str = HOME) -> Asked:
+        """A change, to be asked for."""
+        if key not in self.named:
+            token = tokens.keyed(COUNTER, key, self.world.now_ms - old)
+            self.named[key] = self.judge.ask(self.judge.delta(token, region, change))
+        return self.named[key]
+
+    def to_hold(self, key: str, change: int = 1, *, length_ms: int = 10**6) -> None:
+        """A hold, to be asked for."""
+        token = hold_token(COUNTER, key, self.world.now_ms - 1_000, length_ms)
+        self.named[key] = self.judge.ask(self.judge.delta(token, HOME, change), is_hold=True)
+
+    def sent(self, key: str, change: int = 1, *, old: int = 1_000) -> None:
+        """It is decided."""
+        self.alone(self._sending(self.asked(key, change, old=old), HOME))
+
+    def held(self, key: str, change: int = 1, *, over: bool = False) -> None:
+        """A hold is granted; its time may be over."""
+        self.to_hold(key, change, length_ms=500 if over else 10**6)
+        self.sent(key)
 
     def added_beside(self, lane: Lane, *, everywhere: bool) -> None:
         """A change that no gate decided, from before there was a limit, has arrived in its own Region, or in each."""
@@ -122,20 +123,19 @@ class LimitedStage(Boards):
             self.world.quiesce()
         self.judge.arrived |= {*self.world.regions} if everywhere else {lane.region}
 
-    def filed_at_once(self) -> None:
-        """From here on."""
-        file_as(AT_ONCE)
-
     def rolled(self) -> None:
-        self.alone(self.rolling())
+        self.alone(self._rolling())
+
+    def gate_arrives(self, region: str) -> None:
+        self.world.deliver(region, items.gate_key(LANE))
 
     # -- the processes -------------------------------------------------------------------------------------------------
 
-    def call(self, name: str, region: str, one: Asked, make: Callable[[Gates], Program[Decision]]) -> None:
+    def _call(self, name: str, region: str, one: Asked, make: Callable[[Gates], Program[Decision]]) -> None:
         """A program that answers for one that was asked for."""
 
         def program() -> Program[None]:
-            self.judge.told(one, (yield from make(self.judge.gates_in(region))), 1)
+            self.judge.answered(one, (yield from make(self.judge.gates_in(region))), 1)
 
         self.world.step = 1
         self.enter(name, region, program)
@@ -143,32 +143,49 @@ class LimitedStage(Boards):
     def _sending(self, one: Asked, region: str) -> Program[Decision]:
         return (decide_hold if one.is_hold else decide_change)(self.judge.gates_in(region), one.delta)
 
-    def send(self, one: Asked, region: str = HOME) -> None:
-        self.call(f"send through {region}", region, one, lambda _: self._sending(one, region))
+    def send(self, key: str, region: str = HOME, *, old: int = 1_000) -> None:
+        one = self.asked(key, old=old, region=region)
+        self._call(f"send through {region}", region, one, lambda _: self._sending(one, region))
 
-    def end(self, one: Asked, outcome: int, region: str = HOME) -> None:
-        self.call(f"end with {outcome}", region, one, lambda gates: end(gates, one.delta, outcome))
+    def send_in(self, lane: Lane, change: int = 1) -> None:
+        """A change of that lane, through its Region."""
+        token = tokens.keyed(COUNTER, f"{lane} {change}", self.world.now_ms - 1_000)
+        one = self.judge.ask(Delta(lane, token, change))
+        self._call(f"send through {lane.region}", lane.region, one, lambda _: self._sending(one, lane.region))
 
-    def group(self, *asked: Asked) -> None:
-        changes = {one.delta.token: one.delta.change for one in asked}
+    def end(self, key: str, outcome: int) -> None:
+        one = self.named[key]
+        self._call(f"end with {outcome}", HOME, one, lambda gates: end(gates, one.delta, outcome))
+
+    def group(self, *keys: str) -> None:
+        changes = {one.delta.token: one for one in map(self.asked, keys)}
 
         def program() -> Program[None]:
-            told = yield from add_group(self.judge.gates_in(HOME), LANE, changes)
-            for one in asked:
-                decision = told[one.delta.token]
+            deltas = {token: one.delta.change for token, one in changes.items()}
+            for token, decision in (yield from add_group(self.judge.gates_in(HOME), LANE, deltas)).items():
                 if isinstance(decision, LedgerError):
                     raise decision
-                self.judge.told(one, decision, 1)
+                self.judge.answered(changes[token], decision, 1)
 
         self.world.step = 1
         self.enter("group", HOME, program)
 
-    def rolling(self) -> Program[object]:
+    def _rolling(self) -> Program[object]:
         gates = self.judge.gates_in(HOME)
         return (yield from roll(gates, (yield from gates.read(LANE))))
 
     def roll(self, name: str = "roll") -> None:
-        self.enter(name, HOME, self.rolling)
+        self.enter(name, HOME, self._rolling)
+
+    def two_rolls(self, key: str) -> None:
+        """Of one process, which sends a change between them."""
+
+        def program() -> Program[None]:
+            yield from self._rolling()
+            self.sent(key)
+            yield from self._rolling()
+
+        self.enter("two rolls", HOME, program)
 
     def free(self, name: str) -> None:
         """Ends the holds whose time is over."""
@@ -179,16 +196,16 @@ class LimitedStage(Boards):
 
         self.enter(name, HOME, program)
 
-    def set_limit(self, ceiling: int, region: str = HOME) -> None:
+    def set_limit(self, ceiling: int) -> None:
         """It may be beyond what counts by then."""
 
         def program() -> Program[None]:
             with suppress(LimitReached):
-                yield from set_limit(self.judge.gates_in(region), None, ceiling)
+                yield from set_limit(self.judge.gates_in(HOME), None, ceiling)
 
-        self.enter("set limit", region, program)
+        self.enter("set limit", HOME, program)
 
-    def in_turn(self, region: str, *what: Asked | int, short: int = 0) -> None:
+    def in_turn(self, region: str, *what: str | int, short: int = 0) -> None:
         """One process sends changes and sets ceilings, one after the other. short: what it remembers to be too much."""
         memory, now_ms = SoldOut(), self.world.now_ms
         if short:
@@ -201,7 +218,8 @@ class LimitedStage(Boards):
                 if isinstance(each, int):
                     yield from set_limit(gates, None, each)
                 else:
-                    self.judge.told(each, (yield from decide_change(gates, each.delta)), began)
+                    one = self.named[each]
+                    self.judge.answered(one, (yield from decide_change(gates, one.delta)), began)
 
         self.world.step = 1
         self.enter("one after the other", region, program)

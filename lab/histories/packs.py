@@ -8,13 +8,27 @@ Rule 2: The packs of a batch are put one by one, so that it may end between two 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from lab.histories.cast import LONG, SENDS_MAX, SHORT, Asked, Record, Sender, rest
+from lab.histories.cast import SENDS_MAX, Sender, writer
+from lab.histories.checker import Asked, Record
+from lab.histories.theatre import LONG, SHORT, Theatre, one_of, rest
 from ledger.errors import LedgerError
 from ledger.lane.add import add_packed
 from ledger.lane.tail import through
 from ledger.requests import Now, Put, Request, Together
 from ledger.values import Receipt
 from simulator.process import Move, Script, Sleep
+
+PACKED_MAX = 5
+
+
+def enter_producer(theatre: Theatre, sender: Sender, packs: bool, pace: Callable[[], Sequence[int]]) -> None:
+    """A writer; or a packer, in some histories with packs."""
+    if packs and sender.choices.pick(2):
+        numbers = sender.numbers(2 + sender.choices.pick(PACKED_MAX - 1))
+        theatre.enter(f"packer {numbers.start}", sender.home, packer(numbers, sender, pace()))
+    else:
+        (number,) = sender.numbers(1)
+        theatre.enter(f"writer {number}", sender.home, writer(number, sender, pace()))
 
 
 def packer(numbers: range, sender: Sender, pace: Sequence[int]) -> Callable[[], Script]:
@@ -30,7 +44,7 @@ def packer(numbers: range, sender: Sender, pace: Sequence[int]) -> Callable[[], 
                 mine.append(sender.rival(mine[-1]))  # before anybody else can have sent it
         region, batch = sender.home, list(mine)
         for _ in range(SENDS_MAX):
-            others = [record.asked[choices.pick(len(record.asked))] for _ in range(choices.pick(4))]
+            others = [one_of(choices, record.asked) for _ in range(choices.pick(4))]
             sent = batch + others
             outcomes = yield from _one_by_one(add_packed([asked.delta for asked in sent]), record)
             for asked, outcome in zip(sent, outcomes, strict=True):

@@ -13,16 +13,17 @@ from collections.abc import Callable
 
 from compactor.commit import LANDING_MAX_MS
 from compactor.rebuild import rebuild
-from lab.histories.cast import COUNTER, LONG, Record, Sender, writer
+from lab.histories.cast import COUNTER, Sender, writer
+from lab.histories.checker import Record
+from lab.histories.theatre import LONG, Theatre, one_of
 from ledger import items, tokens
 from ledger.errors import DamagedItem, GaveUp, LaneDamaged, LedgerError
 from ledger.requests import DeleteMany, Get, Item, Key, Page, Program, Query
 from ledger.settings import Settings
 from ledger.values import Lane
-from simulator.faults import NONE, Faults
+from simulator.faults import NONE
 from simulator.happening import by_itself
-from simulator.process import Log, Process, Script, Sleep
-from simulator.world import World
+from simulator.process import Process, Script, Sleep
 
 FIRST_STEPS = 1_500
 """It happens at the first such moment after at most so many steps."""
@@ -36,21 +37,12 @@ FOR_EVER = 10**9
 class Disaster:
     """Watches a history, and strikes when its time has come."""
 
-    def __init__(
-        self,
-        world: World,
-        settings: Settings,
-        record: Record,
-        processes: list[Process],
-        faults: Faults,
-        log: Log | None,
-    ) -> None:
-        self._world, self._settings, self._record, self._processes = world, settings, record, processes
-        self._faults, self._log = faults, log
-        choices = world.choices
-        self.region = settings.regions[choices.pick(len(settings.regions))]
+    def __init__(self, theatre: Theatre, settings: Settings, record: Record) -> None:
+        self._theatre, self._world, self._settings, self._record = theatre, theatre.world, settings, record
+        choices = self._world.choices
+        self.region = one_of(choices, settings.regions)
         self._first = choices.pick(4) == 3
-        self._stays = (None, "checkpoint", "checkpoint", "segment")[choices.pick(4)]
+        self._stays = one_of(choices, (None, "checkpoint", "checkpoint", "segment"))
         self._step = choices.pick(FIRST_STEPS)
         self._noticed_after = choices.pick(NOTICED_STEPS) if choices.pick(3) else None
         self._broken = self._seen = 0
@@ -96,21 +88,18 @@ class Disaster:
             rivals.acknowledged = rivals.acknowledged and not rivals.numbers <= lost
         record.lost |= lost
         self._excuse()
-        for process in self._processes:
+        for process in self._theatre.processes:
             if process.region == self.region and process.can_crash:
                 process.crash()
         self._seen, self._broken = len(record.seen), len(record.broken)
         if self._noticed_after is None:
             self._stop_compactors()
         self._operates = self._enter(f"operator {self.region}", self._operator)
-        sender = Sender(self.region, record, self._settings, world.choices, lambda: world.now_ms, 0, 1)
+        sender = Sender(self.region, record, self._settings, self._theatre)
         for number in sender.numbers(WRITERS):  # so that what was halved is built upon
-            self._enter(
-                f"writer {number}",
-                writer(number, sender, LONG),
-            )
-        if self._log is not None:
-            self._log("the world", f"the replica in {self.region} is made again", "")
+            self._enter(f"writer {number}", writer(number, sender, LONG))
+        if self._theatre.log is not None:
+            self._theatre.log("the world", f"the replica in {self.region} is made again", "")
 
     def _excuse(self) -> None:
         """Between a rebuild and the next settle, a delta of the Region's lanes may be in no value."""
@@ -120,8 +109,10 @@ class Disaster:
                 self._record.lost.add(asked.number)
 
     def _enter(self, name: str, script: Callable[[], Script]) -> Process:
-        self._processes.append(Process(name, self.region, script, self._world, self._faults, self._log))
-        return self._processes[-1]
+        """With a right clock."""
+        process = Process(name, self.region, script, self._world, self._theatre.faults, self._theatre.log)
+        self._theatre.processes.append(process)
+        return process
 
     def _lost(self) -> set[int]:
         """The changes that no item of the new replica names."""
@@ -170,7 +161,7 @@ class Disaster:
                 self._record.broken.append(f"a rebuild of {lane}: {damage}")
 
     def _compactors(self) -> list[Process]:
-        return [process for process in self._processes if process.name.startswith(f"compactor {self.region}")]
+        return [process for process in self._theatre.processes if process.name.startswith(f"compactor {self.region}")]
 
     def _stop_compactors(self) -> None:
         for process in self._compactors():

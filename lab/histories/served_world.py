@@ -1,4 +1,4 @@
-"""A world with what the service stands on: each Region's stream, work queue, dead-letter queue and event bus.
+"""A world with what the service stands on: each Region's stream, work queue and event bus.
 
 Rule 1: A stream has a record of each new item (of thresholds: of each that is written), also of one that came by
 replication, in the order in which its Region stored them, with a time that is rounded down to the second.
@@ -8,10 +8,9 @@ Rule 3: What befalls a message or an event (its answer lost, put or not; receive
 choices.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ledger.errors import LedgerError, OutcomeUnknown
@@ -33,7 +32,7 @@ class Record:
     step: int
     key: Key
     item: Item
-    new: bool = True
+    new: bool
 
 
 @dataclass(slots=True)
@@ -55,49 +54,47 @@ class Mishaps:
 
 @dataclass(slots=True)
 class Post:
-    """A Region's stream, queues and event bus. position: of the records that were handled."""
+    """A Region's stream, queue and event bus. position: of the records that were handled."""
 
     records: list[Record] = field(default_factory=list)
     position: int = 0
     queue: list[Queued] = field(default_factory=list)
-    dead: list[str] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
 
 
 class ServedWorld(World):
-    def __init__(self, regions: Sequence[str], choices: Choices, mishaps: Mishaps, **given: Any) -> None:
+    """shows_changes: whether the streams have records of items that were there before."""
+
+    mishaps = Mishaps()
+    purged = False
+    shows_changes = False
+
+    def __init__(self, regions: Sequence[str], choices: Choices, **given: Any) -> None:
         super().__init__(regions, choices, **given)
-        self.mishaps = mishaps
         self.posts = {region: Post() for region in regions}
-        self.purged = False
-        self.shows_changes = False
-        """Whether the streams have records of items that were there before."""
 
     def answer(self, region: str, request: Any) -> Any:
         match request:
             case Enqueue(messages):
                 return tuple(self._put(region, message) for message in messages)
-            case DeadLetter(body):
-                self.posts[region].dead.append(body)
+            case DeadLetter():
                 return None
             case Publish():
-                lost = self._is_lost()
-                if not lost or self.choices.pick(2):
-                    self.posts[region].events.append(request.detail)
-                if lost:
-                    raise OutcomeUnknown("The answer of the event bus was lost.")
+                if error := self._lost(partial(self.posts[region].events.append, request.detail)):
+                    raise error
                 return None
         return super().answer(region, request)
 
     def _put(self, region: str, message: Message) -> LedgerError | None:
-        lost = self._is_lost()
-        if not lost or self.choices.pick(2):
-            queued = Queued(message_of(message.job), self.now_ms + message.delay_s * 1_000)
-            self.posts[region].queue.append(queued)
-        return OutcomeUnknown("The answer of the queue was lost.") if lost else None
+        queued = Queued(message_of(message.job), self.now_ms + message.delay_s * 1_000)
+        return self._lost(partial(self.posts[region].queue.append, queued))
 
-    def _is_lost(self) -> bool:
-        return self.mishaps.lost > 0 and self.choices.chance(self.mishaps.lost)
+    def _lost(self, put: Callable[[], None]) -> LedgerError | None:
+        """It is put; or its answer is lost, and it is put or not."""
+        lost = self.mishaps.lost > 0 and self.choices.chance(self.mishaps.lost)
+        if not lost or self.choices.pick(2):
+            put()
+        return OutcomeUnknown("The answer was lost.") if lost else None
 
     def _store(self, region: str, key: Key, item: Item | None, stamp: Stamp) -> None:
         new = item is not None and self.replicas[region].item(key) is None
@@ -105,7 +102,7 @@ class ServedWorld(World):
         if item is not None and (new or self.shows_changes):
             late = self.choices.pick(self.mishaps.stream_late + 1) if self.mishaps.stream_late else 0
             post = self.posts[region]
-            step = max(self.step + late, post.records[-1].step if post.records else 0)
+            step = max([self.step + late, *(each.step for each in post.records[-1:])])
             post.records.append(Record(self.now_ms // 1_000 * 1_000, step, key, item, new))
 
     def read_stream(self, region: str, most: int) -> list[Record]:

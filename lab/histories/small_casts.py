@@ -1,253 +1,105 @@
-"""The small casts: two or three programs on a few deltas; and those of the obvious design, which go wrong."""
+"""The small casts of lanes, packs, late changes and thresholds; and those of the obvious design, which go wrong."""
 
-from functools import partial
+from lab.histories.boards import AWAY, Casts, do
+from ledger.limit import Threshold
 
-from compactor.rebuild import rebuild
-from lab.designs import naive
-from lab.histories import checker
-from lab.histories.boards import AWAY, HOME
-from lab.histories.cast import Seen
-from lab.histories.history import finish
-from lab.histories.stage import LANE, SETTINGS, Stage, judged
-from ledger import items
-from ledger.requests import Program
+PACK_OF_TWO = (do.asks(0, old=900), do.asks(1, old=899), do.pack(0, 1), do.folded(), do.noted(), do.clean())
+EVALUATIONS = (do.delta(0), do.evaluation("an evaluation"), do.evaluation("a change and its evaluation", 1))
 
-
-def one_read_against_two_folds(stage: Stage) -> None:
-    stage.delta(0)
-    stage.delta(1, old_ms=900)
-    stage.fold(times=2)
-    stage.read()
-
-
-def a_read_elsewhere_while_a_fold_replicates(stage: Stage) -> None:
-    stage.delta(0)
-    stage.everything_arrives()
-    stage.fold()
-    stage.read(AWAY)
-
-
-def a_read_elsewhere_through_a_fold_and_a_clean(stage: Stage) -> None:
-    stage.delta(0)
-    stage.everything_arrives()
-    stage.folded()
-    stage.compactions(2, everywhere=False)
-    stage.read(AWAY)
-
-
-def a_read_that_a_clean_overtakes(stage: Stage) -> None:
-    stage.delta(0)
-    stage.delta(1, old_ms=900)
-    stage.everything_arrives()
-    stage.compactions(3, everywhere=True)
-    stage.read()
-
-
-def a_read_that_visits_overtake_within_its_time(stage: Stage) -> None:
-    stage.delta(0)
-    stage.everything_arrives()
-    stage.compactions(3, everywhere=True, apart_ms=1)
-    stage.read()
-
-
-def an_add_in_time_among_two_folds_and_a_read(stage: Stage) -> None:
-    stage.delta(1)
-    stage.add(stage.delta(0, old_ms=SETTINGS.allowed_lateness_ms - 1, put=False))
-    stage.fold(times=2)
-    stage.read()
-
-
-def a_delta_that_is_only_just_on_time_against_a_fold(stage: Stage) -> None:
-    delta = stage.delta(0, old_ms=249, put=False)
-    stage.delta(1, old_ms=248)
-    stage.add(delta)
-    stage.time(250)
-    stage.fold()
-
-
-def a_fail_over_against_a_fold(stage: Stage) -> None:
-    stage.delta(1, old_ms=900)
-    stage.everything_arrives()
-    stage.add(stage.delta(0, put=False), AWAY)
-    stage.fold()
-    stage.read()
-
-
-def two_compactors(stage: Stage) -> None:
-    stage.delta(0)
-    stage.delta(1, old_ms=900)
-    stage.fold("one")
-    stage.fold("the other", fold_max=1)
-
-
-def two_settles(stage: Stage) -> None:
-    stage.delta(1, old_ms=900)
-    stage.folded()
-    stage.delta(0, stray=True)
-    stage.settle("one")
-    stage.settle("the other")
-
-
-def a_fold_against_a_settle(stage: Stage) -> None:
-    stage.delta(1, old_ms=900)
-    stage.folded()
-    stage.settle()
-    stage.delta(0, stray=True)
-    stage.delta(2, old_ms=800)
-    stage.fold()
-
-
-def settle_against_clean_and_a_retry(stage: Stage) -> None:
-    delta = stage.delta(1, old_ms=900)
-    stage.folded()
-    stage.noted()
-    stage.delta(0, old_ms=3_000, stray=True)
-    stage.settle()
-    stage.clean()
-    stage.add(delta)
-
-
-def a_stray_that_is_settled_while_an_older_version_is_cleaned(stage: Stage) -> None:
-    """It stays until every Region counts it."""
-    stage.delta(1, old_ms=900)
-    stage.delta(2, old_ms=800)
-    stage.folded()
-    stage.noted()
-    stray = stage.delta(0, old_ms=3_000, stray=True)
-
-    def cleans() -> Program[None]:
-        yield from stage.cleaning()
-        stage.wait(stage.settings.keep_ms)
-        yield from stage.cleaning()
-
-    def judge(stage: Stage) -> list[str]:
-        there = stage.world.replicas[HOME].item(items.delta_key(stray))
-        return judged(stage) if there else ["the stray is deleted, and not every Region counts it"]
-
-    stage.judge = judge
-    stage.settle()
-    stage.enter("clean", HOME, cleans)
-
-
-def two_cleans_and_a_retry_elsewhere(stage: Stage) -> None:
-    delta = stage.delta(0)
-    stage.folded()
-    stage.noted()
-    del stage.world.replicas[AWAY].cells[items.delta_pk(LANE)][delta.token]  # as another clean did
-    stage.clean("one")
-    stage.clean("the other")
-    stage.add(delta, AWAY)
-
-
-def a_retry_against_a_clean(stage: Stage) -> None:
-    delta = stage.delta(0)
-    stage.folded()
-    stage.noted()
-    stage.clean()
-    stage.add(delta)
-    stage.read()
-
-
-def a_visit_a_retry_and_a_read(stage: Stage) -> None:
-    delta = stage.delta(1, old_ms=900)
-    stage.folded()
-    stage.noted()
-    stage.delta(0, old_ms=3_000, stray=True)
-    stage.delta(2, old_ms=800)
-    stage.enter("visit", HOME, stage.visiting)
-    stage.add(delta)
-    stage.read()
-
-
-def a_rebuild_while_the_first_commit_lands(stage: Stage) -> None:
-    """An operator should not, but may: no read is wrong, and a rebuild with nobody else there puts it right."""
-
-    def judge(stage: Stage) -> list[str]:
-        value, count = finish(stage.world, HOME, stage.reading())
-        wrong = checker.check_read(Seen(HOME, True, value, count, 2, stage.must(HOME)), stage.record.asked)
-        stage.world.quiesce()
-        finish(stage.world, HOME, rebuild(LANE))
-        return [wrong] if wrong else judged(stage)
-
-    stage.judge = judge
-    stage.delta(0)
-    stage.delta(1, old_ms=900)
-    stage.fold()
-    stage.rebuild()
-
-
-def a_rebuild_while_a_settle_commits(stage: Stage) -> None:
-    """Also when the compactor was stopped before, its last commit may still be landing."""
-    stage.delta(1, old_ms=900)
-    stage.folded()
-    stage.delta(0, stray=True)
-    stage.settle()
-    stage.rebuild()
-
-
-SMALL_CASTS = (
-    one_read_against_two_folds,
-    a_read_elsewhere_while_a_fold_replicates,
-    a_read_elsewhere_through_a_fold_and_a_clean,
-    a_read_that_a_clean_overtakes,
-    a_read_that_visits_overtake_within_its_time,
-    an_add_in_time_among_two_folds_and_a_read,
-    a_delta_that_is_only_just_on_time_against_a_fold,
-    a_fail_over_against_a_fold,
-    two_compactors,
-    two_settles,
-    a_fold_against_a_settle,
-    settle_against_clean_and_a_retry,
-    a_stray_that_is_settled_while_an_older_version_is_cleaned,
-    two_cleans_and_a_retry_elsewhere,
-    a_retry_against_a_clean,
-    a_visit_a_retry_and_a_read,
-    a_rebuild_while_the_first_commit_lands,
-    a_rebuild_while_a_settle_commits,
-)
-
-
-def _naive(stage: Stage) -> None:
-    def judge(stage: Stage) -> list[str]:
-        stage.world.quiesce()
-        values = {region: finish(stage.world, region, naive.read(LANE))[0] for region in (HOME, AWAY)}
-        held = {region: sorted(checker.deltas_in(value) or ()) for region, value in values.items()}
-        return list(checker.check_end(stage.record, values, {r: [4**n for n in held[r]] for r in held}))
-
-    stage.judge, stage.stops = judge, False
-    stage.delta(0)
-    stage.everything_arrives()
-
-
-def a_read_while_the_merge_becomes_visible(stage: Stage) -> None:
-    _naive(stage)
-    stage.enter("merge", HOME, partial(naive.merge, LANE))
-    stage.read(HOME, partial(naive.read, LANE))
-
-
-def a_read_elsewhere_while_the_merge_replicates(stage: Stage) -> None:
-    _naive(stage)
-    stage.alone(naive.merge(LANE))
-    stage.read(AWAY, partial(naive.read, LANE))
-
-
-def a_retry_after_the_merge(stage: Stage) -> None:
-    _naive(stage)
-    stage.enter("merge", HOME, partial(naive.merge, LANE))
-    stage.add(stage.record.asked[0].delta, name="the same add again")
-
-
-def two_regions_merge(stage: Stage) -> None:
-    _naive(stage)
-    stage.world.cut.add(AWAY)  # for a while
-    stage.add(stage.delta(1, old_ms=900, put=False), AWAY)
-    stage.enter("merge", HOME, partial(naive.merge, LANE))
-    stage.enter("merge elsewhere", AWAY, partial(naive.merge, LANE))
-
-
-NAIVE_CASTS = (
-    a_read_while_the_merge_becomes_visible,
-    a_read_elsewhere_while_the_merge_replicates,
-    a_retry_after_the_merge,
-    two_regions_merge,
-)
+# fmt: off
+SMALL_CASTS: Casts = {
+    "one_read_against_two_folds": (
+        do.delta(0), do.delta(1, old=900), do.fold(fold_max=1, commits_max=2), do.read()),
+    "a_read_elsewhere_while_a_fold_replicates": (
+        do.delta(0), do.arrive(), do.fold(), do.read(AWAY)),
+    "a_read_elsewhere_through_a_fold_and_a_clean": (
+        do.delta(0), do.arrive(), do.folded(), do.compactions(2, everywhere=False), do.read(AWAY)),
+    "a_read_that_a_clean_overtakes": (
+        do.delta(0), do.delta(1, old=900), do.arrive(), do.compactions(3, everywhere=True), do.read()),
+    "a_read_that_visits_overtake_within_its_time": (
+        do.delta(0), do.arrive(), do.compactions(3, everywhere=True, apart_ms=1), do.read()),
+    "an_add_in_time_among_two_folds_and_a_read": (
+        do.delta(1), do.asks(0, old=249), do.add(0), do.fold(fold_max=1, commits_max=2), do.read()),
+    "a_delta_that_is_only_just_on_time_against_a_fold": (
+        do.asks(0, old=249), do.delta(1, old=248), do.add(0), do.having(passes_ms=250, time_goes=True), do.fold()),
+    "a_fail_over_against_a_fold": (
+        do.delta(1, old=900), do.arrive(), do.asks(0), do.add(0, region=AWAY), do.fold(), do.read()),
+    "two_compactors": (
+        do.delta(0), do.delta(1, old=900), do.fold("one"), do.fold("the other", fold_max=1)),
+    "two_settles": (
+        do.delta(1, old=900), do.folded(), do.delta(0, stray=True), do.settle("one"), do.settle("the other")),
+    "a_fold_against_a_settle": (
+        do.delta(1, old=900), do.folded(), do.settle(), do.delta(0, stray=True), do.delta(2, old=800), do.fold()),
+    "settle_against_clean_and_a_retry": (
+        do.delta(1, old=900), do.folded(), do.noted(),
+        do.delta(0, old=3_000, stray=True), do.settle(), do.clean(), do.add(1)),
+    "a_stray_that_is_settled_while_an_older_version_is_cleaned": (
+        do.delta(1, old=900), do.delta(2, old=800), do.folded(), do.noted(),
+        do.delta(0, old=3_000, stray=True), do.stays(0), do.settle(), do.clean(times=2)),
+    "two_cleans_and_a_retry_elsewhere": (
+        do.delta(0), do.folded(), do.noted(), do.cleaned(0, AWAY),
+        do.clean("one"), do.clean("the other"), do.add(0, region=AWAY)),
+    "a_retry_against_a_clean": (
+        do.delta(0), do.folded(), do.noted(), do.clean(), do.add(0), do.read()),
+    "a_visit_a_retry_and_a_read": (
+        do.delta(1, old=900), do.folded(), do.noted(), do.delta(0, old=3_000, stray=True), do.delta(2, old=800),
+        do.visit(), do.add(1), do.read()),
+    "a_rebuild_while_the_first_commit_lands": (  # an operator should not, but may: no read is wrong
+        do.rebuilt_at_the_end(), do.delta(0), do.delta(1, old=900), do.fold(), do.rebuild()),
+    "a_rebuild_while_a_settle_commits": (  # also of a compactor that was stopped the last commit may still be landing
+        do.delta(1, old=900), do.folded(), do.delta(0, stray=True), do.settle(), do.rebuild()),
+    "a_change_in_two_packs_and_alone_among_two_folds_and_a_read": (
+        do.delta(0), do.asks(1, old=900), do.delta(2, old=800), do.pack(0, 1), do.pack(1, 2),
+        do.fold(fold_max=1, commits_max=2), do.read()),
+    "a_pack_that_reaches_over_the_cutoff_against_a_fold": (
+        do.asks(0, old=900), do.asks(1, old=200), do.asks(2, old=100), do.delta(3, old=500), do.pack(0, 1, 2),
+        do.fold(), do.read()),
+    "a_pack_in_time_against_two_folds": (
+        do.delta(0, old=900), do.delta(1, old=800), do.asks(2, old=240), do.asks(3, old=100),
+        do.add(2, 3), do.fold(fold_max=1, commits_max=2), do.read()),
+    "strays_in_a_pack_of_the_tail_against_two_settles": (
+        do.delta(2, old=900), do.folded(),
+        do.asks(0, old=1_100, stray=True), do.asks(1, stray=True), do.asks(3, old=100, stray=True), do.pack(0, 1, 3),
+        do.settle("one"), do.settle("the other")),
+    "a_fold_of_two_commits_against_another": (
+        *(do.asks(n, old=1_000 - 100 * n) for n in range(4)), do.pack(0, 2), do.pack(1, 2, 3),
+        do.fold(fold_max=2, commits_max=2), do.fold("the other", fold_max=1)),
+    "a_pack_with_a_stray_among_a_clean_and_a_settle": (
+        do.asks(1, old=900), do.asks(2, old=800), do.pack(1, 2), do.folded(), do.noted(),
+        do.asks(0, old=3_000, stray=True), do.pack(0, 1, 2), do.clean(), do.settle()),
+    "a_pack_that_reaches_over_the_watermark_among_a_clean_and_a_read_elsewhere": (
+        do.delta(0, old=900), do.folded(), do.noted(), do.asks(1, old=100), do.pack(0, 1), do.arrive(),
+        do.fold(), do.clean(), do.read(AWAY)),
+    "a_pack_again_elsewhere_against_a_clean": (
+        *PACK_OF_TWO, do.add(0, 1, region=AWAY), do.read()),
+    "a_pack_again_with_one_more_against_a_clean_and_a_fold": (
+        *PACK_OF_TWO, do.asks(2, old=100), do.add(0, 1, 2), do.fold()),
+}
+SERVED_CASTS: Casts = {
+    "a_late_change_is_named_while_a_fold_is_under_way": (
+        do.delta(2, old=2_000), do.folded(), do.delta(1), do.asks(0, old=1_050, stray=True), do.fold(), do.named(0)),
+    "a_message_of_a_late_change_is_stopped_and_goes_on": (
+        do.delta(2, old=2_000), do.folded(), do.asks(0, old=2_050, stray=True), do.named(0)),
+}
+THRESHOLD_CASTS: Casts = {
+    "a_stray_is_settled_beside_an_evaluation": (
+        do.told_of(Threshold(above=16)), do.delta(2, old=2_000), do.folded(), do.delta(0, old=2_500, stray=True),
+        do.evaluation("an evaluation"), do.settle()),
+    "an_evaluation_while_a_change_comes": (  # to below: what the first one read holds no more
+        do.told_of(Threshold(below=5)), *EVALUATIONS),
+    "an_evaluation_while_a_change_comes_that_crosses": (
+        do.told_of(Threshold(above=4)), *EVALUATIONS),
+    "an_evaluation_and_a_change_whose_updates_are_sent_twice": (
+        do.having(resends=True), do.told_of(Threshold(below=5)), *EVALUATIONS),
+}
+NAIVE_CASTS: Casts = {
+    "a_read_while_the_merge_becomes_visible": (
+        do.delta(0), do.arrive(), do.merge(), do.read()),
+    "a_read_elsewhere_while_the_merge_replicates": (
+        do.delta(0), do.arrive(), do.merged(), do.read(AWAY)),
+    "a_retry_after_the_merge": (
+        do.delta(0), do.arrive(), do.merge(), do.add(0, name="the same add again")),
+    "two_regions_merge": (
+        do.delta(0), do.arrive(), do.asks(1, old=900), do.add(1, region=AWAY),
+        do.merge(), do.merge("merge elsewhere", AWAY, cut=True)),
+}

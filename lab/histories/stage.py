@@ -1,4 +1,7 @@
-"""Where a small cast plays: a world with a few deltas in it, and the processes that are let loose on it."""
+"""Where a small cast of lanes plays: a world with a few deltas in it, and the programs that are let loose on them.
+
+A step names a delta by its number.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,11 +13,14 @@ from compactor.rebuild import rebuild
 from compactor.report import Tally
 from compactor.settle import settle
 from compactor.visit import visit
+from lab.designs import naive
 from lab.histories import checker
 from lab.histories.boards import AWAY, HOME, Boards
-from lab.histories.cast import COUNTER, Asked, Record, Seen
-from lab.histories.history import finish, judge_end, timed
-from ledger import tokens
+from lab.histories.cast import COUNTER
+from lab.histories.checker import Asked, Record, Seen
+from lab.histories.history import judge_end, timed
+from lab.histories.theatre import finish
+from ledger import items, tokens
 from ledger.errors import LedgerError
 from ledger.lane.add import add, add_packed
 from ledger.requests import Get, Key, Program
@@ -30,107 +36,112 @@ NOTHING = Get(Key("nothing", "nothing"))
 
 
 class Stage(Boards):
-    """A world with a few deltas in it, and the processes that are let loose on it."""
-
     def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
         super().__init__(order, log)
         self.settings = replace(SETTINGS, regions=(HOME, AWAY))
         self.record = Record()
-        self.judge: Callable[[Stage], list[str]] = judged
+        self.judge: Callable[[], list[str]] = self.at_rest
         self.everywhere: set[int] = set()
-        self.strays: list[Asked] = []
+        self.strays: set[int] = set()
 
     def seen(self) -> list[str]:
         return list(checker.check_reads(self.record))
 
     def judged(self) -> list[str]:
-        return self.judge(self)
+        return self.judge()
 
     def known(self) -> object:
         return [(asked.acknowledged, asked.on_time) for asked in self.record.asked]
 
-    def delta(self, number: int, *, old_ms: int = 1_000, put: bool = True, stray: bool = False) -> Delta:
-        """Delta `number`, asked for `old_ms` ago; `put` at home and acknowledged (as a stray?), or only made."""
-        token = tokens.keyed(COUNTER, str(number), self.world.now_ms - old_ms)
-        asked = Asked(number, Delta(LANE, token, 4**number))
-        self.record.asked.append(asked)
-        if stray:
-            self.strays.append(asked)
-        if put:
-            self.alone(add(asked.delta))
-            asked.acknowledged, asked.on_time = True, not stray
-        return asked.delta
+    # -- what there is before ------------------------------------------------------------------------------------------
 
-    def everything_is_acknowledged(self) -> None:
-        """What was asked for is in the table, on time unless it was to be a stray."""
-        for asked in self.record.asked:
-            asked.on_time = asked.on_time or (asked not in self.strays and not asked.acknowledged)
-            asked.acknowledged = True
+    def asks(self, number: int, *, old: int = 1_000, stray: bool = False) -> Asked:
+        """Delta `number` is asked for, by who asked `old` ms ago; it is going to be a stray, or not."""
+        token = tokens.keyed(COUNTER, str(number), self.world.now_ms - old)
+        self.record.asked.append(Asked(number, Delta(LANE, token, 4**number)))
+        self.strays |= {number} if stray else set()
+        return self.record.asked[-1]
 
-    def everything_arrives(self) -> None:
+    def delta(self, number: int, *, old: int = 1_000, stray: bool = False) -> None:
+        """It is there, and acknowledged."""
+        self.alone(add(self.asks(number, old=old, stray=stray).delta))
+        self._is_acknowledged(number)
+
+    def pack(self, *numbers: int) -> None:
+        """One item with all of them is there, too."""
+        self.alone(add_packed([self.asked(number).delta for number in numbers]))
+        self._is_acknowledged(*numbers)
+
+    def _is_acknowledged(self, *numbers: int) -> None:
+        for asked in map(self.asked, numbers):
+            asked.acknowledged, asked.on_time = True, asked.on_time or asked.number not in self.strays
+
+    def asked(self, number: int) -> Asked:
+        return next(asked for asked in self.record.asked if asked.number == number)
+
+    def arrive(self) -> None:
+        """All of it, everywhere."""
         self.world.quiesce()
         self.everywhere = {asked.number for asked in self.record.asked}
 
-    # -- the processes -------------------------------------------------------------------------------------------------
-
-    def fold(self, name: str = "fold", times: int = 1, fold_max: int = 5) -> None:
-        most = 1 if times > 1 else fold_max
-        self.enter(name, HOME, partial(fold, LANE, Tally(), **FOLD, fold_max=most, commits_max=times))
-
     def folded(self) -> None:
         self.alone(fold(LANE, Tally(), **FOLD, fold_max=5))
+
+    def noted(self) -> None:
+        """What is folded arrives everywhere and is noted; then `keep` passes."""
+        self.arrive()
+        self.alone(self._cleaning())
+        self.wait(self.settings.keep_ms)
+
+    def cleaned(self, number: int, region: str) -> None:
+        """By another clean."""
+        del self.world.replicas[region].cells[items.delta_pk(LANE)][self.asked(number).delta.token]
+
+    # -- the processes -------------------------------------------------------------------------------------------------
+
+    def fold(self, name: str = "fold", *, fold_max: int = 5, commits_max: int = 1) -> None:
+        self.enter(name, HOME, partial(fold, LANE, Tally(), **FOLD, fold_max=fold_max, commits_max=commits_max))
 
     def settle(self, name: str = "settle") -> None:
         """Of what is below the watermark that there is now."""
         watermark = max(asked.delta.token for asked in self.record.asked if asked.on_time)
         self.enter(name, HOME, partial(settle, LANE, Tally(), watermark, fold_max=5))
 
-    def cleaning(self) -> Program[object]:
+    def _cleaning(self) -> Program[object]:
         return clean(LANE, Tally(), (HOME, AWAY), units_per_s=500, keep_ms=self.settings.keep_ms)
 
-    def clean(self, name: str = "clean") -> None:
-        self.enter(name, HOME, self.cleaning)
+    def clean(self, name: str = "clean", *, times: int = 1) -> None:
+        def program() -> Program[None]:
+            yield from self._cleaning()
+            for _ in range(times - 1):
+                self.wait(self.settings.keep_ms)
+                yield from self._cleaning()
 
-    def noted(self) -> None:
-        """What is folded arrives everywhere and is noted; then `keep` passes."""
-        self.everything_arrives()
-        self.alone(self.cleaning())
-        self.wait(self.settings.keep_ms)
+        self.enter(name, HOME, program)
 
-    def visiting(self) -> Program[object]:
-        return visit(LANE, Tally(), self.settings)
+    def visit(self) -> None:
+        self.enter("visit", HOME, partial(visit, LANE, Tally(), self.settings))
 
     def rebuild(self) -> None:
         self.enter("rebuild", HOME, partial(rebuild, LANE))
 
-    def add(self, delta: Delta, region: str = HOME, name: str = "") -> None:
-        asked = next(each for each in self.record.asked if each.delta == delta)
+    def add(self, *numbers: int, region: str = HOME, name: str = "") -> None:
+        """One alone, or several in a pack."""
+        added = [self.asked(number) for number in numbers]
 
         def program() -> Program[None]:
-            yield from add(delta)
-            asked.acknowledged = True
-            late_ms = self.world.now_ms - tokens.time_ms(delta.token)
-            asked.on_time = asked.on_time or (region == HOME and late_ms <= self.settings.allowed_lateness_ms)
+            if len(added) == 1:
+                yield from add(added[0].delta)
+            else:
+                for outcome in (yield from add_packed([asked.delta for asked in added])):
+                    if isinstance(outcome, LedgerError):
+                        raise outcome
+            for asked in added:
+                asked.acknowledged = True
+                late_ms = self.world.now_ms - tokens.time_ms(asked.delta.token)
+                asked.on_time = asked.on_time or (region == HOME and late_ms <= self.settings.allowed_lateness_ms)
 
         self.enter(name or f"add through {region}", region, program)
-
-    def pack(self, *deltas: Delta) -> None:
-        """One item with all of them is there, too."""
-        self.alone(add_packed(deltas))
-
-    def add_pack(self, *deltas: Delta, region: str = HOME) -> None:
-        asked = [each for each in self.record.asked if each.delta in deltas]
-
-        def program() -> Program[None]:
-            for outcome in (yield from add_packed(deltas)):
-                if isinstance(outcome, LedgerError):
-                    raise outcome
-            for each in asked:
-                each.acknowledged = True
-                late_ms = self.world.now_ms - tokens.time_ms(each.delta.token)
-                each.on_time = each.on_time or (region == HOME and late_ms <= self.settings.allowed_lateness_ms)
-
-        self.enter(f"add a pack through {region}", region, program)
 
     def must(self, region: str) -> frozenset[int]:
         """What a strong read must hold that begins now: what was on time and is in its Region."""
@@ -142,23 +153,23 @@ class Stage(Boards):
         _, sums = yield from read(self.settings.lanes_of(COUNTER), consistent=True, read_time_max_ms=limit)
         return sum(each.value for each in sums), sum(each.count for each in sums)
 
-    def read(self, region: str = HOME, reads: Callable[[], Program[tuple[int, int]]] | None = None) -> None:
+    def read(self, region: str = HOME) -> None:
         """A strong read, judged by what it must hold."""
 
         def program() -> Program[None]:
             must = self.must(region)
-            value, count = yield from (reads or self.reading)()
+            value, count = yield from self.reading()
             self.record.seen.append(Seen(region, True, value, count, len(self.record.asked), must))
 
         self.enter(f"read in {region}", region, program)
 
-    def compactions(self, times: int, everywhere: bool, apart_ms: int = SETTINGS.keep_ms) -> None:
+    def compactions(self, times: int, *, everywhere: bool, apart_ms: int = SETTINGS.keep_ms) -> None:
         """Visits, each whole, and a time passes after each; what they write arrives `everywhere` before that."""
 
         def program() -> Program[None]:
             for _ in range(times):
                 yield NOTHING
-                finish(self.world, HOME, self.visiting())
+                finish(self.world, HOME, visit(LANE, Tally(), self.settings))
                 if everywhere:
                     self.world.quiesce()
                 yield NOTHING
@@ -167,10 +178,57 @@ class Stage(Boards):
         self.time_goes, self.stops = True, False  # between two visits alone it could stop
         self.enter("compactor", HOME, program)
 
+    # -- the judgement -------------------------------------------------------------------------------------------------
 
-def judged(stage: Stage) -> list[str]:
-    """What is wrong if everything stops here."""
-    world, asked = stage.world, stage.record.asked
-    seen = [Seen(at, True, *finish(world, at, stage.reading()), len(asked), stage.must(at)) for at in (HOME, AWAY)]
-    wrong = [why for each in seen if (why := checker.check_read(each, asked))]
-    return wrong or judge_end(world, stage.settings, stage.record)
+    def at_rest(self) -> list[str]:
+        """What is wrong if everything stops here."""
+        wrong = [why for region in (HOME, AWAY) if (why := self._wrong_read(region))]
+        return wrong or judge_end(self.world, self.settings, self.record)
+
+    def _wrong_read(self, region: str) -> str | None:
+        asked = self.record.asked
+        seen = Seen(region, True, *finish(self.world, region, self.reading()), len(asked), self.must(region))
+        return checker.check_read(seen, asked)
+
+    def stays(self, number: int) -> None:
+        """A delta that has to be there whenever everything stops, since not every Region counts it."""
+
+        def judge() -> list[str]:
+            there = self.world.replicas[HOME].item(items.delta_key(self.asked(number).delta))
+            return self.at_rest() if there else ["the stray is deleted, and not every Region counts it"]
+
+        self.judge = judge
+
+    def rebuilt_at_the_end(self) -> None:
+        """Once more, with nobody else there."""
+
+        def judge() -> list[str]:
+            wrong = self._wrong_read(HOME)
+            self.world.quiesce()
+            finish(self.world, HOME, rebuild(LANE))
+            return [wrong] if wrong else self.at_rest()
+
+        self.judge = judge
+
+
+class NaiveStage(Stage):
+    """Of the obvious design, which goes wrong: one transaction deletes deltas and adds their sum."""
+
+    stops = False
+
+    def reading(self) -> Program[tuple[int, int]]:
+        return naive.read(LANE)
+
+    def merged(self) -> None:
+        self.alone(naive.merge(LANE))
+
+    def merge(self, name: str = "merge", region: str = HOME, *, cut: bool = False) -> None:
+        """cut: the Region is, for a while."""
+        self.world.cut |= {region} if cut else set()
+        self.enter(name, region, partial(naive.merge, LANE))
+
+    def judged(self) -> list[str]:
+        self.world.quiesce()
+        values = {region: finish(self.world, region, naive.read(LANE))[0] for region in (HOME, AWAY)}
+        held = {region: sorted(checker.deltas_in(value) or ()) for region, value in values.items()}
+        return list(checker.check_end(self.record, values, {r: [4**n for n in held[r]] for r in held}))

@@ -12,7 +12,6 @@ from typing import Any
 from compactor import Compactor
 from lab.histories import explore
 from lab.histories.small_casts import NAIVE_CASTS
-from lab.histories.stage import Stage
 from ledger import Ledger, Threshold, items, tokens
 from ledger.checks import AHEAD_MAX_MS, KEY_BYTES_MAX, to_ms
 from ledger.entries import ENTRIES_MAX
@@ -80,7 +79,7 @@ def test_the_rows_in_the_data_model_are_those_that_its_example_leaves() -> None:
 def test_the_traces_of_the_obvious_design_are_those_that_are_found_and_the_shortest_is_in_the_readme() -> None:
     page = (DOCS / "traces.txt").read_text()
     for cast in NAIVE_CASTS:
-        trace = "\n".join(explore.explore(cast, Stage).trace)
+        trace = "\n".join(explore.explore(cast).trace)
         assert re.sub(r"delta#eu-west-1#0#c[/ ]", "", trace) in page
     (shortest,) = (block for block in blocks(DOCS / "protocol.md", "") if "WRONG" in block)
     assert shortest in page

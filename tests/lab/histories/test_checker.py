@@ -2,8 +2,17 @@
 
 import pytest
 
-from lab.histories.cast import Asked, Record, Seen
-from lab.histories.checker import check_continuity, check_end, check_on_time, check_read, check_reads, deltas_in
+from lab.histories.checker import (
+    Asked,
+    Record,
+    Seen,
+    check_continuity,
+    check_end,
+    check_on_time,
+    check_read,
+    check_reads,
+    deltas_in,
+)
 from ledger.values import Delta, Lane
 
 EU, US = "eu-west-1", "us-east-1"

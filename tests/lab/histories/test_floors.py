@@ -5,8 +5,8 @@ from collections import Counter
 from lab.histories.__main__ import FLOORS, lacks
 
 ENOUGH = Counter(
-    {"seeds": 100, "reads": 1_000, "deltas": 500, "cleaned": 100}
-    | {"limited": 20, "decided": 300, "served": 10, "visits": 10, "late": 20, "thresholds": 10, "crossings": 2}
+    {"lanes": 100, "reads": 1_000, "deltas": 500, "cleaned": 100}
+    | {"limits": 20, "decided": 300, "service": 10, "visits": 10, "late": 20, "thresholds": 10, "crossings": 2}
 )
 
 
@@ -18,4 +18,4 @@ def test_of_each_kind_of_thing_enough_has_to_happen() -> None:
 
 
 def test_of_a_few_histories_nothing_is_asked() -> None:
-    assert lacks(Counter(seeds=99)) == []
+    assert lacks(Counter(lanes=99)) == []

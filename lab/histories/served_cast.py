@@ -1,0 +1,240 @@
+"""The cast of a history of the service: who puts changes, and in each Region who rings, compacts and purges a queue."""
+
+import base64
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from zlib import crc32
+
+from compactor.named import Named
+from lab.histories import cast
+from lab.histories.checker import Record
+from lab.histories.packs import PACKED_MAX, enter_producer
+from lab.histories.served_world import ServedWorld
+from lab.histories.theatre import LATE, LONG, PACES, Theatre, one_of, rest
+from ledger import tokens
+from ledger.errors import DamagedItem, LaneDamaged, LedgerError
+from ledger.gate import decide
+from ledger.gate.gates import Gates
+from ledger.lane.tail import through
+from ledger.requests import Now
+from ledger.settings import Settings
+from ledger.values import Delta
+from service.compact.serve import serve_lane, tasks_of
+from service.job_queue import Enqueue
+from service.jobs import Job, Settle
+from service.messages import jobs_of, message_of
+from service.ring.records import arrived
+from service.ring.ring import Memory, Rung, ring
+from simulator.choices import Choices
+from simulator.process import Process, Script, Sleep
+
+SEATS = "seats"
+CHANGES = (1, 2, 3, 3, -1, -2)
+TRIES_MAX = 8
+EVERY_S = (1, 1, 6, 60)
+AHEAD_MS = 200_000
+"""How far some producers' clocks are ahead: less than the library allows, more than a ring waits."""
+POLL_STEPS = 40
+
+
+@dataclass(slots=True)
+class Service:
+    """What the processes of the service share. producers: who puts deltas."""
+
+    theatre: Theatre
+    settings: Settings
+    record: Record
+    every_s: int = 0
+    producers: list[Process] = field(default_factory=list)
+    memories: dict[str, list[Memory]] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def world(self) -> ServedWorld:
+        assert isinstance(self.theatre.world, ServedWorld)
+        return self.theatre.world
+
+    @property
+    def choices(self) -> Choices:
+        return self.theatre.world.choices
+
+    def own(self, region: str) -> Settings:
+        return replace(self.settings, region=region)
+
+    def is_over(self, region: str) -> bool:
+        """Whether nothing is left to do in a Region, and nothing can come."""
+        world = self.world
+        posts = world.posts.values()
+        written = all(each.done for each in self.producers) and not world.late and not world.landings
+        if self.settings.thresholds and any(post.queue for post in posts):
+            return False  # what another Region commits may be a crossing here
+        arrived = not any(replica.inbox for replica in world.replicas.values())
+        read = all(post.position == len(post.records) for post in posts)
+        return written and arrived and read and not world.posts[region].queue
+
+    def joined_again(self) -> None:
+        """No Region stays cut off when nobody adds any more, so that what was added is found."""
+        if all(each.done for each in self.producers) and not self.world.purged:
+            self.world.cut.clear()
+
+    def enter_all(self) -> None:
+        choices, enter, regions = self.choices, self.theatre.enter, self.settings.regions
+        self.every_s = one_of(choices, EVERY_S)
+        packs = choices.pick(2) == 1
+        pace = one_of(choices, (LONG, LATE, LATE))
+        for _ in range(5 + choices.pick(20)):
+            if self.record.numbers > cast.NUMBERS_MAX - PACKED_MAX - 1:
+                break
+            home = one_of(choices, regions)
+            ahead_ms = AHEAD_MS if len(self.theatre.processes) % 4 == 3 and self.settings.fold_min < 3 else 0
+            sender = cast.Sender(home, self.record, self.settings, self.theatre, 1, ahead_ms)
+            enter_producer(self.theatre, sender, packs, lambda: pace)
+        for number in range(4 + choices.pick(8)) if self.settings.limits else ():
+            home = one_of(choices, regions)
+            enter(f"seller {number}", home, self._seller(number, self.own(home), pace))
+        self.producers = list(self.theatre.processes)
+        for region in regions:
+            self._enter_in(region)
+
+    def _enter_in(self, region: str) -> None:
+        choices, own, enter = self.choices, self.own(region), self.theatre.enter
+        rare = 4 if self.settings.limits else 16
+        reads = cast.reader(3 + choices.pick(6), self.record, own, choices, self.theatre.faults.slow_reads, LONG)
+        enter(f"reader {region}", region, reads)
+        self.memories[region] = [Memory() for _ in range(1 + choices.pick(2))]
+        enter(f"ring {region}", region, self._ring(region))
+        for number in range(1 + choices.pick(2)):
+            enter(f"compact {region} {number}", region, self._compact(region))
+        if choices.pick(8) == 7:  # a compactor of one's own, beside the service
+            paces = one_of(choices, PACES)
+            lanes = own.lanes_of(cast.COUNTER, region)
+            visits = cast.compactor(lanes, 4, self.record, own, choices, False, paces)
+            enter(f"compactor {region}", region, visits)
+        if choices.pick(rare) == rare - 1:
+            enter(f"purge {region}", region, self._purge(region))
+
+    def _seller(self, number: int, own: Settings, pace: Sequence[int]) -> Callable[[], Script]:
+        """Asks for one change of the limited counter, and sends it until it is decided."""
+        mine: list[Delta] = []  # outlives a crash
+        gates = Gates.of(own, SEATS)
+        assert gates is not None
+
+        def script() -> Script:
+            yield rest(self.choices, pace)
+            if not mine:
+                token = tokens.keyed(SEATS, str(number), (yield Now()).wall_ms)
+                lane = own.lane_for(SEATS, token, own.region)
+                mine.append(Delta(lane, token, one_of(self.choices, CHANGES)))
+            for _ in range(TRIES_MAX):
+                try:
+                    yield from decide.decide_change(gates, mine[0])
+                    return
+                except LedgerError:
+                    yield rest(self.choices, LONG)
+
+        return script
+
+    def _ring(self, region: str) -> Callable[[], Script]:
+        """Reads the stream, a batch after the other, by one of its containers; after a crash by a new one."""
+        choices, memories, post = self.choices, self.memories[region], self.world.posts[region]
+        began: list[bool] = []
+
+        def script() -> Script:
+            if began:
+                memories[choices.pick(len(memories))] = Memory()
+            began.append(True)
+            while not self.is_over(region):
+                batch = self.world.read_stream(region, 1 + choices.pick(6))
+                if not batch:
+                    yield Sleep(POLL_STEPS)
+                    continue
+                records = [_event(number, each) for number, each in enumerate(batch)]
+                came = arrived(records, self.own(region))
+                done = Rung()
+                yield from _sent(ring(came, done, one_of(choices, memories), self.own(region), self.every_s))
+                self.counts.update(rings=done.rung, late=done.late)
+                post.position += came.first_of(done.failed)[0] if done.failed else len(batch)
+
+        return script
+
+    def _compact(self, region: str) -> Callable[[], Script]:
+        """Serves the work queue: the messages of a lane together, and each is deleted when it was served."""
+        world, choices = self.world, self.choices
+
+        def script() -> Script:
+            own = self.own(region)
+            while not self.is_over(region):
+                batch = world.receive(region, 1 + choices.pick(3))
+                if not batch:
+                    yield Sleep(_until(world, region))
+                    continue
+                jobs = [(str(n), job) for n, message in enumerate(batch) for job in jobs_of(message.body, own)]
+                lost = set[str]()
+                for tasks in tasks_of((name, _otherwise(job)) for name, job in jobs):
+                    deadline = world.step + (choices.pick(60) if choices.pick(8) == 7 else 10**9)
+                    stop = lambda: world.step > deadline  # noqa: E731, B023
+                    yield from _sent(serve_lane(tasks, own, stop, commits_max=1 + choices.pick(3)))
+                    for task in tasks:
+                        self._report(task.job, task.done)
+                        lost |= task.ids if task.done.lost is not None else set()
+                world.delete(region, [message for n, message in enumerate(batch) if str(n) not in lost])
+
+        return script
+
+    def _report(self, job: Job, done: Any) -> None:
+        self.counts.update(visits=done.visited, dropped=int(done.outcome == "gave up" and not done.sent))
+        if done.lost is not None and not isinstance(done.lost, LedgerError):
+            raise done.lost
+        if isinstance(done.error, DamagedItem | LaneDamaged):
+            self.record.broken.append(f"a visit to {job.lane}: {done.error}")
+
+    def _purge(self, region: str) -> Callable[[], Script]:
+        def script() -> Script:
+            yield rest(self.choices, LATE)
+            while self.settings.thresholds and not all(each.done for each in self.producers):
+                yield Sleep(POLL_STEPS)  # so that what asked for the last evaluation is lost
+            self.world.purge(region)
+
+        return script
+
+
+def _sent(program: Generator[Any, Any, None]) -> Script:
+    """The program, with an answer of its queue also where none came: nothing was put."""
+
+    def step(request: Any) -> Generator[Any, Any, Any]:
+        try:
+            return (yield request)
+        except LedgerError as failure:
+            if not isinstance(request, Enqueue):
+                raise
+            return (failure,) * len(request.messages)
+
+    return through(program, step)
+
+
+def _event(number: int, record: Any) -> dict[str, Any]:
+    """A record as Lambda hands it over."""
+    image = {
+        name: {"B": base64.b64encode(value["B"]).decode()} if "B" in value else value
+        for name, value in record.item.items()
+    }
+    change: dict[str, Any] = {"Keys": {"pk": {"S": record.key.pk}, "sk": {"S": record.key.sk}}, "NewImage": image}
+    change |= {"SequenceNumber": str(number), "ApproximateCreationDateTime": record.made_ms / 1_000}
+    return {"eventName": "INSERT" if record.new else "MODIFY", "dynamodb": change}
+
+
+def _otherwise(job: Job) -> Job:
+    """The same job, as it may come, too, by its own bits: after many tries, or with a range in the place of names."""
+    drawn = crc32(message_of(job).encode())
+    if isinstance(job, Settle) and job.named.keys and not job.again and drawn % 2:
+        keys, between = job.named.keys, job.named.between
+        job = replace(job, named=Named((), ((keys[0], keys[-1]), *between)))
+    return replace(job, tries=job.tries + (5 if drawn // 2 % 4 == 3 else 0))
+
+
+def _until(world: ServedWorld, region: str) -> int:
+    """The steps until a message can be received, if that is known to be long."""
+    next_ms = world.next_ms(region)
+    return POLL_STEPS if next_ms is None else max(POLL_STEPS, (next_ms - world.now_ms) // world.step_ms)

@@ -1,0 +1,107 @@
+"""Where a small cast of the service plays: a late change whose message is served, and evaluations of thresholds.
+
+Rule 1: whoever is still under way when everything stops was stopped. Its message goes on behind what was done, and what
+was above the watermark is asked for once more; nobody else settles anything.
+Rule 2: an evaluation that did not come to its end is begun again, as its message comes again. After that nobody looks
+at the counter unless a record asks for it, as `ring` says.
+"""
+
+from dataclasses import replace
+
+from compactor.named import Named, Naming, settle_named
+from compactor.report import Tally
+from lab.histories.boards import HOME
+from lab.histories.cast import COUNTER
+from lab.histories.history import strays_left
+from lab.histories.served_judge import wrong_crossings
+from lab.histories.served_world import ServedWorld
+from lab.histories.stage import LANE, Stage
+from lab.histories.theatre import finish
+from ledger import tokens
+from ledger.lane.add import add
+from ledger.limit import Threshold
+from ledger.requests import Program
+from reader.balances import balances
+from service.ring.records import arrived
+from service.thresholds.evaluate import Evaluated, evaluate
+from simulator.process import Log
+
+
+class ServedStage(Stage):
+    """naming: how far the message of a late change came; None before it was served."""
+
+    naming: Naming | None = None
+
+    def named(self, number: int) -> None:
+        """A change comes late, and its message is served."""
+        late = self.asked(number)
+
+        def program() -> Program[None]:
+            yield from add(late.delta)
+            late.acknowledged = True
+            self.naming = Naming(Named((late.delta.token,)))
+            yield from settle_named(LANE, Tally(), self.naming, fold_max=5)
+
+        self.enter("a late change and its message", HOME, program)
+
+    def known(self) -> object:
+        return super().known(), repr(self.naming)
+
+    def judged(self) -> list[str]:
+        if self.naming is None:
+            return self.at_rest()
+        self.world.quiesce()
+        rest = Naming(self.naming.undone)
+        finish(self.world, HOME, settle_named(LANE, Tally(), rest, fold_max=5))
+        finish(self.world, HOME, settle_named(LANE, Tally(), Naming(self.naming.above | rest.above), fold_max=5))
+        strays = map(tokens.from_bytes, strays_left(self.world, LANE))
+        return [f"the stray {token} was named twice, and is in no sum" for token in strays] or self.at_rest()
+
+
+class ThresholdStage(Stage):
+    kind = ServedWorld
+    world: ServedWorld
+
+    def __init__(self, order: tuple[int, ...], log: Log | None = None) -> None:
+        super().__init__(order, log)
+        self.world.shows_changes = True
+        self.post = self.world.posts[HOME]
+
+    def told_of(self, *thresholds: Threshold) -> None:
+        self.settings = replace(self.settings, thresholds={COUNTER: thresholds})
+
+    def known(self) -> object:
+        return super().known(), repr(self.post.events), len(self.post.records)
+
+    def evaluation(self, name: str, *added: int) -> None:
+        """Some changes are added, and what rang for them is served."""
+        deltas = [self.asks(number).delta for number in added]
+
+        def program() -> Program[None]:
+            for delta in deltas:
+                yield from add(delta)
+            self.post.records.clear()
+            yield from evaluate(COUNTER, self.settings, Evaluated())
+
+        self.enter(name, HOME, program)
+
+    def judged(self) -> list[str]:
+        world, settings = self.world, self.settings
+        left = not all(process.done for process in self.processes)
+        while left or self._asks_for_an_evaluation():
+            left = False
+            self.post.records.clear()
+            finish(world, HOME, evaluate(COUNTER, settings, Evaluated()))
+        value = finish(world, HOME, balances([COUNTER], settings, consistent=True))[COUNTER].value
+        return [
+            wrong
+            for threshold in settings.told_here(COUNTER)
+            for wrong in wrong_crossings(world, settings, COUNTER, threshold, value, self.post.events, set())
+        ]
+
+    def _asks_for_an_evaluation(self) -> bool:
+        """Whether the records of what was written do."""
+        keys = [record.key for record in self.post.records]
+        shown = [{"pk": {"S": key.pk}, "sk": {"S": key.sk}} for key in keys]
+        records = [{"eventName": "MODIFY", "dynamodb": {"Keys": each}} for each in shown]
+        return bool(arrived(records, self.settings).evaluated)

@@ -1,0 +1,124 @@
+"""What every history stands on: a world, the processes that are let loose on it, and the faults that befall them.
+
+Rule 1: everything follows from the choices, so a seed or a list of picks is the whole history.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from ledger.requests import Instant, Now, Program, Result, drive
+from simulator.choices import Choices
+from simulator.faults import Faults
+from simulator.happening import by_itself
+from simulator.process import Log, Process, Script, Sleep
+from simulator.world import Landing, World
+
+REGIONS = ("eu-west-1", "us-east-1", "ap-south-1")
+IDLE_STEPS_MAX = 10
+STEPS_MAX = 20_000
+AT_ONCE = (0, 1, 3)
+SHORT = (0, 1, 3, 10, 30, 90)
+LONG = (0, 10, 30, 100, 300, 700, 1_300)
+LATE = (700, 1_300, 2_500, 4_000)
+"""Rests, in steps: within one read, within what a read may take, up to beyond what clean waits for, and after it."""
+PACE = (LONG, LONG, SHORT, LATE)
+"""Of who adds and reads: over several visits, in a burst, or when the first ones were cleaned."""
+PACES = ((LONG,), (LONG, SHORT), (LONG, AT_ONCE, AT_ONCE))
+"""Of compactors: some come several times in a row, within one read."""
+
+One = TypeVar("One")
+
+
+@dataclass(slots=True)
+class Played:
+    """A history that was played: what is wrong with it, and how often what happened."""
+
+    violations: list[str]
+    steps: int
+    faults: Faults
+    counts: Counter[str]
+
+
+@dataclass(slots=True)
+class Theatre:
+    world: World
+    faults: Faults
+    log: Log | None
+    processes: list[Process] = field(default_factory=list)
+
+    def enter(self, name: str, region: str, script: Callable[[], Script]) -> Process:
+        """A process begins, with a clock that is as wrong as the faults say."""
+        process = Process(name, region, script, self.world, self.faults, self.log)
+        if self.faults.skew_ms:
+            process.skew_ms = any_skew(self.world.choices, self.faults)
+        self.processes.append(process)
+        return process
+
+    def play(self, before_each: Callable[[], None] = lambda: None, steps_max: int = STEPS_MAX) -> None:
+        for _ in range(steps_max):
+            before_each()
+            if not self._step():
+                break
+
+    def _step(self) -> bool:
+        """One step of the history; False when nobody has anything left to do."""
+        world, processes = self.world, self.processes
+        world.step += 1
+        world.now_ms += world.step_ms
+        self._by_itself()
+        ready = [process for process in processes if process.ready]
+        if ready:
+            one_of(world.choices, ready).step()
+            return True
+        sleeping = [each.asleep_until for each in processes if not each.done and each.asleep_until > world.step]
+        if sleeping and not world.landings:
+            skipped = min(sleeping) - world.step
+            world.step += skipped
+            world.now_ms += skipped * world.step_ms
+            for _ in range(min(skipped, IDLE_STEPS_MAX)):
+                self._by_itself()
+        return any(not process.done for process in processes)
+
+    def _by_itself(self) -> None:
+        """What the world does without being asked, and the clocks."""
+        by_itself(self.world, self.faults, self._happened)
+        if self.faults.skew_ms and self.world.choices.chance(10):
+            process = one_of(self.world.choices, self.processes)
+            process.skew_ms = any_skew(self.world.choices, self.faults)
+
+    def _happened(self, what: object, came: object) -> None:
+        if self.log is not None:
+            self.log("the world", what, came)
+
+
+def one_of(choices: Choices, several: Sequence[One]) -> One:
+    return several[choices.pick(len(several))]
+
+
+def rest(choices: Choices, steps: Sequence[int]) -> Sleep:
+    return Sleep(one_of(choices, steps))
+
+
+def any_skew(choices: Choices, faults: Faults) -> int:
+    return choices.pick(2 * faults.skew_ms + 1) - faults.skew_ms
+
+
+def in_steps_of(step_ms: int, faults: Faults) -> Faults:
+    """With clocks that are wrong in proportion to the time of a step."""
+    return replace(faults, skew_ms=faults.skew_ms * step_ms)
+
+
+def finish(world: World, region: str, program: Program[Result]) -> Result:
+    """Run a program alone, with no faults and a right clock."""
+
+    def answer(request: Any) -> Any:
+        if isinstance(request, Now):
+            return Instant(world.now_ms, world.now_ms)
+        given = world.answer(region, request)
+        while isinstance(given, Landing) and given.left:
+            world.land(given, 0)
+        return None if isinstance(given, Landing) else given
+
+    return drive(program, answer)

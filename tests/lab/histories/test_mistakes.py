@@ -1,0 +1,39 @@
+"""Every planted mistake fits the code, and is found."""
+
+import pytest
+
+from lab.histories import explore
+from lab.histories.mistakes import LANES, LIMITS, ROOT, SERVICE, Mistake, Place, catch
+
+MISTAKES = {mistake.name: mistake for mistake in (*LANES, *LIMITS, *SERVICE)}
+
+
+def test_every_mistake_fits_its_file_and_what_finds_it_is_there() -> None:
+    assert (len(LANES), len(LIMITS), len(SERVICE)) == (50, 77, 27)
+    assert len(MISTAKES) == 154
+    for mistake in MISTAKES.values():
+        code: dict[str, str] = {}
+        for place in mistake.places:
+            code[place.file] = place.planted(code.get(place.file) or (ROOT / place.file).read_text("utf-8"))
+        assert mistake.at.isdecimal() or mistake.at in explore.EXPLORED, mistake.name
+
+
+SOON = (
+    "deltas deleted at fold",
+    "rebuild keeps an orphan",
+    "settle ignores packs that reach above the watermark",
+    "a tighter limit takes nothing",
+    "rebuilt: the version stays",
+    "a filed hold ends though the gate knows it",
+    "the value is read before the crossings",
+)
+
+
+@pytest.mark.parametrize("mistake", [MISTAKES[name] for name in SOON], ids=lambda mistake: mistake.name)
+def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
+    assert catch(mistake, histories=200).by
+
+
+def test_a_mistake_that_no_longer_fits_the_code_is_an_error() -> None:
+    with pytest.raises(ValueError, match="stands 0 times"):
+        catch(Mistake("rotten", "lanes", [Place("ledger/values.py", ["no such line"], [""])]))
