@@ -1,4 +1,4 @@
-"""The OpenAPI document of the HTTP API: `make openapi` writes it to docs/openapi.json, and a test compares the file.
+"""The OpenAPI document of the HTTP API: `make docs` writes it to docs/openapi.json, and a test compares the file.
 
 Rule 1: It comes from the routes and models alone, so that it cannot say something else than the code. It needs no table
 and no environment.

@@ -1,6 +1,6 @@
 """The live page as a moving picture for the README: screenshots while it is disturbed, until it is at rest.
 
-`make picture` runs this and copies it to docs/live.webp.
+`make browser PICTURE=docs/live.webp` keeps it.
 """
 
 from io import BytesIO

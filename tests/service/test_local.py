@@ -123,7 +123,7 @@ def test_the_page_to_try_it_is_there_only_when_asked_for_and_needs_no_other_host
 
 def test_the_document_is_what_make_openapi_writes_and_has_every_problem_and_every_route_of_the_page() -> None:
     document: Any = openapi.document()
-    assert openapi.FILE.read_text() == openapi.text(), "run make openapi"
+    assert openapi.FILE.read_text() == openapi.text(), "run make docs"
     page = PAGE.read_text("utf-8")
     rows = re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", page, re.MULTILINE)
     assert {name: int(status) for name, status in rows} == {name: status for name, (status, _) in TITLES.items()}
